@@ -10,7 +10,7 @@ use super::observe::Sight;
 use super::observe::local::category_version;
 use super::spool::text_lf;
 use super::yaml_past;
-use super::{Committed, Engine, settings::Request, waiting::Held};
+use super::{Contents, Engine, Since, settings::Request, waiting::Held};
 use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
@@ -20,7 +20,7 @@ use crate::reconcile::behind::Behind;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;
 use crate::service::Service;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A file whose content differs from the newest known version.
 struct Changed<'a> {
@@ -46,8 +46,8 @@ enum Content<'a> {
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Returns the actions, by fingerprint, whose files are behind. Git is asked only where a file went back to an older
-    /// version, was held for that before, or git moved HEAD.
+    /// Returns the actions, by fingerprint, whose files are behind. Git is asked for the committed contents of all changed
+    /// files, and for the history of those that are as committed.
     pub(super) fn behind(
         &self,
         plan: &Plan,
@@ -56,40 +56,75 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
     ) -> anyhow::Result<BTreeMap<Digest, Behind>> {
         let actions = plan.actions.iter();
-        let changed: Vec<_> = actions
+        let mut files: Vec<_> = actions
             .filter_map(|action| changed(action, sight))
             .filter(|file| !file.is_given_up(request))
             .collect();
-        let moved = !changed.is_empty() && self.git.moved();
-        let mut files = Vec::new();
-        for mut file in changed {
-            file.is_older = self.is_older(&file)?;
-            let behind = |held: &&Held| held.rule == Some(HoldRule::Behind);
-            let mut held = held.iter().filter(behind);
-            file.was_held = held.any(|held| held.is_about(file.action.id, &file.action.path));
-            if file.is_older || file.was_held || moved {
-                files.push(file);
-            }
-        }
         if files.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let places = files.iter().flat_map(|file| &file.places);
-        let paths = places.map(ToString::to_string).collect();
-        let committed = self.git.committed(&paths);
-        let behind = |file: &Changed<'_>| {
+        let committed = match self.git.committed(&paths_of(&files)) {
+            Ok(committed) => {
+                files.retain(|file| file.is_in(&committed));
+                if files.is_empty() {
+                    return Ok(BTreeMap::new());
+                }
+                self.git.committed_since(&paths_of(&files))
+            }
+            Err(why) => Err(why),
+        };
+        let is_behind = |held: &&Held| held.rule == Some(HoldRule::Behind);
+        let mut found = BTreeMap::new();
+        for mut file in files {
+            file.is_older = self.is_older(&file)?;
+            let mut held = held.iter().filter(is_behind);
+            file.was_held = held.any(|held| held.is_about(file.action.id, &file.action.path));
             let (is_behind, doubt) = match &committed {
-                Ok(committed) => (file.is_behind(committed), None),
+                Ok(since) => (file.is_behind(since), None),
                 // Whatever a pull brings would wait where there is no git program.
                 Err(why) => (file.waits_in_doubt(), Some(why.clone())),
             };
-            let in_conflict = file.is_in_conflict(sight);
-            is_behind.then_some(Behind { doubt, in_conflict })
+            if is_behind {
+                let in_conflict = file.is_in_conflict(sight);
+                found.insert(file.action.fingerprint(), Behind { doubt, in_conflict });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the files that a commit removed, and whose newest version is in no commit: the person who removed such a
+    /// file may not have seen that version. If git cannot say, these are all the files.
+    pub(super) fn removed_unseen<'a>(
+        &self,
+        removals: &[(&'a str, ArticleId)],
+        sight: &Sight,
+    ) -> BTreeSet<&'a str> {
+        if !self.git.is_there() {
+            return BTreeSet::new();
+        }
+        let paths = removals.iter().map(|(path, _)| (*path).to_owned());
+        let paths = paths.collect();
+        let (committed, since) = (self.git.committed(&paths), self.git.committed_since(&paths));
+        let is_unseen = |&&(path, id): &&(&str, ArticleId)| {
+            let (Ok(committed), Ok(since)) = (&committed, &since) else {
+                return true;
+            };
+            // A person removes the files that HEAD has.
+            if committed.contains_key(path) || since.by_own_commits.contains(path) {
+                return false;
+            }
+            let Some(contents) = &since.contents else {
+                return true;
+            };
+            let (Some(row), Some(contents)) = (sight.base.articles.get(&id), contents.get(path))
+            else {
+                return false;
+            };
+            let newest = Content::Article(id, &row.local, row.local_text_lf);
+            !(contents.iter()).any(|bytes| newest.is_in(bytes, &row.place))
         };
-        Ok(files
-            .iter()
-            .filter_map(|file| Some((file.action.fingerprint(), behind(file)?)))
-            .collect())
+        let unseen = removals.iter().filter(is_unseen);
+        unseen.map(|(path, _)| *path).collect()
     }
 
     /// Returns whether the history knows what a file says, and a newer version that replaced it.
@@ -117,18 +152,23 @@ impl Changed<'_> {
         matches!(self.now, Content::Article(id, ..) if sight.base.conflicts.contains_key(&id))
     }
 
-    fn is_behind(&self, committed: &Committed) -> bool {
+    /// Returns whether the file says what a commit has.
+    fn is_in(&self, committed: &Contents) -> bool {
         let [place, _] = &self.places;
-        let path = place.to_string();
-        let head = committed.now.get(&path);
-        let is_heads = head.is_some_and(|bytes| self.now.is_in(bytes, place));
+        let bytes = committed.get(&place.to_string());
+        bytes.is_some_and(|bytes| self.now.is_in(bytes, place))
+    }
+
+    /// Returns whether a file that is as committed is behind.
+    fn is_behind(&self, since: &Since) -> bool {
+        let [place, _] = &self.places;
         // A commit that wrote an older version may be from before the newer version.
-        let is_written = !self.is_older && committed.written_here.contains(&path);
-        let was_committed = match &committed.lately {
-            Some(lately) => self.was_committed(lately),
+        let is_written = !self.is_older && since.by_own_commits.contains(&place.to_string());
+        let was_committed = match &since.contents {
+            Some(contents) => self.was_committed(contents),
             None => !self.waits_in_doubt(),
         };
-        is_heads && !is_written && !was_committed
+        !is_written && !was_committed
     }
 
     /// Returns whether the file is held when git cannot answer.
@@ -136,13 +176,23 @@ impl Changed<'_> {
         self.is_older || self.was_held
     }
 
-    /// Returns whether a recent commit has the newest known version, under the file's old or new name.
-    fn was_committed(&self, lately: &BTreeMap<String, Vec<Vec<u8>>>) -> bool {
-        self.places.iter().any(|place| {
-            let mut contents = lately.get(&place.to_string()).into_iter().flatten();
+    /// Returns whether a commit has the newest known version, under the file's old or new name. A file in another folder
+    /// is another version: the article was moved.
+    fn was_committed(&self, contents: &BTreeMap<String, Vec<Vec<u8>>>) -> bool {
+        let [_, newest] = &self.places;
+        let places = self.places.iter();
+        let mut places = places.filter(|place| place.folder == newest.folder);
+        places.any(|place| {
+            let mut contents = contents.get(&place.to_string()).into_iter().flatten();
             contents.any(|bytes| self.newest.is_in(bytes, place))
         })
     }
+}
+
+/// The places of files now and in the base.
+fn paths_of(files: &[Changed<'_>]) -> BTreeSet<String> {
+    let places = files.iter().flat_map(|file| &file.places);
+    places.map(ToString::to_string).collect()
 }
 
 /// Returns the file that an action compares with the service, if the file differs from the newest known version.

@@ -21,6 +21,10 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 /// Deletions within so many milliseconds are one deed.
 const CLOSELY: i64 = 60 * 1000;
 
+/// The reason of a hold: a commit removed files whose newest text is in no commit.
+const REMOVED_UNSEEN: &str = "git removed these files, and their newest text is in no commit: the person who removed them \
+     may not have seen that text. `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
+
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Gathers the facts for a plan.
     pub(super) fn facts(
@@ -111,7 +115,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .filter(|(_, parked)| still_parked(parked, now))
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
-            git: self.held_by_git(plan, request),
+            git: self.held_by_git(plan, sight, request),
             restoring: if deletes(Side::Remote) {
                 begun::begun(&self.store)?
             } else {
@@ -127,7 +131,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Asks git about the articles that are to be deleted because their files are gone.
-    fn held_by_git(&self, plan: &Plan, request: &Request) -> BTreeMap<ArticleId, String> {
+    fn held_by_git(
+        &self,
+        plan: &Plan,
+        sight: &Sight,
+        request: &Request,
+    ) -> BTreeMap<ArticleId, String> {
         let removals: Vec<(&str, ArticleId)> = plan
             .actions
             .iter()
@@ -138,7 +147,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return BTreeMap::new();
         }
         let gone = removals.iter().map(|(path, _)| (*path).to_owned());
-        let held = self.git.held_removals(&gone.collect());
+        let mut held = self.git.held_removals(&gone.collect());
+        for path in self.removed_unseen(&removals, sight) {
+            let reason = || REMOVED_UNSEEN.to_owned();
+            held.entry(path.to_owned()).or_insert_with(reason);
+        }
         let why = |path: &str| request.git_hold.as_ref().or_else(|| held.get(path));
         let removals = removals.into_iter();
         removals

@@ -18,15 +18,19 @@ pub trait GitView: Send + Sync {
     /// for people. The articles of these files stay on the service. The engine asks after the scan.
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String>;
 
-    /// Returns whether HEAD moved since both sides last agreed, other than by commits made here.
-    fn moved(&self) -> bool;
-
-    /// Returns the committed contents of these files.
+    /// Returns the contents of these files in the commit that is checked out, byte for byte.
     ///
     /// # Errors
     ///
     /// When there is a repository and git cannot say, with the reason for people.
-    fn committed(&self, paths: &BTreeSet<String>) -> Result<Committed, String>;
+    fn committed(&self, paths: &BTreeSet<String>) -> Result<Contents, String>;
+
+    /// Returns the history of these files since both sides last agreed.
+    ///
+    /// # Errors
+    ///
+    /// When there is a repository and git cannot say, with the reason for people.
+    fn committed_since(&self, paths: &BTreeSet<String>) -> Result<Since, String>;
 }
 
 /// What git shows since the scan.
@@ -40,16 +44,18 @@ pub enum Checkout {
     Other(String),
 }
 
-/// The committed contents of some files, byte for byte, by path. A file that is in no commit has no entry.
+/// The contents of some files in a commit, by path. A file that the commit lacks has no entry.
+pub type Contents = BTreeMap<String, Vec<u8>>;
+
+/// The history of some files since both sides last agreed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Committed {
-    /// The contents in the commit that is checked out.
-    pub now: BTreeMap<String, Vec<u8>>,
-    /// The contents in the commit at which both sides last agreed, and in all later commits; `None`: git cannot say, as in
-    /// a shallow clone.
-    pub lately: Option<BTreeMap<String, Vec<Vec<u8>>>>,
-    /// The files whose present content was written by a commit made here, since both sides last agreed.
-    pub written_here: BTreeSet<String>,
+pub struct Since {
+    /// The contents in the newest commit that HEAD shares with that time, and in the commits after it, by path. Of a long
+    /// history, the newest commits. `None`: git does not know the commit of that time, as in a shallow clone.
+    pub contents: Option<BTreeMap<String, Vec<Vec<u8>>>>,
+    /// The files that a commit made here wrote or removed as HEAD has them, if git put no other files into the work tree
+    /// in between.
+    pub by_own_commits: BTreeSet<String>,
 }
 
 /// A folder without git.
@@ -69,11 +75,11 @@ impl GitView for NoGit {
         BTreeMap::new()
     }
 
-    fn moved(&self) -> bool {
-        false
+    fn committed(&self, _paths: &BTreeSet<String>) -> Result<Contents, String> {
+        Ok(Contents::new())
     }
 
-    fn committed(&self, _paths: &BTreeSet<String>) -> Result<Committed, String> {
-        Ok(Committed::default())
+    fn committed_since(&self, _paths: &BTreeSet<String>) -> Result<Since, String> {
+        Ok(Since::default())
     }
 }

@@ -61,7 +61,8 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
         }
         Some(why) => format!("an older version, and git may have done it ({why})"),
     };
-    let ways = if behind.in_conflict {
+    let is_conflict = matches!(action.step, Step::Conflict(_));
+    let ways = if behind.in_conflict || is_conflict {
         format!(
             "the conflict stays, and the old text is not sent: `git stash pop`, then resolve again; or edit the file; \
              or `kbsync resolve {path} --keep remote`"

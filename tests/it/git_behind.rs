@@ -391,7 +391,7 @@ fn f087_where_git_cannot_be_asked_what_went_back_waits() {
 }
 
 #[test]
-fn a_cycle_in_which_no_file_went_back_does_not_start_git() {
+fn a_cycle_in_which_no_file_changed_does_not_start_git() {
     let mut team = Team::new();
     replace_git(
         &mut team.c,
@@ -399,15 +399,15 @@ fn a_cycle_in_which_no_file_went_back_does_not_start_git() {
     );
     team.publish("Old.", "New.");
     team.c.sync(0);
-    team.c.0.edit(ONE, "New.", "Mine.");
-    team.c.sync(0);
     team.c.sync(0);
     let trace = team.c.0.mirror().join("../programs/git.trace");
     assert!(!trace.exists());
-    // This one does.
+    // A new text is sent, though git cannot say whether it is the committed one.
+    team.c.0.edit(ONE, "New.", "Mine.");
+    team.c.sync(0);
+    assert!(trace.exists());
     team.c.0.edit(ONE, "Mine.", "New.");
     team.c.sync(3);
-    assert!(trace.exists());
 }
 
 #[test]
@@ -553,6 +553,107 @@ fn f087_nothing_is_made_anew_of_what_git_took_back() {
     team.c.git(&["stash", "pop", "-q"]);
     team.c.0.run(&["resolve", ONE, "--keep", "local"]).exits(0);
     assert_eq!(team.service.sandbox.articles().len(), before + 1);
+}
+
+#[test]
+fn f084_a_removal_by_somebody_who_may_not_have_seen_the_newest_text_is_held() {
+    let team = Team::new();
+    dashboard(&team, "<p>New.</p>");
+    team.c.sync(0);
+    // B removes the article without having seen the colleague's edit.
+    team.b.git(&["rm", "-q", ONE]);
+    team.b.commit();
+    team.b.git(&["push", "-q"]);
+    team.c.git(&["stash", "-q"]);
+    team.c.git(&["pull", "-q", "--no-edit"]);
+    for _cycle in 0..2 {
+        let ran = team.c.sync(3);
+        assert!(ran.stdout.contains("may not have seen"), "{ran:#?}");
+        assert_eq!(team.live(), "<p>New.</p>");
+    }
+    team.c.0.run(&["restore", ONE]).exits(0);
+    assert!(team.c.has("New."));
+    team.c.sync(0);
+    assert_eq!(team.live(), "<p>New.</p>");
+}
+
+/// A colleague writes into the article in the dashboard.
+fn dashboard(team: &Team, text: &str) {
+    let edited = team.service.sandbox.edit(team.one, |article| {
+        article.text = text.to_owned();
+    });
+    assert!(edited.is_some());
+}
+
+/// C's file is as committed, C's mirror had a newer text: the file waits.
+#[track_caller]
+fn waits(team: &Team, live: &str) {
+    for _cycle in 0..2 {
+        let ran = team.c.sync(3);
+        assert!(ran.stdout.contains(HELD), "{ran:#?}");
+        assert_eq!(team.live(), live);
+    }
+}
+
+#[test]
+fn f087_an_own_commit_before_a_stash_or_a_rebase_excuses_no_older_text() {
+    // What was committed was never synced; what was synced was never committed.
+    let team = Team::new();
+    team.c.0.edit(ONE, "Old.", "First.");
+    team.c.commit();
+    team.c.0.edit(ONE, "First.", "Second.");
+    team.c.sync(0);
+    team.c.git(&["stash", "-q"]);
+    waits(&team, "<p>Second.</p>");
+    // The same with two commits, and a reset to the first one.
+    let team = Team::new();
+    for (from, to) in [("Old.", "First."), ("First.", "Second.")] {
+        team.c.0.edit(ONE, from, to);
+        team.c.commit();
+    }
+    team.c.sync(0);
+    team.c.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    waits(&team, "<p>Second.</p>");
+    // A commit of another file is rebased onto a colleague's, who did not see the newest text.
+    let team = Team::new();
+    team.c.0.edit("start/two.html", "Old.", "Mine.");
+    team.c.commit();
+    team.c.sync(0);
+    team.b.0.edit(ONE, "Old.", "Team.");
+    team.b.commit();
+    team.b.git(&["push", "-q"]);
+    dashboard(&team, "<p>New.</p>");
+    team.c.sync(0);
+    team.c.git(&["stash", "-q"]);
+    team.c.git(&["pull", "-q", "--rebase"]);
+    waits(&team, "<p>New.</p>");
+}
+
+#[test]
+fn f087_an_article_that_moved_on_the_service_stays_there_when_git_takes_the_file_back() {
+    let team = Team::new();
+    let guides = team.service.category("guides");
+    let moved = team.service.sandbox.move_article(team.one, guides);
+    assert!(moved.is_some());
+    team.c.sync(0);
+    team.c.git(&["stash", "-u", "-q"]);
+    team.c.sync(3);
+    let article = team.service.sandbox.article(team.one).expect("there");
+    assert_eq!(article.category_id, guides);
+}
+
+#[test]
+fn f084_without_a_git_program_no_file_of_a_repository_is_deleted() {
+    let mut team = Team::new();
+    let text = "---\ntitle: Fresh\n---\n<p>Words.</p>\n";
+    team.c.0.write("start/fresh.html", text);
+    team.c.sync(0);
+    let count = team.service.sandbox.articles().len();
+    team.c.git(&["stash", "-u", "-q"]);
+    team.c.0.set("PATH", "/nowhere");
+    let ran = team.c.sync(3);
+    assert!(ran.stdout.contains("cannot ask git"), "{ran:#?}");
+    assert_eq!(team.service.sandbox.articles().len(), count);
 }
 
 #[test]

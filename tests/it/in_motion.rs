@@ -5,7 +5,7 @@ use crate::look::{articles, both, problems, requests};
 use crate::world::lines;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::Request;
-use kbsync::engine::{Checkout, Clock as _, Committed, GitView, SystemClock};
+use kbsync::engine::{Checkout, Clock as _, Contents, GitView, Since, SystemClock};
 use kbsync::model::Timestamp;
 use kbsync::sandbox::{NewSeed, Options};
 use std::collections::{BTreeMap, BTreeSet};
@@ -328,12 +328,15 @@ impl GitView for Moved {
             .collect()
     }
 
-    fn moved(&self) -> bool {
-        true
+    fn committed(&self, _paths: &BTreeSet<String>) -> Result<Contents, String> {
+        Ok(Contents::new())
     }
 
-    fn committed(&self, _paths: &BTreeSet<String>) -> Result<Committed, String> {
-        Ok(Committed::default())
+    fn committed_since(&self, _paths: &BTreeSet<String>) -> Result<Since, String> {
+        Ok(Since {
+            contents: Some(BTreeMap::new()),
+            ..Since::default()
+        })
     }
 }
 

@@ -123,11 +123,24 @@ impl Objects {
         Ok(contents)
     }
 
-    /// Returns the commits of `from..to` that changed one of these paths.
+    /// Returns the newest commit that two commits share. Without a commit, as before the first one, the name is empty.
     ///
     /// # Errors
     ///
-    /// When git cannot say, or there are too many commits.
+    /// When git cannot say, does not know a commit, or the commits share none.
+    pub fn shared(&self, one: &str, other: &str) -> Result<String, Unread> {
+        if one.is_empty() || other.is_empty() {
+            return Ok(String::new());
+        }
+        let base = self.ask(&["merge-base", checked(one)?, checked(other)?], b"")?;
+        Ok(String::from_utf8_lossy(&base).trim().to_owned())
+    }
+
+    /// Returns the commits of `from..to` that changed one of these paths; the newest, if there are many.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot say.
     pub fn commits_between(
         &self,
         from: &str,
@@ -143,15 +156,12 @@ impl Objects {
             "" => to.to_owned(),
             from => format!("{}..{to}", checked(from)?),
         };
-        let most = format!("--max-count={}", COMMITS + 1);
+        let most = format!("--max-count={COMMITS}");
         for paths in chunks(paths) {
             let mut arguments = vec!["rev-list", "--full-history", &most, &range, "--"];
             arguments.extend(paths.into_iter().map(String::as_str));
             let listed = self.ask(&arguments, b"")?;
             commits.extend(String::from_utf8_lossy(&listed).lines().map(str::to_owned));
-            if commits.len() > COMMITS {
-                return Err(Unread::TooMuch);
-            }
         }
         Ok(commits)
     }

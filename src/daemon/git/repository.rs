@@ -261,14 +261,18 @@ impl Git {
         })
     }
 
-    /// Returns the newest commits that were made here since HEAD was at a position, each with its parent.
+    /// Returns the commits that were made here since HEAD was at a place, each with the one before; the last ones, if
+    /// there are many. After a reset (`git stash` makes one) or a checkout, a commit says nothing of the files that the
+    /// person had before: then there are none.
     pub fn own_commits_since(&self, before: &Head) -> Vec<(String, String)> {
         let lines = self.moves_since(before.log).unwrap_or_default();
-        // A patch that was applied here is a person's commit, although it may remove others' files.
-        let made_here = |what: &str| is_own(what) || what.starts_with("am:");
+        let replaced = |what: &str| what.starts_with("reset:") || what.starts_with("checkout:");
+        if lines.lines().filter_map(message).any(replaced) {
+            return Vec::new();
+        }
         let own = lines
             .lines()
-            .filter(|line| message(line).is_some_and(made_here));
+            .filter(|line| message(line).is_some_and(is_own));
         let commits = own.rev().filter_map(|line| {
             let mut words = line.split(' ');
             let (before, after) = (words.next()?, words.next()?);

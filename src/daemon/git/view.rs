@@ -4,10 +4,10 @@
 //! written.
 
 use super::{
-    Git, HOLD, Head, Known, NOT_COMMITTED, SPARSE, UNKNOWN,
+    Git, GitState, HOLD, Head, Known, NOT_COMMITTED, SPARSE, UNKNOWN,
     objects::{Objects, Unread},
 };
-use crate::engine::{Checkout, Committed, GitView};
+use crate::engine::{Checkout, Contents, GitView, Since};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -45,6 +45,26 @@ impl View {
     /// Returns a repository as it was before the cycle.
     fn before(&self, git: &Git) -> Option<&Known> {
         self.before.iter().find(|known| known.git == *git)
+    }
+
+    /// Returns the repository, when git moved nothing since the scan; `None`: there is no repository.
+    fn at_rest(&self) -> Result<Option<(Git, GitState)>, String> {
+        let Some(git) = Git::find(&self.folder) else {
+            return Ok(None);
+        };
+        let state = git.state();
+        // Files change before HEAD does.
+        if let Some(busy) = state.busy {
+            return Err(busy.to_string());
+        }
+        let before = self.before(&git);
+        if before.is_some_and(|known| known.state.head != state.head) {
+            return Err("git moved HEAD just now".to_owned());
+        }
+        match before.and_then(|known| known.published.refuses(&git, &state)) {
+            Some(why) => Err(why.to_string()),
+            None => Ok(Some((git, state))),
+        }
     }
 
     fn removals(&self) -> Removals {
@@ -112,111 +132,96 @@ impl GitView for View {
 
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
         let objects = Objects::around(&self.folder);
-        let (held, why) = match self.removals() {
+        let judged = match self.removals() {
             Removals::Meant => return BTreeMap::new(),
-            Removals::Held(why) => (gone.clone(), why),
-            // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. Where the
-            // commits have nothing of this folder, or git cannot say, none of the removals is git's.
-            Removals::MeantIfCommitted { agreed } => {
-                let held = in_neither(&objects, &agreed, gone, objects.has_folder());
-                (held.unwrap_or_default(), NOT_COMMITTED.to_owned())
+            Removals::Held(why) => Ok((gone.clone(), why)),
+            // Before the first commit git has nothing to remove files for.
+            Removals::MeantIfCommitted { agreed } if agreed.commit.is_empty() => {
+                return BTreeMap::new();
             }
+            // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. Where the
+            // commits have nothing of this folder, none of the removals is git's.
+            Removals::MeantIfCommitted { agreed } => objects.has_folder().and_then(|has| {
+                let held = if has {
+                    in_neither(&objects, &agreed, gone)?
+                } else {
+                    BTreeSet::new()
+                };
+                Ok((held, NOT_COMMITTED.to_owned()))
+            }),
             // A person removed what HEAD has, because git puts that into the work tree. A branch that went back removed
             // nothing.
             Removals::SinceCommit { agreed, published } => {
                 let forward = objects.went_forward_from(&agreed.commit);
-                match in_neither(&objects, &agreed, gone, forward) {
-                    Some(held) => (held, not_removed_on(&published)),
-                    None => (gone.clone(), HOLD.to_owned()),
-                }
+                let held = forward.and_then(|forward| {
+                    forward
+                        .then(|| in_neither(&objects, &agreed, gone))
+                        .transpose()
+                });
+                Ok(match held {
+                    Ok(Some(held)) => (held, not_removed_on(&published)),
+                    Ok(None) | Err(_) => (gone.clone(), HOLD.to_owned()),
+                })
             }
         };
+        let (held, why) = judged.unwrap_or_else(|error| (gone.clone(), unread(&error)));
         let held = held.into_iter();
         held.map(|path| (path, why.clone())).collect()
     }
 
-    fn moved(&self) -> bool {
-        let moved = || {
-            let git = Git::find(&self.folder)?;
-            let agreed = self.before(&git)?.agreed.as_ref()?;
-            Some(git.moved(agreed, &git.state().head?))
+    fn committed(&self, paths: &BTreeSet<String>) -> Result<Contents, String> {
+        let Some((_, state)) = self.at_rest()? else {
+            return Ok(Contents::new());
         };
-        moved().unwrap_or(false)
-    }
-
-    fn committed(&self, paths: &BTreeSet<String>) -> Result<Committed, String> {
-        let Some(git) = Git::find(&self.folder) else {
-            return Ok(Committed::default());
-        };
-        let state = git.state();
-        // Files change before HEAD does.
-        if let Some(busy) = state.busy {
-            return Err(busy.to_string());
-        }
-        let before = self.before(&git);
-        if before.is_some_and(|known| known.state.head != state.head) {
-            return Err("git moved HEAD just now".to_owned());
-        }
-        if let Some(why) = before.and_then(|known| known.published.refuses(&git, &state)) {
-            return Err(why.to_string());
-        }
         let objects = Objects::around(&self.folder);
-        let head = if state.reftable {
-            // For reftables, `state.head` is a digest of the tables and no commit.
-            "HEAD".to_owned()
-        } else {
-            state.head.map(|head| head.commit).unwrap_or_default()
-        };
-        let mut now = BTreeMap::new();
-        read(&objects, &head, paths, |path, content| {
-            now.insert(path, content);
+        let mut contents = Contents::new();
+        read(&objects, &head(&state), paths, |path, content| {
+            contents.insert(path, content);
         })
         .map_err(|why| why.to_string())?;
-        // Without the earlier commits, more files are held, never fewer.
-        let Some(agreed) = before.and_then(|known| known.agreed.clone()) else {
-            return Ok(Committed {
-                now,
-                ..Committed::default()
-            });
+        Ok(contents)
+    }
+
+    fn committed_since(&self, paths: &BTreeSet<String>) -> Result<Since, String> {
+        let Some((git, state)) = self.at_rest()? else {
+            return Ok(Since::default());
         };
-        // A branch that went back lost the newer words, and no commit says so.
-        let lately = match objects.went_forward_from(&agreed.commit) {
-            Ok(true) => lately(&objects, &agreed.commit, &head, paths).ok(),
-            Ok(false) | Err(_) => None,
+        let Some(agreed) = self.before(&git).and_then(|known| known.agreed.clone()) else {
+            return Ok(Since::default());
         };
-        let written_here = written_by(&objects, &git.own_commits_since(&agreed), &head, paths);
-        Ok(Committed {
-            now,
-            lately,
-            written_here: written_here.unwrap_or_default(),
+        let (objects, head) = (Objects::around(&self.folder), head(&state));
+        let by_own_commits = written_by(&objects, &git.own_commits_since(&agreed), &head, paths);
+        Ok(Since {
+            contents: contents_since(&objects, &agreed.commit, &head, paths).ok(),
+            by_own_commits: by_own_commits.unwrap_or_default(),
         })
     }
 }
 
-/// Of these files, returns those that neither HEAD nor an earlier commit has. `None`: that says nothing of who removed the
-/// files, or git cannot say.
+/// The name of the commit that is checked out.
+fn head(state: &GitState) -> String {
+    if state.reftable {
+        // For reftables, `state.head` is a digest of the tables and no commit.
+        return "HEAD".to_owned();
+    }
+    let head = state.head.as_ref().map(|head| head.commit.clone());
+    head.unwrap_or_default()
+}
+
+/// Of these files, returns those that neither HEAD nor an earlier commit has.
 fn in_neither(
     objects: &Objects,
     earlier: &Head,
     gone: &BTreeSet<String>,
-    says: Result<bool, Unread>,
-) -> Option<BTreeSet<String>> {
-    let in_neither = || -> Result<Option<BTreeSet<String>>, Unread> {
-        if !says? {
-            return Ok(None);
-        }
-        let mut committed = objects.files("HEAD", gone)?;
-        committed.extend(objects.files(&earlier.commit, gone)?);
-        let neither = gone.iter().filter(|path| !committed.contains_key(*path));
-        Ok(Some(neither.cloned().collect()))
-    };
-    in_neither().unwrap_or_else(|error| {
-        tracing::debug!(%error, "git cannot say whether a commit has files that are gone");
-        None
-    })
+) -> Result<BTreeSet<String>, Unread> {
+    let mut committed = objects.files("HEAD", gone)?;
+    committed.extend(objects.files(&earlier.commit, gone)?);
+    let neither = gone.iter().filter(|path| !committed.contains_key(*path));
+    Ok(neither.cloned().collect())
 }
 
-/// Returns the files whose content in HEAD was written by one of these commits. Each commit comes with its parent.
+/// Returns the files that one of these commits wrote or removed, and that HEAD has, or lacks, like that commit. Each commit
+/// comes with its parent.
 fn written_by(
     objects: &Objects,
     commits: &[(String, String)],
@@ -230,29 +235,31 @@ fn written_by(
         let later = objects.files(after, paths)?;
         let wrote = |path: &&String| {
             let there = later.get(*path);
-            there.is_some() && there == now.get(*path) && there != earlier.get(*path)
+            there == now.get(*path) && there != earlier.get(*path)
         };
         written.extend(paths.iter().filter(wrote).cloned());
     }
     Ok(written)
 }
 
-/// Returns the contents of files in the commit `agreed` and in all later commits up to HEAD.
-fn lately(
+/// Returns the contents of files in the newest commit that HEAD shares with `agreed`, and in the commits after it.
+fn contents_since(
     objects: &Objects,
     agreed: &str,
     head: &str,
     paths: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, Vec<Vec<u8>>>, Unread> {
-    let mut commits = objects.commits_between(agreed, head, paths)?;
-    commits.insert(agreed.to_owned());
-    let mut lately: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+    // A branch that was rebased or reset lost the commits that HEAD does not share.
+    let shared = objects.shared(agreed, head)?;
+    let mut commits = objects.commits_between(&shared, head, paths)?;
+    commits.insert(shared);
+    let mut contents: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     for commit in commits {
         read(objects, &commit, paths, |path, content| {
-            lately.entry(path).or_default().push(content);
+            contents.entry(path).or_default().push(content);
         })?;
     }
-    Ok(lately)
+    Ok(contents)
 }
 
 /// Passes each file of a commit, with its content, to `take`.
@@ -270,6 +277,14 @@ fn read(
         }
     }
     Ok(())
+}
+
+/// The reason of a hold: git cannot say who removed the files.
+fn unread(why: &Unread) -> String {
+    format!(
+        "these files are gone, and kbsync cannot ask git whether git removed them ({why}): `kbsync restore FOLDER` brings \
+         the files back, `kbsync approve` deletes the articles"
+    )
 }
 
 /// The reason of a hold: the files disappeared when HEAD moved, and the published branch did not remove them.

@@ -6,12 +6,15 @@
 use kbsync::sandbox::{RequestRecord, Sandbox};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The name that stands for the category among the slugs: its file and its description.
+pub(super) const CATEGORY: &str = "_category";
+
 /// A text that somebody wrote.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Token(u32);
 
 impl Token {
-    /// The body of an article with this text.
+    /// The body of an article, or the description of the category, with this text.
     pub(super) fn body(self) -> String {
         format!("<p>T{:06}</p>", self.0)
     }
@@ -26,8 +29,10 @@ impl Token {
 
     fn in_request(text: &str) -> Option<Self> {
         let body: serde_json::Value = serde_json::from_str(text).ok()?;
-        let text = body["text"].as_str()?;
-        Self::all_in(text).into_iter().next()
+        let texts = [body["text"].as_str(), body["description"].as_str()];
+        Self::all_in(texts.into_iter().flatten().next()?)
+            .into_iter()
+            .next()
     }
 }
 
@@ -38,8 +43,8 @@ pub(super) struct Judge {
     replaced: BTreeMap<Token, BTreeSet<Token>>,
     /// What came back on purpose.
     back: BTreeSet<(String, Token)>,
-    /// Articles that somebody removed.
-    removed: BTreeSet<String>,
+    /// The articles that somebody removed, with the text that the person had before them.
+    removed: BTreeMap<String, BTreeSet<Token>>,
     /// Of these, the ones that were live by then: nobody makes them anew.
     removed_live: BTreeSet<String>,
     /// What is live, by slug.
@@ -74,13 +79,14 @@ impl Judge {
 
     /// An article was deleted in the dashboard.
     pub(super) fn delete(&mut self, slug: &str, text: &str) {
-        self.remove(slug);
-        self.gone.extend(Token::all_in(text));
+        let tokens = Token::all_in(text);
+        self.remove(slug, tokens.iter().copied());
+        self.gone.extend(tokens);
     }
 
-    /// A person removed an article.
-    pub(super) fn remove(&mut self, slug: &str) {
-        self.removed.insert(slug.to_owned());
+    /// A person removed an article that said this to them.
+    pub(super) fn remove(&mut self, slug: &str, had: impl IntoIterator<Item = Token>) {
+        self.removed.entry(slug.to_owned()).or_default().extend(had);
         if self.live.contains_key(slug) {
             self.removed_live.insert(slug.to_owned());
         }
@@ -96,6 +102,15 @@ impl Judge {
             let token = token.expect("a token");
             self.was_live.insert(token);
             self.live.insert(article.slug, token);
+        }
+        for category in sandbox.categories() {
+            self.slugs
+                .insert(category.id.to_string(), CATEGORY.to_owned());
+            let description = category.description.unwrap_or_default();
+            for token in Token::all_in(&description) {
+                self.was_live.insert(token);
+                self.live.insert(CATEGORY.to_owned(), token);
+            }
         }
     }
 
@@ -120,10 +135,20 @@ impl Judge {
                 let Some(slug) = self.slugs.get(last).cloned() else {
                     return;
                 };
-                assert!(
-                    self.removed.contains(&slug),
-                    "{slug} was deleted, and nobody removed it"
-                );
+                let removed = self.removed.get(&slug).into_iter().flatten();
+                let mut seen = removed.map(|had| (*had, self.before(*had)));
+                if let Some(live) = self.live.get(&slug) {
+                    assert!(
+                        seen.any(|(had, before)| had == *live || before.contains(live)),
+                        "{slug} was deleted with {live:?}, and nobody removed that: {:?}",
+                        self.removed.get(&slug)
+                    );
+                } else {
+                    assert!(
+                        seen.next().is_some(),
+                        "{slug} was deleted, and nobody removed it"
+                    );
+                }
                 self.live.remove(&slug);
             }
             "PUT" if done => {

@@ -1,7 +1,10 @@
 //! What people do: a writer edits, commits, pulls, stashes and syncs, somebody uses the dashboard. Each step tells the judge
 //! what was meant by it.
 
-use super::{judge::Token, team::Team};
+use super::{
+    judge::{CATEGORY, Token},
+    team::Team,
+};
 use crate::daemon::{Daemon, until};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +22,19 @@ enum Deed {
     Pop,
     Checkout,
     RestoreAll,
+    StashAll,
+    Reset,
+    Clean,
+    Upstream,
     Feature,
+    CloneFeature,
     Merge,
     Revert,
     Resolve,
 }
 
 /// As often as each deed is in it.
-const DEEDS: [Deed; 32] = [
+const DEEDS: [Deed; 38] = [
     Deed::Edit,
     Deed::Edit,
     Deed::Edit,
@@ -54,8 +62,14 @@ const DEEDS: [Deed; 32] = [
     Deed::Checkout,
     Deed::Checkout,
     Deed::RestoreAll,
+    Deed::StashAll,
+    Deed::Reset,
+    Deed::Clean,
+    Deed::Upstream,
+    Deed::Upstream,
     Deed::Feature,
     Deed::Feature,
+    Deed::CloneFeature,
     Deed::Merge,
     Deed::Revert,
     Deed::Resolve,
@@ -63,8 +77,12 @@ const DEEDS: [Deed; 32] = [
 
 type Files = BTreeMap<String, BTreeSet<Token>>;
 
-fn file(slug: &str) -> String {
-    format!("start/{slug}.html")
+/// The path of a file.
+pub(super) fn file(slug: &str) -> String {
+    match slug {
+        CATEGORY => "start/_category.yaml".to_owned(),
+        slug => format!("start/{slug}.html"),
+    }
 }
 
 /// Prints the daemon's log when a run fails.
@@ -136,6 +154,8 @@ impl Team {
 
     fn deed(&mut self, index: usize) {
         let deed = DEEDS[self.chance.below(DEEDS.len())];
+        // A daemon may have pulled something.
+        self.look();
         self.tell(index, &format!("{deed:?}"));
         match deed {
             Deed::Edit => self.edit(index),
@@ -158,14 +178,37 @@ impl Team {
                 }
             }
             Deed::RestoreAll => self.throw_away(index, &["restore", "."]),
+            Deed::StashAll => {
+                self.writers[index].git(&["stash", "-u", "-q"]);
+            }
+            Deed::Reset => self.throw_away(index, &["reset", "-q", "--hard"]),
+            Deed::Clean => self.throw_away(index, &["clean", "-fdq"]),
+            Deed::Upstream => self.upstream(index),
             Deed::Feature => self.feature(index),
+            Deed::CloneFeature => self.clone_feature(),
             Deed::Merge => self.merge(index),
             Deed::Revert => self.revert(index),
             Deed::Resolve => self.resolve(index),
         }
     }
 
-    /// An article whose file says one thing.
+    /// The colleagues' last commit, as a CI system checks it out: HEAD is detached, and the branch is the published one.
+    fn upstream(&mut self, index: usize) {
+        let writer = &self.writers[index];
+        writer.git(&["fetch", "-q"]);
+        if !writer.git(&["checkout", "-q", "origin/main"]) {
+            return;
+        }
+        self.sync(index);
+        let back = self.writers[index].git(&["checkout", "-q", "main"]);
+        if !back {
+            self.tell(index, "stashes what keeps git from going back");
+            assert!(self.writers[index].git(&["stash", "-u", "-q"]));
+            assert!(self.writers[index].git(&["checkout", "-q", "main"]));
+        }
+    }
+
+    /// A file that says one thing.
     fn any_file(&mut self, index: usize) -> Option<String> {
         let files = self.writers[index].files().into_iter();
         let plain = files.filter(|(_, tokens)| tokens.len() == 1);
@@ -197,14 +240,14 @@ impl Team {
 
     /// Not the last ones: too many removals are another guard's affair.
     fn remove(&mut self, index: usize) {
-        let Some(slug) = self.any_file(index) else {
+        let Some(slug) = self.any_file(index).filter(|slug| slug != CATEGORY) else {
             return;
         };
         self.tell(index, &format!("removes {slug}"));
         // A daemon may have sent it by now.
         self.look();
         let before = self.writers[index].files();
-        self.judge.remove(&slug);
+        self.removed(index, &slug);
         self.judge.drop_words(before[&slug].iter().copied());
         self.writers[index].kb.remove(&file(&slug));
         if self.chance.one_in(2) {
@@ -293,6 +336,33 @@ impl Team {
         }
     }
 
+    /// Somebody new clones a branch that is not published, edits and syncs: nothing is sent.
+    fn clone_feature(&mut self) {
+        let names = [
+            "for-each-ref",
+            "--format=%(refname:lstrip=3)",
+            "refs/remotes/origin",
+        ];
+        self.writers[0].git(&["fetch", "-q"]);
+        let names = self.writers[0].ask_git(&names).unwrap_or_default();
+        let features = names.lines().filter(|name| name.starts_with('f'));
+        let features: Vec<String> = features.map(str::to_owned).collect();
+        let Some(branch) = self.chance.pick(&features).cloned() else {
+            return;
+        };
+        self.note(format!("dan: clones {branch}, edits and syncs"));
+        let kb = self.clone(&branch).kb;
+        kb.write("start/mine.html", "---\ntitle: Mine\n---\n<p>Mine.</p>\n");
+        let ran = kb.run(&["sync"]);
+        assert!(
+            matches!(ran.code, 3 | 5),
+            "{branch} is not published: {ran:#?}"
+        );
+        self.look();
+        let live = self.judge.live();
+        assert!(!live.contains_key("mine"), "{branch} is not published");
+    }
+
     fn merge(&mut self, index: usize) {
         let names = ["for-each-ref", "--format=%(refname:short)", "refs/heads"];
         let names = self.writers[index].ask_git(&names).unwrap_or_default();
@@ -317,14 +387,14 @@ impl Team {
             return;
         }
         let after = self.writers[index].files();
-        self.meant(&before, &after);
+        self.meant(index, &before, &after);
     }
 
     /// All that a deed changed was meant.
-    fn meant(&mut self, before: &Files, after: &Files) {
+    fn meant(&mut self, index: usize, before: &Files, after: &Files) {
         for (slug, tokens) in before {
             if !after.contains_key(slug) {
-                self.judge.remove(slug);
+                self.removed(index, slug);
             } else if after[slug] != *tokens {
                 self.judge.drop_words(tokens.iter().copied());
             }
@@ -405,7 +475,11 @@ impl Team {
                 self.tell(index, &format!("merges {path} as {body}"));
                 let id = text.lines().find(|line| line.starts_with("id: "));
                 let id = id.map_or_else(String::new, |line| format!("{line}\n"));
-                let text = format!("---\n{id}title: {path}\n---\n{body}\n");
+                let text = if path == file(CATEGORY) {
+                    format!("{id}name: start\ndescription: {body}\n")
+                } else {
+                    format!("---\n{id}title: {path}\n---\n{body}\n")
+                };
                 self.writers[index].kb.write(path, &text);
             }
             assert!(self.writers[index].git(&["add", "--", path]));

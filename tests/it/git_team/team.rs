@@ -4,7 +4,8 @@
 
 use super::{
     Chance, Steps,
-    judge::{Judge, Token},
+    judge::{CATEGORY, Judge, Token},
+    steps::file,
 };
 use crate::{
     daemon::unlimited,
@@ -23,6 +24,8 @@ use uuid::Uuid;
 pub(super) struct Writer {
     pub(super) name: &'static str,
     pub(super) kb: Kb,
+    /// The texts that the mirror showed, by slug.
+    pub(super) seen: BTreeMap<String, BTreeSet<Token>>,
 }
 
 /// Everybody, and what they did.
@@ -35,10 +38,21 @@ pub(super) struct Team {
     /// How many articles and branches were made.
     pub(super) made: usize,
     done: Steps,
-    _bare: TempDir,
+    bare: TempDir,
 }
 
 impl Writer {
+    /// A clone with a branch checked out, whose settings are trusted.
+    fn cloning(name: &'static str, path: &str, branch: &str) -> Self {
+        let mut kb = Kb::new();
+        kb.set("KBSYNC_TOKEN", TOKEN);
+        let seen = BTreeMap::new();
+        let writer = Self { name, kb, seen };
+        assert!(writer.git(&["clone", "-q", "-b", branch, path, "."]));
+        writer.kb.trust();
+        writer
+    }
+
     /// Runs git, and returns whether it succeeded.
     pub(super) fn git(&self, arguments: &[&str]) -> bool {
         self.ask_git(arguments).is_some()
@@ -66,13 +80,16 @@ impl Writer {
         paths.filter_map(text).collect()
     }
 
-    /// The articles' files with the tokens in them, by slug. A file that git left in conflict has more than one.
+    /// The files with the tokens in them, by slug. A file that git left in conflict has more than one.
     pub(super) fn files(&self) -> BTreeMap<String, BTreeSet<Token>> {
         let texts = self.texts().into_iter();
         texts
             .filter_map(|(name, text)| {
-                let slug = name.strip_suffix(".html")?.to_owned();
-                Some((slug, Token::all_in(&text)))
+                let slug = match name.as_str() {
+                    "_category.yaml" => CATEGORY,
+                    name => name.strip_suffix(".html")?,
+                };
+                Some((slug.to_owned(), Token::all_in(&text)))
             })
             .filter(|(slug, _)| !slug.ends_with(".conflict"))
             .collect()
@@ -96,17 +113,31 @@ impl Writer {
         let private = self.kb.mirror().join(".kbsync");
         let store = Store::open_read_only(&private, None).expect("opened");
         let kept = store.map(|store| store.body(TextDigest::of(&body)).expect("read"));
-        kept.flatten().is_some()
+        kept.flatten().is_some() || self.has_category_version(&body)
+    }
+
+    /// Returns whether a version of the category's file has a text.
+    fn has_category_version(&self, text: &str) -> bool {
+        (1..)
+            .map_while(|number| {
+                let version = format!("start/_category.yaml@{number}");
+                let ran = self.kb.run(&["show", &version]);
+                (ran.code == 0).then_some(ran.stdout)
+            })
+            .any(|version| version.contains(text))
     }
 
     /// Why an article is not as the service has it, in the words of `kbsync status`.
     fn says(&self, slug: &str) -> Option<String> {
         let status = self.kb.run(&["status", "--json"]).exits(0).json();
-        let path = format!("start/{slug}.html");
+        let paths = match slug {
+            CATEGORY => vec!["start/_category.yaml".to_owned(), "start".to_owned()],
+            slug => vec![format!("start/{slug}.html")],
+        };
         ["held", "conflicts", "problems", "invisible"]
             .into_iter()
             .flat_map(|list| status[list].as_array().cloned().unwrap_or_default())
-            .find(|line| line["path"] == path.as_str())
+            .find(|line| paths.iter().any(|path| line["path"] == path.as_str()))
             .map(|line| line.to_string())
     }
 }
@@ -121,11 +152,17 @@ impl Team {
             let body = judge.write(BTreeSet::new()).body();
             service.article(category, slug, &body);
         }
+        let description = judge.write(BTreeSet::new()).body();
+        let described = service.sandbox.edit_category(category, |category| {
+            category.description = Some(description);
+        });
+        assert!(described.is_some());
         let bare = tempfile::tempdir().expect("a folder");
         let path = bare.path().to_str().expect("text").to_owned();
         let first = Writer {
             name: "ann",
             kb: unlimited(&service),
+            seen: BTreeMap::new(),
         };
         let settings = first.kb.read("kbsync.yaml") + "guard_window: 0s\n";
         first.kb.write("kbsync.yaml", &settings);
@@ -143,11 +180,7 @@ impl Team {
         }
         let mut writers = vec![first];
         for name in ["bob", "cat"] {
-            let mut kb = Kb::new();
-            kb.set("KBSYNC_TOKEN", TOKEN);
-            let writer = Writer { name, kb };
-            assert!(writer.git(&["clone", "-q", &path, "."]));
-            writer.kb.trust();
+            let writer = Writer::cloning(name, &path, "main");
             writer.kb.run(&["sync"]).exits(0);
             writers.push(writer);
         }
@@ -163,10 +196,15 @@ impl Team {
                 seed,
                 lines: Vec::new(),
             },
-            _bare: bare,
+            bare,
         };
         team.look();
         team
+    }
+
+    /// Somebody clones the repository, with a branch checked out.
+    pub(super) fn clone(&self, branch: &str) -> Writer {
+        Writer::cloning("dan", self.bare.path().to_str().expect("text"), branch)
     }
 
     /// Notes what is done.
@@ -174,9 +212,20 @@ impl Team {
         self.done.lines.push(what.into());
     }
 
-    /// Has the judge look at what was sent.
+    /// Has the judge look at what was sent, and remembers what the writers see.
     pub(super) fn look(&mut self) {
         self.judge.judge(&self.service.sandbox);
+        for writer in &mut self.writers {
+            for (slug, tokens) in writer.files() {
+                writer.seen.entry(slug).or_default().extend(tokens);
+            }
+        }
+    }
+
+    /// A writer removed an article, knowing all that the mirror showed of it.
+    pub(super) fn removed(&mut self, index: usize, slug: &str) {
+        let seen = self.writers[index].seen.get(slug).cloned();
+        self.judge.remove(slug, seen.unwrap_or_default());
     }
 
     /// Someone edits an article in the dashboard, makes one or deletes one there.
@@ -223,6 +272,12 @@ impl Team {
                 self.commit_all(index);
                 self.writers[index].git(&["push", "-q"]);
             }
+        }
+        for index in 0..self.writers.len() {
+            // A sync of a path reads the category, whenever it was read before.
+            let ran = self.writers[index].kb.run(&["sync", &file(CATEGORY)]);
+            assert!(matches!(ran.code, 0 | 3 | 4), "{ran:#?}");
+            self.look();
         }
         self.converges();
         self.loses_nothing();
