@@ -246,7 +246,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Runs one cycle. An article that changed on the service between the look and the write is looked at again, at most
-    /// [`MAX_LOOKS`] times: a command does not fail because a colleague saved.
+    /// three times: a command does not fail because a colleague saved.
     ///
     /// # Errors
     ///

@@ -75,8 +75,6 @@ struct Script {
     doubt: bool,
     /// Paths whose files are as recorded in the state.
     known: BTreeSet<String>,
-    /// How often the article of a path will change on the service after it was read.
-    overtaken: BTreeMap<String, u32>,
 }
 
 #[derive(Clone)]
@@ -226,14 +224,6 @@ impl CycleRunner for Fake {
                     rule: None,
                 })
                 .collect();
-            let mut script = self.script.lock().expect("script");
-            for line in &mut report.actions {
-                if let Some(left) = script.overtaken.get_mut(&line.path).filter(|n| **n > 0) {
-                    *left -= 1;
-                    line.status = Status::Skipped;
-                    report.overtaken.insert(line.path.clone());
-                }
-            }
         }
         report.requests.get = 1;
         report.doubt = self.script.lock().expect("script").doubt;
@@ -380,12 +370,6 @@ impl Bench {
     fn knows(&self, path: &str) {
         let mut script = self.script.lock().expect("script");
         script.known.insert(path.to_owned());
-    }
-
-    /// Makes the next saves of a path overtaken, so many times.
-    fn overtakes(&self, path: &str, times: u32) {
-        let mut script = self.script.lock().expect("script");
-        script.overtaken.insert(path.to_owned(), times);
     }
 
     fn jobs(&self) -> Vec<(Trigger, Vec<String>)> {
@@ -777,39 +761,6 @@ async fn what_a_poll_left_out_and_is_unchanged_after_all_is_caught_up_with() {
             // The next job is a poll.
             seconds(60).await;
             assert_eq!(bench.jobs().len(), 3);
-        })
-        .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_save_whose_article_changed_after_it_was_read_is_tried_again_at_once_but_not_for_ever() {
-    let stage = Stage {
-        settings: Settings {
-            poll: Poll::Every(Duration::from_hours(1)),
-            ..settings()
-        },
-        ..Stage::new()
-    };
-    stage
-        .play(|bench| async move {
-            seconds(1).await;
-            bench.clear();
-            bench.overtakes("a/once.html", 1);
-            bench.touch("a/once.html").await;
-            seconds(5).await;
-            let save = |path: &str| (Trigger::Watch, strings(&[path]));
-            assert_eq!(bench.jobs(), [save("a/once.html"), save("a/once.html")]);
-            bench.clear();
-            bench.overtakes("a/busy.html", 100);
-            bench.touch("a/busy.html").await;
-            seconds(60).await;
-            assert_eq!(bench.jobs(), vec![save("a/busy.html"); 4]);
-            // A later save is a new one.
-            seconds(3600).await;
-            bench.clear();
-            bench.touch("a/busy.html").await;
-            seconds(60).await;
-            assert_eq!(bench.jobs(), vec![save("a/busy.html"); 4]);
         })
         .await;
 }

@@ -580,7 +580,7 @@ fn f084_a_removal_by_somebody_who_may_not_have_seen_the_newest_text_is_held() {
 /// A colleague writes into the article in the dashboard.
 fn dashboard(team: &Team, text: &str) {
     let edited = team.service.sandbox.edit(team.one, |article| {
-        article.text = text.to_owned();
+        text.clone_into(&mut article.text);
     });
     assert!(edited.is_some());
 }

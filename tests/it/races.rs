@@ -109,7 +109,7 @@ async fn f034_with_a_window_of_nothing_an_edit_between_listing_and_put_is_seen()
 fn colleague_saves(world: &Stage, id: Uuid, times: u32) {
     let edit = move |sandbox: &Sandbox| {
         sandbox.edit(id, |article| {
-            article.keywords.get_or_insert_default().push('k')
+            article.keywords.get_or_insert_default().push('k');
         });
     };
     let hook = FaultKind::Hook(Hook::new(edit));

@@ -186,13 +186,24 @@ impl GitView for View {
         let Some((git, state)) = self.at_rest()? else {
             return Ok(Since::default());
         };
-        let Some(agreed) = self.before(&git).and_then(|known| known.agreed.clone()) else {
+        let known = self.before(&git);
+        let Some((known, agreed)) = known.and_then(|known| Some((known, known.agreed.clone()?)))
+        else {
             return Ok(Since::default());
         };
         let (objects, head) = (Objects::around(&self.folder), head(&state));
         let by_own_commits = written_by(&objects, &git.own_commits_since(&agreed), &head, paths);
+        // The published branch lost the commits that HEAD does not share, by a rebase or a reset. Where every branch is
+        // published, a switch is meant, and nothing is known of a reset.
+        let start = match known.published.name() {
+            Some(_) => objects.shared(&agreed.commit, &head).ok(),
+            None => match objects.went_forward_from(&agreed.commit) {
+                Ok(true) => Some(agreed.commit),
+                Ok(false) | Err(_) => None,
+            },
+        };
         Ok(Since {
-            contents: contents_since(&objects, &agreed.commit, &head, paths).ok(),
+            contents: start.and_then(|start| contents_since(&objects, &start, &head, paths).ok()),
             by_own_commits: by_own_commits.unwrap_or_default(),
         })
     }
@@ -242,17 +253,15 @@ fn written_by(
     Ok(written)
 }
 
-/// Returns the contents of files in the newest commit that HEAD shares with `agreed`, and in the commits after it.
+/// Returns the contents of files in a commit and in those after it.
 fn contents_since(
     objects: &Objects,
-    agreed: &str,
+    start: &str,
     head: &str,
     paths: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, Vec<Vec<u8>>>, Unread> {
-    // A branch that was rebased or reset lost the commits that HEAD does not share.
-    let shared = objects.shared(agreed, head)?;
-    let mut commits = objects.commits_between(&shared, head, paths)?;
-    commits.insert(shared);
+    let mut commits = objects.commits_between(start, head, paths)?;
+    commits.insert(start.to_owned());
     let mut contents: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     for commit in commits {
         read(objects, &commit, paths, |path, content| {

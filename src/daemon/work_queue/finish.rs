@@ -9,14 +9,10 @@ use crate::daemon::{
     schedule::Moment,
     watch::Cause,
 };
-use crate::engine::report::{Line, Report, Status};
+use crate::engine::report::{Line, Status};
 use crate::model::Side;
 use crate::reconcile::plan::Kind;
 use std::collections::BTreeMap;
-use tokio::time::Instant;
-
-/// How often an article is retried at once; after that it waits for the next poll.
-const MAX_ATTEMPTS: u32 = 3;
 
 impl WorkQueue {
     /// Records the outcome of a cycle. Returns a change that is worth a log line.
@@ -41,7 +37,6 @@ impl WorkQueue {
                 self.debounce.pushed(&line.path, now.steady);
             }
         }
-        self.try_again(&job, &outcome.report, now.steady);
         let covered = std::mem::take(&mut self.covered);
         let doubts = std::mem::take(&mut self.covered_doubts);
         if job.scope == Scope::Everything && !outcome.is_complete() {
@@ -82,33 +77,6 @@ impl WorkQueue {
             self.full_cycle_since = None;
         }
         self.outage.record(outcome.outage, now.steady)
-    }
-
-    /// Queues the paths again whose articles changed on the service after they were read. Nothing else would retry
-    /// them before the next poll.
-    fn try_again(&mut self, job: &Job, report: &Report, now: Instant) {
-        if job.scope == Scope::Everything {
-            self.attempts.clear();
-        }
-        self.attempts
-            .retain(|path, _| report.overtaken.contains(path));
-        let mut again = DuePaths::default();
-        for line in &report.actions {
-            if line.status != Status::Skipped || !report.overtaken.contains(&line.path) {
-                continue;
-            }
-            let tries = self.attempts.entry(line.path.clone()).or_default();
-            *tries += 1;
-            if *tries > MAX_ATTEMPTS {
-                continue;
-            }
-            if line.action == Kind::Delete {
-                again.removed.insert(line.path.clone(), now);
-            } else {
-                again.changed.insert(line.path.clone());
-            }
-        }
-        self.due.add_earlier(again);
     }
 
     /// Returns the HEADs that may be stored after a cycle: those of a mirror without waiting or held removals.

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::engine::report::BudgetLeft;
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeSet, VecDeque},
     fmt,
     time::Duration,
 };
@@ -104,8 +104,6 @@ pub struct WorkQueue {
     covered_doubts: BTreeSet<Cause>,
     /// Unsettled paths that the last full cycle skipped, and that have not settled since.
     left_out: BTreeSet<String>,
-    /// How often an article was retried at once, because it changed on the service after it was read.
-    attempts: BTreeMap<String, u32>,
     full_cycle: Option<Trigger>,
     /// Since when the full cycle could have run.
     full_cycle_since: Option<Instant>,
@@ -136,7 +134,6 @@ impl WorkQueue {
             covered: DuePaths::default(),
             covered_doubts: BTreeSet::new(),
             left_out: BTreeSet::new(),
-            attempts: BTreeMap::new(),
             full_cycle: Some(Trigger::Startup),
             full_cycle_since: None,
             doubts: BTreeSet::new(),
