@@ -6,8 +6,9 @@
 //! the undisturbed run came to, byte for byte and row for row; and a run after that must have nothing to do
 //! (promise 7; failures rows 1 to 8; invariants I1, I2, I7 and I8).
 //!
-//! One limit is not ours to lift: a service that rewrites what it is sent makes a write whose answer is lost look
-//! like a colleague's. Such a run may come to another end, in which nothing is lost or double.
+//! A run after a kill may hold what an undisturbed one deals with: a person is told. One limit is not ours to lift: a
+//! service that rewrites what it is sent makes a write whose answer is lost look like a colleague's. Either run may come
+//! to another end, in which nothing is lost or double.
 //!
 //! For scenarios that write, the run after the kill is killed at each of its points as well, and so is what comes
 //! to rest after that. Only kills that leave something changed count there: the others leave what was swept over

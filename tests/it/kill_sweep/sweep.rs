@@ -3,6 +3,7 @@
 use super::picture::{self, Picture, difference};
 use super::stage::{Moment, Ran, Stage};
 use crate::words::{Words, Written};
+use kbsync::cli::exit::ExitCode;
 use kbsync::sandbox::Options;
 use std::collections::BTreeSet;
 
@@ -246,7 +247,7 @@ impl<'a> Sweep<'a> {
             ran = self.stage.run(self.scenario.then);
             found = self.picture();
         }
-        if found != self.end && self.scenario.rewrites {
+        if found != self.end && (self.scenario.rewrites || self.waits(&ran)) {
             return self.rest_elsewhere(&found).map(|()| (points, false));
         }
         if found != self.end {
@@ -281,6 +282,13 @@ impl<'a> Sweep<'a> {
             picture.retain(|key, _| !picture::is_temporary(key));
         }
         picture
+    }
+
+    /// Returns whether something waits for a person that an undisturbed run deals with: a correct end, if nothing is lost
+    /// or double.
+    fn waits(&self, ran: &Ran) -> bool {
+        let attention = Some(i32::from(ExitCode::Attention.number()));
+        ran.code == attention && !self.codes.contains(&attention)
     }
 
     fn rest_elsewhere(&self, found: &Picture) -> Result<(), String> {

@@ -1,12 +1,13 @@
 //! One cycle of an engine, and all that is judged after it.
 
+use super::held::Held;
 use super::mirror::Mirror;
 use super::oracle;
 use super::run::Run;
 use super::token::Tokens;
-use super::world::{Side, World, id_of};
+use super::world::{Side, World};
 use kbsync::drill::death;
-use kbsync::engine::report::{Ending, Line, Report, Status};
+use kbsync::engine::report::{Ending, Line, Report};
 use kbsync::engine::settings::Request;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::guard::MaxDeletes;
@@ -136,8 +137,8 @@ impl Run<'_> {
             self.settled = report.outcome == Ending::Done && !world.is_rationed();
         }
         if complete {
-            let open = open(world, report);
-            world.dealt_with(&open);
+            let held = Held::of(world, report);
+            world.dealt_with(&held.ids);
         }
         world.judge_births();
         for line in &report.actions {
@@ -221,20 +222,4 @@ impl Run<'_> {
         oracle::i1_reachable(&mut world, store, died);
         oracle::i2_whole(&mut world);
     }
-}
-
-/// The articles of which a report tells something that is not done.
-fn open(world: &World, report: &Report) -> BTreeSet<ArticleId> {
-    let waits = report
-        .actions
-        .iter()
-        .filter(|line| line.status != Status::Done);
-    let told = waits.map(|line| (line.id, &line.path));
-    let problems = report.problems.iter();
-    let told = told.chain(problems.map(|problem| (problem.id, &problem.path)));
-    told.filter_map(|(id, path)| {
-        let (folder, name) = path.split_once('/').unwrap_or_default();
-        id.or_else(|| id_of(&world.mirror.bytes(folder, name)?))
-    })
-    .collect()
 }

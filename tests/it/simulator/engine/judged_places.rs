@@ -1,9 +1,9 @@
 //! What the judges of where an article belongs let pass; and beside each the sharper case that they still find.
 
 use super::database::binding;
+use super::held;
 use super::judged_sides::pushing;
 use super::kb::By;
-use super::oracle;
 use super::step::{At, Colleague, Save, Writer};
 use super::world::World;
 use kbsync::engine::report::Report;
@@ -71,7 +71,7 @@ fn told_of_category(named: &str, removed: bool) -> Option<&'static str> {
     world
         .mirror
         .save("gamma", "_category.yaml", yaml, Save::RenameOver);
-    oracle::i12_told(&mut world, &store, &report);
+    held::i12_told(&mut world, &store, &report);
     world.ledger.violation.map(|violation| violation.invariant)
 }
 

@@ -1,6 +1,7 @@
 //! What the judges of a direction, and of two runs, let pass; and beside each the sharper case that they still find.
 
 use super::database::binding;
+use super::held;
 use super::isolation::{self, Piece, Struck};
 use super::kb::{By, Kb};
 use super::mirror::Mirror;
@@ -112,7 +113,7 @@ fn told_at(name: &str) -> Option<&'static str> {
     // Where it was last is another place.
     let article = world.kb.articles.values_mut().next().expect("it is there");
     article.slug = "b".to_owned();
-    oracle::i12_told(&mut world, &store, &report);
+    held::i12_told(&mut world, &store, &report);
     world.ledger.violation.map(|violation| violation.invariant)
 }
 

@@ -8,7 +8,7 @@
 //! - [`purse`]: the budget of requests in such a world (I6).
 //! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
 //! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`], I8 in
-//!   [`births`], I6 in [`purse`], I10 in [`files`]. Only I11 is judged elsewhere, since no world has a token: in
+//!   [`births`], I12 in [`held`], I6 in [`purse`], I10 in [`files`]. Only I11 is judged elsewhere, since no world has a token: in
 //!   `canary.rs`.
 //! - [`relations`]: what has to hold between two runs (I7, I15, L2), and [`isolation`] (I13).
 //! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects. [`spent`]: what it costs.
@@ -25,6 +25,7 @@ mod database;
 mod faults;
 mod files;
 mod folder;
+mod held;
 mod hidden;
 mod isolation;
 mod judge;
@@ -32,6 +33,8 @@ mod judge;
 mod judged;
 #[cfg(test)]
 mod judged_deaths;
+#[cfg(test)]
+mod judged_held;
 #[cfg(test)]
 mod judged_hidden;
 #[cfg(test)]

@@ -4,11 +4,9 @@
 use super::kb::{Article, Kb};
 use super::step::{FOLDERS, NAMES, Probing, Rewriting};
 use super::token::Tokens;
-use super::world::{World, id_of, is_article};
-use kbsync::engine::report::{Report, Status};
+use super::world::{World, is_article};
 use kbsync::mirror::document::Document;
 use kbsync::model::{ArticleId, Place, Version};
-use kbsync::reconcile::plan::Problem;
 use kbsync::state::{ArticleRow, Intent, Store, Subject, Visibility};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -150,8 +148,8 @@ pub(crate) fn i9_identity(world: &mut World, store: &Store) {
     }
 }
 
-/// What differs where an article that is listed is not in the mirror.
-const NO_FILE: &str = "it has no file";
+/// What differs where the article of a file is not on the service.
+const GONE: &str = "its article is gone";
 
 /// What differs between the sides: the article, the path, and what is wrong.
 pub(crate) type Difference = (Option<ArticleId>, String, String);
@@ -202,7 +200,7 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
                 let what = "another file has its id, too".to_owned();
                 different.push((Some(*id), all.join(" "), what));
             } else if !world.kb.articles.contains_key(id) && !hidden {
-                different.push((Some(*id), path, "its article is gone".to_owned()));
+                different.push((Some(*id), path, GONE.to_owned()));
             }
         }
     }
@@ -220,7 +218,7 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
                     },
                     |row| row.place.to_string(),
                 );
-                different.push((Some(article.id), path, NO_FILE.to_owned()));
+                different.push((Some(article.id), path, "it has no file".to_owned()));
             }
             continue;
         };
@@ -300,75 +298,7 @@ pub(crate) fn knows_categories(world: &World, store: &Store) -> bool {
     })
 }
 
-/// I12: what is not equal is told, article by article.
-pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
-    let mut ids = BTreeSet::new();
-    let mut paths: BTreeSet<String> = BTreeSet::new();
-    for line in &report.actions {
-        if line.status != Status::Done {
-            ids.extend(line.id);
-            paths.insert(line.path.clone());
-        }
-    }
-    for problem in &report.problems {
-        ids.extend(problem.id);
-        let (folder, name) = problem.path.split_once('/').unwrap_or_default();
-        let bytes = world.mirror.bytes(folder, name);
-        ids.extend(bytes.and_then(|bytes| id_of(&bytes)));
-        paths.insert(problem.path.clone());
-    }
-    let places: BTreeMap<ArticleId, String> = store
-        .articles()
-        .expect("the state is readable")
-        .into_iter()
-        .map(|row| (row.id, row.place.to_string()))
-        .collect();
-    for (id, path, what) in differences(world, store) {
-        let home = id.and_then(|id| places.get(&id));
-        // A file that cannot be read has no id, and its folder may have another name by now.
-        let name = path.rsplit('/').next().unwrap_or_default();
-        let known = home.and_then(|home| home.rsplit('/').next());
-        let problem = |problem: &Problem| {
-            let at = problem.path.rsplit('/').next();
-            at == Some(name) || (at.is_some() && at == known)
-        };
-        // What lies at its address and cannot be told may be its file.
-        let article = id.and_then(|id| world.kb.articles.get(&id));
-        let at_its_address = |problem: &Problem| {
-            let (folder, name) = problem.path.split_once('/').unwrap_or_default();
-            article.is_some_and(|article| {
-                name.strip_suffix(".html") == Some(&article.slug)
-                    && world.category_of(folder) == Some(article.category)
-            })
-        };
-        // A category of which nobody knows which folder is its own has no place for its articles.
-        let of_its_category = |problem: &Problem| {
-            let folder = problem.path.strip_suffix("/_category.yaml");
-            let category = folder.and_then(|folder| world.category_of(folder));
-            what == NO_FILE && article.is_some_and(|article| category == Some(article.category))
-        };
-        let told = id.is_some_and(|id| ids.contains(&id))
-            || report.problems.iter().any(of_its_category)
-            || report.problems.iter().any(problem)
-            || report.problems.iter().any(at_its_address)
-            || home.is_some_and(|path| paths.contains(path))
-            || path.split(' ').any(|path| {
-                let folder = path.split('/').next().unwrap_or_default();
-                paths.contains(path)
-                    || paths.contains(folder)
-                    || paths.contains(&format!("{folder}/_category.yaml"))
-            });
-        // Without a probe nobody can tell what became of it; the status shows it.
-        let unknown = world.setup.probing != Probing::Allowed && what == "its article is gone";
-        if !told && !unknown {
-            world.violated(
-                "I12",
-                format!(
-                    "{path} ({}): {what}, and the report says nothing of it (it ended {:?})",
-                    id.map(|id| id.to_string()).unwrap_or_default(),
-                    report.outcome
-                ),
-            );
-        }
-    }
+/// Returns whether nobody can tell what became of an article: there is no probe. The status shows it.
+pub(crate) fn is_unknown(world: &World, (_, _, what): &Difference) -> bool {
+    world.setup.probing != Probing::Allowed && what == GONE
 }

@@ -2,9 +2,10 @@
 //! one in which something goes wrong with one article (I13), and of one on a real folder (L2).
 //!
 //! The first two compare where the sides end: all files and all articles. A run that ends with something held or in
-//! conflict is not compared, since what is held may depend on what came first; that it is told is I12. On a real
-//! folder everything is the same, down to the calls.
+//! conflict is compared with none, and what the other one of two holds is left out ([`super::held`]). On a real folder
+//! everything is the same, down to the calls.
 
+use super::held::Held;
 use super::isolation;
 use super::kb::rewritten;
 use super::random::mix;
@@ -127,11 +128,7 @@ pub(crate) fn other(
     let first = run(bench, setup, &first);
     let second = (first.violation.is_some() || first.equal).then(|| run(bench, setup, &other));
     bench.outlasts = false;
-    let second = second?;
-    // The answer to the POST of a category, or of a hidden article, is the only place that tells its id: a person has
-    // to give it.
-    let is_lost = second.lost_id && second.violation.is_none();
-    (!is_lost).then_some((first, second))
+    second.map(|second| (first, second))
 }
 
 /// I15: what people did between two cycles, on two sides or to two articles, may have come in either order.
@@ -151,7 +148,7 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
         Relation::Order => ("I15", "in another order"),
         Relation::Killed { .. } => ("I7", "after two kills"),
     };
-    // A kill may leave a copy of a conflict more, and nothing else. Where it took the answer to what was sent, nobody
+    // A kill may leave a copy of a conflict more, and something that waits for a person. Where it took the answer to what was sent, nobody
     // knows that it was the service that rewrote it: that counts as a colleague's, and is pulled.
     let rewriting = match relation {
         Relation::Killed { .. } => first.trace.setup.rewriting,
@@ -172,8 +169,10 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
             line
         }
     };
+    let held = Held::of_both(first, second);
     let plain = |end: &[String]| -> Vec<String> {
-        let kept = end.iter().filter(|line| !line.contains(".conflict."));
+        let kept = end.iter();
+        let kept = kept.filter(|line| !line.contains(".conflict.") && !held.has(line));
         let lines = kept.map(|line| shown(as_rewritten(rewriting, line)));
         let mut lines: Vec<String> = lines.collect();
         lines.sort();
@@ -190,7 +189,8 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
     };
     // Nobody need wait a day for what is not asked for once a day only.
     let rests = first.rested.as_ref().zip(second.rested.as_ref());
-    let early = rests.filter(|(one, _)| one.equal).and_then(|(one, other)| {
+    let rests = rests.filter(|(one, other)| one.equal && other.equal);
+    let early = rests.and_then(|(one, other)| {
         let hidden: Vec<String> = (one.hidden.iter().chain(&other.hidden))
             .map(ToString::to_string)
             .collect();

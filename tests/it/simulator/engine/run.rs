@@ -8,6 +8,7 @@ use super::command::asked;
 use super::database::{self, Saved, binding, open};
 use super::files::Files;
 use super::folder::Folder;
+use super::held::{self, Held};
 use super::isolation::{self, Address, Piece, Struck};
 use super::kb::{Article, workspace};
 use super::mirror::Mirror;
@@ -21,12 +22,11 @@ use super::tree::Tree;
 use super::world::{Armed, Shared, Side, Violation, World, has_ending};
 use kbsync::drill::death;
 use kbsync::engine::Engine;
-use kbsync::engine::report::{Ending, Report, Status};
+use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::{Request, Settings};
 use kbsync::mirror::RealDisk;
 use kbsync::model::{ArticleId, Digest};
 use kbsync::reconcile::guard::MaxDeletes;
-use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::state::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,8 +72,8 @@ pub(crate) struct Outcome {
     pub(crate) sifted: u64,
     /// Whether it ended with nothing held, in conflict or broken.
     pub(crate) equal: bool,
-    /// Whether a category or a hidden article is held at the end because its id was lost: the API lists neither.
-    pub(crate) lost_id: bool,
+    /// What is held at the end.
+    pub(crate) held: Held,
     /// All files and articles after the last step, before everything comes to rest.
     pub(crate) halfway: Vec<Piece>,
     /// How often something was called in the last cycle before that.
@@ -190,7 +190,7 @@ impl Bench {
             sifted: 0,
             rested: None,
             equal: false,
-            lost_id: false,
+            held: Held::default(),
         };
         let steps = run.all(source);
         let (halfway, calls, struck) = {
@@ -255,8 +255,8 @@ pub(super) struct Run<'a> {
     rested: Option<Rested>,
     /// Whether the last cycle of all left both sides equal.
     pub(super) equal: bool,
-    /// Whether the last cycle of all held a category or an article that exists.
-    pub(super) lost_id: bool,
+    /// What the last cycle of all held.
+    held: Held,
 }
 
 impl Run<'_> {
@@ -308,7 +308,7 @@ impl Run<'_> {
             cycles: self.cycles,
             sifted: self.sifted + self.engine.as_ref().map_or(0, Engine::sifted),
             equal: self.equal,
-            lost_id: self.lost_id,
+            held: self.held.clone(),
             halfway: Vec::new(),
             calls: BTreeMap::new(),
             struck: None,
@@ -607,13 +607,10 @@ impl Run<'_> {
             let message = format!("a quiet cycle costs {:?}", report.requests);
             world.violated("I3", message);
         }
-        oracle::i12_told(&mut world, store, &report);
+        held::i12_told(&mut world, store, &report);
         self.equal = quiet;
-        let unread = |reason: &str| reason.starts_with("the article exists, but it cannot be read");
-        self.lost_id = report.actions.iter().any(|line| {
-            let unread = line.action == Kind::Create && line.reason.as_deref().is_some_and(unread);
-            line.status == Status::Held && (line.action == Kind::CreateCategory || unread)
-        });
+        self.held = Held::of(&world, &report);
+        self.held.add(oracle::differences(&world, store));
         if quiet {
             oracle::i9_identity(&mut world, store);
         }
