@@ -86,10 +86,57 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             if is_behind {
                 let in_conflict = file.is_in_conflict(sight);
-                found.insert(file.action.fingerprint(), Behind { doubt, in_conflict });
+                let behind = Behind {
+                    doubt,
+                    in_conflict,
+                    second: None,
+                };
+                found.insert(file.action.fingerprint(), behind);
             }
         }
         Ok(found)
+    }
+
+    /// Returns the creations, by fingerprint, of files that git brought back to where an article or a category was before:
+    /// the committed file has the id of one that is elsewhere now. A copy that a person committed here is meant. If git
+    /// cannot say, a copy is a new article as it is without git.
+    pub(super) fn seconds(&self, plan: &Plan, sight: &Sight) -> BTreeMap<Digest, Behind> {
+        let created = |action: &&Action| created_at(action).is_some();
+        let actions: Vec<_> = plan.actions.iter().filter(created).collect();
+        let places = actions.iter().filter_map(|action| created_at(action));
+        let paths: BTreeSet<_> = places.map(|place| place.to_string()).collect();
+        if paths.is_empty() {
+            return BTreeMap::new();
+        }
+        let Ok(committed) = self.git.committed(&paths) else {
+            return BTreeMap::new();
+        };
+        let second = |action: &Action| {
+            let place = created_at(action)?.to_string();
+            Some((
+                place.clone(),
+                elsewhere(committed.get(&place)?, action, sight)?,
+            ))
+        };
+        let seconds: Vec<_> = actions
+            .into_iter()
+            .filter_map(|action| Some((action, second(action)?)))
+            .collect();
+        if seconds.is_empty() {
+            return BTreeMap::new();
+        }
+        let paths = seconds.iter().map(|(_, (path, _))| path.clone()).collect();
+        let own = self.git.committed_since(&paths).unwrap_or_default();
+        let seconds = seconds.into_iter();
+        let seconds = seconds.filter(|(_, (path, _))| !own.by_own_commits.contains(path));
+        let behind = |(action, (_, elsewhere)): (&Action, (String, String))| {
+            let behind = Behind {
+                second: Some(elsewhere),
+                ..Behind::default()
+            };
+            (action.fingerprint(), behind)
+        };
+        seconds.map(behind).collect()
     }
 
     /// Returns the files that a commit removed, and whose newest version is in no commit: the person who removed such a
@@ -187,6 +234,32 @@ impl Changed<'_> {
             contents.any(|bytes| self.newest.is_in(bytes, place))
         })
     }
+}
+
+/// Returns the file from which an action creates an article or a category.
+fn created_at(action: &Action) -> Option<Place> {
+    if let Step::CreateArticle {
+        place,
+        instead_of: None,
+        ..
+    } = &action.step
+    {
+        return Some(place.clone());
+    }
+    let Step::CreateCategory { folder, .. } = &action.step else {
+        return None;
+    };
+    Some(Place::new(folder, CATEGORY_FILE))
+}
+
+/// Returns where the article or category of a committed file is now.
+fn elsewhere(bytes: &[u8], action: &Action, sight: &Sight) -> Option<String> {
+    if matches!(action.step, Step::CreateCategory { .. }) {
+        let id = CategoryDocument::parse(bytes).ok()?.id()?;
+        return sight.base.categories.get(&id)?.folder.clone();
+    }
+    let id = Document::parse_with_markers(bytes).ok()?.id()?;
+    Some(sight.base.articles.get(&id)?.place.to_string())
 }
 
 /// The places of files now and in the base.

@@ -91,8 +91,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         }
         let approved = self.approved(plan, now)?;
+        let mut behind = self.behind(plan, sight, &held, request)?;
+        behind.append(&mut self.seconds(plan, sight));
         Ok(Facts {
-            behind: self.behind(plan, sight, &held, request)?,
+            behind,
             articles: sight.base.articles.len(),
             max_deletes: self.settings.max_deletes,
             allow_deletes: request.allow_deletes || self.forgets_what_is_held(&held),

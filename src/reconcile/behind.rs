@@ -14,6 +14,8 @@ pub struct Behind {
     pub doubt: Option<String>,
     /// Whether the article is in conflict, and `approve` has nothing to release.
     pub in_conflict: bool,
+    /// Where the article or category is whose file git brought back here, if the action creates a second one from it.
+    pub second: Option<String>,
 }
 
 /// Holds every action for a file that is behind, except approved actions.
@@ -46,6 +48,13 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
 
 /// The reason of a hold, with the usual ways on first.
 fn reason(action: &Action, behind: &Behind, many: bool) -> String {
+    if let Some(elsewhere) = &behind.second {
+        return format!(
+            "git brought this back from a commit (git checkout, git stash?), and kbsync has it at {} now: remove it here, and \
+             commit the new place; `kbsync approve` creates a second one from it",
+            quoted(elsewhere)
+        );
+    }
     let is_category = matches!(action.step, Step::SettleCategory(_));
     let (name, path) = if is_category {
         let path = format!("{}/{CATEGORY_FILE}", action.path);

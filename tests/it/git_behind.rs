@@ -643,6 +643,56 @@ fn f087_an_article_that_moved_on_the_service_stays_there_when_git_takes_the_file
 }
 
 #[test]
+fn f087_what_git_brings_back_beside_a_renamed_category_or_article_makes_no_second_one() {
+    let team = Team::new();
+    let article = team.service.sandbox.article(team.one).expect("there");
+    let counts = || {
+        let sandbox = &team.service.sandbox;
+        (sandbox.categories().len(), sandbox.articles().len())
+    };
+    let before = counts();
+    let renamed = team
+        .service
+        .sandbox
+        .rename_category(article.category_id, "Begin", "begin");
+    assert!(renamed.is_some());
+    team.c.0.run(&["sync", "start/_category.yaml"]).exits(0);
+    assert!(team.c.0.exists("begin/one.html"));
+    team.c.git(&["checkout", "-q", "."]);
+    for _cycle in 0..2 {
+        let ran = team.c.sync(3);
+        assert!(ran.stdout.contains("git brought this back"), "{ran:#?}");
+        assert_eq!(counts(), before);
+    }
+    std::fs::remove_dir_all(team.c.0.mirror().join("start")).expect("removed");
+    team.c.sync(0);
+    // An article with another address.
+    let edited = team.service.sandbox.edit(team.one, |article| {
+        article.slug = "uno".to_owned();
+    });
+    assert!(edited.is_some());
+    team.c.git(&["add", "-A"]);
+    team.c.commit();
+    team.c.sync(0);
+    assert!(team.c.0.exists("begin/uno.html"));
+    team.c.git(&["checkout", "-q", "."]);
+    let ran = team.c.sync(3);
+    assert!(ran.stdout.contains("begin/uno.html"), "{ran:#?}");
+    assert_eq!(counts(), before);
+    // A copy that a person makes and commits is a new article.
+    team.c.0.remove("begin/one.html");
+    team.c.sync(0);
+    team.c.git(&["add", "-A"]);
+    team.c.commit();
+    let text = team.c.0.read("begin/two.html");
+    team.c.0.write("begin/copy.html", &text);
+    team.c.git(&["add", "-A"]);
+    team.c.commit();
+    team.c.sync(0);
+    assert_eq!(counts().1, before.1 + 1);
+}
+
+#[test]
 fn f084_without_a_git_program_no_file_of_a_repository_is_deleted() {
     let mut team = Team::new();
     let text = "---\ntitle: Fresh\n---\n<p>Words.</p>\n";

@@ -259,7 +259,7 @@ fn f087_a_file_that_git_took_back_is_not_sent_however_many_there_are() {
         let actions = world.plan().actions;
         let behind = |doubt: Option<&str>| Behind {
             doubt: doubt.map(str::to_owned),
-            in_conflict: false,
+            ..Behind::default()
         };
         let all = actions.iter().map(Action::fingerprint);
         world.facts.behind = all.map(|mark| (mark, behind(None))).collect();
