@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
-    daemon::job::Release,
+    daemon::job::Approval,
     engine::{
         Clock as _, SystemClock,
         report::{Line, Report, Status},
@@ -203,7 +203,7 @@ fn show(context: &Context, waiting: &[HeldItems]) -> Result<(), Failure> {
 fn agreed(context: &Context, waiting: &[HeldItems]) -> Result<bool, Failure> {
     let actions = waiting.iter().flat_map(|one| &one.actions);
     let these = waiting_for(actions.clone().count(), "action");
-    let deeds = deeds(actions);
+    let consequences = consequences(actions);
     if context.out.json || context.out.quiet || !ask::possible() {
         let why = if context.out.quiet {
             "-q asks no questions"
@@ -218,7 +218,7 @@ fn agreed(context: &Context, waiting: &[HeldItems]) -> Result<bool, Failure> {
             .help("look at the list, then run `kbsync approve --yes`")
         });
     }
-    let yes = ask::agrees(&format!("{deeds}?"))?;
+    let yes = ask::agrees(&format!("{consequences}?"))?;
     if !yes {
         context.out.note("nothing was approved");
     }
@@ -231,17 +231,17 @@ async fn to_daemon(
     config: &Config,
     waiting: &[HeldItems],
 ) -> Result<SessionReport, Failure> {
-    let releases = waiting
+    let approvals = waiting
         .iter()
         .flat_map(|one| &one.actions)
-        .map(|action| Release {
+        .map(|action| Approval {
             side: action.side,
             mark: action.fingerprint(),
         })
         .collect();
     let request = Request::new(Direction::Both);
-    let wish = via_daemon::cycle_command(&scope::all(config), &request, releases);
-    let session_report = via_daemon::to_daemon(context, config, wish).await?;
+    let command = via_daemon::cycle_command(&scope::all(config), &request, approvals);
+    let session_report = via_daemon::to_daemon(context, config, command).await?;
     session_report.ok_or_else(|| {
         let gone = anyhow::anyhow!("the daemon ended meanwhile, and nothing was approved");
         Failure {
@@ -252,7 +252,7 @@ async fn to_daemon(
 }
 
 /// Returns the consequences of the approval, for the question.
-fn deeds<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
+fn consequences<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
     let (mut articles, mut files, mut older) = (0, 0, 0);
     let mut categories = Vec::new();
     for action in actions {
@@ -263,10 +263,10 @@ fn deeds<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
             (None, _) => older += 1,
         }
     }
-    let mut deeds = Vec::new();
+    let mut consequences = Vec::new();
     let mut add = |number: usize, deed: String| {
         if number > 0 {
-            deeds.push(deed);
+            consequences.push(deed);
         }
     };
     add(
@@ -296,8 +296,8 @@ fn deeds<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
             categories.join(", ")
         ),
     );
-    let deeds = deeds.join("; ");
-    let mut letters = deeds.chars();
+    let consequences = consequences.join("; ");
+    let mut letters = consequences.chars();
     letters.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(letters).collect()
     })

@@ -173,7 +173,7 @@ fn pasted() -> Result<WorkspaceId, Failure> {
     parse_workspace(&written).map_err(|wrong| wrong.given_by("the workspace").into())
 }
 
-fn checked<T>(parsed: Result<T, crate::config::Wrong>) -> Result<(), String> {
+fn checked<T>(parsed: Result<T, crate::config::ValueError>) -> Result<(), String> {
     match parsed {
         Ok(_) => Ok(()),
         Err(wrong) => Err(format!("{}; {}", wrong.message, wrong.remedy)),

@@ -174,8 +174,8 @@ pub(super) async fn work(
         let mut session = Session::reading(context, config)?;
         session.cycles(parts, request).await?
     } else {
-        let wish = via_daemon::cycle_command(parts, request, Vec::new());
-        if let Some(session_report) = via_daemon::to_daemon(context, config, wish).await? {
+        let command = via_daemon::cycle_command(parts, request, Vec::new());
+        if let Some(session_report) = via_daemon::to_daemon(context, config, command).await? {
             session_report
         } else {
             let mut session = Session::writing(context, config, doing)?;

@@ -129,25 +129,25 @@ pub(super) fn print_pair(out: Output, pair: &Pair) -> io::Result<()> {
         // Not through the filter for colours: the text may have such bytes itself.
         return out.bytes(as_patch(pair).as_bytes());
     }
-    let text = unified(pair, Look::Person);
+    let text = unified(pair, Audience::Person);
     out.line(text.strip_suffix('\n').unwrap_or(&text))
 }
 
 /// Formats one difference for `patch`.
 pub(super) fn as_patch(pair: &Pair) -> String {
-    unified(pair, Look::Pipe)
+    unified(pair, Audience::Pipe)
 }
 
 /// The reader of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Look {
+enum Audience {
     /// A person at a terminal.
     Person,
     /// Another program.
     Pipe,
 }
 
-fn unified(pair: &Pair, look: Look) -> String {
+fn unified(pair: &Pair, look: Audience) -> String {
     let mut text = String::new();
     let name = |side: &str, path: Option<&String>| {
         path.map_or_else(
@@ -189,7 +189,7 @@ fn unified(pair: &Pair, look: Look) -> String {
         }
         for op in &group {
             match look {
-                Look::Pipe => {
+                Audience::Pipe => {
                     for change in diff.iter_changes(op) {
                         text.push(sign(change.tag()));
                         text.push_str(change.value());
@@ -198,7 +198,7 @@ fn unified(pair: &Pair, look: Look) -> String {
                         }
                     }
                 }
-                Look::Person => {
+                Audience::Person => {
                     for change in diff.iter_inline_changes(op) {
                         inline(&mut text, &change);
                     }
@@ -230,10 +230,10 @@ fn inline(text: &mut String, change: &similar::InlineChange<'_, str>) {
     }
 }
 
-fn add(text: &mut String, look: Look, style: Style, part: &str) {
+fn add(text: &mut String, look: Audience, style: Style, part: &str) {
     match look {
-        Look::Pipe => text.push_str(part),
-        Look::Person => {
+        Audience::Pipe => text.push_str(part),
+        Audience::Person => {
             for line in part.lines() {
                 writeln!(text, "{style}{}{style:#}", escape_line(line)).ok();
             }
@@ -275,15 +275,15 @@ mod tests {
     fn it_is_what_patch_reads() {
         let changed = pair(Some("1\n2\n3\n4\n5\n"), Some("1\n2\n3\nfour\n5"));
         assert_eq!(
-            unified(&changed, Look::Pipe),
+            unified(&changed, Audience::Pipe),
             "--- a/s/a.html\n+++ b/s/a.html\n@@ -1,5 +1,5 @@\n 1\n 2\n 3\n-4\n-5\n+four\n+5\n\\ No newline at end of file\n"
         );
         assert_eq!(
-            unified(&pair(None, Some("x\n")), Look::Pipe),
+            unified(&pair(None, Some("x\n")), Audience::Pipe),
             "--- /dev/null\n+++ b/s/a.html\n@@ -0,0 +1 @@\n+x\n"
         );
         assert_eq!(
-            unified(&pair(Some("x\n"), None), Look::Pipe),
+            unified(&pair(Some("x\n"), None), Audience::Pipe),
             "--- a/s/a.html\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
         );
     }
@@ -299,13 +299,13 @@ mod tests {
         };
         let expected = "rename from \"s/a\\n::error::x.html\"\nrename to s/b.html\n\
                         --- \"a/s/a\\n::error::x.html\"\n+++ b/s/b.html\n@@ -1 +1 @@\n-x\n+y\n";
-        assert_eq!(unified(&moved, Look::Pipe), expected);
+        assert_eq!(unified(&moved, Audience::Pipe), expected);
     }
 
     #[test]
     fn f140_a_person_s_terminal_is_not_steered() {
         let changed = pair(Some("a\n"), Some("\u{1b}[2J\tb\r\n"));
-        let shown = unified(&changed, Look::Person);
+        let shown = unified(&changed, Audience::Person);
         let plain = anstream::adapter::strip_str(&shown).to_string();
         assert!(plain.contains("\\u{1b}[2J\tb\\r"), "{plain}");
     }

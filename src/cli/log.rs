@@ -171,7 +171,7 @@ fn events(
             path: path.map(|path| path.trim_end_matches('/').to_owned()),
             id: None,
             versions: Vec::new(),
-            events: events.into_iter().map(told).collect(),
+            events: events.into_iter().map(event_line).collect(),
             others: Vec::new(),
         })?);
     }
@@ -192,7 +192,7 @@ fn events(
     Ok(context.out.line(table(&columns, rows))?)
 }
 
-fn told(event: Event) -> EventLine {
+fn event_line(event: Event) -> EventLine {
     EventLine {
         at: event.at.to_rfc3339(),
         action: event.action,
@@ -369,7 +369,7 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
             .into_iter()
             .map(|event| EventLine {
                 path: named.path(&event.path),
-                ..told(event)
+                ..event_line(event)
             })
             .collect(),
         others: named

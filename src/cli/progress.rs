@@ -82,12 +82,12 @@ impl Progress {
                     None => self.bar.unset_length(),
                 }
                 self.phase = name;
-                self.say(pace);
+                self.print(pace);
             }
             Step::Done(units) => {
                 self.bar.set_style(style(self.bar.length().is_some()));
                 self.bar.set_position(units);
-                self.say(pace);
+                self.print(pace);
             }
             Step::Waiting { time, why } => {
                 // A narrow terminal cuts off the end, and the bar takes half of the line.
@@ -107,7 +107,7 @@ impl Progress {
         self.bar.finish_and_clear();
     }
 
-    fn say(&self, pace: Pace) {
+    fn print(&self, pace: Pace) {
         let left = match self.bar.length() {
             Some(total) => total.saturating_sub(self.bar.position()),
             None => 0,

@@ -72,7 +72,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             budget.get_or_insert_with(|| client.budget().clone());
             let engine = open::writer(&config, root, Cancellable::new(client, cancel.clone()))
                 .map_err(Failure::of)?
-                .with_teller(teller(&progress, &status));
+                .with_teller(progress_callback(&progress, &status));
             Ok(WorkspaceEngine {
                 prefix: with_slash(open::prefix(&config, root)),
                 engine,
@@ -106,7 +106,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     tracing::info!(mirror = %config.mirror.display(), service = config.service, "started");
     let ended = Box::pin(start::run(daemon))
         .await
-        .map_err(|error| Failure::usage(said(&error), "correct `poll:` or `timezone:`"))?;
+        .map_err(|error| Failure::usage(error_text(&error), "correct `poll:` or `timezone:`"))?;
     over(ended)
 }
 
@@ -158,7 +158,7 @@ fn with_slash(prefix: String) -> String {
     }
 }
 
-fn teller(progress: &ProgressSink, status: &Arc<SharedStatus>) -> Teller {
+fn progress_callback(progress: &ProgressSink, status: &Arc<SharedStatus>) -> Teller {
     let (progress, status) = (progress.clone(), status.clone());
     Arc::new(move |step: Progress| {
         let now = tokio::time::Instant::now();
@@ -217,7 +217,7 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
     Box::new(move || {
         let fresh = context
             .config(Need::Workspace)
-            .map_err(|failure| said(failure.error.as_ref()))?;
+            .map_err(|failure| error_text(failure.error.as_ref()))?;
         let same = fresh.service == config.service
             && fresh.workspaces == config.workspaces
             && fresh.token == config.token
@@ -238,7 +238,7 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
     })
 }
 
-fn said(error: &dyn std::error::Error) -> String {
+fn error_text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(below) = cause {

@@ -229,7 +229,7 @@ impl<'c> Session<'c> {
         };
         Ok(engine
             .map_err(Failure::of)?
-            .with_teller(self.teller())
+            .with_teller(self.progress_callback())
             .with_git(self.git_heads.view(&part.root)))
     }
 
@@ -263,7 +263,7 @@ impl<'c> Session<'c> {
         Ok(client)
     }
 
-    fn teller(&self) -> Teller {
+    fn progress_callback(&self) -> Teller {
         let bar = self.bar.clone();
         Arc::new(move |progress| lock_bar(&bar).take(progress))
     }

@@ -13,7 +13,7 @@ use crate::{
     config::Config,
     daemon::{
         control::{self, Command, DaemonStatus, Refusal, RequestError, Response},
-        job::{CycleCommand, Release, WireDirection},
+        job::{Approval, CycleCommand, WireDirection},
     },
     drill::failpoint,
     engine::{report::Report, settings::Request},
@@ -47,7 +47,7 @@ pub(super) fn is_daemon_there(config: &Config) -> bool {
 pub(super) fn cycle_command(
     parts: &[Part],
     request: &Request,
-    approve: Vec<Release>,
+    approve: Vec<Approval>,
 ) -> CycleCommand {
     CycleCommand {
         direction: request.direction.into(),

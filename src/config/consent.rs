@@ -52,7 +52,7 @@ impl Asked {
         folder: PathBuf,
         service: &str,
         token: Option<&TokenSource>,
-        named: Named,
+        named: NamedParts,
     ) -> Self {
         let source = match token {
             Some(source) if named.token => source.without_links(),
@@ -90,14 +90,14 @@ impl Asked {
 
 /// The parts that a settings file named, and not the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Named {
+pub(super) struct NamedParts {
     pub(super) service: bool,
     pub(super) token: bool,
 }
 
 /// Agrees to a service and the user's own token, for settings that `kbsync init` wrote into a folder.
 pub fn agree_to_own(dir: &Path, folder: &Path, service: &str) -> Result<Agreement, ConfigError> {
-    let named = Named {
+    let named = NamedParts {
         service: true,
         token: false,
     };
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn asked_by(folder: &Path, service: &str, token: Option<&TokenSource>) -> Asked {
-        let named = Named {
+        let named = NamedParts {
             service: true,
             token: token.is_some(),
         };

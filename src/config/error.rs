@@ -53,21 +53,21 @@ impl std::error::Error for ConfigError {
 
 /// An error in a settings file, before the file's name is added.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Fault {
+pub(super) struct SettingError {
     pub(super) line: usize,
-    pub(super) wrong: Wrong,
+    pub(super) wrong: ValueError,
 }
 
 /// An error in a value, before its place is added.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wrong {
+pub struct ValueError {
     /// What is wrong.
     pub message: String,
     /// The remedy.
     pub remedy: String,
 }
 
-impl Wrong {
+impl ValueError {
     pub(super) fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -80,12 +80,12 @@ impl Wrong {
         ConfigError::new(format!("{name}: {}", self.message), self.remedy)
     }
 
-    pub(super) fn at(self, line: usize) -> Fault {
-        Fault { line, wrong: self }
+    pub(super) fn at(self, line: usize) -> SettingError {
+        SettingError { line, wrong: self }
     }
 }
 
-impl Fault {
+impl SettingError {
     pub(super) fn in_file(self, file: PathBuf) -> ConfigError {
         ConfigError {
             file: Some(file),

@@ -4,7 +4,7 @@
 
 use super::{
     OnConflict, Options, PublishedBranch, TokenSource, WorkspaceFolder,
-    error::{Fault, Wrong},
+    error::{SettingError, ValueError},
     values::{
         boolean, duration, number, parse_id, parse_poll, parse_service, parse_workspace, text,
     },
@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The content of a settings file, over the defaults.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Given {
+pub(super) struct FileSettings {
     pub(super) service: Option<String>,
     pub(super) workspaces: Vec<WorkspaceFolder>,
     pub(super) categories: Vec<CategoryId>,
@@ -23,9 +23,9 @@ pub(super) struct Given {
     pub(super) options: Options,
 }
 
-impl Given {
+impl FileSettings {
     /// Returns the settings without a file.
-    pub(super) fn nothing() -> Self {
+    pub(super) fn empty() -> Self {
         Self {
             service: None,
             workspaces: Vec::new(),
@@ -59,19 +59,23 @@ const KEYS: [&str; 19] = [
 ];
 
 /// Parses a settings file. Relative paths in it start at `folder`.
-pub(super) fn read(text: &str, folder: &Path, insecure_http: bool) -> Result<Given, Fault> {
+pub(super) fn read(
+    text: &str,
+    folder: &Path,
+    insecure_http: bool,
+) -> Result<FileSettings, SettingError> {
     // The parser counts line breaks that editors do not show as such. A missing key is reported in the line after the
     // last one.
     let last = text.lines().count() + 1;
-    let root = yaml::read(text).map_err(|fault| Fault {
+    let root = yaml::read(text).map_err(|fault| SettingError {
         line: fault.line.clamp(1, last),
         ..fault
     })?;
-    let mut given = Given::nothing();
+    let mut given = FileSettings::empty();
     let (mut one, mut several) = (None, None);
     for entry in map(&root, "the settings")? {
         let Entry { line, key, node } = entry;
-        let at = |wrong: Wrong| wrong.at(*line);
+        let at = |wrong: ValueError| wrong.at(*line);
         match key.as_str() {
             "service" => {
                 let address = self::text(node, key).map_err(at)?;
@@ -96,9 +100,9 @@ pub(super) fn read(text: &str, folder: &Path, insecure_http: bool) -> Result<Giv
     Ok(given)
 }
 
-fn option(entry: &Entry, options: &mut Options) -> Result<(), Fault> {
+fn option(entry: &Entry, options: &mut Options) -> Result<(), SettingError> {
     let Entry { line, key, node } = entry;
-    let at = |wrong: Wrong| wrong.at(*line);
+    let at = |wrong: ValueError| wrong.at(*line);
     match key.as_str() {
         "poll" => options.poll = text(node, key).and_then(parse_poll).map_err(at)?,
         "timezone" => options.timezone = timezone(node).map_err(at)?,
@@ -119,9 +123,9 @@ fn option(entry: &Entry, options: &mut Options) -> Result<(), Fault> {
     Ok(())
 }
 
-fn nested(outer: &str, entry: &Entry, options: &mut Options) -> Result<(), Fault> {
+fn nested(outer: &str, entry: &Entry, options: &mut Options) -> Result<(), SettingError> {
     let Entry { line, key, node } = entry;
-    let at = |wrong: Wrong| wrong.at(*line);
+    let at = |wrong: ValueError| wrong.at(*line);
     let most = u32::MAX;
     match (outer, key.as_str()) {
         ("max_deletes", "count") => {
@@ -160,13 +164,13 @@ fn nested(outer: &str, entry: &Entry, options: &mut Options) -> Result<(), Fault
     Ok(())
 }
 
-fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, Fault> {
+fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, SettingError> {
     let example = "write `- {id: UUID, folder: NAME}` for each workspace";
     let mut found: Vec<WorkspaceFolder> = Vec::new();
     for one in list(node, "workspaces", example)? {
         let (mut id, mut folder) = (None, None);
         for entry in map(one, "an entry of `workspaces`")? {
-            let at = |wrong: Wrong| wrong.at(entry.line);
+            let at = |wrong: ValueError| wrong.at(entry.line);
             match entry.key.as_str() {
                 "id" => {
                     let written = text(&entry.node, "id").and_then(parse_workspace);
@@ -178,7 +182,7 @@ fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, Fault> {
         }
         let (Some(id), Some(folder)) = (id, folder) else {
             let message = "an entry of `workspaces` lacks its `id` or its `folder`";
-            return Err(Wrong::new(message, example).at(one.line));
+            return Err(ValueError::new(message, example).at(one.line));
         };
         let clash = |other: &WorkspaceFolder| {
             other.id == id
@@ -189,18 +193,18 @@ fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, Fault> {
         if found.iter().any(clash) {
             let message = format!("`{folder}` shares its workspace or its folder with another one");
             let remedy = "give every workspace a folder of its own, none inside another";
-            return Err(Wrong::new(message, remedy).at(one.line));
+            return Err(ValueError::new(message, remedy).at(one.line));
         }
         let folder = Some(folder);
         found.push(WorkspaceFolder { id, folder });
     }
     if found.is_empty() {
-        return Err(Wrong::new("`workspaces` is empty", example).at(node.line));
+        return Err(ValueError::new("`workspaces` is empty", example).at(node.line));
     }
     Ok(found)
 }
 
-fn subfolder(node: &Node) -> Result<String, Wrong> {
+fn subfolder(node: &Node) -> Result<String, ValueError> {
     let written = text(node, "folder")?;
     let visible = |part: Component<'_>| match part {
         Component::Normal(name) => !name.to_string_lossy().starts_with(['.', '_']),
@@ -209,7 +213,7 @@ fn subfolder(node: &Node) -> Result<String, Wrong> {
         }
     };
     if written.contains('\\') || !Path::new(written).components().all(visible) {
-        return Err(Wrong::new(
+        return Err(ValueError::new(
             format!("`folder: {written}` is not a folder inside the mirror"),
             "write a name such as `help-en`, without `..`, and not beginning with `/`, `.` or `_`",
         ));
@@ -217,7 +221,7 @@ fn subfolder(node: &Node) -> Result<String, Wrong> {
     Ok(written.trim_end_matches('/').to_owned())
 }
 
-fn categories(node: &Node) -> Result<Vec<CategoryId>, Fault> {
+fn categories(node: &Node) -> Result<Vec<CategoryId>, SettingError> {
     let example = "write the ids in brackets: `categories: [UUID, UUID]`";
     list(node, "categories", example)?
         .iter()
@@ -230,19 +234,21 @@ fn categories(node: &Node) -> Result<Vec<CategoryId>, Fault> {
 }
 
 /// Parses the source of the token. The text is never repeated in a message, because it may be the token itself.
-fn token(node: &Node, folder: &Path) -> Result<TokenSource, Fault> {
+fn token(node: &Node, folder: &Path) -> Result<TokenSource, SettingError> {
     let ways = "put it into a file of your own and write `token: {file: PATH}`, or use \
                 `{env: NAME}`, `{command: pass show kb}` or the variable KBSYNC_TOKEN; \
                 a token that was committed should be revoked";
-    let literal = Wrong::new("a token does not belong into the settings", ways).at(node.line);
+    let literal = ValueError::new("a token does not belong into the settings", ways).at(node.line);
     let Value::Map(entries) = &node.value else {
         return Err(literal);
     };
     let [entry] = entries.as_slice() else {
         let message = "`token` names none or several sources";
-        return Err(Wrong::new(message, "keep one of `file`, `env` and `command`").at(node.line));
+        return Err(
+            ValueError::new(message, "keep one of `file`, `env` and `command`").at(node.line),
+        );
     };
-    let at = |wrong: Wrong| wrong.at(entry.line);
+    let at = |wrong: ValueError| wrong.at(entry.line);
     match entry.key.as_str() {
         "file" => {
             let path = PathBuf::from(text(&entry.node, "file").map_err(at)?);
@@ -255,7 +261,7 @@ fn token(node: &Node, folder: &Path) -> Result<TokenSource, Fault> {
                 Ok(TokenSource::Env(name.to_owned()))
             } else {
                 let message = "`env` must be the name of an environment variable";
-                Err(at(Wrong::new(message, "write `token: {env: NAME}`")))
+                Err(at(ValueError::new(message, "write `token: {env: NAME}`")))
             }
         }
         "command" => {
@@ -267,30 +273,30 @@ fn token(node: &Node, folder: &Path) -> Result<TokenSource, Fault> {
     }
 }
 
-fn on_conflict(node: &Node) -> Result<OnConflict, Wrong> {
+fn on_conflict(node: &Node) -> Result<OnConflict, ValueError> {
     match text(node, "on_conflict")? {
         "hold" => Ok(OnConflict::Hold),
         "local" => Ok(OnConflict::Local),
         "remote" => Ok(OnConflict::Remote),
-        other => Err(Wrong::new(
+        other => Err(ValueError::new(
             format!("`on_conflict: {other}` is unknown"),
             "write `hold`, `local` or `remote`",
         )),
     }
 }
 
-fn timezone(node: &Node) -> Result<String, Wrong> {
+fn timezone(node: &Node) -> Result<String, ValueError> {
     let name = text(node, "timezone")?;
     match name.parse::<chrono_tz::Tz>() {
         Ok(_) => Ok(name.to_owned()),
-        Err(_unknown) => Err(Wrong::new(
+        Err(_unknown) => Err(ValueError::new(
             format!("`timezone: {name}` is not the name of a time zone"),
             "write it like UTC or Europe/Berlin",
         )),
     }
 }
 
-fn branch(node: &Node) -> Result<PublishedBranch, Wrong> {
+fn branch(node: &Node) -> Result<PublishedBranch, ValueError> {
     if node.value == Value::Null {
         return Ok(PublishedBranch::Auto);
     }
@@ -301,7 +307,7 @@ fn branch(node: &Node) -> Result<PublishedBranch, Wrong> {
     })
 }
 
-fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], Fault> {
+fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], SettingError> {
     match &node.value {
         Value::Map(entries) => Ok(entries),
         Value::Null | Value::Text(_) | Value::List(_) => {
@@ -316,30 +322,30 @@ fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], Fault> {
                 "history" => "write `history: {keep_days: 90, keep_versions: 20}`",
                 _ => "the comments of a file that `kbsync init` makes show an example",
             };
-            Err(Wrong::new(message, example).at(node.line))
+            Err(ValueError::new(message, example).at(node.line))
         }
     }
 }
 
-fn list<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a [Node], Fault> {
+fn list<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a [Node], SettingError> {
     match &node.value {
         Value::List(nodes) => Ok(nodes),
         Value::Null => Ok(&[]),
         Value::Text(_) | Value::Map(_) => {
-            Err(Wrong::new(format!("`{key}` must be a list"), example).at(node.line))
+            Err(ValueError::new(format!("`{key}` must be a list"), example).at(node.line))
         }
     }
 }
 
-fn both_workspaces(line: usize) -> Fault {
-    Wrong::new(
+fn both_workspaces(line: usize) -> SettingError {
+    ValueError::new(
         "`workspace` and `workspaces` exclude each other",
         "keep `workspace` for one, `workspaces` for several",
     )
     .at(line)
 }
 
-fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> Fault {
+fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> SettingError {
     let nearest = known
         .iter()
         .map(|name| (strsim::jaro_winkler(&entry.key.to_lowercase(), name), name))
@@ -361,5 +367,5 @@ fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> Fault {
     } else {
         format!("an unknown key{place}")
     };
-    Wrong::new(key, remedy).at(entry.line)
+    ValueError::new(key, remedy).at(entry.line)
 }

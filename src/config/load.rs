@@ -3,9 +3,9 @@
 use super::{
     Asked, Config, ConfigError, Env, MaxDeletes, Options, SETTINGS_FILE, TokenSource,
     WorkspaceFolder,
-    consent::{self, Named},
-    error::Wrong,
-    file::{self, Given},
+    consent::{self, NamedParts},
+    error::ValueError,
+    file::{self, FileSettings},
     values::{parse_poll, parse_service, parse_workspace},
 };
 use crate::model::path::quoted;
@@ -51,13 +51,15 @@ impl Config {
         let environment = overlay(request, &mut given)?;
         let Some(service) = given.service else {
             return Err(match &file {
-                Some(file) => lacks(file, "service", "write `service: https://…` into it"),
+                Some(file) => {
+                    missing_setting(file, "service", "write `service: https://…` into it")
+                }
                 None => no_settings(&mirror),
             });
         };
         if need == Need::Workspace && given.workspaces.is_empty() {
             return Err(match &file {
-                Some(file) => lacks(
+                Some(file) => missing_setting(
                     file,
                     "workspace",
                     "write `workspace: UUID` into it; `kbsync workspaces` lists them",
@@ -237,7 +239,7 @@ pub fn user_state_dir(env: Env<'_>) -> Result<PathBuf, ConfigError> {
 fn read_file(
     request: &Request<'_>,
     mirror: &Path,
-) -> Result<(Option<PathBuf>, Given), ConfigError> {
+) -> Result<(Option<PathBuf>, FileSettings), ConfigError> {
     let path = match request.file {
         Some(file) => request.current.join(file),
         None => mirror.join(SETTINGS_FILE),
@@ -258,7 +260,7 @@ fn read_file(
             return if request.file.is_some() {
                 Err(unreadable("the settings file does not exist".to_owned()))
             } else {
-                Ok((None, Given::nothing()))
+                Ok((None, FileSettings::empty()))
             };
         }
         Err(error) => return Err(unreadable(format!("the settings cannot be read: {error}"))),
@@ -286,8 +288,8 @@ fn read_file(
 }
 
 /// Returns which parts the file names and the environment does not override.
-fn named(request: &Request<'_>, given: &Given) -> Named {
-    Named {
+fn named(request: &Request<'_>, given: &FileSettings) -> NamedParts {
+    NamedParts {
         service: given.service.is_some() && variable(request.env, "KBSYNC_SERVICE").is_none(),
         token: given.token.is_some() && token_from_environment(request).is_none(),
     }
@@ -299,7 +301,7 @@ struct Environment {
     listen: Option<std::net::SocketAddr>,
 }
 
-fn overlay(request: &Request<'_>, given: &mut Given) -> Result<Environment, ConfigError> {
+fn overlay(request: &Request<'_>, given: &mut FileSettings) -> Result<Environment, ConfigError> {
     let get = |name: &str| variable(request.env, name);
     if let Some(service) = get("KBSYNC_SERVICE") {
         let parsed = parse_service(&service, request.insecure_http);
@@ -318,7 +320,7 @@ fn overlay(request: &Request<'_>, given: &mut Given) -> Result<Environment, Conf
     let listen = match get("KBSYNC_LISTEN") {
         Some(address) => Some(address.parse().map_err(|_| {
             let message = format!("`{address}` is not an address to listen on");
-            Wrong::new(message, "write it like 127.0.0.1:7575").given_by("KBSYNC_LISTEN")
+            ValueError::new(message, "write it like 127.0.0.1:7575").given_by("KBSYNC_LISTEN")
         })?),
         None => None,
     };
@@ -341,7 +343,7 @@ fn variable(env: Env<'_>, name: &str) -> Option<String> {
     env(name).filter(|value| !value.trim().is_empty())
 }
 
-fn lacks(file: &Path, key: &str, remedy: &str) -> ConfigError {
+fn missing_setting(file: &Path, key: &str, remedy: &str) -> ConfigError {
     ConfigError {
         file: Some(file.to_owned()),
         line: None,

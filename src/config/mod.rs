@@ -26,7 +26,7 @@ mod tests;
 
 pub use consent::Asked;
 pub use create::{NewSettings, create, overlapping_mirror};
-pub use error::{ConfigError, Wrong};
+pub use error::{ConfigError, ValueError};
 pub use load::{
     Folders, Need, Request, find_mirror, folders, new_mirror, no_settings, token_from_environment,
     user_state_dir,

@@ -4,7 +4,7 @@
 
 use super::{
     Poll,
-    error::Wrong,
+    error::ValueError,
     yaml::{Node, Value},
 };
 use crate::model::WorkspaceId;
@@ -19,9 +19,9 @@ use std::{net::IpAddr, str::FromStr, time::Duration};
 ///
 /// `http` is for loopback, unless `insecure_http` allows it (failures row 134). The accepted form is narrow on
 /// purpose: it must mean the same host to every other parser of addresses.
-pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, Wrong> {
+pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ValueError> {
     let example = "write it like https://kb.example.com";
-    let wrong = |what: &str| Wrong::new(format!("the service's address {what}"), example);
+    let wrong = |what: &str| ValueError::new(format!("the service's address {what}"), example);
     let text = text.trim().trim_end_matches('/');
     let lower = text.to_ascii_lowercase();
     let (rest, secure) = if lower.starts_with("https://") {
@@ -46,7 +46,7 @@ pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, Wrong> {
         ));
     }
     if !secure && !insecure_http && !is_loopback(host) {
-        return Err(Wrong::new(
+        return Err(ValueError::new(
             "the service's address is http://, which would show the token to the network",
             "use https://, or allow it with --insecure-http",
         ));
@@ -93,14 +93,14 @@ fn is_loopback(host: &str) -> bool {
 }
 
 /// Parses a workspace's id.
-pub fn parse_workspace(text: &str) -> Result<WorkspaceId, Wrong> {
+pub fn parse_workspace(text: &str) -> Result<WorkspaceId, ValueError> {
     parse_id(text, "workspace", "`kbsync workspaces` lists the ids")
 }
 
 /// Parses an id of the service.
-pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result<T, Wrong> {
+pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result<T, ValueError> {
     text.parse().map_err(|_| {
-        Wrong::new(
+        ValueError::new(
             format!("`{}` is not the id of a {of} (a UUID)", shown(text)),
             remedy,
         )
@@ -108,11 +108,11 @@ pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result
 }
 
 /// Parses `5m`, or a cron line of five or six fields.
-pub fn parse_poll(text: &str) -> Result<Poll, Wrong> {
+pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
     let text = text.trim();
     if let Ok(period) = humantime::parse_duration(text) {
         if period < Duration::from_secs(1) {
-            return Err(Wrong::new(
+            return Err(ValueError::new(
                 "`poll` is shorter than a second",
                 "the service allows 1,440 requests a day: 1m is the least that makes sense",
             ));
@@ -127,13 +127,13 @@ pub fn parse_poll(text: &str) -> Result<Poll, Wrong> {
         let line = fields.join(" ");
         return match parse_cron(&line) {
             Ok(_) => Ok(Poll::Cron(line)),
-            Err(error) => Err(Wrong::new(
+            Err(error) => Err(ValueError::new(
                 format!("`{}` is no cron line: {error}", shown(text)),
                 "write it like `*/10 8-18 * * 1-5`: minute, hour, day, month, day of the week",
             )),
         };
     }
-    Err(Wrong::new(
+    Err(ValueError::new(
         format!("`{}` is neither a duration nor a cron line", shown(text)),
         "write `5m`, `1h`, or a cron line such as `*/10 8-18 * * 1-5`",
     ))
@@ -154,10 +154,10 @@ pub fn parse_cron(line: &str) -> Result<Cron, CronError> {
 }
 
 /// Parses a duration such as `200ms`.
-pub(super) fn duration(node: &Node, key: &str) -> Result<Duration, Wrong> {
+pub(super) fn duration(node: &Node, key: &str) -> Result<Duration, ValueError> {
     let text = text(node, key)?;
     humantime::parse_duration(text).map_err(|error| {
-        Wrong::new(
+        ValueError::new(
             format!("`{key}: {}` is not a duration: {error}", shown(text)),
             "write it like 200ms, 15s, 5m or 0s",
         )
@@ -165,11 +165,11 @@ pub(super) fn duration(node: &Node, key: &str) -> Result<Duration, Wrong> {
 }
 
 /// Parses `true` or `false`.
-pub(super) fn boolean(node: &Node, key: &str) -> Result<bool, Wrong> {
+pub(super) fn boolean(node: &Node, key: &str) -> Result<bool, ValueError> {
     match text(node, key)? {
         "true" => Ok(true),
         "false" => Ok(false),
-        other => Err(Wrong::new(
+        other => Err(ValueError::new(
             format!("`{key}: {}` is neither true nor false", shown(other)),
             format!("write `{key}: true` or `{key}: false`"),
         )),
@@ -177,13 +177,13 @@ pub(super) fn boolean(node: &Node, key: &str) -> Result<bool, Wrong> {
 }
 
 /// Parses a whole number within bounds.
-pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u32, Wrong> {
+pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u32, ValueError> {
     let text = text(node, key)?;
     text.parse()
         .ok()
         .filter(|number| (least..=most).contains(number))
         .ok_or_else(|| {
-            Wrong::new(
+            ValueError::new(
                 format!("`{key}: {}` is not a whole number in range", shown(text)),
                 format!("write a number from {least} to {most}"),
             )
@@ -191,14 +191,14 @@ pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u3
 }
 
 /// Returns a text that is not empty.
-pub(super) fn text<'a>(node: &'a Node, key: &str) -> Result<&'a str, Wrong> {
+pub(super) fn text<'a>(node: &'a Node, key: &str) -> Result<&'a str, ValueError> {
     match &node.value {
         Value::Text(text) if !text.trim().is_empty() => Ok(text.trim()),
-        Value::Text(_) | Value::Null => Err(Wrong::new(
+        Value::Text(_) | Value::Null => Err(ValueError::new(
             format!("`{key}` is empty"),
             format!("give it a value, or remove the line `{key}:`"),
         )),
-        Value::List(_) | Value::Map(_) => Err(Wrong::new(
+        Value::List(_) | Value::Map(_) => Err(ValueError::new(
             format!("`{key}` must be a single value"),
             format!("write `{key}: VALUE` on one line"),
         )),

@@ -3,7 +3,7 @@
 //! Plain scalars stay as written. Anchors, aliases, tags, duplicate keys and deep nesting are refused: settings need
 //! none of them, and they make YAML dangerous (failures row 137).
 
-use super::error::{Fault, Wrong};
+use super::error::{SettingError, ValueError};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use std::collections::HashSet;
 
@@ -38,7 +38,7 @@ pub(super) struct Entry {
 }
 
 /// Parses one document. An empty document is a mapping without keys.
-pub(super) fn read(text: &str) -> Result<Node, Fault> {
+pub(super) fn read(text: &str) -> Result<Node, SettingError> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
     };
@@ -71,10 +71,10 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<(Event<'a>, Span), Fault> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), SettingError> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => Err(Wrong::new(
+            Some(Err(error)) => Err(ValueError::new(
                 format!("this is not YAML: {}", error.info()),
                 "mind the indentation, put a space after each `:`, and quote texts with special characters",
             )
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Fault> {
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, SettingError> {
         let line = span.start.line();
         if depth > MAX_DEPTH {
             return Err(refused("nesting this deep", line));
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
         Ok(Node { line, value })
     }
 
-    fn list(&mut self, depth: usize) -> Result<Vec<Node>, Fault> {
+    fn list(&mut self, depth: usize) -> Result<Vec<Node>, SettingError> {
         let mut nodes = Vec::new();
         loop {
             let (event, span) = self.next()?;
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Vec<Entry>, Fault> {
+    fn map(&mut self, depth: usize) -> Result<Vec<Entry>, SettingError> {
         let mut entries = Vec::new();
         let mut seen = HashSet::new();
         loop {
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
             };
             if !seen.insert(key.clone()) {
                 let message = format!("the key `{key}` stands here a second time");
-                return Err(Wrong::new(message, "keep one of the two").at(line));
+                return Err(ValueError::new(message, "keep one of the two").at(line));
             }
             let (event, span) = self.next()?;
             let node = self.node(event, span, depth + 1)?;
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn end(&mut self) -> Result<(), Fault> {
+    fn end(&mut self) -> Result<(), SettingError> {
         loop {
             let (event, span) = self.next()?;
             match event {
@@ -175,7 +175,7 @@ fn scalar(text: &str, style: ScalarStyle) -> Value {
     }
 }
 
-fn plain_only(anchor: usize, tagged: bool, line: usize) -> Result<(), Fault> {
+fn plain_only(anchor: usize, tagged: bool, line: usize) -> Result<(), SettingError> {
     if anchor != 0 {
         return Err(refused("an anchor (`&name`)", line));
     }
@@ -185,8 +185,8 @@ fn plain_only(anchor: usize, tagged: bool, line: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-fn refused(what: &str, line: usize) -> Fault {
-    Wrong::new(
+fn refused(what: &str, line: usize) -> SettingError {
+    ValueError::new(
         format!("settings may not hold {what}"),
         "write the value out, or put it in quotes",
     )

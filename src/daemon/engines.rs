@@ -6,7 +6,7 @@ use super::{
     debounce::DuePaths,
     engine_request::{request_for, waits_out_grace},
     git::{self, Head, Remembered, Trees, View},
-    job::{CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Release, Scope, Trigger},
+    job::{Approval, CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger},
     outage::Outage,
     settings::Settings,
 };
@@ -295,7 +295,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
             command
                 .approve
                 .iter()
-                .try_for_each(|Release { side, mark }| tx.approve(*side, &mark.to_string(), *mark))
+                .try_for_each(|Approval { side, mark }| tx.approve(*side, &mark.to_string(), *mark))
         })?;
         Ok(())
     }
@@ -334,7 +334,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
             command
                 .approve
                 .iter()
-                .try_for_each(|Release { side, mark }| {
+                .try_for_each(|Approval { side, mark }| {
                     tx.take_approval(*side, &mark.to_string(), *mark)
                         .map(|_was_left| ())
                 })
@@ -356,7 +356,7 @@ fn refusal(why: Refused) -> Refusal {
 }
 
 fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {
-    let message = said(error);
+    let message = error_text(error);
     tracing::error!("{message}");
     report.outcome = Ending::Failed;
     report.problems.push(Problem {
@@ -367,7 +367,7 @@ fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {
 }
 
 /// Formats an error. Bare errors of the lower modules are fragments; errors with context are sentences already.
-fn said(error: &anyhow::Error) -> String {
+fn error_text(error: &anyhow::Error) -> String {
     let Some(first) = error.chain().next() else {
         return format!("{error:#}");
     };

@@ -108,7 +108,7 @@ pub struct CycleCommand {
     pub resolve: BTreeMap<ArticleId, WireKeep>,
     /// Actions that a person approved. The approvals are stored before the cycle.
     #[serde(default)]
-    pub approve: Vec<Release>,
+    pub approve: Vec<Approval>,
     /// Versions to restore before the cycle, in the workspace that the scope names.
     #[serde(default)]
     pub restore: Vec<restore::Wish>,
@@ -117,7 +117,7 @@ pub struct CycleCommand {
 /// A held action that a person approved.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Release {
+pub struct Approval {
     /// The side that the action changes.
     pub side: Side,
     /// The action's fingerprint.

@@ -24,19 +24,19 @@ impl Supervisor {
 
     /// Reports that the daemon is running.
     pub fn ready(&self) {
-        tell(&[NotifyState::Ready]);
+        notify(&[NotifyState::Ready]);
     }
 
     /// Reports that the daemon is stopping.
     pub fn stopping(&self) {
-        tell(&[NotifyState::Stopping]);
+        notify(&[NotifyState::Stopping]);
     }
 
     /// Reports the status line, if it changed.
     pub fn status(&mut self, status: &str) {
         if self.status != status {
             status.clone_into(&mut self.status);
-            tell(&[NotifyState::Status(status)]);
+            notify(&[NotifyState::Status(status)]);
         }
     }
 
@@ -55,12 +55,12 @@ impl Supervisor {
             .is_none_or(|last| now.saturating_duration_since(last) >= every)
         {
             self.last = Some(now);
-            tell(&[NotifyState::Watchdog]);
+            notify(&[NotifyState::Watchdog]);
         }
     }
 }
 
-fn tell(state: &[NotifyState<'_>]) {
+fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::debug!(%error, "the supervisor could not be notified");
     }

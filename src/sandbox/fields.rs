@@ -15,7 +15,7 @@ const MAX: usize = 255;
 
 /// A field that may be null.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) enum Given {
+pub(super) enum Nullable {
     /// The field is absent.
     #[default]
     Absent,
@@ -25,7 +25,7 @@ pub(super) enum Given {
     Value(String),
 }
 
-impl Given {
+impl Nullable {
     /// Replaces `old` by the field's value.
     pub(super) fn put(self, old: &mut Option<String>) {
         match self {
@@ -45,8 +45,8 @@ pub(super) struct ArticleFields {
     pub(super) text: Option<String>,
     pub(super) enabled: Option<bool>,
     pub(super) draft: Option<bool>,
-    pub(super) introtext: Given,
-    pub(super) keywords: Given,
+    pub(super) introtext: Nullable,
+    pub(super) keywords: Nullable,
 }
 
 /// The body of POST or PUT /api/category. Only POST takes `base_id`.
@@ -55,8 +55,8 @@ pub(super) struct CategoryFields {
     pub(super) base_id: Option<Uuid>,
     pub(super) name: Option<String>,
     pub(super) slug: Option<String>,
-    pub(super) description: Given,
-    pub(super) meta_description: Given,
+    pub(super) description: Nullable,
+    pub(super) meta_description: Nullable,
 }
 
 /// Parses the body of a write as a JSON object.
@@ -162,23 +162,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn nullable(&mut self, name: &'static str, max: Option<usize>) -> Given {
+    fn nullable(&mut self, name: &'static str, max: Option<usize>) -> Nullable {
         match self.fields.remove(name) {
-            None => Given::Absent,
-            Some(Value::Null) => Given::Null,
+            None => Nullable::Absent,
+            Some(Value::Null) => Nullable::Null,
             Some(Value::String(text)) => {
                 let text = tidy(self.options.normalise, text);
                 if max.is_some_and(|max| text.chars().count() > max) {
                     self.fault(name, "must not be greater than 255 characters");
                 }
                 if text.is_empty() && self.options.normalise.empty_as_null {
-                    return Given::Null;
+                    return Nullable::Null;
                 }
-                Given::Value(text)
+                Nullable::Value(text)
             }
             Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
                 self.fault(name, "must be a string");
-                Given::Absent
+                Nullable::Absent
             }
         }
     }
@@ -186,9 +186,9 @@ impl<'a> Reader<'a> {
     /// Takes a string that can be neither null nor empty.
     fn text(&mut self, name: &'static str, max: Option<usize>) -> Option<String> {
         match self.nullable(name, max) {
-            Given::Absent => None,
-            Given::Value(text) if !text.is_empty() => Some(text),
-            Given::Null | Given::Value(_) => {
+            Nullable::Absent => None,
+            Nullable::Value(text) if !text.is_empty() => Some(text),
+            Nullable::Null | Nullable::Value(_) => {
                 self.fault(name, "field is required");
                 None
             }

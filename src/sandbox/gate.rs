@@ -48,12 +48,12 @@ pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next:
         .map(|info| info.0.clone());
 
     let (mut response, allowance) = match before(&sandbox, &faults).await {
-        Some(Instead::Answer(answer)) => {
+        Some(Replacement::Answer(answer)) => {
             let allowance = Limits::signed_out(&sandbox.options());
             (answer, allowance)
         }
-        Some(Instead::Limited(retry_after)) => limited(&sandbox.options(), retry_after, 429),
-        Some(Instead::Reset) => {
+        Some(Replacement::Limited(retry_after)) => limited(&sandbox.options(), retry_after, 429),
+        Some(Replacement::Reset) => {
             return cut(line.as_ref());
         }
         None => carry_out(&sandbox, parts, body, next).await,
@@ -112,25 +112,27 @@ fn arrive(sandbox: &Sandbox, parts: &Parts, body: &Bytes) -> (u64, Vec<FaultKind
 }
 
 /// The replacement of a request's execution.
-enum Instead {
+enum Replacement {
     Answer(Response),
     Limited(Option<RetryAfter>),
     Reset,
 }
 
 /// Runs the faults before the request. The first fault that replaces the request wins.
-async fn before(sandbox: &Sandbox, faults: &[FaultKind]) -> Option<Instead> {
+async fn before(sandbox: &Sandbox, faults: &[FaultKind]) -> Option<Replacement> {
     for fault in faults {
         match fault {
             FaultKind::Latency(wait) => tokio::time::sleep(*wait).await,
             FaultKind::Hook(hook) => run(sandbox, hook).await,
             FaultKind::Status(status, body) => {
-                return Some(Instead::Answer(canned(*status, body)));
+                return Some(Replacement::Answer(canned(*status, body)));
             }
-            FaultKind::Raw(answer) => return Some(Instead::Answer(raw(answer))),
-            FaultKind::Html => return Some(Instead::Answer(reply::login_page())),
-            FaultKind::RateLimited { retry_after } => return Some(Instead::Limited(*retry_after)),
-            FaultKind::ResetBefore => return Some(Instead::Reset),
+            FaultKind::Raw(answer) => return Some(Replacement::Answer(raw(answer))),
+            FaultKind::Html => return Some(Replacement::Answer(reply::login_page())),
+            FaultKind::RateLimited { retry_after } => {
+                return Some(Replacement::Limited(*retry_after));
+            }
+            FaultKind::ResetBefore => return Some(Replacement::Reset),
             FaultKind::HookAfter(_)
             | FaultKind::ResetAfter
             | FaultKind::Truncate(_)

@@ -35,7 +35,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let mut stage = Stage::build(context).await?;
     let played = scenes::play(&mut stage).await;
     if played.is_ok() && ask::possible() && io::stdout().is_terminal() {
-        encore(context, &stage)?;
+        show_next_steps(context, &stage)?;
         stopped().await;
     }
     let folder = stage.close(args.keep)?;
@@ -46,7 +46,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// Shows how to continue after the demo.
-fn encore(context: &Context, stage: &Stage<'_>) -> Result<(), Failure> {
+fn show_next_steps(context: &Context, stage: &Stage<'_>) -> Result<(), Failure> {
     for line in [
         String::new(),
         format!("{HELP}Your turn.{HELP:#} In another terminal:"),

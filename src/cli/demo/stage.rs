@@ -59,7 +59,7 @@ impl<'c> Stage<'c> {
             scene: String::new(),
             scenes: 0,
         };
-        stage.say(format!(
+        stage.print(format!(
             "{DIM}A stand-in service at {}, a mirror in {}.\n\
              Every command below is real, and after each step both sides are checked.{DIM:#}",
             stage.url(),
@@ -119,17 +119,17 @@ impl<'c> Stage<'c> {
         self.scenes += 1;
         title.clone_into(&mut self.scene);
         let number = self.scenes;
-        self.say(format!("\n{HELP}{number}. {title}{HELP:#}\n{words}"))
+        self.print(format!("\n{HELP}{number}. {title}{HELP:#}\n{words}"))
     }
 
     /// Prints an action without kbsync.
-    pub(super) fn aside(&self, words: &str) -> Result<(), Failure> {
-        self.say(format!("{DIM}  ({words}){DIM:#}"))
+    pub(super) fn narrate(&self, words: &str) -> Result<(), Failure> {
+        self.print(format!("{DIM}  ({words}){DIM:#}"))
     }
 
     /// Prints a kbsync command and runs it. Returns its exit code.
     pub(super) async fn kbsync(&self, words: &[&str]) -> Result<ExitCode, Failure> {
-        self.say(format!("{DIM}${DIM:#} kbsync {}", words.join(" ")))?;
+        self.print(format!("{DIM}${DIM:#} kbsync {}", words.join(" ")))?;
         let line = std::iter::once("kbsync").chain(words.iter().copied());
         let cli = Cli::try_parse_from(line).map_err(Failure::failed)?;
         let (token, user) = (self.token(), self.folder.path().join("user"));
@@ -174,7 +174,7 @@ impl<'c> Stage<'c> {
             before.contains(from),
             Say::OnlyIfNot,
         )?;
-        self.say(format!("{DIM}${DIM:#} sed -i 's/{from}/{to}/' {path}"))?;
+        self.print(format!("{DIM}${DIM:#} sed -i 's/{from}/{to}/' {path}"))?;
         let place = place(path);
         let disk = RealDisk::open(&self.mirror)?;
         let at = At::Folder(&place.folder);
@@ -190,7 +190,7 @@ impl<'c> Stage<'c> {
 
     /// Removes files, as a writer.
     pub(super) fn remove(&self, paths: &[&str]) -> Result<(), Failure> {
-        self.say(format!("{DIM}${DIM:#} rm {}", paths.join(" ")))?;
+        self.print(format!("{DIM}${DIM:#} rm {}", paths.join(" ")))?;
         let disk = RealDisk::open(&self.mirror)?;
         for path in paths {
             let place = place(path);
@@ -210,7 +210,7 @@ impl<'c> Stage<'c> {
         change: impl FnOnce(&mut Article),
     ) -> Result<(), Failure> {
         self.sandbox().edit(id, change);
-        self.aside(words)
+        self.narrate(words)
     }
 
     /// Returns the body of an article on the service.
@@ -225,7 +225,7 @@ impl<'c> Stage<'c> {
 
     fn judge(&self, promise: &str, kept: bool, say: Say) -> Result<(), Failure> {
         if !kept {
-            self.say(format!("{ERROR}✗ {promise}{ERROR:#}"))?;
+            self.print(format!("{ERROR}✗ {promise}{ERROR:#}"))?;
             let message = format!(
                 "step {} ({}) did not check out: {promise}",
                 self.scenes, self.scene
@@ -234,12 +234,12 @@ impl<'c> Stage<'c> {
                 .help("this is a fault of kbsync: please report it with the output above"));
         }
         match say {
-            Say::Always => self.say(format!("{GOOD}✓{GOOD:#} {promise}")),
+            Say::Always => self.print(format!("{GOOD}✓{GOOD:#} {promise}")),
             Say::OnlyIfNot => Ok(()),
         }
     }
 
-    fn say(&self, text: String) -> Result<(), Failure> {
+    fn print(&self, text: String) -> Result<(), Failure> {
         Ok(self.context.out.line(text)?)
     }
 }

@@ -176,14 +176,14 @@ pub(super) fn deleted(
 }
 
 /// A deleted article that was not restored since.
-struct Gone {
+struct DeletedArticle {
     id: ArticleId,
     /// The last place of its file.
     place: Place,
     ended: Timestamp,
 }
 
-impl Gone {
+impl DeletedArticle {
     /// Makes the refusal: an article that was deleted later takes the place.
     fn taken(&self, part: &Part) -> Refusal {
         Refusal {
@@ -204,7 +204,7 @@ impl Gone {
 }
 
 /// Returns the deleted articles whose last place was in a folder; `""` stands for all folders.
-fn gone(store: &Store, folder: &str) -> Result<Vec<Gone>, Failure> {
+fn gone(store: &Store, folder: &str) -> Result<Vec<DeletedArticle>, Failure> {
     let mut gone = Vec::new();
     for kept in store.deleted_articles()? {
         let Subject::Article(id) = kept.seen.subject else {
@@ -220,7 +220,7 @@ fn gone(store: &Store, folder: &str) -> Result<Vec<Gone>, Failure> {
         if let Some(ended) = ended
             && !anew::came_back(store, id)?
         {
-            gone.push(Gone { id, place, ended });
+            gone.push(DeletedArticle { id, place, ended });
         }
     }
     Ok(gone)

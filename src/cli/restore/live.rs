@@ -16,13 +16,13 @@ use crate::{
 
 /// The changes for readers, to show to the user.
 #[derive(Default)]
-struct Live {
+struct LiveChanges {
     lines: Vec<String>,
     changed: usize,
     created: usize,
 }
 
-impl Live {
+impl LiveChanges {
     fn of(config: &Config, planned: &[Planned]) -> Result<Self, Failure> {
         let mut live = Self::default();
         for one in planned {
@@ -52,7 +52,7 @@ impl Live {
     }
 
     /// Returns the number of changes: `change 1 live article and publish 2 new articles`.
-    fn deeds(&self) -> String {
+    fn consequences(&self) -> String {
         let changed = format!("change {}", several(self.changed, "live article"));
         let created = format!("publish {}", several(self.created, "new article"));
         match (self.changed, self.created) {
@@ -70,21 +70,21 @@ pub(super) fn agreed(
     config: &Config,
     planned: &[Planned],
 ) -> Result<bool, Failure> {
-    let live = Live::of(config, planned)?;
+    let live = LiveChanges::of(config, planned)?;
     if live.lines.is_empty() {
         return Ok(true);
     }
-    let deeds = live.deeds();
+    let consequences = live.consequences();
     if context.out.json || context.out.quiet || !ask::possible() {
         return Err(Failure::usage(
-            format!("this would {deeds}, and nobody has agreed to that"),
+            format!("this would {consequences}, and nobody has agreed to that"),
             format!(
                 "--dry-run shows the changes; agree with:\n  {}",
                 again(args, context)
             ),
         ));
     }
-    context.out.note(format!("This would {deeds}:"));
+    context.out.note(format!("This would {consequences}:"));
     for line in &live.lines {
         context.out.note(line);
     }
