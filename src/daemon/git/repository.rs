@@ -261,18 +261,19 @@ impl Git {
         })
     }
 
-    /// Returns the commits that were made here since HEAD was at a place, each with the one before; the last ones, if
-    /// there are many. After a reset (`git stash` makes one) or a checkout, a commit says nothing of the files that the
-    /// person had before: then there are none.
+    /// Returns the newest commits that were made here since HEAD was at a position, each with its parent. The list is
+    /// empty after a reset (`git stash` makes one) or a checkout: a later commit does not show what the person had.
     pub fn own_commits_since(&self, before: &Head) -> Vec<(String, String)> {
         let lines = self.moves_since(before.log).unwrap_or_default();
         let replaced = |what: &str| what.starts_with("reset:") || what.starts_with("checkout:");
         if lines.lines().filter_map(message).any(replaced) {
             return Vec::new();
         }
+        // A patch that was applied here is a person's commit, although it may remove others' files.
+        let made_here = |what: &str| is_own(what) || what.starts_with("am:");
         let own = lines
             .lines()
-            .filter(|line| message(line).is_some_and(is_own));
+            .filter(|line| message(line).is_some_and(made_here));
         let commits = own.rev().filter_map(|line| {
             let mut words = line.split(' ');
             let (before, after) = (words.next()?, words.next()?);
