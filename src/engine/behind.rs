@@ -63,7 +63,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if files.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let committed = match self.git.committed(&paths_of(&files)) {
+        let history = match self.git.committed(&paths_of(&files)) {
             Ok(committed) => {
                 files.retain(|file| file.is_in(&committed));
                 if files.is_empty() {
@@ -73,23 +73,24 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             Err(why) => Err(why),
         };
-        let is_behind = |held: &&Held| held.rule == Some(HoldRule::Behind);
+        let held_as_behind = |held: &&Held| held.rule == Some(HoldRule::Behind);
         let mut found = BTreeMap::new();
         for mut file in files {
             file.is_older = self.is_older(&file)?;
-            let mut held = held.iter().filter(is_behind);
-            file.was_held = held.any(|held| held.is_about(file.action.id, &file.action.path));
-            let (is_behind, doubt) = match &committed {
+            let mut holds = held.iter().filter(held_as_behind);
+            file.was_held = holds.any(|held| held.is_about(file.action.id, &file.action.path));
+            let (is_behind, doubt) = match &history {
                 Ok(since) => (file.is_behind(since), None),
-                // Whatever a pull brings would wait where there is no git program.
-                Err(why) => (file.waits_in_doubt(), Some(why.clone())),
+                // Without an answer only suspicious files wait, or each file that a pull brings would wait on a machine
+                // without git.
+                Err(why) => (file.is_held_in_doubt(), Some(why.clone())),
             };
             if is_behind {
                 let in_conflict = file.is_in_conflict(sight);
                 let behind = Behind {
                     doubt,
                     in_conflict,
-                    second: None,
+                    duplicate_of: None,
                 };
                 found.insert(file.action.fingerprint(), behind);
             }
@@ -100,7 +101,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Returns the creations, by fingerprint, of files that git brought back to where an article or a category was before:
     /// the committed file has the id of one that is elsewhere now. A copy that a person committed here is meant. If git
     /// cannot say, a copy is a new article as it is without git.
-    pub(super) fn seconds(&self, plan: &Plan, sight: &Sight) -> BTreeMap<Digest, Behind> {
+    pub(super) fn duplicates_by_git(&self, plan: &Plan, sight: &Sight) -> BTreeMap<Digest, Behind> {
         let created = |action: &&Action| created_at(action).is_some();
         let actions: Vec<_> = plan.actions.iter().filter(created).collect();
         let places = actions.iter().filter_map(|action| created_at(action));
@@ -111,36 +112,39 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Ok(committed) = self.git.committed(&paths) else {
             return BTreeMap::new();
         };
-        let second = |action: &Action| {
+        let duplicate = |action: &Action| {
             let place = created_at(action)?.to_string();
             Some((
                 place.clone(),
-                elsewhere(committed.get(&place)?, action, sight)?,
+                place_now(committed.get(&place)?, action, sight)?,
             ))
         };
-        let seconds: Vec<_> = actions
+        let duplicates: Vec<_> = actions
             .into_iter()
-            .filter_map(|action| Some((action, second(action)?)))
+            .filter_map(|action| Some((action, duplicate(action)?)))
             .collect();
-        if seconds.is_empty() {
+        if duplicates.is_empty() {
             return BTreeMap::new();
         }
-        let paths = seconds.iter().map(|(_, (path, _))| path.clone()).collect();
+        let paths = duplicates
+            .iter()
+            .map(|(_, (path, _))| path.clone())
+            .collect();
         let own = self.git.committed_since(&paths).unwrap_or_default();
-        let seconds = seconds.into_iter();
-        let seconds = seconds.filter(|(_, (path, _))| !own.by_own_commits.contains(path));
-        let behind = |(action, (_, elsewhere)): (&Action, (String, String))| {
+        let duplicates = duplicates.into_iter();
+        let duplicates = duplicates.filter(|(_, (path, _))| !own.by_own_commits.contains(path));
+        let behind = |(action, (_, place_now)): (&Action, (String, String))| {
             let behind = Behind {
-                second: Some(elsewhere),
+                duplicate_of: Some(place_now),
                 ..Behind::default()
             };
             (action.fingerprint(), behind)
         };
-        seconds.map(behind).collect()
+        duplicates.map(behind).collect()
     }
 
-    /// Returns the files that a commit removed, and whose newest version is in no commit: the person who removed such a
-    /// file may not have seen that version. If git cannot say, these are all the files.
+    /// Returns the removed files whose newest version is in no commit: the person who removed such a file may not have
+    /// seen that version. If git cannot say, these are all the files.
     pub(super) fn removed_unseen<'a>(
         &self,
         removals: &[(&'a str, ArticleId)],
@@ -156,7 +160,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let (Ok(committed), Ok(since)) = (&committed, &since) else {
                 return true;
             };
-            // A person removes the files that HEAD has.
+            // HEAD still has the file, or a commit made here removed it: a person did it, and not a pull.
             if committed.contains_key(path) || since.by_own_commits.contains(path) {
                 return false;
             }
@@ -209,17 +213,17 @@ impl Changed<'_> {
     /// Returns whether a file that is as committed is behind.
     fn is_behind(&self, since: &Since) -> bool {
         let [place, _] = &self.places;
-        // A commit that wrote an older version may be from before the newer version.
+        // A commit made here proves nothing for an older version: the commit may precede the newer text.
         let is_written = !self.is_older && since.by_own_commits.contains(&place.to_string());
-        let was_committed = match &since.contents {
+        let is_meant = match &since.contents {
             Some(contents) => self.was_committed(contents),
-            None => !self.waits_in_doubt(),
+            None => !self.is_held_in_doubt(),
         };
-        !is_written && !was_committed
+        !is_written && !is_meant
     }
 
     /// Returns whether the file is held when git cannot answer.
-    fn waits_in_doubt(&self) -> bool {
+    fn is_held_in_doubt(&self) -> bool {
         self.is_older || self.was_held
     }
 
@@ -253,7 +257,7 @@ fn created_at(action: &Action) -> Option<Place> {
 }
 
 /// Returns where the article or category of a committed file is now.
-fn elsewhere(bytes: &[u8], action: &Action, sight: &Sight) -> Option<String> {
+fn place_now(bytes: &[u8], action: &Action, sight: &Sight) -> Option<String> {
     if matches!(action.step, Step::CreateCategory { .. }) {
         let id = CategoryDocument::parse(bytes).ok()?.id()?;
         return sight.base.categories.get(&id)?.folder.clone();

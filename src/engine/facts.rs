@@ -92,7 +92,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let approved = self.approved(plan, now)?;
         let mut behind = self.behind(plan, sight, &held, request)?;
-        behind.append(&mut self.seconds(plan, sight));
+        behind.append(&mut self.duplicates_by_git(plan, sight));
         Ok(Facts {
             behind,
             articles: sight.base.articles.len(),
@@ -170,8 +170,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         (self.neighbours)(&actions.filter_map(|action| action.id).collect())
     }
 
-    /// What a person approved, for a plan that does something. A word that was not followed within a day is none any
-    /// more.
+    /// Returns the approvals of the last day; none for an empty plan.
     fn approved(&self, plan: &Plan, now: Timestamp) -> anyhow::Result<BTreeSet<Digest>> {
         if plan.actions.is_empty() {
             return Ok(BTreeSet::new());
@@ -184,7 +183,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect())
     }
 
-    /// Returns whether a new process lets go what an earlier one held: never, it is counted anew (failures row 43).
+    /// A planted defect: a new process forgets the held deletions. Always false in a release (failures row 43).
     fn forgets_what_is_held(&self, held: &[Held]) -> bool {
         defect::is(Defect::GuardForgotten)
             && self.memory.is_new()
@@ -193,8 +192,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .any(|held| held.rule.is_some_and(HoldRule::holds_deletions))
     }
 
-    /// The moment from which on deletions belong to the same deed as those of this cycle: a daemon may see what goes at
-    /// once in several cycles. As long as some of it is held it is not over, for nobody. `None`: the deed is this cycle's.
+    /// Returns the start of the current series of deletions; `None`: the series has only this cycle. A daemon may see one
+    /// removal in several cycles. A held deletion keeps the series open, for commands as well.
     fn closely_since(&self, side: Side, held: &[Held], request: &Request) -> Option<Timestamp> {
         let since = held
             .iter()
@@ -210,8 +209,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Some(begin.before(CLOSELY))
     }
 
-    /// Forgets refusals of what is not the same any more, so that it counts as new when it comes back; and of
-    /// what is not to be done any more, as a whole look at both sides says.
+    /// Removes a refusal when its action changed. After a complete cycle, removes the refusals without an action as well.
     pub(super) fn forget_refusals(
         &mut self,
         plan: &Plan,
@@ -257,7 +255,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// What was held for its number, or because its file went to another workspace, and no person has decided on yet.
+/// Returns the held actions whose hold does not end when the number falls.
 fn standing(held: &[Held]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
     let counted = |rule| {
         matches!(
@@ -274,8 +272,8 @@ fn standing(held: &[Held]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
         .collect()
 }
 
-/// A refusal holds for a day. What exists and cannot be read is never sent again by itself: by then it may have
-/// another address, and would be there twice (promise 7).
+/// A refusal expires after a day. An article that exists and cannot be read waits for a person: its address may have
+/// changed, and a second POST would make a duplicate.
 fn still_parked(parked: &Parked, now: Timestamp) -> bool {
     parked.reason.starts_with(FOR_A_PERSON)
         || i64::try_from(now.millis_since(parked.at)).is_ok_and(|age| age < DAY)

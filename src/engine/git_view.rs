@@ -50,11 +50,11 @@ pub type Contents = BTreeMap<String, Vec<u8>>;
 /// The history of some files since both sides last agreed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Since {
-    /// The contents in the newest commit that HEAD shares with that time, and in the commits after it, by path. Of a long
-    /// history, the newest commits. `None`: git does not know the commit of that time, as in a shallow clone.
+    /// The contents in the merge base of HEAD and the agreed commit, and in the commits after it, by path. Of a long
+    /// history, the newest commits. `None`: git does not know the agreed commit, as in a shallow clone.
     pub contents: Option<BTreeMap<String, Vec<Vec<u8>>>>,
-    /// The files that a commit made here wrote or removed as HEAD has them, if git put no other files into the work tree
-    /// in between.
+    /// The files that commits made here wrote or removed, and that HEAD still has in that form. Empty after a reset or a
+    /// checkout.
     pub by_own_commits: BTreeSet<String>,
 }
 

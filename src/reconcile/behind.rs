@@ -10,12 +10,12 @@ use crate::model::path::{CATEGORY_FILE, quoted};
 /// A file with the committed content, whose newer content was not committed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Behind {
-    /// The reason why git cannot say; `None`: git said so.
+    /// Why git gave no answer; `None`: git confirmed the reset.
     pub doubt: Option<String>,
-    /// Whether the article is in conflict, and `approve` has nothing to release.
+    /// Whether the article is in conflict: `approve` does not apply.
     pub in_conflict: bool,
-    /// Where the article or category is whose file git brought back here, if the action creates a second one from it.
-    pub second: Option<String>,
+    /// Where the article or category is now whose old file git brought back; `None`: the action creates no duplicate.
+    pub duplicate_of: Option<String>,
 }
 
 /// Holds every action for a file that is behind, except approved actions.
@@ -23,7 +23,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
     if facts.behind.is_empty() {
         return;
     }
-    // With the same reason for all files, the daemon logs one line.
+    // Many files get one reason with PATH in it, so that the daemon logs one line.
     let many = facts.behind.len() > MAX_ROLLBACKS;
     for action in &mut plan.actions {
         let fingerprint = action.fingerprint();
@@ -39,6 +39,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
             if !conflict.fresh {
                 continue;
             }
+            // The planned copy is not written.
             conflict.fresh = false;
             action.held = None;
         }
@@ -48,7 +49,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
 
 /// The reason of a hold, with the usual ways on first.
 fn reason(action: &Action, behind: &Behind, many: bool) -> String {
-    if let Some(elsewhere) = &behind.second {
+    if let Some(elsewhere) = &behind.duplicate_of {
         return format!(
             "git brought this back from a commit (git checkout, git stash?), and kbsync has it at {} now: remove it here, and \
              commit the new place; `kbsync approve` creates a second one from it",
