@@ -14,7 +14,7 @@ use super::{Contents, Engine, Since, settings::Request, waiting::Held};
 use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
-use crate::model::{ArticleId, CategoryId, CategoryVersion, Digest, Place, Side};
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Digest, Flags, Place, Side};
 use crate::model::{TextDigest, Version};
 use crate::reconcile::behind::Behind;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
@@ -39,8 +39,8 @@ struct Changed<'a> {
 /// What a file says.
 #[derive(Clone, Copy)]
 enum Content<'a> {
-    /// An article, with the digest of the body with its CRLF read as LF, where that differs.
-    Article(ArticleId, &'a Version, Option<TextDigest>),
+    /// An article, with the digest of the body with its CRLF read as LF, where that differs, and its flags.
+    Article(ArticleId, &'a Version, Option<TextDigest>, Flags),
     /// A category, in its `_category.yaml`.
     Category(CategoryId, &'a CategoryVersion),
 }
@@ -171,7 +171,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             else {
                 return false;
             };
-            let newest = Content::Article(id, &row.local, row.local_text_lf);
+            let newest = Content::Article(id, &row.local, row.local_text_lf, row.file_flags);
             !(contents.iter()).any(|bytes| newest.is_in(bytes, &row.place))
         };
         let unseen = removals.iter().filter(is_unseen);
@@ -181,7 +181,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Returns whether the history knows what a file says, and a newer version that replaced it.
     fn is_older(&self, file: &Changed<'_>) -> anyhow::Result<bool> {
         Ok(match file.now {
-            Content::Article(id, version, _) => {
+            // Flags alone have no older version.
+            Content::Article(_, version, ..) if matches!(file.newest, Content::Article(_, newest, ..) if newest == version) => {
+                false
+            }
+            Content::Article(id, version, ..) => {
                 let known = self.store.knew(id, version.digest(), Side::Local)?;
                 known.is_some()
             }
@@ -322,11 +326,13 @@ fn changed_article<'a>(
         None => (&row.local, row.local_text_lf),
     };
     let now_lf = sight.text_lf.get(&now.text).copied();
-    (now != newest).then(|| {
+    let file = sight.paired.files.get(&id);
+    let flags = file.map_or(row.file_flags, |file| file.flags);
+    (now != newest || flags != row.file_flags).then(|| {
         (
             [place.clone(), row.place.clone()],
-            Content::Article(id, now, now_lf),
-            Content::Article(id, newest, newest_lf),
+            Content::Article(id, now, now_lf, flags),
+            Content::Article(id, newest, newest_lf, row.file_flags),
         )
     })
 }
@@ -345,7 +351,9 @@ impl Content<'_> {
     /// Returns whether a committed file says this.
     fn is_in(self, bytes: &[u8], place: &Place) -> bool {
         match self {
-            Self::Article(_, version, lf) => says(bytes, place, (version, lf)),
+            Self::Article(_, version, lf, flags) => {
+                says(bytes, place, version, lf).is_some_and(|document| document.flags() == flags)
+            }
             Self::Category(_, version) => CategoryDocument::parse(bytes).is_ok_and(|document| {
                 category_version(&place.folder, &document).as_ref() == Ok(version)
             }),
@@ -353,15 +361,14 @@ impl Content<'_> {
     }
 }
 
-/// Returns whether a committed file has the content of a version. Line ends do not count: git may convert them.
+/// Returns a committed file if it has the content of a version. Line ends do not count: git may convert them.
 fn says(
     bytes: &[u8],
     place: &Place,
-    (version, version_lf): (&Version, Option<TextDigest>),
-) -> bool {
-    let Ok(document) = Document::parse_with_markers(bytes) else {
-        return false;
-    };
+    version: &Version,
+    version_lf: Option<TextDigest>,
+) -> Option<Document> {
+    let document = Document::parse_with_markers(bytes).ok()?;
     let text = TextDigest::of(document.text());
     let lf = text_lf(document.text()).unwrap_or(text);
     let same_text = [Some(version.text), version_lf]
@@ -372,9 +379,10 @@ fn says(
         Some(slug) => slug.to_owned(),
         None => slug_of_stem(place.stem()).unwrap_or_default(),
     };
-    same_text
+    let is_same = same_text
         && slug == version.slug
         && document.title() == version.title
         && document.introtext() == version.introtext
-        && document.keywords() == version.keywords
+        && document.keywords() == version.keywords;
+    is_same.then_some(document)
 }

@@ -311,6 +311,39 @@ fn a_name_of_a_branch_that_git_would_not_allow_is_not_believed() {
 }
 
 #[test]
+fn a_clone_of_one_branch_alone_publishes_nothing_before_the_branch_is_named() {
+    let (service, from) = mirror();
+    git(&from, &["checkout", "-q", "-b", "draft"]);
+    from.edit("start/n1.html", "One.", "Not yet.");
+    commit(&from);
+    git(&from, &["checkout", "-q", "main"]);
+    let clone = service.mirror();
+    clone.remove("kbsync.yaml");
+    let server = format!("file://{}", from.mirror().display());
+    let one_branch = [
+        "clone",
+        "-q",
+        "--single-branch",
+        "-b",
+        "draft",
+        &server,
+        ".",
+    ];
+    git(&clone, &one_branch);
+    clone.trust();
+    clone
+        .run(&["sync"])
+        .exits(3)
+        .complains("no branch is named", "git: {branch: NAME}");
+    let texts = service.sandbox.articles().into_iter();
+    assert!(
+        texts
+            .map(|article| article.text)
+            .all(|text| !text.contains("Not yet."))
+    );
+}
+
+#[test]
 fn in_a_clone_the_default_branch_of_its_server_is_the_published_branch() {
     let (service, kb) = mirror();
     let clone = service.mirror();

@@ -693,6 +693,30 @@ fn f087_what_git_brings_back_beside_a_renamed_category_or_article_makes_no_secon
 }
 
 #[test]
+fn f087_an_article_that_a_colleague_hid_stays_hidden_when_git_takes_the_file_back() {
+    let team = Team::new();
+    assert!(team.service.sandbox.disable(team.one).is_some());
+    team.c.sync(0);
+    assert!(team.c.0.read(ONE).contains("enabled: false"));
+    team.c.git(&["stash", "-q"]);
+    for _cycle in 0..2 {
+        let ran = team.c.sync(3);
+        assert!(ran.stdout.contains(HELD), "{ran:#?}");
+        let article = team.service.sandbox.article(team.one).expect("there");
+        assert!(!article.enabled);
+    }
+    // A writer who publishes it says so in a commit.
+    team.c.git(&["stash", "pop", "-q"]);
+    team.c.sync(0);
+    team.c.commit();
+    team.c.0.edit(ONE, "enabled: false", "enabled: true");
+    team.c.commit();
+    team.c.sync(0);
+    let article = team.service.sandbox.article(team.one).expect("there");
+    assert!(article.enabled);
+}
+
+#[test]
 fn f084_without_a_git_program_no_file_of_a_repository_is_deleted() {
     let mut team = Team::new();
     let text = "---\ntitle: Fresh\n---\n<p>Words.</p>\n";

@@ -23,7 +23,7 @@ pub enum NotPublished {
         /// The published branch.
         published: String,
     },
-    /// HEAD is detached, and no branch is named or recorded.
+    /// No branch is named or recorded, and HEAD is detached or the clone does not know its team's branch.
     NoBranch,
     /// The settings name a branch, and the folder is in no repository.
     NoRepository {
@@ -72,7 +72,7 @@ impl fmt::Display for NotPublished {
                  is published"
             ),
             Self::NoBranch => f.write_str(
-                "HEAD is detached, and no branch is named as the published branch",
+                "no branch is named as the published branch, and kbsync cannot tell which one the team shares",
             ),
             Self::NoRepository { published } => write!(
                 f,
@@ -93,7 +93,7 @@ pub enum Published {
     Any,
     /// Only this branch is published.
     Only(String),
-    /// No branch is named or recorded, and HEAD is detached.
+    /// No branch is named or recorded, and none can be taken.
     Unnamed,
 }
 

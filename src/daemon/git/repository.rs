@@ -250,6 +250,12 @@ impl Git {
         is_name.then(|| branch.to_owned())
     }
 
+    /// Returns whether the repository has a server named `origin`.
+    pub fn is_clone(&self) -> bool {
+        let config = read(&self.common.join("config")).unwrap_or_default();
+        setting(&config, "remote \"origin\"", "url").is_some()
+    }
+
     fn commit_of(&self, name: &str) -> Option<String> {
         if let Some(commit) = read(&self.common.join(name)) {
             return Some(commit.trim().to_owned());
