@@ -80,13 +80,13 @@ impl FirstSyncPreview {
 
     /// The categories and articles in a few words.
     pub(super) fn in_words(&self) -> String {
-        let folders = several(self.categories.len(), "folder");
+        let categories = match self.categories.len() {
+            1 => "1 category".to_owned(),
+            count => format!("{count} categories"),
+        };
         match self.articles.len() {
-            0 => format!("{folders} for categories"),
-            articles => format!(
-                "{folders} for categories, and {} for articles",
-                several(articles, "file")
-            ),
+            0 => categories,
+            articles => format!("{categories} and {}", several(articles, "article")),
         }
     }
 

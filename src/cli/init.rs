@@ -111,18 +111,18 @@ fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
 /// Asks whether the files in the folder are meant for the service.
 fn is_meant(found: &FirstSyncPreview, args: &Args, context: &Context) -> Result<bool, Failure> {
     context.out.note(format!(
-        "This folder is not empty. A sync would take {}:",
+        "This folder is not empty. The first sync would create {}:",
         found.in_words()
     ));
     for line in found.lines() {
         context.out.note(line);
     }
     if ask::possible() && !context.out.json {
-        return ask::agrees("Send them to the knowledge base?");
+        return ask::agrees("Make this folder a mirror?");
     }
     Err(Failure::usage(
         format!(
-            "this folder is not empty: a sync would take {}",
+            "this folder is not empty: the first sync would create {}",
             found.in_words()
         ),
         format!(

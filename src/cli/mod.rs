@@ -153,7 +153,7 @@ enum Command {
     Diff(diff::Args),
     /// Settle a conflict
     Resolve(resolve::Args),
-    /// Release held deletions, after showing them
+    /// Release held deletions, categories and old texts, after showing them
     Approve(approve::Args),
     /// List the versions of an article, or what happened lately
     Log(log::Args),

@@ -230,7 +230,7 @@ fn shown(
     );
     section(
         &mut lines,
-        "Not seen by readers:",
+        "Hidden from readers:",
         status.invisible.iter().map(|open| {
             let (path, reason) = (escape(&open.path), escape(&open.reason));
             format!("  {path} {DIM}({reason}){DIM:#}")

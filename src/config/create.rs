@@ -46,7 +46,7 @@ impl NewSettings {
         };
         format!(
             r#"# Settings of kbsync. This folder mirrors a workspace of the service below.
-# This file holds no secrets and may be committed. Lines after `#` show the defaults.
+# This file holds no secrets and may be committed. Lines that begin with `#` show the defaults.
 
 service: {service}
 workspace: {workspace}{name}

@@ -161,7 +161,7 @@ fn a_folder_with_files_is_listed_and_needs_a_yes() {
     let ran = kb.run(&GIVEN).exits(2);
     assert!(
         ran.stderr.contains(
-            "error: this folder is not empty: a sync would take 2 folders for categories, and 12 files for articles"
+            "error: this folder is not empty: the first sync would create 2 categories and 12 articles"
         ),
         "{ran:#?}"
     );
@@ -192,7 +192,7 @@ fn a_folder_with_files_is_listed_and_needs_a_yes() {
 fn on_a_terminal_a_folder_with_files_is_asked_about() {
     let kb = site();
     let before = kb.files();
-    let question = "Send them to the knowledge base?";
+    let question = "Make this folder a mirror?";
     let ran = kb.at_terminal(&GIVEN, &[(question, "n\r")]).exits(3);
     assert!(ran.stderr.contains("nothing was written"), "{ran:#?}");
     assert_eq!(kb.files(), before);
