@@ -86,7 +86,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Returns whether a category was read in this cycle, and lately enough to be changed.
+    /// Returns whether a category was read in this cycle, and recently enough to be changed.
     pub(super) fn is_category_seen(&self, id: CategoryId, run: &Run<'_>) -> bool {
         let window = self.settings.guard_window;
         let read = run.sight.remote.categories.contains_key(&id);
