@@ -148,16 +148,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if removals.is_empty() {
             return BTreeMap::new();
         }
+        // A reason for all removals leaves nothing to ask.
+        if let Some(why) = &request.git_hold {
+            return removals
+                .into_iter()
+                .map(|(_, id)| (id, why.clone()))
+                .collect();
+        }
         let gone = removals.iter().map(|(path, _)| (*path).to_owned());
         let mut held = self.git.held_removals(&gone.collect());
         for path in self.removed_unseen(&removals, sight) {
             let reason = || REMOVED_UNSEEN.to_owned();
             held.entry(path.to_owned()).or_insert_with(reason);
         }
-        let why = |path: &str| request.git_hold.as_ref().or_else(|| held.get(path));
         let removals = removals.into_iter();
         removals
-            .filter_map(|(path, id)| Some((id, why(path)?.clone())))
+            .filter_map(|(path, id)| Some((id, held.get(path)?.clone())))
             .collect()
     }
 
