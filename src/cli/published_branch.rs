@@ -58,9 +58,8 @@ pub(super) fn note_first(context: &Context, branch: &str) {
     ));
 }
 
-/// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the default
-/// branch of a clone, else the branch that is checked out. `None`: the folder is in no repository, or no branch is
-/// visible in it.
+/// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the branch
+/// that the team shares. `None`: the folder is in no repository, or the repository does not show that branch.
 pub(super) fn chosen(
     folder: &Path,
     asks: bool,
@@ -69,10 +68,10 @@ pub(super) fn chosen(
     let Some(git) = Git::find(folder) else {
         return Ok(None);
     };
-    let Some(branch) = git.default_branch().or_else(|| git.state().branch) else {
+    let Some(branch) = git.shared_branch(&git.state()) else {
         context.out.note(
-            "kbsync sees no checked-out branch in this git repository (a detached HEAD?): write `git: {branch: NAME}`, with \
-             the name of the published branch, into kbsync.yaml",
+            "kbsync cannot tell which branch of this git repository is shared: write `git: {branch: NAME}`, with the name of \
+             the published branch, into kbsync.yaml",
         );
         return Ok(None);
     };

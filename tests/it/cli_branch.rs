@@ -341,6 +341,13 @@ fn a_clone_of_one_branch_alone_publishes_nothing_before_the_branch_is_named() {
             .map(|article| article.text)
             .all(|text| !text.contains("Not yet."))
     );
+    // `init` does not write that branch either.
+    clone.remove("kbsync.yaml");
+    let workspace = &service.workspace;
+    let arguments = ["init", "--service", &service.url, "--workspace", workspace];
+    let ran = clone.run(&[&arguments[..], &["--yes"]].concat()).exits(0);
+    assert!(ran.stderr.contains("cannot tell which branch"), "{ran:#?}");
+    assert!(!clone.read("kbsync.yaml").contains("branch: draft"));
 }
 
 #[test]

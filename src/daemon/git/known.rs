@@ -131,16 +131,7 @@ impl Trees {
 fn look(prefix: &str, git: Git, setting: &PublishedBranch, remembered: Remembered) -> Known {
     let state = git.state();
     let takes = *setting == PublishedBranch::Auto && remembered.branch.is_none();
-    // A clone knows the branch that its team shares; a clone is often first synced on another one. A clone of one branch
-    // does not know: then only a usual name is taken for the shared branch.
-    let here = || {
-        state
-            .branch
-            .clone()
-            .filter(|branch| !git.is_clone() || is_usual(branch))
-    };
-    let first = git.default_branch().or_else(here);
-    let first = first.filter(|_| takes);
+    let first = git.shared_branch(&state).filter(|_| takes);
     Known {
         prefix: prefix.to_owned(),
         agreed: remembered.head,
@@ -149,11 +140,6 @@ fn look(prefix: &str, git: Git, setting: &PublishedBranch, remembered: Remembere
         state,
         git,
     }
-}
-
-/// Returns whether a branch has a name that repositories use for the shared branch.
-fn is_usual(branch: &str) -> bool {
-    matches!(branch, "main" | "master" | "trunk" | "develop")
 }
 
 /// Returns why nothing is synced in any of the folders; `None`: all folders are synced.

@@ -241,9 +241,21 @@ impl Git {
             .collect()
     }
 
+    /// Returns the branch that the team shares, as far as the repository shows it: the default branch of the server in a
+    /// clone, else the branch that is checked out. A clone of one branch does not know the default branch; there the
+    /// branch needs a name that is usual for a shared branch.
+    pub fn shared_branch(&self, state: &GitState) -> Option<String> {
+        let is_usual = |name: &str| matches!(name, "main" | "master" | "trunk" | "develop");
+        let here = || {
+            let branch = state.branch.clone();
+            branch.filter(|name| !self.is_clone() || is_usual(name))
+        };
+        self.default_branch().or_else(here)
+    }
+
     /// Returns the branch that a clone names as the default of its server, as `git clone` writes it; `None`: this is no
     /// clone, or git recorded no default.
-    pub fn default_branch(&self) -> Option<String> {
+    fn default_branch(&self) -> Option<String> {
         let text = read(&self.common.join("refs/remotes/origin/HEAD"))?;
         let branch = text.trim().strip_prefix("ref: refs/remotes/origin/")?;
         let is_name = !branch.is_empty() && !branch.contains(char::is_control);
@@ -251,7 +263,7 @@ impl Git {
     }
 
     /// Returns whether the repository has a server named `origin`.
-    pub fn is_clone(&self) -> bool {
+    fn is_clone(&self) -> bool {
         let config = read(&self.common.join("config")).unwrap_or_default();
         setting(&config, "remote \"origin\"", "url").is_some()
     }
