@@ -333,7 +333,7 @@ pub(super) fn wall(error: &DiskError) -> Stop {
 }
 
 /// An error with what to do about it; with its causes, where nothing more is known.
-pub(super) fn told(error: &DiskError) -> String {
+pub(in crate::engine) fn told(error: &DiskError) -> String {
     let mut told = format!("failed to {}", error.with_remedy());
     if error.kind.remedy().is_some() {
         return told;

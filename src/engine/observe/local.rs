@@ -6,6 +6,7 @@
 use super::reader::Reader;
 use super::unsettled::Unsettled;
 use crate::drill::defect::{self, Defect};
+use crate::engine::apply::told;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::{Disk, TEMPORARY};
 use crate::mirror::document::CategoryDocument;
@@ -162,7 +163,7 @@ impl Scanned {
             self.problems.push(Problem {
                 path: unreadable.folder.clone(),
                 id: None,
-                message: format!("failed to {}", unreadable.error.with_remedy()),
+                message: told(&unreadable.error),
             });
             self.snapshot.unreadable.insert(unreadable.folder.clone());
             self.snapshot.closed.insert(unreadable.folder.clone());
