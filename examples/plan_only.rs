@@ -51,9 +51,14 @@ fn main() {
     let policy = Policy::new(Direction::Both, OnConflict::Hold);
     let (base, bodies) = (Base::default(), Bodies::new());
     let paired = pair(&base, &local, &remote);
-    let plan = reconcile(World::new(
-        &base, &local, &paired, &remote, &bodies, &policy,
-    ));
+    let plan = reconcile(World {
+        base: &base,
+        local: &local,
+        paired: &paired,
+        remote: &remote,
+        bodies: &bodies,
+        policy: &policy,
+    });
     print!("{plan}");
     assert_eq!(plan.to_string(), "-> create billing/refunds.html\n");
 }

@@ -1,7 +1,8 @@
 //! What an action is: its key, its fingerprint, what it changes, and how it is printed.
 
 use super::plan::{Action, Hold, HoldRule, Kind, Plan, Settle, Step};
-use crate::model::{ArticleId, CategoryId, Digest, Place, Side, Version};
+use super::snapshot::Seen;
+use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, Version};
 use std::fmt;
 
 impl Action {
@@ -48,14 +49,10 @@ impl Action {
         if let Some((_, fingerprint)) = &self.makes_way_for {
             return *fingerprint;
         }
-        let mut parts: Vec<Vec<u8>> = vec![self.kind.word().into(), self.path.clone().into()];
-        match &self.step {
-            Step::CreateCategory { version, .. } => {
-                parts.push(version.digest().as_bytes().to_vec());
-            }
+        let what = match &self.step {
+            Step::CreateCategory { version, .. } => version.digest().to_string(),
             Step::SettleCategory(settle) => {
-                parts.push(settle.file.digest().as_bytes().to_vec());
-                parts.push(settle.seen.digest().as_bytes().to_vec());
+                format!("{} {}", settle.file.digest(), settle.seen.digest())
             }
             Step::CreateArticle {
                 place,
@@ -69,66 +66,45 @@ impl Action {
                     category: CategoryId::provisional(&place.folder),
                     ..version.clone()
                 };
-                parts.push(version.digest().as_bytes().to_vec());
-                parts.push(format!("{flags:?} {holder:?}").into_bytes());
+                format!("{} {flags:?} {holder:?}", version.digest())
             }
             Step::Settle(settle) => {
-                parts.push(settle.file.digest().as_bytes().to_vec());
-                parts.push(format!("{:?} {:?}", settle.send_enabled, settle.holder).into_bytes());
-                parts.push(settle.seen.version.digest().as_bytes().to_vec());
-                parts.push(settle.seen.revision.0.clone().into_bytes());
+                let (enabled, holder) = (settle.send_enabled, settle.holder);
+                let file = settle.file.digest();
+                format!("{file} {enabled:?} {holder:?} {}", shown(&settle.seen))
             }
-            Step::ParkSlug { id, slug, .. } => parts.push(format!("{id} {slug}").into_bytes()),
-            Step::DeleteArticle { id, seen, .. } => {
-                parts.push(id.to_string().into_bytes());
-                parts.push(seen.version.digest().as_bytes().to_vec());
-                parts.push(seen.revision.0.clone().into_bytes());
-            }
-            Step::RemoveFile { id, version, .. } => {
-                parts.push(id.to_string().into_bytes());
-                parts.push(version.digest().as_bytes().to_vec());
-            }
-            Step::Forget { id } => parts.push(id.to_string().into_bytes()),
+            Step::ParkSlug { id, slug, .. } => format!("{id} {slug}"),
+            Step::DeleteArticle { id, seen, .. } => format!("{id} {}", shown(seen)),
+            Step::RemoveFile { id, version, .. } => format!("{id} {}", version.digest()),
+            Step::Forget { id } => id.to_string(),
             Step::Conflict(conflict) => {
-                parts.push(conflict.local.digest().as_bytes().to_vec());
-                if let Some(seen) = &conflict.seen {
-                    parts.push(seen.version.digest().as_bytes().to_vec());
-                }
+                let seen = conflict.seen.as_ref();
+                let seen = seen.map_or(String::new(), |seen| seen.version.digest().to_string());
+                format!("{} {seen}", conflict.local.digest())
             }
-            Step::Wait => {}
-        }
-        Digest::of_parts(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
+            Step::Wait => String::new(),
+        };
+        Digest::of_parts(&[
+            self.kind.word().as_bytes(),
+            self.path.as_bytes(),
+            what.as_bytes(),
+        ])
     }
 
     /// The article that is known to have the address which the action takes.
     pub fn holder(&self) -> Option<ArticleId> {
-        match &self.step {
-            Step::CreateArticle { holder, .. } => *holder,
-            Step::Settle(settle) => settle.holder,
-            Step::CreateCategory { .. }
-            | Step::SettleCategory(_)
-            | Step::ParkSlug { .. }
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => None,
+        if let Step::CreateArticle { holder, .. } = &self.step {
+            return *holder;
         }
+        self.as_settle()?.holder
     }
 
-    /// The same, to be noted. `None`: it takes no address that an article may have.
-    pub(super) fn holder_mut(&mut self) -> Option<&mut Option<ArticleId>> {
-        match &mut self.step {
-            Step::CreateArticle { holder, .. } => Some(holder),
-            Step::Settle(settle) => Some(&mut settle.holder),
-            Step::CreateCategory { .. }
-            | Step::SettleCategory(_)
-            | Step::ParkSlug { .. }
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => None,
+    /// Notes the article that is known to have the address which the action takes.
+    pub(super) fn note_holder(&mut self, known: Option<ArticleId>) {
+        if let Step::CreateArticle { holder, .. } = &mut self.step {
+            *holder = known;
+        } else if let Step::Settle(settle) = &mut self.step {
+            settle.holder = known;
         }
     }
 
@@ -136,10 +112,17 @@ impl Action {
     #[must_use]
     pub fn unaware(&self) -> Self {
         let mut action = self.clone();
-        if let Some(holder) = action.holder_mut() {
-            *holder = None;
-        }
+        action.note_holder(None);
         action
+    }
+
+    /// How an article's two sides are brought together, if that is what the action does.
+    pub(super) fn as_settle(&self) -> Option<&Settle> {
+        if let Step::Settle(settle) = &self.step {
+            Some(settle)
+        } else {
+            None
+        }
     }
 
     /// Names what waits, in the table of what was refused or held.
@@ -153,20 +136,12 @@ impl Action {
         )
     }
 
-    /// Returns whether the action removes something on a side.
+    /// The side on which the action removes an article or a file.
     pub fn deletes(&self) -> Option<Side> {
-        match self.step {
-            Step::DeleteArticle { .. } => Some(Side::Remote),
-            Step::RemoveFile { .. } => Some(Side::Local),
-            Step::CreateCategory { .. }
-            | Step::SettleCategory(_)
-            | Step::CreateArticle { .. }
-            | Step::Settle(_)
-            | Step::ParkSlug { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => None,
+        if matches!(self.step, Step::RemoveFile { .. }) {
+            return Some(Side::Local);
         }
+        matches!(self.step, Step::DeleteArticle { .. }).then_some(Side::Remote)
     }
 
     /// Returns whether the action sends a request that changes the service.
@@ -199,10 +174,25 @@ impl Settle {
         !self.send.is_empty() || self.send_enabled.is_some()
     }
 
+    /// Returns whether the article's public address changes.
+    pub fn sends_address(&self) -> bool {
+        self.send.contains(&Field::Slug) || self.send.contains(&Field::Category)
+    }
+
+    /// Returns whether the file gets another name or folder, or is made.
+    pub fn moves_file(&self) -> bool {
+        self.from.as_ref() != Some(&self.to)
+    }
+
     /// Returns whether the mirror changes: the file's content or its name.
     pub fn touches_file(&self) -> bool {
-        self.write || self.from.as_ref() != Some(&self.to)
+        self.write || self.moves_file()
     }
+}
+
+/// A service's version for a fingerprint.
+fn shown(seen: &Seen) -> String {
+    format!("{} {}", seen.version.digest(), seen.revision.0)
 }
 
 impl fmt::Display for Action {

@@ -2,7 +2,7 @@
 
 use super::plan::{Action, Plan, Step};
 use super::snapshot::{Base, Remote, RemoteSnapshot};
-use crate::model::{ArticleId, CategoryId, Field};
+use crate::model::{ArticleId, CategoryId, Field, Version};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -29,13 +29,10 @@ impl fmt::Display for Holder {
 pub(super) fn note_holders(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(&plan.actions, base, remote);
     for action in &mut plan.actions {
-        let known = match waits_for(action, &holders) {
+        action.note_holder(match waits_for(action, &holders) {
             Some(Holder::Article(id)) => Some(id),
             Some(Holder::Category(_)) | None => None,
-        };
-        if let Some(holder) = action.holder_mut() {
-            *holder = known;
-        }
+        });
     }
 }
 
@@ -50,11 +47,9 @@ pub(super) fn holders(
         return holders;
     }
     for row in base.categories.values() {
-        let slug = match remote.categories.get(&row.id) {
-            Some((version, _)) => &version.slug,
-            None => &row.remote.slug,
-        };
-        holders.insert((None, slug.clone()), Holder::Category(row.id));
+        if !remote.categories.contains_key(&row.id) {
+            holders.insert((None, row.remote.slug.clone()), Holder::Category(row.id));
+        }
     }
     for (id, (version, _)) in &remote.categories {
         holders.insert((None, version.slug.clone()), Holder::Category(*id));
@@ -64,15 +59,13 @@ pub(super) fn holders(
         match remote.articles.get(&row.id) {
             Some(Remote::Present(_) | Remote::Gone) => {}
             None | Some(Remote::NotVisible(_) | Remote::Unknown(_)) => {
-                let address = (Some(row.remote.category), row.remote.slug.clone());
-                holders.insert(address, Holder::Article(row.id));
+                holders.insert(address(&row.remote), Holder::Article(row.id));
             }
         }
     }
     for (id, entry) in &remote.articles {
         if let Remote::Present(seen) = entry {
-            let address = (Some(seen.version.category), seen.version.slug.clone());
-            holders.insert(address, Holder::Article(*id));
+            holders.insert(address(&seen.version), Holder::Article(*id));
         }
     }
     holders
@@ -81,28 +74,20 @@ pub(super) fn holders(
 /// The address that an action takes on the service, if it takes one.
 pub fn takes(action: &Action) -> Option<Address> {
     match &action.step {
-        Step::CreateArticle { version, .. } => Some((Some(version.category), version.slug.clone())),
+        Step::CreateArticle { version, .. } => Some(address(version)),
         Step::CreateCategory { version, .. } => Some((None, version.slug.clone())),
-        Step::SettleCategory(settle) if settle.send.contains(&Field::Slug) => {
-            Some((None, settle.file.slug.clone()))
+        Step::SettleCategory(settle) => {
+            let sent = settle.send.contains(&Field::Slug);
+            sent.then(|| (None, settle.file.slug.clone()))
         }
-        Step::Settle(settle)
-            if settle.send.contains(&Field::Slug) || settle.send.contains(&Field::Category) =>
-        {
-            let category = if settle.send.contains(&Field::Category) {
-                settle.file.category
-            } else {
-                settle.seen.version.category
-            };
-            let slug = if settle.send.contains(&Field::Slug) {
-                settle.file.slug.clone()
-            } else {
-                settle.seen.version.slug.clone()
-            };
-            Some((Some(category), slug))
+        Step::Settle(settle) if settle.sends_address() => {
+            let mut after = settle.seen.version.clone();
+            for field in &settle.send {
+                after.take(*field, &settle.file);
+            }
+            Some(address(&after))
         }
         Step::Settle(_)
-        | Step::SettleCategory(_)
         | Step::ParkSlug { .. }
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }
@@ -114,56 +99,31 @@ pub fn takes(action: &Action) -> Option<Address> {
 
 /// The address that an action frees when it is done, if it frees one.
 pub fn leaves(action: &Action) -> Option<Address> {
-    let seen = match &action.step {
-        Step::DeleteArticle { seen, .. } => seen,
-        Step::Settle(settle) if takes(action).is_some() => &settle.seen,
-        Step::SettleCategory(settle) if takes(action).is_some() => {
-            return Some((None, settle.seen.slug.clone()));
-        }
-        Step::Settle(_)
-        | Step::CreateArticle { .. }
-        | Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
-        | Step::ParkSlug { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => return None,
-    };
-    Some((Some(seen.version.category), seen.version.slug.clone()))
+    if let Step::DeleteArticle { seen, .. } = &action.step {
+        return Some(address(&seen.version));
+    }
+    takes(action)?;
+    if let Step::SettleCategory(settle) = &action.step {
+        return Some((None, settle.seen.slug.clone()));
+    }
+    Some(address(&action.as_settle()?.seen.version))
 }
 
-/// Who an action is about, once that has an id.
+fn address(version: &Version) -> Address {
+    (Some(version.category), version.slug.clone())
+}
+
+/// The article or category that an action is about, once that has an id.
 fn about(action: &Action) -> Option<Holder> {
-    match &action.step {
-        Step::SettleCategory(settle) => Some(Holder::Category(settle.id)),
-        Step::Settle(_)
-        | Step::CreateArticle { .. }
-        | Step::CreateCategory { .. }
-        | Step::ParkSlug { .. }
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => action.id.map(Holder::Article),
+    if let Step::SettleCategory(settle) = &action.step {
+        return Some(Holder::Category(settle.id));
     }
+    action.id.map(Holder::Article)
 }
 
-/// Whose address an action frees, if it frees one.
+/// The article or category whose address an action frees, if it frees one.
 pub(super) fn frees(action: &Action) -> Option<Holder> {
-    match &action.step {
-        Step::DeleteArticle { id, .. } => Some(Holder::Article(*id)),
-        Step::Settle(_) | Step::SettleCategory(_) if takes(action).is_some() => about(action),
-        Step::Settle(_)
-        | Step::CreateArticle { .. }
-        | Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
-        | Step::ParkSlug { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => None,
-    }
+    leaves(action).and_then(|_| about(action))
 }
 
 /// Who has to leave before an action can be done, if there is one.

@@ -24,8 +24,6 @@ pub(super) struct Planner<'a> {
     /// The files that ask for each address.
     pub(super) addresses: &'a Addresses<'a>,
     pub(super) names: Names,
-    /// Articles that are known to keep their names.
-    pub(super) staying: &'a BTreeSet<ArticleId>,
     /// Names that were free for others, because these articles seemed to leave them.
     pub(super) freed: BTreeMap<ArticleId, Place>,
     /// Folders that a pulled address renames, old name to new: categories come before articles.
@@ -45,7 +43,7 @@ enum Local<'a> {
 
 impl<'a> Planner<'a> {
     /// Decides on every article that has an id, then on the new files.
-    pub(super) fn articles(&mut self) {
+    pub(super) fn articles(&mut self, frees_names: bool) {
         let (base, paired, remote) = (self.base, self.paired, self.remote);
         let ids: BTreeSet<ArticleId> = base
             .articles
@@ -55,7 +53,9 @@ impl<'a> Planner<'a> {
             .chain(remote.articles.keys())
             .copied()
             .collect();
-        self.free_names(&ids);
+        if frees_names {
+            self.free_names(&ids);
+        }
         for &id in &ids {
             let outcome = self.article(id);
             self.plan.outcomes.insert(Key::Article(id), outcome);
@@ -190,11 +190,7 @@ impl<'a> Planner<'a> {
         id: Option<ArticleId>,
         message: impl Into<String>,
     ) {
-        self.plan.problems.push(Problem {
-            path: path.to_string(),
-            id,
-            message: message.into(),
-        });
+        self.plan.problems.push(Problem::at(path, id, message));
     }
 }
 

@@ -1,14 +1,13 @@
-//! Temporary addresses: an article or a category steps aside under one for a moment, so that addresses can
-//! change in a circle, and gets its own back.
+//! Temporary addresses: an article has one for a moment, so that addresses can change in a circle, and gets its own back.
 //!
-//! Whoever has one tells by its slug alone what it was: a run that was killed in between, or could not go on,
-//! leaves nothing else behind that is certain to be there. A temporary slug is nobody's word, so it never goes
-//! into a file; while the service has one, the file's slug, or else the one before, is owed to it.
+//! The temporary slug alone tells the slug before: a run that was killed in between, or could not go on, leaves nothing
+//! else behind that is certain to be there. No person wrote a temporary slug, so it never goes into a file; while the
+//! service has one, the file's slug, or else the one before, is owed to the article.
 
-use super::change::{CategoryThreeWay, ThreeWay};
+use super::change::ThreeWay;
 use super::plan::Settle;
 use super::snapshot::LocalFile;
-use crate::model::{CategoryVersion, Digest, Field};
+use crate::model::{Digest, Field, Version};
 use uuid::Uuid;
 
 /// So long may a slug be (`docs/api.md`, A8.2), and so long is the mark with its hyphen.
@@ -22,7 +21,7 @@ pub(super) fn temporary(slug: &str, id: Uuid) -> String {
     format!("{stem}-{}", mark(id))
 }
 
-/// The slug before, of one that is the temporary one of just this article or category.
+/// The slug before, of one that is the temporary one of just this article.
 pub(super) fn original(slug: &str, id: Uuid) -> Option<&str> {
     let (stem, end) = slug.split_at_checked(slug.len().checked_sub(MARK)?)?;
     let marked = end.strip_prefix('-')?;
@@ -38,7 +37,7 @@ fn mark(id: Uuid) -> String {
 }
 
 /// An article whose address is a temporary one gets the address that its file asks for.
-pub(super) fn give_back(way: &mut ThreeWay, file: &LocalFile, seen_slug: &str, id: Uuid) {
+pub(super) fn give_back(way: &mut ThreeWay<Version>, file: &LocalFile, seen_slug: &str, id: Uuid) {
     let Some(before) = original(seen_slug, id) else {
         return;
     };
@@ -68,34 +67,6 @@ pub(super) fn give_back_alone(settle: &mut Settle, pushes: bool) {
         before.clone_into(&mut settle.file.slug);
         settle.send.extend(pushes.then_some(Field::Slug));
     }
-}
-
-/// The same as [`give_back`] for a category.
-pub(super) fn give_back_category(
-    way: &mut CategoryThreeWay,
-    local: Option<&CategoryVersion>,
-    remote: &CategoryVersion,
-    id: Uuid,
-) {
-    let Some(before) = original(&remote.slug, id) else {
-        return;
-    };
-    let written = local.map_or(way.merged.slug.as_str(), |version| version.slug.as_str());
-    let wish = if written == remote.slug {
-        before
-    } else {
-        written
-    }
-    .to_owned();
-    let other = |field: &Field| *field != Field::Slug;
-    let pulled = local.is_some_and(|version| version.slug != wish);
-    way.pulled.retain(other);
-    way.pushed.retain(other);
-    way.clashes.retain(other);
-    way.pulled.extend(pulled.then_some(Field::Slug));
-    way.pushed.push(Field::Slug);
-    way.merged.slug = wish;
-    way.unsent.slug.clone_from(&remote.slug);
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@
 //! folder takes its files along; then the folders that articles turned out to need.
 
 use super::articles::Planner;
-use super::aside;
-use super::change::{self, CategoryThreeWay};
+use super::change::ThreeWay;
 use super::names;
 use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
-use super::snapshot::{LocalCategory, OnConflict};
+use super::snapshot::{Keep, LocalCategory};
 use crate::model::base::CategoryRow;
 use crate::model::path::near::likely_meant;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
@@ -21,27 +20,23 @@ impl Planner<'_> {
             if self.local.unready_categories.contains(&local.folder) {
                 continue;
             }
-            let row = self.base.categories.get(&id);
-            let remote = self.remote_category(id);
-            match (row, remote) {
-                (_, None) if id.is_provisional() => self.create_category(id, local),
-                (None, None) => self.plan.problems.push(Problem {
-                    path: format!("{}/_category.yaml", local.folder),
-                    id: None,
-                    message: format!(
+            match self.remote_category(id) {
+                None if id.is_provisional() => self.create_category(id, local),
+                None => self.category_problem(
+                    local,
+                    format!(
                         "category {id} cannot be read on the service; correct the `id:` line, or remove it \
                          to create a new category"
                     ),
-                }),
-                (None, Some((version, revision))) => self.meet_category(id, local, &version, &revision),
-                (Some(row), Some((version, revision))) => {
-                    self.settle_category(id, row, local, &version, &revision);
-                }
-                (Some(row), None) => {
-                    self.settle_category(id, row, local, &row.remote, &row.revision);
-                }
+                ),
+                Some((version, revision)) => self.meet_category(id, local, &version, &revision),
             }
         }
+    }
+
+    fn category_problem(&mut self, local: &LocalCategory, message: String) {
+        let path = format!("{}/{}", local.folder, path::CATEGORY_FILE);
+        self.plan.problems.push(Problem::at(path, None, message));
     }
 
     /// What is known of a category on the service: as read in this cycle, else as the base says.
@@ -72,12 +67,8 @@ impl Planner<'_> {
             ..CategoryVersion::default()
         });
         if let Some(other) = self.category_with_slug(&version.slug, provisional) {
-            self.plan.problems.push(Problem {
-                path: format!("{}/_category.yaml", local.folder),
-                id: None,
-                message: format!("its slug \"{}\" is that of {other}", version.slug),
-            });
-            return;
+            let message = format!("its slug \"{}\" is that of {other}", version.slug);
+            return self.category_problem(local, message);
         }
         let near = self.near(&local.folder, &version.slug);
         self.push(Action::new(
@@ -128,7 +119,7 @@ impl Planner<'_> {
             .map(|(_, category)| category.folder.as_str())
     }
 
-    /// A folder meets a category of which there is no base: every difference is a clash.
+    /// Compares a folder with its category: with the base or, on a first meeting, with each other.
     fn meet_category(
         &mut self,
         id: CategoryId,
@@ -136,76 +127,35 @@ impl Planner<'_> {
         remote: &CategoryVersion,
         revision: &Revision,
     ) {
-        let mine = local.version.clone().unwrap_or_else(|| CategoryVersion {
-            slug: remote.slug.clone(),
-            ..remote.clone()
-        });
-        let way = CategoryThreeWay {
-            merged: mine.clone(),
-            pulled: Vec::new(),
-            pushed: Vec::new(),
-            clashes: mine.differing(remote),
-            unsent: remote.clone(),
-        };
-        self.bring_together(id, None, local, way, remote, revision);
-    }
-
-    fn settle_category(
-        &mut self,
-        id: CategoryId,
-        row: &CategoryRow,
-        local: &LocalCategory,
-        remote: &CategoryVersion,
-        revision: &Revision,
-    ) {
+        let row = self.base.categories.get(&id);
         // Most categories are as they were in every cycle: nothing is made up to be thrown away.
-        let quiet = local.version.as_ref() == Some(&row.local)
-            && (remote, revision) == (&row.remote, &row.revision)
-            && row.folder.as_ref() == Some(&local.folder)
-            && local.id == Some(id);
-        if quiet {
-            return;
-        }
-        let mine = local.version.clone().unwrap_or_else(|| {
-            // What the file said last holds until somebody says otherwise: a file that went says nothing.
-            if let Some(last) = self.local.last_words.get(&local.folder) {
-                return last.clone();
-            }
-            // Without `_category.yaml` only the folder's name speaks, and only when it changed.
-            let renamed = row.folder.as_deref().is_some_and(|was| was != local.folder);
-            let mut version = row.local.clone();
-            if renamed {
-                version.slug.clone_from(&local.folder);
-            }
-            version
+        let quiet = row.is_some_and(|row| {
+            local.version.as_ref() == Some(&row.local)
+                && (remote, revision) == (&row.remote, &row.revision)
+                && row.folder.as_ref() == Some(&local.folder)
+                && local.id == Some(id)
         });
-        let way = change::category_three_way(&row.local, &row.remote, &mine, remote);
-        self.bring_together(id, Some(row), local, way, remote, revision);
-    }
-
-    fn bring_together(
-        &mut self,
-        id: CategoryId,
-        row: Option<&CategoryRow>,
-        local: &LocalCategory,
-        mut way: CategoryThreeWay,
-        remote: &CategoryVersion,
-        revision: &Revision,
-    ) {
-        let (pulls, pushes) = (
-            self.policy.direction.pulls(),
-            self.policy.direction.pushes(),
-        );
-        if !self.policy.covers_folder(&local.folder) {
+        if quiet || !self.policy.covers_folder(&local.folder) {
             return;
         }
-        aside::give_back_category(&mut way, local.version.as_ref(), remote, id.uuid());
-        let mine = way.merged.clone();
-        if !way.clashes.is_empty() && !self.settle_category_clashes(&mut way, local, remote) {
-            if let Some(row) = row.filter(|_| pulls && local.version.is_none()) {
-                self.yaml_back(row, local, mine);
+        let mut way = match row {
+            Some(row) => {
+                let mine = self.words_of(local, row);
+                ThreeWay::of(&row.local, &row.remote, &mine, remote)
             }
-            return;
+            None => ThreeWay::first_meeting(local.version.as_ref().unwrap_or(remote), remote),
+        };
+        let direction = self.policy.direction;
+        let (pulls, pushes) = (direction.pulls(), direction.pushes());
+        if !way.clashes.is_empty() {
+            let Some(keep) = self.choice(None) else {
+                self.clash_of_category(local, &way, remote);
+                if let Some(row) = row.filter(|_| pulls && local.version.is_none()) {
+                    self.yaml_back(row, local, way.merged);
+                }
+                return;
+            };
+            way.settle_clashes(remote, keep == Keep::Remote);
         }
         if !pulls && !way.pulled.is_empty() {
             if !way.pushed.is_empty() {
@@ -238,23 +188,35 @@ impl Planner<'_> {
         self.category_settle(row, settle, &way.pulled);
     }
 
-    /// A file that went while its words wait for a person comes back, and waits on.
+    /// A file that was removed while its words wait for a person comes back, and waits on.
     fn yaml_back(&mut self, row: &CategoryRow, local: &LocalCategory, mine: CategoryVersion) {
+        let folder = Some(local.folder.clone());
         let settle = SettleCategory {
-            id: row.id,
-            from: Some(local.folder.clone()),
-            to: Some(local.folder.clone()),
+            from: folder.clone(),
+            to: folder,
             file: mine,
             write: true,
-            seen: row.remote.clone(),
-            revision: row.revision.clone(),
             unsent: row.local.clone(),
-            send: Vec::new(),
+            ..SettleCategory::as_seen(row.id, row.remote.clone(), row.revision.clone())
         };
         let step = Step::SettleCategory(Box::new(settle));
         let mut action = Action::new(Kind::Adopt, Side::Local, None, &local.folder, step);
         action.note = Some("its file was removed, and is back as it was".to_owned());
         self.push(action);
+    }
+
+    /// What a folder says of its category. A `_category.yaml` that was removed says nothing: what it said last holds.
+    fn words_of(&self, local: &LocalCategory, row: &CategoryRow) -> CategoryVersion {
+        let last = self.local.last_words.get(&local.folder);
+        let known = local.version.as_ref().or(last);
+        known.cloned().unwrap_or_else(|| {
+            // Only the folder's name speaks then, and only when it changed.
+            let mut version = row.local.clone();
+            if row.folder.as_ref().is_some_and(|was| *was != local.folder) {
+                version.slug.clone_from(&local.folder);
+            }
+            version
+        })
     }
 
     /// Turns a settlement into an action, a record, or nothing.
@@ -305,47 +267,28 @@ impl Planner<'_> {
         }
     }
 
-    /// Settles what clashes as the settings say; otherwise it waits, and `false` is given.
-    fn settle_category_clashes(
+    /// What clashes waits for a person.
+    fn clash_of_category(
         &mut self,
-        way: &mut CategoryThreeWay,
         local: &LocalCategory,
+        way: &ThreeWay<CategoryVersion>,
         remote: &CategoryVersion,
-    ) -> bool {
-        let fields = std::mem::take(&mut way.clashes);
-        match self.policy.on_conflict {
-            OnConflict::Hold => {
-                let names: Vec<_> = fields.iter().map(|field| field.key()).collect();
-                // Nothing else shows what the service has.
-                let there: Vec<_> = fields
-                    .iter()
-                    .map(|field| format!("{}: {}", field.key(), remote.get(*field)))
-                    .collect();
-                let reason = format!(
-                    "both sides have their own {} (the service has `{}`); make `_category.yaml` and the \
-                     service agree, or choose: `kbsync sync {} --prefer local` or `--prefer remote`",
-                    names.join(", "),
-                    there.join("`, `"),
-                    path::quoted(&format!("{}/{}", local.folder, path::CATEGORY_FILE))
-                );
-                self.hold_category(local, fields, reason);
-                return false;
-            }
-            OnConflict::Local => {
-                for field in fields {
-                    way.unsent.take(field, remote);
-                    way.pushed.push(field);
-                }
-            }
-            OnConflict::Remote => {
-                for field in fields {
-                    way.unsent.take(field, remote);
-                    way.merged.take(field, remote);
-                    way.pulled.push(field);
-                }
-            }
-        }
-        true
+    ) {
+        let fields: Vec<Field> = way.clashes.iter().map(|(field, _)| *field).collect();
+        let names: Vec<_> = fields.iter().map(|field| field.key()).collect();
+        // Nothing else shows what the service has.
+        let there: Vec<_> = fields
+            .iter()
+            .map(|field| format!("{}: {}", field.key(), remote.get(*field)))
+            .collect();
+        let reason = format!(
+            "both sides have their own {} (the service has `{}`); make `_category.yaml` and the \
+             service agree, or choose: `kbsync sync {} --prefer local` or `--prefer remote`",
+            names.join(", "),
+            there.join("`, `"),
+            path::quoted(&format!("{}/{}", local.folder, path::CATEGORY_FILE))
+        );
+        self.hold_category(local, fields, reason);
     }
 
     fn hold_category(&mut self, local: &LocalCategory, fields: Vec<Field>, reason: String) {
@@ -361,7 +304,7 @@ impl Planner<'_> {
         id: CategoryId,
         row: Option<&CategoryRow>,
         local: &LocalCategory,
-        way: &CategoryThreeWay,
+        way: &ThreeWay<CategoryVersion>,
         remote: &CategoryVersion,
     ) -> String {
         let slug_before = row.map_or(local.folder.as_str(), |row| row.local.slug.as_str());

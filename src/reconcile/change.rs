@@ -9,11 +9,49 @@ use crate::drill::defect::{self, Defect};
 use crate::model::{CategoryVersion, Field, TextDigest, Version};
 use std::sync::Arc;
 
+/// The texts of an article or of a category on one side.
+pub trait Texts: Clone + PartialEq {
+    /// The fields that both sides may have.
+    fn fields() -> &'static [Field];
+    /// Returns whether a field is equal in two versions.
+    fn same(&self, other: &Self, field: Field) -> bool;
+    /// Takes over one field from another version.
+    fn adopt(&mut self, field: Field, from: &Self);
+}
+
+impl Texts for Version {
+    fn fields() -> &'static [Field] {
+        &Self::FIELDS
+    }
+
+    fn same(&self, other: &Self, field: Field) -> bool {
+        self.agrees(other, field)
+    }
+
+    fn adopt(&mut self, field: Field, from: &Self) {
+        self.take(field, from);
+    }
+}
+
+impl Texts for CategoryVersion {
+    fn fields() -> &'static [Field] {
+        &Self::FIELDS
+    }
+
+    fn same(&self, other: &Self, field: Field) -> bool {
+        self.get(field) == other.get(field)
+    }
+
+    fn adopt(&mut self, field: Field, from: &Self) {
+        self.take(field, from);
+    }
+}
+
 /// The outcome of comparing two sides with their base.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ThreeWay {
+pub struct ThreeWay<V> {
     /// What both sides should say; clashing fields are the local side's.
-    pub merged: Version,
+    pub merged: V,
     /// Fields that only the service changed, and the body if it was merged.
     pub pulled: Vec<Field>,
     /// Fields that only the file changed, and the body if it was merged.
@@ -24,71 +62,104 @@ pub struct ThreeWay {
     pub clashes: Vec<(Field, String)>,
     /// The merged body, if merging made a new one.
     pub body: Option<(TextDigest, Arc<str>)>,
-    /// The base's `local` as long as nothing was sent: what was pulled counts as agreed on.
-    pub unsent: Version,
+    /// The base's `local` as long as nothing was sent: the old one with what was pulled.
+    pub unsent: V,
 }
 
-/// Compares an article's two sides with the base.
-pub fn three_way(
-    base_local: &Version,
-    base_remote: &Version,
-    local: &Version,
-    remote: &Version,
-    bodies: &Bodies,
-) -> ThreeWay {
-    let mut out = ThreeWay {
-        merged: local.clone(),
-        pulled: Vec::new(),
-        pushed: Vec::new(),
-        agreed: Vec::new(),
-        clashes: Vec::new(),
-        body: None,
-        unsent: base_local.clone(),
-    };
-    for field in Version::FIELDS {
-        let here = !local.agrees(base_local, field);
+impl<V: Texts> ThreeWay<V> {
+    fn new(merged: &V, unsent: &V) -> Self {
+        Self {
+            merged: merged.clone(),
+            pulled: Vec::new(),
+            pushed: Vec::new(),
+            agreed: Vec::new(),
+            clashes: Vec::new(),
+            body: None,
+            unsent: unsent.clone(),
+        }
+    }
+
+    /// Compares two sides that have no base: every difference is a clash.
+    pub fn first_meeting(local: &V, remote: &V) -> Self {
+        let differing = V::fields()
+            .iter()
+            .filter(|field| !local.same(remote, **field));
+        Self {
+            clashes: differing
+                .map(|field| (*field, format!("the {field} differs from the service's")))
+                .collect(),
+            ..Self::new(local, remote)
+        }
+    }
+
+    /// Compares two sides with their base.
+    pub fn of(base_local: &V, base_remote: &V, local: &V, remote: &V) -> Self {
+        let mut out = Self::new(local, base_local);
         // What the service made of the last write is no edit of anybody's.
         let answered = if defect::is(Defect::EchoIsEdit) {
             base_local
         } else {
             base_remote
         };
-        let there = !remote.agrees(answered, field);
-        match (here, there) {
-            (false, false) => {}
-            (true, false) => out.pushed.push(field),
-            (false, true) if local != base_local && defect::is(Defect::WholeFileWins) => {
-                out.pushed.push(field);
-            }
-            (false, true) => {
-                out.merged.take(field, remote);
-                out.unsent.take(field, remote);
-                out.pulled.push(field);
-                if field == Field::Text {
-                    keep_formatting(base_remote, local, remote, bodies, &mut out);
+        for &field in V::fields() {
+            let here = !local.same(base_local, field);
+            let there = !remote.same(answered, field);
+            let equal = local.same(remote, field) && !defect::is(Defect::FalseConflict);
+            match (here, there) {
+                (false, false) => {}
+                // An edit that arrives at what the service made of the last one needs no sending.
+                (true, false) if !local.same(remote, field) => out.pushed.push(field),
+                (false, true) if local != base_local && defect::is(Defect::WholeFileWins) => {
+                    out.pushed.push(field);
+                }
+                (false, true) => {
+                    out.merged.adopt(field, remote);
+                    out.unsent.adopt(field, remote);
+                    out.pulled.push(field);
+                }
+                (true, _) if equal || !there => {
+                    out.unsent.adopt(field, remote);
+                    out.agreed.push(field);
+                }
+                (true, _) => {
+                    let reason = format!("both sides changed the {field}");
+                    out.clashes.push((field, reason));
                 }
             }
-            (true, true) if local.agrees(remote, field) && !defect::is(Defect::FalseConflict) => {
-                out.unsent.take(field, remote);
-                out.agreed.push(field);
-            }
-            (true, true) if field == Field::Text => {
-                merge_body(base_local, base_remote, local, remote, bodies, &mut out);
-            }
-            (true, true) => {
-                out.clashes
-                    .push((field, format!("both sides changed the {field}")));
+        }
+        out
+    }
+
+    /// Settles every clash for one side.
+    pub fn settle_clashes(&mut self, remote: &V, remote_wins: bool) {
+        for (field, _) in std::mem::take(&mut self.clashes) {
+            self.unsent.adopt(field, remote);
+            if remote_wins {
+                self.merged.adopt(field, remote);
+                self.pulled.push(field);
+            } else {
+                self.pushed.push(field);
             }
         }
     }
-    // An edit that arrives at what the service made of the last one needs no sending.
-    for field in std::mem::take(&mut out.pushed) {
-        if out.merged.agrees(remote, field) {
-            out.unsent.take(field, remote);
-            out.agreed.push(field);
-        } else {
-            out.pushed.push(field);
-        }
+}
+
+/// Compares an article's two sides with the base, and merges the body.
+pub fn three_way(
+    base_local: &Version,
+    base_remote: &Version,
+    local: &Version,
+    remote: &Version,
+    bodies: &Bodies,
+) -> ThreeWay<Version> {
+    let mut out = ThreeWay::of(base_local, base_remote, local, remote);
+    if out.pulled.contains(&Field::Text) && local.text != base_remote.text {
+        keep_formatting(base_remote, local, remote, bodies, &mut out);
+    }
+    let is_text = |clash: &mut (Field, String)| clash.0 == Field::Text;
+    if out.clashes.pop_if(is_text).is_some() {
+        let ancestors = [base_local.text, base_remote.text];
+        merge_body(ancestors, local, remote, bodies, &mut out);
     }
     out
 }
@@ -100,12 +171,9 @@ fn keep_formatting(
     local: &Version,
     remote: &Version,
     bodies: &Bodies,
-    out: &mut ThreeWay,
+    out: &mut ThreeWay<Version>,
 ) {
     let text = |digest: TextDigest| bodies.get(&digest).map(AsRef::as_ref);
-    if local.text == base_remote.text {
-        return;
-    }
     let (Some(ancestor), Some(ours), Some(theirs)) =
         (text(base_remote.text), text(local.text), text(remote.text))
     else {
@@ -120,23 +188,19 @@ fn keep_formatting(
 }
 
 fn merge_body(
-    base_local: &Version,
-    base_remote: &Version,
+    ancestors: [TextDigest; 2],
     local: &Version,
     remote: &Version,
     bodies: &Bodies,
-    out: &mut ThreeWay,
+    out: &mut ThreeWay<Version>,
 ) {
     let text = |digest: TextDigest| bodies.get(&digest).map(AsRef::as_ref);
     let (Some(ours), Some(theirs)) = (text(local.text), text(remote.text)) else {
-        out.clashes
-            .push((Field::Text, "both sides changed the body".to_owned()));
+        let reason = "both sides changed the body".to_owned();
+        out.clashes.push((Field::Text, reason));
         return;
     };
-    let ancestors: Vec<&str> = [base_local.text, base_remote.text]
-        .into_iter()
-        .filter_map(text)
-        .collect();
+    let ancestors: Vec<&str> = ancestors.into_iter().filter_map(text).collect();
     match merge::merge_with_fallback(&ancestors, ours, theirs) {
         TextMerge::Merged(merged) => {
             let digest = TextDigest::of(&merged);
@@ -153,60 +217,4 @@ fn merge_body(
         TextMerge::Clash(_) if defect::is(Defect::MergePicksOurs) => out.pushed.push(Field::Text),
         TextMerge::Clash(reason) => out.clashes.push((Field::Text, reason.to_string())),
     }
-}
-
-/// The same for a category's words, which have no body.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CategoryThreeWay {
-    /// What both sides should say; clashing fields are the local side's.
-    pub merged: CategoryVersion,
-    /// Fields that only the service changed.
-    pub pulled: Vec<Field>,
-    /// Fields that only the folder or `_category.yaml` changed.
-    pub pushed: Vec<Field>,
-    /// Fields that both changed differently.
-    pub clashes: Vec<Field>,
-    /// The base's `local` as long as nothing was sent.
-    pub unsent: CategoryVersion,
-}
-
-/// Compares a category's two sides with the base.
-pub fn category_three_way(
-    base_local: &CategoryVersion,
-    base_remote: &CategoryVersion,
-    local: &CategoryVersion,
-    remote: &CategoryVersion,
-) -> CategoryThreeWay {
-    let mut out = CategoryThreeWay {
-        merged: local.clone(),
-        pulled: Vec::new(),
-        pushed: Vec::new(),
-        clashes: Vec::new(),
-        unsent: base_local.clone(),
-    };
-    for field in CategoryVersion::FIELDS {
-        let here = local.get(field) != base_local.get(field);
-        let there = remote.get(field) != base_remote.get(field);
-        match (here, there) {
-            (false, false) => {}
-            (true, false) => out.pushed.push(field),
-            (false, true) => {
-                out.merged.take(field, remote);
-                out.unsent.take(field, remote);
-                out.pulled.push(field);
-            }
-            (true, true) if local.get(field) == remote.get(field) => {
-                out.unsent.take(field, remote);
-            }
-            (true, true) => out.clashes.push(field),
-        }
-    }
-    for field in std::mem::take(&mut out.pushed) {
-        if out.merged.get(field) == remote.get(field) {
-            out.unsent.take(field, remote);
-        } else {
-            out.pushed.push(field);
-        }
-    }
-    out
 }

@@ -30,16 +30,17 @@ impl Planner<'_> {
         let compare = |was: &Version, there: &Version| {
             change::three_way(was, there, &file.version, &seen.version, self.bodies)
         };
+        let first = || ThreeWay::first_meeting(&file.version, &seen.version);
         let mut way = match (standing, row) {
             (Some(conflict), _) if self.settled_by_hand(conflict, keep) => {
                 match shown(conflict, seen) {
                     Some(shown) => compare(shown, shown),
                     // Both moved on: what was settled is not what is there now.
-                    None => first_meeting(file, seen),
+                    None => first(),
                 }
             }
-            (Some(_), Some(_)) if keep != Some(Keep::Both) => first_meeting(file, seen),
-            (_, None) => first_meeting(file, seen),
+            (Some(_), Some(_)) if keep != Some(Keep::Both) => first(),
+            (_, None) => first(),
             // Where both are kept, what does not clash is merged.
             (_, Some(row)) => compare(&row.local, &row.remote),
         };
@@ -131,7 +132,13 @@ impl Planner<'_> {
         }
     }
 
-    fn clash(&mut self, id: ArticleId, file: &LocalFile, seen: &Seen, way: &ThreeWay) -> Outcome {
+    fn clash(
+        &mut self,
+        id: ArticleId,
+        file: &LocalFile,
+        seen: &Seen,
+        way: &ThreeWay<Version>,
+    ) -> Outcome {
         let standing = self.base.conflicts.get(&id);
         let place = self.placed(&file.place);
         let lies =
@@ -240,7 +247,7 @@ fn copy_folders<'c>(
 }
 
 /// What clashes, and what else would be settled with it: one version or the other is kept as a whole.
-fn reasons(way: &ThreeWay, file: &LocalFile, seen: &Seen) -> String {
+fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
     let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
     let reasons = reasons.join(", ");
     let clashes = |field: &Field| way.clashes.iter().any(|(clash, _)| clash == field);
@@ -287,43 +294,14 @@ fn shown<'c>(conflict: &'c ConflictRow, seen: &Seen) -> Option<&'c Version> {
         .filter(|shown| **shown == seen.version)
 }
 
-/// Without a base every difference is a clash.
-fn first_meeting(file: &LocalFile, seen: &Seen) -> ThreeWay {
-    let differing = file.version.differing(&seen.version);
-    ThreeWay {
-        merged: file.version.clone(),
-        pulled: Vec::new(),
-        pushed: Vec::new(),
-        agreed: Vec::new(),
-        clashes: differing
-            .into_iter()
-            .map(|field| (field, format!("the {field} differs from the service's")))
-            .collect(),
-        body: None,
-        unsent: seen.version.clone(),
-    }
-}
-
-/// Settles what clashes as a person chose; `both` is the body that holds both sides'.
-fn settle_clashes(way: &mut ThreeWay, keep: Keep, remote: &Version, both: Option<String>) {
-    let mut both = both;
-    for (field, _) in std::mem::take(&mut way.clashes) {
-        way.unsent.take(field, remote);
-        match keep {
-            Keep::Remote => {
-                way.merged.take(field, remote);
-                way.pulled.push(field);
-            }
-            Keep::Both if field == Field::Text => {
-                if let Some(both) = both.take() {
-                    let digest = TextDigest::of(&both);
-                    way.merged.text = digest;
-                    way.body = Some((digest, both.into()));
-                    way.pulled.push(field);
-                }
-                way.pushed.push(field);
-            }
-            Keep::Local | Keep::Both => way.pushed.push(field),
-        }
+/// Settles the clashes as a person chose; `both` is the body that has both sides'.
+fn settle_clashes(way: &mut ThreeWay<Version>, keep: Keep, remote: &Version, both: Option<String>) {
+    let text = way.clashes.iter().any(|(field, _)| *field == Field::Text);
+    way.settle_clashes(remote, keep == Keep::Remote);
+    if let Some(both) = both.filter(|_| text) {
+        let digest = TextDigest::of(&both);
+        way.merged.text = digest;
+        way.body = Some((digest, both.into()));
+        way.pulled.push(Field::Text);
     }
 }

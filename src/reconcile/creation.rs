@@ -16,14 +16,11 @@ impl Planner<'_> {
         place: Option<&Place>,
         seen: &Seen,
     ) -> Outcome {
-        self.plan.problems.push(Problem {
-            path: place.map(ToString::to_string).unwrap_or_default(),
-            id: Some(id),
-            message: format!(
-                "\"{}\" is in category {}, which cannot be read",
-                seen.version.title, seen.version.category
-            ),
-        });
+        let path = place.map(ToString::to_string).unwrap_or_default();
+        let (title, category) = (&seen.version.title, seen.version.category);
+        let message = format!("\"{title}\" is in category {category}, which cannot be read");
+        let problem = Problem::at(path, Some(id), message);
+        self.plan.problems.push(problem);
         Outcome::Unknown
     }
 
@@ -43,11 +40,9 @@ impl Planner<'_> {
             let message = format!(
                 "its file is not made, since {unread} cannot be read and may be it; make that readable, or take it out of the mirror"
             );
-            self.plan.problems.push(Problem {
-                path: format!("{folder}/{}{EXTENSION}", seen.version.slug),
-                id: Some(id),
-                message,
-            });
+            let path = format!("{folder}/{}{EXTENSION}", seen.version.slug);
+            let problem = Problem::at(path, Some(id), message);
+            self.plan.problems.push(problem);
             return Outcome::Unknown;
         }
         let slug = &seen.version.slug;
@@ -87,9 +82,6 @@ impl Planner<'_> {
 
     pub(super) fn fresh(&mut self, file: &LocalFile) -> Outcome {
         if !self.policy.covers(&file.place) {
-            return Outcome::Excluded;
-        }
-        if !self.policy.direction.pushes() {
             return Outcome::Excluded;
         }
         self.create_remote(file, None)

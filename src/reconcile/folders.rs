@@ -6,20 +6,13 @@ use super::articles::Planner;
 use super::plan::{Action, HoldRule, Kind, SettleCategory, Step};
 use crate::model::base::CategoryRow;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
+use std::collections::BTreeSet;
 
 impl Planner<'_> {
     /// Folders that articles need or the settings ask for, and those that went.
     pub(super) fn missing_folders(&mut self) {
-        let known: Vec<CategoryId> = self
-            .remote
-            .categories
-            .keys()
-            .chain(self.base.categories.keys())
-            .copied()
-            .collect::<std::collections::BTreeSet<_>>()
-            .into_iter()
-            .filter(|id| !self.paired.categories.contains_key(id))
-            .collect();
+        let mut known = self.known_categories();
+        known.retain(|id| !self.paired.categories.contains_key(id));
         for id in known {
             let Some((version, revision)) = self.remote_category(id) else {
                 continue;
@@ -34,27 +27,30 @@ impl Planner<'_> {
             }
             let to = self.names.folder(id).map(str::to_owned);
             match (to, row) {
-                (Some(folder), _) => self.create_folder(id, folder, version, revision),
+                (Some(folder), _) => {
+                    let mut settle = SettleCategory::as_seen(id, version, revision);
+                    settle.to = Some(folder.clone());
+                    settle.write = true;
+                    let step = Step::SettleCategory(Box::new(settle));
+                    let (kind, side) = (Kind::CreateCategory, Side::Local);
+                    self.push(Action::new(kind, side, None, folder, step));
+                }
                 (None, Some(row)) if row.folder.is_some() && self.may_be_gone(id, row) => {
-                    self.folder_gone(id, row, version, revision);
+                    self.folder_gone(row, version, revision);
                 }
                 // Its articles are not wanted here; it need not be read again for that.
                 (None, None) if !self.policy.wanted_categories.contains(&id) => {
-                    self.plan.category_records.push(SettleCategory {
-                        id,
-                        from: None,
-                        to: None,
-                        file: version.clone(),
-                        write: false,
-                        send: Vec::new(),
-                        unsent: version.clone(),
-                        seen: version,
-                        revision,
-                    });
+                    let record = SettleCategory::as_seen(id, version, revision);
+                    self.plan.category_records.push(record);
                 }
                 (None, _) => {}
             }
         }
+    }
+
+    fn known_categories(&self) -> BTreeSet<CategoryId> {
+        let read = self.remote.categories.keys();
+        read.chain(self.base.categories.keys()).copied().collect()
     }
 
     fn may_be_gone(&self, id: CategoryId, row: &CategoryRow) -> bool {
@@ -79,56 +75,17 @@ impl Planner<'_> {
         paired.any(|(other, category)| *other != id && category.folder == folder)
     }
 
-    fn create_folder(
-        &mut self,
-        id: CategoryId,
-        folder: String,
-        version: CategoryVersion,
-        revision: Revision,
-    ) {
-        self.push(Action::new(
-            Kind::CreateCategory,
-            Side::Local,
-            None,
-            folder.clone(),
-            Step::SettleCategory(Box::new(SettleCategory {
-                id,
-                from: None,
-                to: Some(folder),
-                file: version.clone(),
-                write: true,
-                send: Vec::new(),
-                unsent: version.clone(),
-                seen: version,
-                revision,
-            })),
-        ));
-    }
-
     /// The writer removed the folder: the category stays, since the API cannot delete it (`docs/api.md`, A1.3). Said
     /// once.
-    fn folder_gone(
-        &mut self,
-        id: CategoryId,
-        row: &CategoryRow,
-        version: CategoryVersion,
-        revision: Revision,
-    ) {
-        let Some(folder) = row.folder.clone() else {
-            return;
-        };
+    fn folder_gone(&mut self, row: &CategoryRow, version: CategoryVersion, revision: Revision) {
         let note = "the folder was removed; the category itself cannot be deleted through the API, so it stays \
                     on the service, empty or not (said once)";
+        let folder = row.folder.clone().unwrap_or_default();
         let step = Step::SettleCategory(Box::new(SettleCategory {
-            id,
             from: Some(folder.clone()),
-            to: None,
             file: row.local.clone(),
-            write: false,
-            send: Vec::new(),
             unsent: row.local.clone(),
-            seen: version,
-            revision,
+            ..SettleCategory::as_seen(row.id, version, revision)
         }));
         let mut action = Action::new(Kind::Forget, Side::Local, None, folder, step);
         action.note = Some(note.to_owned());
@@ -137,50 +94,23 @@ impl Planner<'_> {
 
     /// Articles without a place wait when their category could not be created or read.
     pub(super) fn wait_for_categories(&mut self) {
-        let created: std::collections::BTreeSet<CategoryId> = self
-            .plan
-            .actions
-            .iter()
-            .filter_map(|action| match &action.step {
-                Step::CreateCategory { provisional, .. } => Some(*provisional),
-                Step::SettleCategory(_)
-                | Step::CreateArticle { .. }
-                | Step::Settle(_)
-                | Step::ParkSlug { .. }
-                | Step::DeleteArticle { .. }
-                | Step::RemoveFile { .. }
-                | Step::Forget { .. }
-                | Step::Conflict(_)
-                | Step::Wait => None,
-            })
-            .collect();
+        let mut known: BTreeSet<CategoryId> = self.known_categories();
+        for action in &self.plan.actions {
+            if let Step::CreateCategory { provisional, .. } = &action.step {
+                known.insert(*provisional);
+            }
+        }
         for action in &mut self.plan.actions {
-            let category = match &action.step {
-                Step::CreateArticle { version, .. } => Some(version.category),
-                Step::Settle(settle) if settle.send.contains(&Field::Category) => {
+            let category = match (&action.step, action.as_settle()) {
+                (Step::CreateArticle { version, .. }, _) => Some(version.category),
+                (_, Some(settle)) if settle.send.contains(&Field::Category) => {
                     Some(settle.file.category)
                 }
-                Step::Settle(_)
-                | Step::CreateCategory { .. }
-                | Step::SettleCategory(_)
-                | Step::ParkSlug { .. }
-                | Step::DeleteArticle { .. }
-                | Step::RemoveFile { .. }
-                | Step::Forget { .. }
-                | Step::Conflict(_)
-                | Step::Wait => None,
+                _ => None,
             };
-            let missing = category.filter(|id| {
-                !created.contains(id)
-                    && (id.is_provisional()
-                        || (!self.base.categories.contains_key(id)
-                            && !self.remote.categories.contains_key(id)))
-            });
-            if missing.is_some() {
-                action.hold(
-                    HoldRule::Waits,
-                    "its category does not exist on the service yet",
-                );
+            if category.is_some_and(|id| !known.contains(&id)) {
+                let reason = "its category does not exist on the service yet";
+                action.hold(HoldRule::Waits, reason);
             }
         }
         self.plan.note_held();

@@ -52,7 +52,6 @@ mod tests;
 mod unseen;
 mod waiting;
 
-use crate::model::ArticleId;
 pub(crate) use absent::{place_in_conflict, removed_in_conflict};
 use articles::Planner;
 pub(crate) use articles::{is_calm, is_outdated};
@@ -61,7 +60,7 @@ pub(crate) use flags::listed_as_known;
 use pairing::Paired;
 use plan::{Key, Plan};
 use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 pub(crate) use unseen::ANOTHERS;
 
 /// What a plan is made from.
@@ -81,31 +80,6 @@ pub struct World<'a> {
     pub policy: &'a Policy,
 }
 
-/// How often a plan is made anew because somebody keeps a name that was given away; after that, no name
-/// is given before it is left.
-const ATTEMPTS: usize = 3;
-
-impl<'a> World<'a> {
-    /// Puts together what a plan is made from.
-    pub const fn new(
-        base: &'a Base,
-        local: &'a LocalSnapshot,
-        paired: &'a Paired,
-        remote: &'a RemoteSnapshot,
-        bodies: &'a Bodies,
-        policy: &'a Policy,
-    ) -> Self {
-        Self {
-            base,
-            local,
-            paired,
-            remote,
-            bodies,
-            policy,
-        }
-    }
-}
-
 /// Makes the plan, before guards and order.
 pub fn reconcile(world: World<'_>) -> Plan {
     let mut addresses = articles::Addresses::new();
@@ -113,55 +87,48 @@ pub fn reconcile(world: World<'_>) -> Plan {
         let address = (file.version.category, file.version.slug.as_str());
         addresses.entry(address).or_default().push(&file.place);
     }
-    let mut staying = BTreeSet::new();
-    let mut attempts = 0;
-    loop {
-        let mut planner = attempt_with(world, &addresses, &staying);
-        let kept = planner.kept_their_names();
-        if kept.is_empty() {
-            debug_assert!(
-                unaccounted(&world, &planner.plan).is_empty(),
-                "keys without an outcome"
-            );
-            addresses::note_holders(&mut planner.plan, world.base, world.remote);
-            return planner.plan;
-        }
-        attempts += 1;
-        if attempts < ATTEMPTS {
-            staying.extend(kept);
-        } else {
-            staying.extend(world.base.articles.keys());
-        }
+    let mut planner = Planner::attempt(world, &addresses, true);
+    if !planner.kept_their_names().is_empty() {
+        planner = Planner::attempt(world, &addresses, false);
     }
+    let mut plan = planner.plan;
+    debug_assert!(
+        unaccounted(&world, &plan).is_empty(),
+        "keys without an outcome"
+    );
+    addresses::note_holders(&mut plan, world.base, world.remote);
+    plan
 }
 
-fn attempt_with<'a>(
-    world: World<'a>,
-    addresses: &'a articles::Addresses<'a>,
-    staying: &'a BTreeSet<ArticleId>,
-) -> Planner<'a> {
-    let mut planner = Planner {
-        base: world.base,
-        local: world.local,
-        paired: world.paired,
-        remote: world.remote,
-        policy: world.policy,
-        bodies: world.bodies,
-        names: names::Names::new(world.local, world.paired),
-        addresses,
-        staying,
-        freed: BTreeMap::new(),
-        renamed: BTreeMap::new(),
-        plan: Plan {
-            problems: world.paired.problems.clone(),
-            ..Plan::default()
-        },
-    };
-    planner.categories();
-    planner.articles();
-    planner.missing_folders();
-    planner.wait_for_categories();
-    planner
+impl<'a> Planner<'a> {
+    /// Makes a plan. `frees_names`: names are given away that articles seem to leave.
+    fn attempt(
+        world: World<'a>,
+        addresses: &'a articles::Addresses<'a>,
+        frees_names: bool,
+    ) -> Self {
+        let mut planner = Self {
+            base: world.base,
+            local: world.local,
+            paired: world.paired,
+            remote: world.remote,
+            policy: world.policy,
+            bodies: world.bodies,
+            names: names::Names::new(world.local, world.paired),
+            addresses,
+            freed: BTreeMap::new(),
+            renamed: BTreeMap::new(),
+            plan: Plan {
+                problems: world.paired.problems.clone(),
+                ..Plan::default()
+            },
+        };
+        planner.categories();
+        planner.articles(frees_names);
+        planner.missing_folders();
+        planner.wait_for_categories();
+        planner
+    }
 }
 
 /// Makes the plan, guards it and puts it in order.

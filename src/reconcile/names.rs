@@ -4,11 +4,10 @@
 
 use super::articles::{Planner, untouched};
 use super::pairing::Paired;
-use super::plan::Step;
 use super::snapshot::{LocalSnapshot, Remote};
 use crate::drill::defect::{self, Defect};
 use crate::model::path::{self, EXTENSION};
-use crate::model::{ArticleId, CategoryId, Field, Place};
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Field, Place, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
@@ -22,29 +21,22 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new(local: &LocalSnapshot, paired: &Paired) -> Self {
-        let folders = paired
+        let folders: BTreeMap<CategoryId, String> = paired
             .categories
             .iter()
             .map(|(id, category)| (*id, category.folder.clone()))
             .collect();
+        let claimed = |folder: &String| folders.values().any(|other| other == folder);
+        let mut top = local.top.clone();
+        // A folder with nothing in it is there for the taking: a person made it, or a run that died before it wrote the
+        // `_category.yaml`.
+        let empty = |folder: &String| local.names.get(folder).is_some_and(BTreeSet::is_empty);
+        top.retain(|folder| claimed(folder) || !empty(folder));
         Self {
             files: local.names.clone(),
-            top: local.top.clone(),
+            top,
             folders,
         }
-        .without_empty_folders(local)
-    }
-
-    /// A folder with nothing in it is there for the taking: a person made it, or a run that died before it
-    /// wrote the `_category.yaml`.
-    fn without_empty_folders(mut self, local: &LocalSnapshot) -> Self {
-        for (folder, names) in &local.names {
-            let claimed = self.folders.values().any(|other| other == folder);
-            if names.is_empty() && !claimed && path::fold(folder) == *folder {
-                self.top.remove(folder);
-            }
-        }
-        self
     }
 
     /// Frees a name whose file is about to leave it.
@@ -120,12 +112,13 @@ impl Names {
 impl Planner<'_> {
     /// Names that articles leave because the service moved or deleted them are free for others.
     ///
-    /// What an article does is not decided yet: `reconcile` looks afterwards whether each did leave.
+    /// What an article does is not decided yet: `reconcile` looks afterwards whether each did leave, and else makes the
+    /// plan without.
     pub(super) fn free_names(&mut self, ids: &BTreeSet<ArticleId>) {
         if !self.policy.direction.pulls() {
             return;
         }
-        for id in ids.iter().filter(|id| !self.staying.contains(*id)) {
+        for id in ids {
             let (Some(row), Some(file)) = (self.base.articles.get(id), self.paired.files.get(id))
             else {
                 continue;
@@ -153,30 +146,12 @@ impl Planner<'_> {
     /// The articles whose names were given away although they keep them, or leave them too late.
     pub(super) fn kept_their_names(&self) -> BTreeSet<ArticleId> {
         let mut kept: BTreeSet<ArticleId> = self.freed.keys().copied().collect();
-        for action in self
-            .plan
-            .actions
-            .iter()
-            .filter(|action| action.held.is_none())
-        {
-            match &action.step {
-                Step::Settle(settle)
-                    if settle.from.as_ref() != Some(&settle.to) && !settle.sends() =>
-                {
-                    kept.remove(&settle.id);
-                }
-                Step::RemoveFile { id, .. } => {
-                    kept.remove(id);
-                }
-                Step::Settle(_)
-                | Step::CreateArticle { .. }
-                | Step::CreateCategory { .. }
-                | Step::SettleCategory(_)
-                | Step::ParkSlug { .. }
-                | Step::DeleteArticle { .. }
-                | Step::Forget { .. }
-                | Step::Conflict(_)
-                | Step::Wait => {}
+        for action in &self.plan.actions {
+            let moves = action.as_settle();
+            let moves = moves.is_some_and(|settle| settle.moves_file() && !settle.sends());
+            let goes = moves || action.deletes() == Some(Side::Local);
+            if let Some(id) = action.id.filter(|_| goes && action.held.is_none()) {
+                kept.remove(&id);
             }
         }
         kept
@@ -201,17 +176,7 @@ impl Planner<'_> {
         if let Some(folder) = row.and_then(|row| row.folder.as_ref()).filter(unreadable) {
             return Some(folder.clone());
         }
-        let slug = self
-            .remote
-            .categories
-            .get(&id)
-            .map(|(version, _)| version.slug.clone())
-            .or_else(|| {
-                self.base
-                    .categories
-                    .get(&id)
-                    .map(|row| row.remote.slug.clone())
-            })?;
+        let (CategoryVersion { slug, .. }, _) = self.remote_category(id)?;
         let hidden = self.unreadable_home(id, &slug);
         if let Some(folder) = hidden.or_else(|| self.out_of_sight(id)) {
             return Some(folder);

@@ -2,15 +2,15 @@
 //! deletions last, but for those whose slug somebody else waits for.
 //!
 //! A name in the mirror belongs to one file at a time: a removal that frees one comes first.
-//! A slug belongs to one article of a category at a time, and to one category of the workspace. Who wants a
-//! slug that another one leaves in the same plan comes after it; a circle is opened by a temporary slug; who
-//! wants one that nobody leaves has to wait.
+//! A slug belongs to one article of a category at a time, and to one category of the workspace. An action that takes
+//! a slug which another one leaves in the same plan comes after it; a circle of articles is opened by a temporary slug;
+//! an action that takes a slug which nobody leaves has to wait.
 
 use super::addresses::{Holder, frees, holders, waits_for};
 use super::aside::temporary;
-use super::plan::{Action, Kind, Plan, SettleCategory, Step};
+use super::plan::{Action, Kind, Plan, Step};
 use super::snapshot::{Base, RemoteSnapshot};
-use super::waiting::{wait_for_addresses, wait_for_categories, wait_for_names};
+use super::waiting::wait;
 use crate::drill::defect::{self, Defect};
 use crate::model::{Field, Place, Side, path};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub use super::addresses::{Address, leaves, takes};
 /// Puts a guarded plan in order.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(&plan.actions, base, remote);
-    while wait_for_names(plan) | wait_for_addresses(plan, &holders) | wait_for_categories(plan) {}
+    wait(plan, &holders);
     plan.note_held();
     let mut actions = std::mem::take(&mut plan.actions);
     let wanted: BTreeSet<Name> = actions.iter().filter_map(takes_name).collect();
@@ -72,39 +72,18 @@ fn name(place: &Place) -> Name {
 
 /// The name that an action takes in the mirror, if it takes one.
 pub(super) fn takes_name(action: &Action) -> Option<Name> {
-    match &action.step {
-        Step::Settle(settle) if settle.from.as_ref() != Some(&settle.to) => Some(name(&settle.to)),
-        Step::Settle(_)
-        | Step::CreateArticle { .. }
-        | Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
-        | Step::ParkSlug { .. }
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => None,
-    }
+    let settle = action.as_settle()?;
+    settle.moves_file().then(|| name(&settle.to))
 }
 
 /// The name that an action leaves in the mirror, if it leaves one.
 pub(super) fn leaves_name(action: &Action) -> Option<Name> {
-    match &action.step {
-        Step::RemoveFile { place, .. } => Some(name(place)),
-        Step::Settle(settle) => settle
-            .from
-            .as_ref()
-            .filter(|from| **from != settle.to)
-            .map(name),
-        Step::CreateArticle { .. }
-        | Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
-        | Step::ParkSlug { .. }
-        | Step::DeleteArticle { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => None,
+    if let Step::RemoveFile { place, .. } = &action.step {
+        return Some(name(place));
     }
+    let settle = action.as_settle()?;
+    let from = settle.from.as_ref().filter(|_| settle.moves_file());
+    from.map(name)
 }
 
 fn renames_folder(action: &Action) -> bool {
@@ -161,60 +140,29 @@ fn by_address(mut actions: Vec<Action>, holders: &BTreeMap<Address, Holder>) -> 
         .collect()
 }
 
-/// A first step that only frees the slug of an action, which then starts from there.
+/// A first step that only frees the slug of an article, whose own step then starts from there.
 fn step_aside(action: &mut Action) -> Option<Action> {
-    let note = Some("for a moment, so that two addresses can be swapped".to_owned());
-    let fields = vec![Field::Slug];
     let makes_way_for = Some((action.key(), action.fingerprint()));
-    match &mut action.step {
-        Step::Settle(settle) => {
-            // The slug that steps aside comes back with the rest, also where only the category changes.
-            if !settle.send.contains(&Field::Slug) {
-                settle.send.push(Field::Slug);
-                settle.send.sort_unstable();
-            }
-            let step = Step::ParkSlug {
-                id: settle.id,
-                slug: temporary(&settle.seen.version.slug, settle.id.uuid()),
-                seen: Box::new(settle.seen.clone()),
-            };
-            Some(Action {
-                kind: Kind::Move,
-                side: Side::Remote,
-                fields,
-                note,
-                makes_way_for,
-                step,
-                ..action.clone()
-            })
-        }
-        Step::SettleCategory(settle) => {
-            let slug = temporary(&settle.seen.slug, settle.id.uuid());
-            let mut aside = SettleCategory {
-                file: settle.unsent.clone(),
-                write: false,
-                send: vec![Field::Slug],
-                ..(**settle).clone()
-            };
-            aside.file.slug.clone_from(&slug);
-            settle.seen.slug = slug;
-            Some(Action {
-                kind: Kind::UpdateCategory,
-                side: Side::Remote,
-                fields,
-                note,
-                makes_way_for,
-                step: Step::SettleCategory(Box::new(aside)),
-                ..action.clone()
-            })
-        }
-        Step::CreateArticle { .. }
-        | Step::CreateCategory { .. }
-        | Step::ParkSlug { .. }
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => None,
+    let Step::Settle(settle) = &mut action.step else {
+        return None;
+    };
+    // The slug that steps aside comes back with the rest, also where only the category changes.
+    if !settle.send.contains(&Field::Slug) {
+        settle.send.push(Field::Slug);
+        settle.send.sort_unstable();
     }
+    let step = Step::ParkSlug {
+        id: settle.id,
+        slug: temporary(&settle.seen.version.slug, settle.id.uuid()),
+        seen: Box::new(settle.seen.clone()),
+    };
+    Some(Action {
+        kind: Kind::Move,
+        side: Side::Remote,
+        fields: vec![Field::Slug],
+        note: Some("for a moment, so that two addresses can be swapped".to_owned()),
+        makes_way_for,
+        step,
+        ..action.clone()
+    })
 }

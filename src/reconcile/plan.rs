@@ -8,6 +8,7 @@ use crate::model::{
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The word for an action in reports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -355,6 +356,38 @@ pub struct Plan {
     pub removed_unread: usize,
 }
 
+impl SettleCategory {
+    /// A category as it is on the service: nothing is written and nothing is sent.
+    pub(super) fn as_seen(id: CategoryId, seen: CategoryVersion, revision: Revision) -> Self {
+        Self {
+            id,
+            from: None,
+            to: None,
+            file: seen.clone(),
+            write: false,
+            send: Vec::new(),
+            unsent: seen.clone(),
+            seen,
+            revision,
+        }
+    }
+}
+
+impl Problem {
+    /// Something about a path.
+    pub(super) fn at(
+        path: impl fmt::Display,
+        id: Option<ArticleId>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            path: path.to_string(),
+            id,
+            message: message.into(),
+        }
+    }
+}
+
 impl Plan {
     /// Returns whether there is nothing to do, not even for a person.
     pub fn is_empty(&self) -> bool {
@@ -364,28 +397,17 @@ impl Plan {
     /// Brings the outcomes in line with what is held.
     pub(super) fn note_held(&mut self) {
         for action in self.actions.iter().filter(|action| action.held.is_some()) {
-            let key = match (&action.step, action.id) {
-                (_, Some(id)) => Key::Article(id),
-                (
-                    Step::CreateArticle {
-                        instead_of: Some(id),
-                        ..
-                    },
-                    None,
-                ) => Key::Article(*id),
-                (Step::CreateArticle { place, .. }, None) => Key::File(place.clone()),
-                (
-                    Step::CreateCategory { .. }
-                    | Step::SettleCategory(_)
-                    | Step::Settle(_)
-                    | Step::ParkSlug { .. }
-                    | Step::DeleteArticle { .. }
-                    | Step::RemoveFile { .. }
-                    | Step::Forget { .. }
-                    | Step::Conflict(_)
-                    | Step::Wait,
-                    None,
-                ) => continue,
+            let mut id = action.id;
+            let mut file = None;
+            if let Step::CreateArticle {
+                instead_of, place, ..
+            } = &action.step
+            {
+                id = *instead_of;
+                file = Some(Key::File(place.clone()));
+            }
+            let Some(key) = id.map(Key::Article).or(file) else {
+                continue;
             };
             if let Some(outcome) = self.outcomes.get_mut(&key) {
                 *outcome = Outcome::Held;

@@ -7,7 +7,7 @@ use super::plan::{Action, HoldRule, Kind, Outcome, Settle};
 use super::snapshot::{Direction, LocalFile, Seen};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Field, Place, Side};
+use crate::model::{ArticleId, Field, Place, Side, Version};
 
 impl Planner<'_> {
     /// Turns a comparison without clashes into an action, a record, or nothing.
@@ -17,7 +17,7 @@ impl Planner<'_> {
         row: Option<&ArticleRow>,
         file: &LocalFile,
         seen: &Seen,
-        mut way: ThreeWay,
+        mut way: ThreeWay<Version>,
         settles: bool,
     ) -> Outcome {
         let direction = self.policy.direction;
@@ -82,9 +82,6 @@ impl Planner<'_> {
         agreed: bool,
         needs_id: bool,
     ) -> Outcome {
-        let moved = settle.from.as_ref() != Some(&settle.to);
-        let sends_move =
-            settle.send.contains(&Field::Slug) || settle.send.contains(&Field::Category);
         let mut fields = settle.send.clone();
         fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
         fields.extend(settle.send_enabled.map(|_| Field::Enabled));
@@ -93,9 +90,9 @@ impl Planner<'_> {
         let pulls = settle.touches_file() && (!pulled.is_empty() || !needs_id);
         let (kind, side) = match (settle.sends(), pulls) {
             (true, true) => (Kind::Merge, Side::Both),
-            (true, false) if sends_move => (Kind::Move, Side::Remote),
+            (true, false) if settle.sends_address() => (Kind::Move, Side::Remote),
             (true, false) => (Kind::Update, Side::Remote),
-            (false, true) if moved => (Kind::Move, Side::Local),
+            (false, true) if settle.moves_file() => (Kind::Move, Side::Local),
             (false, true) => (Kind::Update, Side::Local),
             (false, false) => (Kind::Adopt, Side::Both),
         };
@@ -135,15 +132,13 @@ impl Planner<'_> {
         Outcome::Recorded
     }
 
-    fn held_merge(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay) -> Outcome {
-        let mut fields = way.pushed.clone();
-        fields.extend(
-            way.pulled
-                .iter()
-                .filter(|field| !way.pushed.contains(field)),
-        );
+    fn held_merge(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay<Version>) -> Outcome {
         let mut action = wait(Kind::Merge, id, &file.place);
-        action.fields = fields;
+        let pulled = way
+            .pulled
+            .iter()
+            .filter(|field| !way.pushed.contains(field));
+        action.fields = way.pushed.iter().chain(pulled).copied().collect();
         action.hold(
             HoldRule::Person,
             "both sides changed it; `kbsync sync` merges them",
@@ -153,7 +148,12 @@ impl Planner<'_> {
 
     /// Where the file is afterwards: a pulled address or category moves it, unless a writer chose its name.
     /// `None`: nobody knows the folder of its category.
-    fn place_after(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay) -> Option<Place> {
+    fn place_after(
+        &mut self,
+        id: ArticleId,
+        file: &LocalFile,
+        way: &ThreeWay<Version>,
+    ) -> Option<Place> {
         let from = self.placed(&file.place);
         let slug = way.pulled.contains(&Field::Slug);
         let category = way.pulled.contains(&Field::Category);

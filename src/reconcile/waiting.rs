@@ -1,27 +1,44 @@
-//! What needs something that is held, or that nobody leaves, waits itself: addresses, names, categories.
+//! Actions that need something which is held, or which nobody leaves, wait: for names, addresses and categories.
 
 use super::addresses::{Address, Holder, frees, takes, waits_for};
 use super::order::{Name, leaves_name, takes_name};
-use super::plan::{HoldRule, Plan, Step};
+use super::plan::{Action, HoldRule, Plan, Step};
 use crate::drill::defect::{self, Defect};
+use crate::model::CategoryId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Holds what takes the name of a file that was to leave it and is held itself. Returns whether it did.
-pub(super) fn wait_for_names(plan: &mut Plan) -> bool {
-    let kept: BTreeMap<Name, String> = plan
+/// Something that an action can have only after another action.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Need {
+    Name(Name),
+    Address(Holder),
+    Category(CategoryId),
+    Folder(String),
+}
+
+/// Holds the actions that cannot be done because of held actions or taken addresses.
+pub(super) fn wait(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) {
+    while wait_for_held(plan, holders) | wait_for_addresses(plan, holders) {}
+}
+
+/// Holds actions that need what a held action settles. Returns whether it held any.
+fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
+    let held: BTreeMap<Need, String> = plan
         .actions
         .iter()
         .filter(|action| action.held.is_some())
-        .filter_map(|action| Some((leaves_name(action)?, action.path.clone())))
+        .flat_map(|action| settles(action).map(|need| (need, action.path.clone())))
         .collect();
+    if held.is_empty() {
+        return false;
+    }
+    plan.records
+        .retain(|settle| !held.contains_key(&Need::Folder(settle.to.folder.clone())));
     let mut changed = false;
-    for action in plan
-        .actions
-        .iter_mut()
-        .filter(|action| action.held.is_none())
-    {
-        if let Some(path) = takes_name(action).and_then(|name| kept.get(&name)) {
-            let reason = format!("its name is free only when {path} is done, which is held");
+    for action in &mut plan.actions {
+        let first = needs(action, holders).find_map(|need| held.get(&need));
+        if let Some(path) = first.filter(|_| action.held.is_none()) {
+            let reason = format!("it can be done only after {path}, which is held");
             action.hold(HoldRule::Waits, reason);
             changed = true;
         }
@@ -29,138 +46,96 @@ pub(super) fn wait_for_names(plan: &mut Plan) -> bool {
     changed
 }
 
-/// Holds what needs a category, or a folder's new name, that is held. Returns whether it did.
-pub(super) fn wait_for_categories(plan: &mut Plan) -> bool {
-    let (mut categories, mut folders) = (BTreeSet::new(), BTreeSet::new());
-    // Whose folder one of these is stays open, and with it everything that goes by its name.
-    let mut open = BTreeSet::new();
-    for action in plan.actions.iter().filter(|action| action.held.is_some()) {
-        match &action.step {
-            Step::CreateCategory {
-                provisional,
-                folder,
-                ..
-            } => {
-                categories.insert(*provisional);
-                open.insert(folder.clone());
-            }
-            Step::SettleCategory(settle) if settle.from != settle.to => {
-                folders.extend(settle.to.clone());
-                open.extend(settle.from.clone());
-                open.extend(settle.to.clone());
-            }
-            Step::SettleCategory(_)
-            | Step::CreateArticle { .. }
-            | Step::Settle(_)
-            | Step::ParkSlug { .. }
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => {}
-        }
-    }
-    if open.is_empty() {
-        return false;
-    }
-    plan.records
-        .retain(|settle| !folders.contains(&settle.to.folder));
-    let mut changed = false;
-    for action in plan
-        .actions
-        .iter_mut()
-        .filter(|action| action.held.is_none())
+/// What others can have only when an action is done.
+fn settles(action: &Action) -> impl Iterator<Item = Need> {
+    let mut category = None;
+    let mut folders = [None, None];
+    if let Step::CreateCategory {
+        provisional,
+        folder,
+        ..
+    } = &action.step
     {
-        let (category, places) = match &action.step {
-            Step::CreateArticle { version, place, .. } => {
-                (Some(version.category), [Some(place), None])
-            }
-            Step::Settle(settle) => (
-                Some(settle.file.category),
-                [Some(&settle.to), settle.from.as_ref()],
-            ),
-            Step::RemoveFile { place, .. } => (None, [Some(place), None]),
-            Step::ParkSlug { .. } | Step::DeleteArticle { .. } | Step::Forget { .. } => {
-                (None, [None, None])
-            }
-            Step::CreateCategory { .. }
-            | Step::SettleCategory(_)
-            | Step::Conflict(_)
-            | Step::Wait => continue,
-        };
-        let folder = action.path.split('/').next().unwrap_or_default();
-        let waits = open.contains(folder)
-            || category.is_some_and(|id| categories.contains(&id))
-            || places
-                .into_iter()
-                .flatten()
-                .any(|place| folders.contains(&place.folder));
-        if waits {
-            action.hold(
-                HoldRule::Waits,
-                "its category has to be settled first, which is held",
-            );
-            changed = true;
-        }
+        category = Some(*provisional);
+        folders = [Some(folder.clone()), None];
+    } else if let Step::SettleCategory(settle) = &action.step
+        && settle.from != settle.to
+    {
+        folders = [settle.from.clone(), settle.to.clone()];
     }
-    changed
+    let name = leaves_name(action).map(Need::Name);
+    let address = frees(action).map(Need::Address);
+    let category = category.map(Need::Category);
+    let folders = folders.into_iter().flatten().map(Need::Folder);
+    name.into_iter()
+        .chain(address)
+        .chain(category)
+        .chain(folders)
 }
 
-/// Holds what wants an address that nobody leaves, or that another one comes to first. Returns whether it did.
-pub(super) fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
-    let (mut leaving, mut held) = (BTreeSet::new(), BTreeMap::new());
-    for action in &plan.actions {
-        match (frees(action), &action.held) {
-            (Some(holder), None) => {
-                leaving.insert(holder);
-            }
-            (Some(holder), Some(_)) => {
-                held.insert(holder, action.path.clone());
-            }
-            (None, _) => {}
+/// What an action needs of others.
+fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> impl Iterator<Item = Need> {
+    let mut category = None;
+    let mut folders = [None, None];
+    let folder = || Some(action.path.split('/').next()?.to_owned());
+    match &action.step {
+        Step::CreateArticle { version, .. } => {
+            category = Some(version.category);
+            folders[0] = folder();
         }
+        Step::Settle(settle) => {
+            category = Some(settle.file.category);
+            let from = settle.from.as_ref().map(|place| place.folder.clone());
+            folders = [folder(), from];
+        }
+        Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. } => folders[0] = folder(),
+        Step::CreateCategory { .. } | Step::SettleCategory(_) | Step::Conflict(_) | Step::Wait => {}
     }
+    let name = takes_name(action).map(Need::Name);
+    let address = waits_for(action, holders).map(Need::Address);
+    let category = category.map(Need::Category);
+    let folders = folders.into_iter().flatten().map(Need::Folder);
+    name.into_iter()
+        .chain(address)
+        .chain(category)
+        .chain(folders)
+}
+
+/// Holds actions that take an address which somebody keeps, or which two actions take. A category takes no address that
+/// another category still has, so that no circle of categories needs temporary addresses. Returns whether it held any.
+fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
+    let unheld = || plan.actions.iter().filter(|action| action.held.is_none());
+    let leaving: BTreeSet<Holder> = unheld().filter_map(frees).collect();
     let mut takers: BTreeMap<Address, Vec<String>> = BTreeMap::new();
-    for action in plan.actions.iter().filter(|action| action.held.is_none()) {
+    for action in unheld() {
         if let Some(address) = takes(action) {
             takers.entry(address).or_default().push(action.path.clone());
         }
     }
     let mut changed = false;
-    for action in plan
-        .actions
-        .iter_mut()
-        .filter(|action| action.held.is_none())
-    {
-        let Some(address) = takes(action) else {
+    for action in &mut plan.actions {
+        let Some(address) = takes(action).filter(|_| action.held.is_none()) else {
             continue;
         };
-        let slug = address.1.clone();
+        let is_category = matches!(action.step, Step::SettleCategory(_));
         let holder = waits_for(action, holders)
-            .filter(|holder| !leaving.contains(holder) && !defect::is(Defect::HolderForgotten));
-        let verdict = match holder {
-            Some(holder) => Some(held.get(&holder).map_or_else(
-                || {
-                    let reason = format!("its slug \"{slug}\" is that of {holder}; choose another");
-                    (HoldRule::Person, reason)
-                },
-                |path| {
-                    let reason = format!(
-                        "its slug \"{slug}\" is free only when {path} is done, which is held"
-                    );
-                    (HoldRule::Waits, reason)
-                },
-            )),
-            None => takers
-                .get(&address)
-                .and_then(|paths| paths.iter().find(|path| **path != action.path))
-                .map(|path| {
-                    let reason =
-                        format!("its slug \"{slug}\" is also that of {path}; choose another");
-                    (HoldRule::Person, reason)
-                }),
+            .filter(|holder| is_category || !leaving.contains(holder))
+            .filter(|_| !defect::is(Defect::HolderForgotten));
+        let other = takers
+            .get(&address)
+            .and_then(|paths| paths.iter().find(|path| **path != action.path));
+        // A category's address may be free in the next cycle.
+        let rule = match holder {
+            Some(holder) if leaving.contains(&holder) => HoldRule::Waits,
+            Some(_) | None => HoldRule::Person,
         };
-        if let Some((rule, reason)) = verdict {
+        let taken_by = holder.map(|holder| holder.to_string());
+        if let Some(taken_by) = taken_by.as_ref().or(other) {
+            let slug = &address.1;
+            let reason = format!("its slug \"{slug}\" is that of {taken_by}; choose another");
             action.hold(rule, reason);
             changed = true;
         }

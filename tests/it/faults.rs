@@ -819,30 +819,6 @@ async fn f055_names_that_could_not_be_given_back_are_no_wish_of_a_writers() {
 }
 
 #[tokio::test]
-async fn f115_a_categorys_temporary_address_that_is_refused_is_not_sent_in_every_cycle() {
-    let world = hostile::world().await;
-    for slug in ["a", "b"] {
-        let category = world.category(slug);
-        world.article(category, "one", "<p>old</p>");
-    }
-    hostile::sync(&world).await;
-    world.rename("a", "aside");
-    world.rename("b", "a");
-    world.rename("aside", "b");
-    let message = r#"{"success":false,"message":"no such address"}"#;
-    world.sandbox().inject(Fault::always(
-        Matcher::new("PUT", "/api/category/"),
-        FaultKind::Status(422, message.into()),
-    ));
-    let report = hostile::sync(&world).await;
-    assert!((1..=2).contains(&report.requests.put), "{report:#?}");
-    for _ in 0..3 {
-        let report = hostile::sync(&world).await;
-        assert_eq!(report.requests.put, 0, "{report:#?}");
-    }
-}
-
-#[tokio::test]
 async fn f115_a_temporary_address_that_is_refused_is_not_sent_in_every_cycle() {
     let world = hostile::world().await;
     let a = world.category("a");

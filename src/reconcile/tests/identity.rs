@@ -221,7 +221,7 @@ const FOLDERS: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "two/ folder=start; start/ folder=two",
         "",
-        "-> update-category start (slug), for a moment, so that two addresses can be swapped; -> update-category two (slug), its public address changes; -> update-category start (slug), its public address changes",
+        "-> update-category start (slug), its public address changes, held; -> update-category two (slug), its public address changes, held",
     ],
     [
         "two/; a; b in=two",

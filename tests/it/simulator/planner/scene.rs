@@ -228,14 +228,14 @@ impl Scene {
     }
 
     pub(super) fn world<'a>(&'a self, paired: &'a Paired) -> World<'a> {
-        World::new(
-            &self.base,
-            &self.local,
+        World {
+            base: &self.base,
+            local: &self.local,
             paired,
-            &self.remote,
-            &self.bodies,
-            &self.policy,
-        )
+            remote: &self.remote,
+            bodies: &self.bodies,
+            policy: &self.policy,
+        }
     }
 
     pub(super) fn plan(&self, paired: &Paired) -> Plan {
