@@ -9,7 +9,7 @@ use super::settings::Request;
 use super::waiting::Held;
 use crate::mirror::disk::Disk;
 use crate::model::{Side, Timestamp};
-use crate::reconcile::emptied::Stock;
+use crate::reconcile::deletions::Stock;
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::plan::{HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Direction;

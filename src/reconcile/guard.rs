@@ -4,9 +4,9 @@
 //! read no clock: what counts as lately is counted by the caller.
 
 use super::behind::{Behind, hold_behind};
-use super::emptied::{self, Stock};
-use super::new_categories::{self, NewCategories};
-use super::plan::{Action, HoldRule, Kind, Plan, Settle, Step};
+use super::deletions::{Stock, hold_deletions};
+use super::new_categories::{NewCategories, new_category};
+use super::plan::{Action, HoldRule, Kind, Plan, Settle};
 use crate::drill::defect::{self, Defect};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Digest, Side};
@@ -100,21 +100,34 @@ impl Facts {
     }
 }
 
-/// Marks what has to wait.
-pub fn hold(plan: &mut Plan, facts: &Facts) {
-    hold_refused(plan, facts);
-    hold_behind(plan, facts);
-    hold_duels(plan, facts);
-    hold_rollbacks(plan, facts);
-    hold_unrestored(plan, facts);
-    hold_unconfirmed(plan, facts);
-    hold_moved_out(plan, facts);
-    new_categories::hold_new(plan, facts);
+/// Why one action waits, whatever the others do; `None`: this rule does not hold it.
+type Rule = fn(&Action, &Facts) -> Option<(HoldRule, String)>;
+
+/// The rules about single actions; the first that applies holds the action.
+const RULES: [Rule; 8] = [
+    refused,
+    duel,
+    unrestored,
+    unconfirmed,
+    moved_out,
+    new_category,
     // Before git's, which stand for the removals of one cycle: the state is bound to its mirror after this one.
-    emptied::hold_from_elsewhere(plan, facts);
-    hold_gits(plan, facts);
+    from_elsewhere,
+    by_git,
+];
+
+/// Holds what has to wait.
+pub fn hold(plan: &mut Plan, facts: &Facts) {
+    hold_behind(plan, facts);
+    for action in &mut plan.actions {
+        let approved = facts.approved.contains(&action.fingerprint());
+        let mut rules = RULES.iter().filter_map(|rule| rule(action, facts));
+        if let Some((rule, reason)) = rules.find(|(rule, _)| !(approved && rule.approvable())) {
+            action.hold(rule, reason);
+        }
+    }
+    hold_rollbacks(plan, facts);
     for side in [Side::Remote, Side::Local] {
-        emptied::hold_emptied(plan, facts, side);
         hold_deletions(plan, facts, side);
     }
     note_rollbacks(plan, facts);
@@ -130,7 +143,7 @@ fn note_rollbacks(plan: &mut Plan, facts: &Facts) {
         .iter_mut()
         .filter(|action| action.note.is_none());
     for action in unnoted.filter(older) {
-        if action.held.is_none() && matches!(&action.step, Step::Settle(settle) if settle.sends()) {
+        if action.held.is_none() && action.as_settle().is_some_and(Settle::sends) {
             action.note = Some(
                 "the file went back to an older version; `kbsync log` has the one that this replaces"
                     .to_owned(),
@@ -150,6 +163,10 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
     plan.note_held();
 }
 
+/// Why what is left of many held actions is held though it is few by now.
+pub(super) const STANDING: &str =
+    "it was held with others, and still waits for a person; `kbsync approve` shows and releases it";
+
 /// How the reason begins of what was not refused but waits for a person.
 pub const FOR_A_PERSON: &str = "waits for a person: ";
 
@@ -165,32 +182,23 @@ pub fn why_not_again(reason: &str, refused: impl FnOnce(&str) -> String) -> Stri
     format!("{why}; it is tried again when something changes, or after a day")
 }
 
-fn hold_refused(plan: &mut Plan, facts: &Facts) {
-    for action in &mut plan.actions {
-        if let Some((fingerprint, reason)) = facts.refused.get(&action.key())
-            && *fingerprint == action.fingerprint()
-        {
-            match reason.strip_prefix(FOR_A_PERSON) {
-                Some(reason) => action.hold(HoldRule::Person, reason),
-                None => action.hold(
-                    HoldRule::Refused,
-                    why_not_again(reason, |reason| format!("refused before ({reason})")),
-                ),
-            }
-        }
+fn refused(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let (fingerprint, reason) = facts.refused.get(&action.key())?;
+    if *fingerprint != action.fingerprint() {
+        return None;
     }
+    if let Some(reason) = reason.strip_prefix(FOR_A_PERSON) {
+        return Some((HoldRule::Person, reason.to_owned()));
+    }
+    let reason = why_not_again(reason, |reason| format!("refused before ({reason})"));
+    Some((HoldRule::Refused, reason))
 }
 
-fn hold_duels(plan: &mut Plan, facts: &Facts) {
-    for action in &mut plan.actions {
-        if action.id.is_some_and(|id| facts.duels.contains(&id)) && action.sends() {
-            action.hold(
-                HoldRule::ForeignWriter,
-                "this article goes back and forth between this mirror and another writer; does another tool or machine \
-                 sync the article? kbsync sends the file again when the file or the article gets new content",
-            );
-        }
-    }
+fn duel(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let holds = facts.duels.contains(&action.id?) && action.sends();
+    let reason = "this article goes back and forth between this mirror and another writer; does another tool or machine \
+                  sync the article? kbsync sends the file again when the file or the article gets new content";
+    holds.then(|| (HoldRule::ForeignWriter, reason.to_owned()))
 }
 
 /// Returns whether a settlement changes a side.
@@ -216,7 +224,7 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
     for (older, lately, reaches, what, back) in sides {
         let concerned = |action: &Action| {
             action.held.is_none()
-                && matches!(&action.step, Step::Settle(settle) if reaches(settle))
+                && action.as_settle().is_some_and(reaches)
                 && matches!(
                     action.kind,
                     Kind::Update | Kind::Move | Kind::Merge | Kind::Restore
@@ -246,39 +254,33 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// That a file is not there says nothing, where it was about to come back. It waits by itself: what is removed besides
-/// it has nothing to do with it.
-fn hold_unrestored(plan: &mut Plan, facts: &Facts) {
-    for action in &mut plan.actions {
-        let unrestored = action.deletes() == Some(Side::Remote)
-            && action.id.is_some_and(|id| facts.restoring.contains(&id));
-        if unrestored && !facts.approved.contains(&action.fingerprint()) {
-            let reason = format!(
-                "the restore of its file was interrupted or failed: run the restore again, or \
-                 `kbsync restore {}`; `kbsync approve` deletes the article",
-                quoted(&action.path)
-            );
-            action.hold(HoldRule::Unrestored, reason);
-        }
-    }
+/// A missing file says nothing where it was about to come back. It waits by itself: other removals have nothing to do
+/// with it.
+fn unrestored(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let holds = facts.restoring.contains(&action.id?) && action.deletes() == Some(Side::Remote);
+    let reason = || {
+        format!(
+            "the restore of its file was interrupted or failed: run the restore again, or \
+             `kbsync restore {}`; `kbsync approve` deletes the article",
+            quoted(&action.path)
+        )
+    };
+    holds.then(|| (HoldRule::Unrestored, reason()))
 }
 
-/// That a new article's file is not at its place says nothing, where its id may never have come into it: it may lie
-/// elsewhere, where it is a new one. The article neither goes nor gets another file unasked.
-fn hold_unconfirmed(plan: &mut Plan, facts: &Facts) {
-    for action in &mut plan.actions {
-        let lost = matches!(action.kind, Kind::Delete | Kind::Restore)
-            && action.id.is_some_and(|id| facts.unconfirmed.contains(&id));
-        if let Some(id) = action.id.filter(|_| lost)
-            && !facts.approved.contains(&action.fingerprint())
-        {
-            let reason = format!(
-                "the new article was created, and its file is missing, which may not have had its `id:` line yet: if the \
-                 file is at another place, add `id: {id}` to it; `kbsync approve` goes on without the file"
-            );
-            action.hold(HoldRule::IdUnconfirmed, reason);
-        }
-    }
+/// A new article's missing file says nothing, where its id may never have come into the file, which may lie elsewhere as
+/// a new one. The article neither goes nor gets another file unasked.
+fn unconfirmed(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let id = action.id?;
+    let lost = matches!(action.kind, Kind::Delete | Kind::Restore);
+    let reason = || {
+        format!(
+            "the new article was created, and its file is missing, which may not have had its `id:` line yet: if the \
+             file is at another place, add `id: {id}` to it; `kbsync approve` goes on without the file"
+        )
+    };
+    let holds = lost && facts.unconfirmed.contains(&id);
+    holds.then(|| (HoldRule::IdUnconfirmed, reason()))
 }
 
 /// Returns whether a person was not asked yet about a deletion that nothing holds.
@@ -294,153 +296,58 @@ pub fn is_unasked(
         && !approved.contains(&action.fingerprint())
 }
 
-/// A file that was moved into another workspace's folder is not gone, and nothing can move the article there: a
-/// person says what is meant.
-fn hold_moved_out(plan: &mut Plan, facts: &Facts) {
-    let Elsewhere { at, unread } = &facts.elsewhere;
-    let unasked = |action: &&mut Action| {
-        is_unasked(action, Side::Remote, facts.allow_deletes, &facts.approved)
-    };
-    for action in plan.actions.iter_mut().filter(unasked) {
-        let found = action.id.and_then(|id| at.get(&id));
-        let stands = facts.stands(HoldRule::Elsewhere, action);
-        let (rule, reason) = match (found, unread) {
-            (Some(path), _) => (
-                HoldRule::Elsewhere,
-                format!(
-                    "its file is {path} now, in another workspace's folder, and no article can move there: move the file \
-                     back; or remove its `id:` line to make a new article there, and `kbsync approve` deletes the old article"
-                ),
-            ),
-            // It may be saved just now, or have lost its `id:` line: that is no word of a person about this article.
-            (None, _) if stands => (
-                HoldRule::Elsewhere,
-                "its file was moved into another workspace's folder: move the file back; `kbsync approve` deletes the article"
-                    .to_owned(),
-            ),
-            (None, Some(path)) => (
-                HoldRule::Unfound,
-                format!(
-                    "its file may be in another workspace's folder, and {path} cannot be read; make that path readable; \
-                     `kbsync approve` deletes the article"
-                ),
-            ),
-            (None, None) => continue,
-        };
-        action.hold(rule, reason);
+/// A file that was moved into another workspace's folder is not gone, and nothing can move the article there.
+fn moved_out(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    if facts.allow_deletes || action.deletes() != Some(Side::Remote) {
+        return None;
     }
+    let Elsewhere { at, unread } = &facts.elsewhere;
+    if let Some(path) = at.get(&action.id?) {
+        let reason = format!(
+            "its file is {path} now, in another workspace's folder, and no article can move there: move the file \
+             back; or remove its `id:` line to make a new article there, and `kbsync approve` deletes the old article"
+        );
+        return Some((HoldRule::Elsewhere, reason));
+    }
+    // It may be saved just now, or have lost its `id:` line: that says nothing about this article.
+    if facts.stands(HoldRule::Elsewhere, action) {
+        let reason = "its file was moved into another workspace's folder: move the file back; `kbsync approve` deletes the \
+                      article";
+        return Some((HoldRule::Elsewhere, reason.to_owned()));
+    }
+    let path = unread.as_ref()?;
+    let reason = format!(
+        "its file may be in another workspace's folder, and {path} cannot be read; make that path readable; \
+         `kbsync approve` deletes the article"
+    );
+    Some((HoldRule::Unfound, reason))
+}
+
+/// An article without a file may never have had one in this mirror, where the state was made for another folder.
+fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let rule = HoldRule::ForeignState;
+    let ways = match action.deletes()? {
+        Side::Remote => {
+            "`kbsync restore FOLDER` brings a folder's files back, `kbsync approve` deletes the articles"
+        }
+        Side::Local | Side::Both => "`kbsync approve` removes the files",
+    };
+    let reason = || {
+        format!(
+            "the state in `.kbsync` was made for another folder, so its deletions are held; {ways}"
+        )
+    };
+    let holds = facts.stock.from_elsewhere || facts.stands(rule, action);
+    (holds && !facts.allow_deletes).then(|| (rule, reason()))
 }
 
 /// A file that git removed is no word of a person about its article.
-fn hold_gits(plan: &mut Plan, facts: &Facts) {
+fn by_git(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     // Nothing is deleted in doubt anyway, and the doubt says more.
-    if facts.doubt.is_some() || defect::is(Defect::GitHoldForgotten) {
-        return;
-    }
-    let unasked = |action: &&mut Action| {
-        is_unasked(action, Side::Remote, facts.allow_deletes, &facts.approved)
-    };
-    for action in plan.actions.iter_mut().filter(unasked) {
-        if let Some(why) = action.id.and_then(|id| facts.git.get(&id)) {
-            action.hold(HoldRule::MovedHead, why.clone());
-        }
-    }
-}
-
-fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
-    let concerned = |action: &Action| action.held.is_none() && action.deletes() == Some(side);
-    let all: BTreeSet<Digest> = plan
-        .actions
-        .iter()
-        .filter(|action| concerned(action))
-        .map(Action::fingerprint)
-        .collect();
-    if all.is_empty() {
-        return;
-    }
-    // Those that vanished and were not asked for yet are held already, and count.
-    let waiting = plan
-        .actions
-        .iter()
-        .filter(|action| action.deletes() == Some(side))
-        .filter(|action| {
-            let rule = action.held.as_ref().map(|hold| hold.rule);
-            rule == Some(HoldRule::MassDeletion)
-        })
-        .count();
-    let released = facts.allow_deletes || (waiting == 0 && facts.approved.is_superset(&all));
-    // So do those that cannot be read just now, and that nobody was shown yet.
-    let unread = match side {
-        Side::Remote => plan.removed_unread,
-        Side::Local | Side::Both => 0,
-    };
-    let waiting = waiting + unread;
-    let against = against_deleting(facts, side, all.len(), waiting, released);
-    let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
-    match against {
-        Some((rule, reason)) => concerned.for_each(|action| action.hold(rule, reason.clone())),
-        None if released => {}
-        None => {
-            let rule = HoldRule::MassDeletion;
-            let standing = concerned.filter(|action| facts.stands(rule, action));
-            standing.for_each(|action| action.hold(rule, STANDING));
-        }
-    }
-}
-
-/// Why what is left of many held actions is held though it is few by now.
-const STANDING: &str =
-    "it was held with others, and still waits for a person; `kbsync approve` shows and releases it";
-
-/// Why so many deletions towards a side, and as many that wait already, are held; `None`: they are not.
-fn against_deleting(
-    facts: &Facts,
-    side: Side,
-    count: usize,
-    waiting: usize,
-    released: bool,
-) -> Option<(HoldRule, String)> {
-    let limit = facts.max_deletes.limit(facts.articles);
-    let (lately, closely, place) = match side {
-        Side::Remote => (facts.deleted_remote, facts.closely_remote, "on the service"),
-        Side::Local | Side::Both => (facts.deleted_local, facts.closely_local, "in the mirror"),
-    };
-    let at_once = count + waiting + closely;
-    if let Some(doubt) = &facts.doubt
-        && !defect::is(Defect::DoubtIgnored)
-    {
-        let reason = format!("nothing is deleted in a cycle in which {doubt}");
-        return Some((HoldRule::Doubt, reason));
-    }
-    if released {
+    let silent = facts.doubt.is_some() || defect::is(Defect::GitHoldForgotten);
+    if silent || facts.allow_deletes || action.deletes() != Some(Side::Remote) {
         return None;
     }
-    let back = match side {
-        Side::Remote => ", `kbsync restore FOLDER` brings a folder's files back",
-        Side::Local | Side::Both => {
-            ", and `kbsync restore PATH` then brings back, as a new article, a file that you want to keep"
-        }
-    };
-    let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
-        let done = if closely > 0 {
-            // What was deleted may have been brought back since.
-            let verb = if closely == 1 { "was" } else { "were" };
-            format!(" ({closely} of them {verb} carried out a moment before)")
-        } else {
-            String::new()
-        };
-        format!(
-            "{at_once} deletions {place} at once{done} are more than {limit}; `kbsync approve` shows and releases them{back}"
-        )
-    } else if lately + count > limit * 4 {
-        format!(
-            "with these, {} articles were deleted {place} within 24 hours, more than {}; \
-             `kbsync approve` shows and releases them{back}",
-            lately + count,
-            limit * 4
-        )
-    } else {
-        return None;
-    };
-    Some((HoldRule::MassDeletion, reason))
+    let why = facts.git.get(&action.id?)?;
+    Some((HoldRule::MovedHead, why.clone()))
 }

@@ -34,7 +34,7 @@ mod categories;
 pub mod change;
 mod conflict;
 mod creation;
-pub mod emptied;
+pub mod deletions;
 mod flags;
 mod folders;
 pub mod guard;

@@ -4,7 +4,7 @@
 //! folder may then be unrelated to the knowledge base. The articles of the category wait with it.
 
 use super::guard::Facts;
-use super::plan::{HoldRule, Plan, Step};
+use super::plan::{Action, HoldRule, Step};
 
 /// The treatment of new categories.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -16,32 +16,21 @@ pub enum NewCategories {
     Ask,
 }
 
-/// Holds new categories that may be a mistake.
-pub(super) fn hold_new(plan: &mut Plan, facts: &Facts) {
-    for action in &mut plan.actions {
-        let Step::CreateCategory { folder, near, .. } = &action.step else {
-            continue;
-        };
-        if facts.approved.contains(&action.fingerprint()) {
-            continue;
-        }
-        let (rule, reason) = match (near, facts.new_categories) {
-            (Some(near), _) => (
-                HoldRule::NearCategory,
-                format!(
-                    "{folder}/ would be a new category, and the API cannot delete categories; if you meant {near}/, move the files \
-                     there; `kbsync approve` creates {folder}"
-                ),
-            ),
-            (None, NewCategories::Ask) => (
-                HoldRule::NewCategory,
-                format!(
-                    "{folder}/ would be a new category, and the API cannot delete categories; `kbsync approve` creates it, \
-                     `kbsync sync --yes` creates all new categories"
-                ),
-            ),
-            (None, NewCategories::Create) => continue,
-        };
-        action.hold(rule, reason);
+/// A new category may be a mistake.
+pub(super) fn new_category(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
+    let Step::CreateCategory { folder, near, .. } = &action.step else {
+        return None;
+    };
+    let cause = format!("{folder}/ would be a new category, and the API cannot delete categories");
+    if let Some(near) = near {
+        let reason = format!(
+            "{cause}; if you meant {near}/, move the files there; `kbsync approve` creates {folder}"
+        );
+        return Some((HoldRule::NearCategory, reason));
     }
+    let reason = format!(
+        "{cause}; `kbsync approve` creates it, `kbsync sync --yes` creates all new categories"
+    );
+    let asks = facts.new_categories == NewCategories::Ask;
+    asks.then_some((HoldRule::NewCategory, reason))
 }

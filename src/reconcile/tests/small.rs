@@ -22,7 +22,7 @@ use crate::model::path::{self, CATEGORY_FILE};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Timestamp, Version,
 };
-use crate::reconcile::emptied::Stock;
+use crate::reconcile::deletions::Stock;
 use crate::reconcile::guard::{Elsewhere, Facts, MaxDeletes};
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::pairing::{self, Paired};

@@ -6,7 +6,7 @@ use super::words::Remote as Told;
 use kbsync::model::base::{ArticleRow, CategoryRow, Visibility};
 use kbsync::model::path::fold;
 use kbsync::model::{ArticleId, CategoryVersion, Flags, Place, Revision, Timestamp, Version};
-use kbsync::reconcile::emptied::Stock;
+use kbsync::reconcile::deletions::Stock;
 use kbsync::reconcile::guard::{Elsewhere, Facts, MaxDeletes};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::pairing::{self, Paired};

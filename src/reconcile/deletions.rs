@@ -1,0 +1,182 @@
+//! Holds deletions for their number: more than `max_deletes`, or all of a category or of the mirror, which are held
+//! whatever `max_deletes` says.
+//!
+//! Renames and moves do not count as deletions. This file reads no clock; the caller counts the earlier deletions that
+//! belong to the same act.
+
+use super::guard::{Facts, STANDING};
+use super::plan::{Action, HoldRule, Plan};
+use crate::drill::defect::{self, Defect};
+use crate::model::path::quoted;
+use crate::model::{ArticleId, CategoryId, Digest, Side};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The articles of the base, against which deletions are counted. The default is empty, and holds nothing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stock {
+    /// The category of every article of the base.
+    pub homes: BTreeMap<ArticleId, CategoryId>,
+    /// Whether none of these articles has a file any more.
+    pub no_files: bool,
+    /// Recent deletions by side and folder: a daemon sees the removal of a folder in several cycles.
+    pub lately: BTreeMap<(Side, String), usize>,
+    /// Whether the state was made for another folder than this mirror.
+    pub from_elsewhere: bool,
+}
+
+/// Holds the deletions of one side for their number, unless a person released exactly these.
+pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
+    let concerned = |action: &Action| action.held.is_none() && action.deletes() == Some(side);
+    let unheld = plan.actions.iter().filter(|action| concerned(action));
+    let all: BTreeSet<Digest> = unheld.map(Action::fingerprint).collect();
+    if all.is_empty() {
+        return;
+    }
+    // Those that vanished and were not asked for yet are held already, and count.
+    let vanished = |action: &&Action| {
+        let rule = action.held.as_ref().map(|hold| hold.rule);
+        action.deletes() == Some(side) && rule == Some(HoldRule::MassDeletion)
+    };
+    let mut waiting = plan.actions.iter().filter(vanished).count();
+    let released = facts.allow_deletes || (waiting == 0 && facts.approved.is_superset(&all));
+    if !released {
+        hold_emptied(plan, facts, side);
+    }
+    let left = plan
+        .actions
+        .iter()
+        .filter(|action| concerned(action))
+        .count();
+    // Those that cannot be read just now, and that nobody was shown yet, count as well.
+    waiting += all.len() - left;
+    waiting += usize::from(side == Side::Remote) * plan.removed_unread;
+    let against = against_deleting(facts, side, left, waiting, released);
+    let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
+    match against {
+        Some((rule, reason)) => concerned.for_each(|action| action.hold(rule, reason.clone())),
+        None if released => {}
+        None => {
+            let rule = HoldRule::MassDeletion;
+            let standing = concerned.filter(|action| facts.stands(rule, action));
+            standing.for_each(|action| action.hold(rule, STANDING));
+        }
+    }
+}
+
+/// Holds the deletions that would empty a category or the mirror.
+fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
+    let Stock { homes, lately, .. } = &facts.stock;
+    let home = |action: &Action| homes.get(&action.id?).copied();
+    let mut going: BTreeMap<CategoryId, usize> = BTreeMap::new();
+    let deletes = |action: &&Action| action.deletes() == Some(side);
+    for home in plan.actions.iter().filter(deletes).filter_map(home) {
+        *going.entry(home).or_default() += 1;
+    }
+    let all: usize = going.values().sum();
+    let emptied = homes.len() >= SEVERAL
+        && (all == homes.len() || (side == Side::Remote && facts.stock.no_files));
+    let left = |category| homes.values().filter(|home| **home == category).count();
+    going.retain(|category, count| emptied || *count == left(*category));
+    for action in &mut plan.actions {
+        let count = home(action).and_then(|home| going.get(&home));
+        let Some(count) = count.filter(|_| action.deletes() == Some(side)) else {
+            continue;
+        };
+        let folder = folder_of(&action.path);
+        let before = lately.get(&(side, folder.to_owned()));
+        let count = count + before.copied().unwrap_or_default();
+        if emptied {
+            action.hold(HoldRule::MassDeletion, of_mirror(side));
+        } else if count >= SEVERAL {
+            let reason = of_category(folder, count, side);
+            action.hold(HoldRule::MassDeletion, reason);
+        }
+    }
+}
+
+/// Emptying a category or a mirror is held from this number of articles on.
+const SEVERAL: usize = 2;
+
+fn folder_of(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(folder, _)| folder)
+}
+
+fn of_category(folder: &str, count: usize, side: Side) -> String {
+    let restore = quoted(folder);
+    match side {
+        Side::Remote => format!(
+            "these deletions would empty {folder}/ ({count} articles); `kbsync approve` deletes the articles on the service, \
+             `kbsync restore {restore}` brings the files back"
+        ),
+        Side::Local | Side::Both => format!(
+            "the service has no article in {folder}/ any more ({count} are gone); `kbsync approve` removes the files, \
+             and `kbsync restore PATH` then brings back, as a new article, a file that you want to keep"
+        ),
+    }
+}
+
+const fn of_mirror(side: Side) -> &'static str {
+    match side {
+        Side::Remote => {
+            "no article has a file in the mirror any more; `kbsync restore FOLDER` brings a folder's files back, \
+             `kbsync approve` deletes the articles"
+        }
+        Side::Local | Side::Both => {
+            "the service has no article any more; `kbsync approve` removes the files, and `kbsync restore PATH` then \
+             brings back, as a new article, a file that you want to keep"
+        }
+    }
+}
+
+/// Why so many deletions towards a side, and as many that wait already, are held; `None`: they are not.
+fn against_deleting(
+    facts: &Facts,
+    side: Side,
+    count: usize,
+    waiting: usize,
+    released: bool,
+) -> Option<(HoldRule, String)> {
+    let limit = facts.max_deletes.limit(facts.articles);
+    let (lately, closely, place) = match side {
+        Side::Remote => (facts.deleted_remote, facts.closely_remote, "on the service"),
+        Side::Local | Side::Both => (facts.deleted_local, facts.closely_local, "in the mirror"),
+    };
+    let at_once = count + waiting + closely;
+    if let Some(doubt) = &facts.doubt
+        && !defect::is(Defect::DoubtIgnored)
+    {
+        let reason = format!("nothing is deleted in a cycle in which {doubt}");
+        return Some((HoldRule::Doubt, reason));
+    }
+    if released {
+        return None;
+    }
+    let back = match side {
+        Side::Remote => ", `kbsync restore FOLDER` brings a folder's files back",
+        Side::Local | Side::Both => {
+            ", and `kbsync restore PATH` then brings back, as a new article, a file that you want to keep"
+        }
+    };
+    let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
+        let done = if closely > 0 {
+            // What was deleted may have been brought back since.
+            let verb = if closely == 1 { "was" } else { "were" };
+            format!(" ({closely} of them {verb} carried out a moment before)")
+        } else {
+            String::new()
+        };
+        format!(
+            "{at_once} deletions {place} at once{done} are more than {limit}; `kbsync approve` shows and releases them{back}"
+        )
+    } else if lately + count > limit * 4 {
+        format!(
+            "with these, {} articles were deleted {place} within 24 hours, more than {}; \
+             `kbsync approve` shows and releases them{back}",
+            lately + count,
+            limit * 4
+        )
+    } else {
+        return None;
+    };
+    Some((HoldRule::MassDeletion, reason))
+}
