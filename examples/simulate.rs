@@ -9,7 +9,7 @@ mod simulator;
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use simulator::engine::relations::{self, Relation};
+use simulator::engine::relations::{self, Compare, Relation};
 use simulator::engine::run::{Bench, Ground, Source};
 use simulator::engine::{self, Tally, shrink, trace, zoo};
 use simulator::planner;
@@ -49,7 +49,7 @@ struct Wish {
     /// Threads
     #[arg(long, default_value_t = 1)]
     threads: u64,
-    /// Compares each run in memory with one in another order, with kills or with a fault, instead of three in a hundred
+    /// Compares each run in memory with one in another order, with kills or with a fault, instead of four in a hundred
     #[arg(long)]
     compare: bool,
     /// Tells what happens in the world of one seed
@@ -80,10 +80,6 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Some(seed) = wish.show {
         let mut bench = Bench::new();
         bench.talk = true;
-        if matches!(wish.layer, Layer::Disk) {
-            show_both(&mut bench, seed, wish.short);
-            return Ok(ExitCode::SUCCESS);
-        }
         show(&mut bench, seed, &wish);
         return Ok(ExitCode::SUCCESS);
     }
@@ -102,8 +98,17 @@ fn main() -> anyhow::Result<ExitCode> {
                 ExitCode::from(1)
             })
         }
-        Layer::Memory => Ok(memory(&wish)),
-        Layer::Disk => Ok(disk(&wish)),
+        Layer::Memory | Layer::Disk => Ok(worlds(&wish)),
+    }
+}
+
+impl Wish {
+    fn compared(&self) -> Compare {
+        match (self.layer, self.compare) {
+            (Layer::Disk, _) => Compare::OnDisk,
+            (Layer::Memory | Layer::Planner, true) => Compare::Each,
+            (Layer::Memory | Layer::Planner, false) => Compare::Few,
+        }
     }
 }
 
@@ -127,7 +132,7 @@ fn show(bench: &mut Bench, seed: u64, wish: &Wish) {
     let mut outcome = engine::seed(bench, seed);
     let relation = match &outcome.violation {
         Some(_) => Relation::Alone,
-        None => Relation::of(seed, wish.compare),
+        None => Relation::of(seed, wish.compared()),
     };
     let (_, violation) =
         relations::judge(bench, relation, outcome.trace.setup, &outcome.trace.steps);
@@ -142,38 +147,12 @@ fn show(bench: &mut Bench, seed: u64, wish: &Wish) {
         println!("{:?}", outcome.violation);
         return;
     };
+    let same = first.log.iter().zip(&second.log);
+    let same = same.take_while(|(one, other)| one == other).count();
     println!("{}", first.log.join("\n"));
-    println!("\nCompared: {relation:?}");
-    println!("{}", second.log.join("\n"));
+    println!("\nCompared: {relation:?}, which goes another way after {same} lines with");
+    println!("{}", second.log[same..].join("\n"));
     println!("{:?}", relations::differ(relation, &first, &second));
-}
-
-/// Tells what happens on the disk, up to where it is not what happens in memory.
-#[expect(clippy::print_stdout, reason = "it is what a program is for")]
-fn show_both(bench: &mut Bench, seed: u64, short: bool) {
-    let mut outcome = engine::seed(bench, seed);
-    let tally = engine::on_disks(bench, (seed..=seed).filter(|_| short), &mut |_| true);
-    if let Some(failure) = tally.failures.first() {
-        println!("{failure}\n");
-        let source = Source::Steps(&failure.trace.steps);
-        outcome = bench.run(failure.trace.setup, source, Ground::Memory);
-    }
-    let Some((memory, disk)) = relations::other(bench, Relation::Disk, &outcome) else {
-        println!("{}", outcome.log.join("\n"));
-        println!("not for the disk; {:?}", outcome.violation);
-        return;
-    };
-    for (number, line) in disk.log.iter().enumerate() {
-        println!("{line}");
-        if memory.log.get(number) != Some(line) {
-            println!("\nIn memory it goes on with:");
-            println!("{}", memory.log[number.min(memory.log.len())..].join("\n"));
-            println!("\nOn the disk with:");
-            println!("{}", disk.log[number..].join("\n"));
-            break;
-        }
-    }
-    println!("{:?}", relations::differ(Relation::Disk, &memory, &disk));
 }
 
 /// Returns whether it is enough.
@@ -232,13 +211,14 @@ fn keep(failure: &engine::Failure) {
 }
 
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
-fn memory(wish: &Wish) -> ExitCode {
+fn worlds(wish: &Wish) -> ExitCode {
     let (sum, took) = share(wish, &|seeds, until| {
-        engine::in_memory(&mut Bench::new(), seeds, wish.compare, until)
+        engine::seeds(&mut Bench::new(), seeds, wish.compared(), until)
     });
+    let runs = f64::from(u32::try_from(sum.runs).unwrap_or(u32::MAX));
     println!(
-        "{} runs from seed {} ({} compared, {} of them with a real folder), {} steps, {} cycles ({} of them sifted) in {took:.1} s: {:.0} runs \
-         a second, and a second of one processor {:.0}, without {:.1} s for the real folders; {} failed",
+        "{} runs from seed {} ({} compared, {} of them with a real folder), {} steps, {} cycles ({} of them sifted) in \
+         {took:.1} s: {:.0} runs a second; {} failed",
         sum.runs,
         wish.seed,
         sum.compared,
@@ -246,29 +226,7 @@ fn memory(wish: &Wish) -> ExitCode {
         sum.steps,
         sum.cycles,
         sum.sifted,
-        rate(sum.runs, took),
-        rate(sum.runs, sum.work.as_secs_f64()),
-        sum.disk_work.as_secs_f64(),
-        sum.failures.len()
-    );
-    if sum.failures.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    }
-}
-
-#[expect(clippy::print_stdout, reason = "it is what a program is for")]
-fn disk(wish: &Wish) -> ExitCode {
-    let (sum, took) = share(wish, &|seeds, until| {
-        engine::on_disks(&mut Bench::new(), seeds, until)
-    });
-    println!(
-        "{} runs from seed {}, {} of them with a real folder, in {took:.1} s: {:.0} runs a second; {} failed",
-        sum.runs,
-        wish.seed,
-        sum.on_disk,
-        rate(sum.runs, took),
+        runs / took,
         sum.failures.len()
     );
     ExitCode::from(u8::from(!sum.failures.is_empty()))
@@ -296,9 +254,4 @@ fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/zoo.md"), table)?;
     let all = catches.iter().all(zoo::Catch::is_caught);
     Ok(ExitCode::from(u8::from(!all)))
-}
-
-/// Runs a second.
-fn rate(runs: u64, took: f64) -> f64 {
-    f64::from(u32::try_from(runs).unwrap_or(u32::MAX)) / took
 }

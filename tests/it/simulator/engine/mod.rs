@@ -11,7 +11,7 @@
 //!   [`births`], I12 in [`held`], I6 in [`purse`], I10 in [`files`]. Only I11 is judged elsewhere, since no world has a token: in
 //!   `canary.rs`.
 //! - [`relations`]: what has to hold between two runs (I7, I15, L2), and [`isolation`] (I13).
-//! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects. [`spent`]: what it costs.
+//! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects.
 //!
 //! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and has to make the same calls
 //! and to end with the same files and articles; one in a hundred traces of L1 is run so, too.
@@ -53,7 +53,6 @@ pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;
 pub(crate) mod shrink;
-pub(crate) mod spent;
 pub(crate) mod step;
 #[cfg(test)]
 mod tests;
@@ -74,10 +73,8 @@ pub(crate) mod world;
 pub(crate) mod zoo;
 
 use author::Author;
-use relations::Relation;
+use relations::{Compare, Relation};
 use run::{Bench, Ground, Outcome, Source};
-use spent::Spent;
-use std::time::Duration;
 use step::Trace;
 use world::Violation;
 
@@ -104,7 +101,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// What the layer in memory came to.
+/// What some runs came to.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Runs.
@@ -117,10 +114,6 @@ pub(crate) struct Tally {
     pub(crate) compared: u64,
     /// Of these, with one on a real folder.
     pub(crate) on_disk: u64,
-    /// The work of a processor, without what those on a real folder took.
-    pub(crate) work: Duration,
-    /// The work for those on a real folder.
-    pub(crate) disk_work: Duration,
     /// Steps in them.
     pub(crate) steps: u64,
     /// What failed.
@@ -137,8 +130,6 @@ impl Tally {
         self.steps += other.steps;
         self.compared += other.compared;
         self.on_disk += other.on_disk;
-        self.work += other.work;
-        self.disk_work += other.disk_work;
         self.failures.extend(other.failures);
     }
 }
@@ -149,30 +140,35 @@ pub(crate) fn seed(bench: &mut Bench, seed: u64) -> Outcome {
     bench.run(author::setup(seed), source, Ground::Memory)
 }
 
-/// Runs seeds in memory. One in a hundred is run again from its trace, and has to be the same, in memory and where it
-/// can be on a real folder; three in a hundred are compared with another run, or each is.
-pub(crate) fn in_memory(
+/// Runs seeds in memory. Those that are compared with one on a real folder, one in a hundred or each that can be, are
+/// run again from their traces as well, and have to be the same.
+pub(crate) fn seeds(
     bench: &mut Bench,
-    seeds: impl Iterator<Item = u64>,
-    compare: bool,
+    numbers: impl Iterator<Item = u64>,
+    compare: Compare,
     until: &mut dyn FnMut(&Tally) -> bool,
 ) -> Tally {
     let mut tally = Tally::default();
-    let begin = Spent::now();
-    for number in seeds {
+    for number in numbers {
         let outcome = seed(bench, number);
         tally.runs += 1;
         tally.cycles += outcome.cycles as u64;
         tally.sifted += outcome.sifted;
         tally.steps += outcome.trace.steps.len() as u64;
-        if let Some(failure) = judge(bench, number, &outcome, compare, &mut tally) {
-            tally.failures.push(failure);
+        let (relation, violation) = judge(bench, number, &outcome, compare, &mut tally);
+        if let Some(violation) = violation {
+            let (trace, violation) = shrink::shrink(bench, relation, &outcome.trace, &violation);
+            tally.failures.push(Failure {
+                seed: number,
+                relation,
+                trace,
+                violation,
+            });
         }
         if until(&tally) {
             break;
         }
     }
-    tally.work = begin.since().saturating_sub(tally.disk_work);
     tally
 }
 
@@ -181,33 +177,22 @@ fn judge(
     bench: &mut Bench,
     number: u64,
     outcome: &Outcome,
-    compare: bool,
+    compare: Compare,
     tally: &mut Tally,
-) -> Option<Failure> {
-    if let Some(violation) = &outcome.violation {
-        let relation = Relation::Alone;
-        return Some(made_short(bench, number, relation, outcome, violation));
-    }
+) -> (Relation, Option<Violation>) {
     let relation = Relation::of(number, compare);
-    if relation == Relation::Disk
-        && let Some(violation) = again(bench, outcome)
-    {
-        let relation = Relation::Alone;
-        return Some(made_short(bench, number, relation, outcome, &violation));
+    let mut violation = outcome.violation.clone();
+    if violation.is_none() && relation == Relation::Disk {
+        violation = again(bench, outcome);
     }
-    let begin = Spent::now();
+    if violation.is_some() {
+        return (Relation::Alone, violation);
+    }
     let other = relations::other(bench, relation, outcome);
-    let violation = other
-        .as_ref()
-        .and_then(|(first, second)| relations::differ(relation, first, second));
-    let failure =
-        violation.map(|violation| made_short(bench, number, relation, outcome, &violation));
     tally.compared += u64::from(other.is_some());
-    if relation == Relation::Disk {
-        tally.on_disk += u64::from(other.is_some());
-        tally.disk_work += begin.since();
-    }
-    failure
+    tally.on_disk += u64::from(other.is_some() && relation == Relation::Disk);
+    let differ = |(first, second)| relations::differ(relation, &first, &second);
+    (relation, other.and_then(differ))
 }
 
 /// The same trace gives the same run.
@@ -218,54 +203,4 @@ fn again(bench: &mut Bench, outcome: &Outcome) -> Option<Violation> {
         invariant: "replay",
         message: "the same trace gave another run".to_owned(),
     })
-}
-
-/// Runs seeds in memory and then on a real folder.
-pub(crate) fn on_disks(
-    bench: &mut Bench,
-    seeds: impl Iterator<Item = u64>,
-    until: &mut dyn FnMut(&Tally) -> bool,
-) -> Tally {
-    let mut tally = Tally::default();
-    for number in seeds {
-        on_disk(bench, number, &mut tally);
-        if until(&tally) {
-            break;
-        }
-    }
-    tally
-}
-
-/// Runs a trace in memory and then on a real folder with a real database: both make the same calls, and end with
-/// the same files and articles. What cannot be real is judged in memory alone.
-fn on_disk(bench: &mut Bench, number: u64, tally: &mut Tally) {
-    let outcome = seed(bench, number);
-    tally.runs += 1;
-    let (relation, violation) = if let Some(violation) = &outcome.violation {
-        (Relation::Alone, Some(violation.clone()))
-    } else {
-        let both = relations::other(bench, Relation::Disk, &outcome);
-        tally.on_disk += u64::from(both.is_some());
-        let differs = |(first, second)| relations::differ(Relation::Disk, &first, &second);
-        (Relation::Disk, both.and_then(differs))
-    };
-    let failure =
-        violation.map(|violation| made_short(bench, number, relation, &outcome, &violation));
-    tally.failures.extend(failure);
-}
-
-fn made_short(
-    bench: &mut Bench,
-    seed: u64,
-    relation: Relation,
-    outcome: &Outcome,
-    violation: &Violation,
-) -> Failure {
-    let (trace, violation) = shrink::shrink(bench, relation, &outcome.trace, violation);
-    Failure {
-        seed,
-        relation,
-        trace,
-        violation,
-    }
 }

@@ -31,23 +31,34 @@ variants! {
     }
 }
 
+/// Which runs are compared with another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Compare {
+    /// Four in a hundred.
+    Few,
+    /// Each that can be.
+    Each,
+    /// Each that can be, with one on a real folder.
+    OnDisk,
+}
+
 impl Relation {
-    /// How the world of a seed is judged, besides in itself: each is compared, or four in a hundred are.
-    pub(crate) fn of(seed: u64, each: bool) -> Self {
+    /// How the world of a seed is judged, besides in itself.
+    pub(crate) fn of(seed: u64, compare: Compare) -> Self {
         let number = |most| u16::try_from(mix(seed) % most).unwrap_or_default();
         let killed = Self::Killed { after: number(70) };
         let struck = Self::Struck {
             number: number(1000),
         };
-        match (seed % 100, each) {
-            (0, _) => Self::Disk,
-            (33, false) => Self::Order,
-            (50, false) => struck,
-            (67, false) => killed,
-            (_, false) => Self::Alone,
-            (number, true) if number % 5 == 3 => struck,
-            (number, true) if number % 2 == 0 => Self::Order,
-            (_, true) => killed,
+        match (seed % 100, compare) {
+            (_, Compare::OnDisk) | (0, _) => Self::Disk,
+            (33, Compare::Few) => Self::Order,
+            (50, Compare::Few) => struck,
+            (67, Compare::Few) => killed,
+            (_, Compare::Few) => Self::Alone,
+            (number, Compare::Each) if number % 5 == 3 => struck,
+            (number, Compare::Each) if number % 2 == 0 => Self::Order,
+            (_, Compare::Each) => killed,
         }
     }
 }

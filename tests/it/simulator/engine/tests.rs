@@ -2,13 +2,13 @@
 
 use super::kb::By;
 use super::mirror::Mirror;
-use super::relations::Relation;
+use super::relations::{Compare, Relation};
 use super::run::{Bench, Ground, Source};
 use super::step::{At, Call, Colleague, Command, PLAIN, Part, Step, What, Writer};
 use super::token::Tokens;
 use super::tree::Tree;
 use super::world::{Side, World};
-use super::{author, in_memory, on_disks, seed, trace, zoo};
+use super::{author, seed, seeds, trace, zoo};
 use kbsync::drill::defect::{self, Defect};
 use kbsync::service::ArticlePatch;
 
@@ -17,7 +17,7 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=400;
 
 #[test]
 fn in_every_world_everything_holds() {
-    let tally = in_memory(&mut Bench::new(), SEEDS, false, &mut |tally| {
+    let tally = seeds(&mut Bench::new(), SEEDS, Compare::Few, &mut |tally| {
         !tally.failures.is_empty()
     });
     let failures: Vec<String> = tally.failures.iter().map(ToString::to_string).collect();
@@ -29,7 +29,7 @@ fn in_every_world_everything_holds() {
 
 #[test]
 fn in_another_order_and_after_kills_it_ends_with_the_same() {
-    let tally = in_memory(&mut Bench::new(), 1..=60, true, &mut |tally| {
+    let tally = seeds(&mut Bench::new(), 1..=60, Compare::Each, &mut |tally| {
         !tally.failures.is_empty()
     });
     let failures: Vec<String> = tally.failures.iter().map(ToString::to_string).collect();
@@ -92,7 +92,7 @@ fn cycles_that_compare_a_few_end_as_if_they_had_compared_all() {
 #[test]
 fn on_a_real_folder_it_ends_with_the_same() {
     let mut bench = Bench::new();
-    let tally = on_disks(&mut bench, 1..=20, &mut |_| false);
+    let tally = seeds(&mut bench, 1..=20, Compare::OnDisk, &mut |_| false);
     let failures: Vec<String> = tally.failures.iter().map(ToString::to_string).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(tally.on_disk > 10, "{} are real", tally.on_disk);

@@ -1,6 +1,6 @@
 //! The traces in files are run again, and those of which more is asked than that everything holds.
 
-use super::relations::Relation;
+use super::relations::{Compare, Relation};
 use super::run::{Bench, Outcome};
 use super::seed;
 use super::step::Call;
@@ -60,7 +60,10 @@ fn every_trace_in_a_file_holds() {
 fn a_trace_is_read_back_as_it_was_written() {
     let mut bench = Bench::new();
     for number in 1..=100 {
-        let (made, relation) = (seed(&mut bench, number).trace, Relation::of(number, true));
+        let (made, relation) = (
+            seed(&mut bench, number).trace,
+            Relation::of(number, Compare::Each),
+        );
         let text = trace::file(&made, relation, "A world.\nA second line of it.");
         let Ok(read) = Recorded::parse(&text) else {
             panic!("it cannot be read: {text}");

@@ -105,7 +105,7 @@ pub(crate) fn hunt_named(name: &str, limit: u64) -> Option<Catch> {
 /// Hunts one defect in both layers. What the planner's finds need not be hunted for long in the other.
 fn hunt_both(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
     let worlds = (limit > 0 && planner::zoo::DEFECTS.contains(&defect))
-        .then(|| planner::zoo::bite(defect).worlds)
+        .then(|| planner::zoo::worlds_until_found(defect))
         .flatten();
     let limit = worlds.map_or(limit, |_| limit.min(ENOUGH));
     Catch {

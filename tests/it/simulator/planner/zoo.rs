@@ -2,7 +2,6 @@
 
 use super::run::until_failure;
 use kbsync::drill::defect::{Defect, let_in};
-use std::fmt;
 
 /// The defects that this layer has to find.
 pub(crate) const DEFECTS: [Defect; 23] = [
@@ -34,38 +33,10 @@ pub(crate) const DEFECTS: [Defect; 23] = [
 /// How many worlds are tried for each, at most.
 const SLICE: u64 = 100_000;
 
-/// A defect, and the world that found it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Bite {
-    /// The defect.
-    pub(crate) defect: Defect,
-    /// How many worlds it took; `None`: it was not found.
-    pub(crate) worlds: Option<u64>,
-    /// The world.
-    pub(crate) told: String,
-}
-
-impl fmt::Display for Bite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = format!("{:?}", self.defect);
-        let worlds = self
-            .worlds
-            .map_or_else(|| "never".to_owned(), |worlds| worlds.to_string());
-        write!(f, "| {name:22} | {worlds:>7} | {} |", self.told)
-    }
-}
-
-/// Lets one defect in, on this thread, and looks for it.
-pub(crate) fn bite(defect: Defect) -> Bite {
+/// Lets one defect in, on this thread. Returns how many worlds it took to find it; `None`: it was not found.
+pub(crate) fn worlds_until_found(defect: Defect) -> Option<u64> {
     let_in(Some(defect));
     let found = until_failure(SLICE);
     let_in(None);
-    let first = found.failures.first();
-    Bite {
-        defect,
-        worlds: (found.failed > 0).then_some(found.worlds),
-        told: first.map_or_else(String::new, |failure| {
-            failure.told.lines().next().unwrap_or_default().to_owned()
-        }),
-    }
+    (found.failed > 0).then_some(found.worlds)
 }
