@@ -1,52 +1,102 @@
 //! Whether an article is created twice (I8).
+//!
+//! Two articles may say the same if a person copied the text. So may an article that kbsync created, and whose id was in
+//! no file when a later cycle began: if nothing told whose the other one's file was, or if a report said that the
+//! article waits for its file. Within one cycle only the same POST makes a second one, once a colleague has moved the
+//! first.
 
 use super::token::Tokens;
-use super::world::{Side, World, id_of, is_article};
-use kbsync::model::ArticleId;
-use std::collections::BTreeMap;
+use super::world::{World, id_of, is_article};
+use kbsync::mirror::document::Document;
+use kbsync::model::{ArticleId, Place};
+use kbsync::service::NewArticle;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What kbsync created, and knows of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Births {
+    /// What it sent when it created an article.
+    pub(crate) sent: BTreeMap<ArticleId, NewArticle>,
+    /// The articles that the state knew when the present cycle began, and where their files were.
+    pub(crate) known: BTreeMap<ArticleId, Place>,
+    /// Of these, the articles whose ids were in no file when the present cycle began.
+    unnamed: BTreeSet<ArticleId>,
+    /// Articles that it created in the present cycle.
+    now: BTreeSet<ArticleId>,
+    /// Articles that a report was about.
+    told: BTreeSet<ArticleId>,
+    /// Articles whose POST a process died over, and whose answer it does not know.
+    pub(crate) died_over: BTreeSet<ArticleId>,
+    /// Articles that may say the same: nothing told that the second one's file was the first one's, or the report said that
+    /// one of the two waits for its file.
+    twins: BTreeSet<(ArticleId, ArticleId)>,
+}
+
+impl Births {
+    fn are_twins(&self, one: ArticleId, other: ArticleId) -> bool {
+        self.twins.contains(&(one, other)) || self.twins.contains(&(other, one))
+    }
+}
 
 impl World {
-    /// The state is lost: of an article whose id is in no file, and whose words a file without an id has, only its address
-    /// tells, and its words where they are all the same.
-    pub(crate) fn forget_births(&mut self) {
-        let named = self.ids_in_mirror();
-        let nameless = self.nameless_files(Side::Mirror);
-        let mut words = Tokens::default();
-        for file in nameless.values() {
-            words.add(file);
-        }
-        let articles = self.kb.articles.values();
-        let lost = articles.filter(|article| {
-            !named.contains_key(&article.id) && !article.tokens.and(&words).is_empty()
-        });
-        self.ledger
-            .unnamed_births
-            .extend(lost.map(|article| article.id));
+    /// kbsync creates an article. Its file may be that of one that it created before, whose id is in no file: the writer
+    /// moved and edited that, or a colleague gave the article another address, or a new state knows nothing of it.
+    pub(crate) fn note_birth(&mut self, id: ArticleId, new: &NewArticle) {
+        let births = &self.ledger.births;
+        let address = |sent: &NewArticle| (sent.category, sent.slug.clone());
+        let is_lost = |(other, sent): &(&ArticleId, &NewArticle)| {
+            let again = births.now.contains(other) && address(sent) == address(new);
+            again || births.unnamed.contains(other) && !self.tells(**other, sent, new)
+        };
+        let lost = births.sent.iter().filter(is_lost);
+        let twins: Vec<_> = lost.map(|(other, _)| (*other, id)).collect();
+        let births = &mut self.ledger.births;
+        births.twins.extend(twins);
+        births.sent.insert(id, new.clone());
+        births.now.insert(id);
     }
 
-    /// kbsync has finished, or died: the new articles whose id is in a file by now are known by it.
-    pub(crate) fn note_named(&mut self) {
-        if !self.ledger.unnamed_births.is_empty() {
+    /// A new cycle begins.
+    pub(crate) fn begin_births(&mut self) {
+        self.ledger.births.now.clear();
+        if !self.ledger.births.sent.is_empty() {
             let named = self.ids_in_mirror();
-            let births = &mut self.ledger.unnamed_births;
-            births.retain(|id| !named.contains_key(id));
+            let births = &mut self.ledger.births;
+            let sent = births.sent.keys().copied();
+            births.unnamed = sent.filter(|id| !named.contains_key(id)).collect();
         }
     }
 
-    /// What an article says whose id came into no file may be created anew: its file has another place or other words by
-    /// now, or a colleague gave the article another address.
-    fn excuse_unnamed(&mut self, pairs: &[(ArticleId, ArticleId, Tokens)]) {
-        let births = &self.ledger.unnamed_births;
-        for (id, other, both) in pairs {
-            if births.contains(id) || births.contains(other) {
-                self.ledger.copied.add(both);
-            }
-        }
+    /// Returns whether title and text tell that a new file is that of an article: the state has it, or the listing
+    /// of this cycle showed it, and no other file without an id lies at its place.
+    fn tells(&self, id: ArticleId, sent: &NewArticle, new: &NewArticle) -> bool {
+        let Some(article) = self.kb.articles.get(&id) else {
+            return false;
+        };
+        let words = (&new.title, &new.text);
+        let home = self.ledger.births.known.get(&id);
+        let is_same = match home {
+            Some(_) => (&sent.title, &sent.text) == words,
+            None => self.ledger.read.contains_key(&id) && (&article.title, &article.text) == words,
+        };
+        let at_address = format!("{}.html", article.slug);
+        let mut is_claimed = false;
+        self.mirror.each(&mut |folder, name, bytes, _| {
+            let is_home = home.is_some_and(|home| {
+                let beside = self.category_of(folder) == Some(article.category);
+                name == home.file && (folder == home.folder || beside)
+            });
+            let is_there = name == at_address && self.category_of(folder) == Some(article.category);
+            let is_free = is_article(folder, name) && id_of(bytes).is_none();
+            is_claimed |= is_free && (is_home || is_there) && Document::parse(bytes).is_ok();
+        });
+        is_same && !is_claimed
     }
 
     /// Who created twins (I8)? What an article says, and its file does not any more, is about to go: a PUT sends it, or
     /// it waits for the next cycle, or for a person. That it does go is I3's and I12's.
-    pub(crate) fn judge_births(&mut self) {
+    /// What the report is about is in `told`.
+    pub(crate) fn judge_births(&mut self, told: &BTreeSet<ArticleId>) {
         let copied = self.ledger.copied;
         let ours: Vec<(ArticleId, Tokens)> = self
             .kb
@@ -62,15 +112,29 @@ impl World {
             others.map(move |(other, more)| (*id, *other, tokens.and(more)))
         });
         let pairs: Vec<_> = pairs.filter(|pair| !pair.2.is_empty()).collect();
+        let births = &mut self.ledger.births;
+        births.told.extend(told);
+        for (one, other, _) in &pairs {
+            // Of what the state does not know a person was told once.
+            let is_told = |id: &ArticleId| {
+                let before = births.told.contains(id) && !births.known.contains_key(id);
+                told.contains(id) || before
+            };
+            let waits = |id: &&ArticleId| births.unnamed.contains(*id) && is_told(id);
+            if [one, other].iter().any(waits) {
+                births.twins.insert((*one, *other));
+            }
+        }
+        let pairs = pairs.into_iter();
+        let pairs: Vec<_> = pairs
+            .filter(|(one, other, _)| !births.are_twins(*one, *other))
+            .collect();
         let mut parting = std::mem::take(&mut self.ledger.parting);
         if pairs.is_empty() {
             return;
         }
-        self.excuse_unnamed(&pairs);
-        let copied = self.ledger.copied;
         let files = self.words_of_files();
         for (id, other, both) in pairs {
-            let both = both.without(&copied);
             let own: Vec<_> = [id, other].iter().filter_map(|id| files.get(id)).collect();
             let stays = own.iter().fold(both, |both, file| both.and(file));
             if own.len() == 2 {

@@ -9,11 +9,11 @@ use super::world::{Side, World};
 use kbsync::drill::death;
 use kbsync::engine::report::{Ending, Line, Report};
 use kbsync::engine::settings::Request;
-use kbsync::model::ArticleId;
+use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::Direction;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Run<'_> {
     /// One cycle, and all that is judged after it. Gives the report, if the process lived to make one.
@@ -23,7 +23,7 @@ impl Run<'_> {
         let read = self.engine().store().meta("mirror_read").expect("readable");
         self.first = read.is_none();
         let runtime = self.runtime;
-        let known = self.known_ids();
+        let known = self.known_places();
         let released = self.released();
         let at_first = {
             let mut world = self.shared.lock();
@@ -40,7 +40,8 @@ impl Run<'_> {
                 Direction::Push => Some(Side::Mirror),
             };
             world.ledger.limit = self.limit(known.len());
-            self.visible(&world, &known)
+            world.ledger.births.known = known;
+            self.visible(&world)
         };
         let fatal = self.fatal.take();
         death::set(fatal.map(|fatal| u64::from(fatal.after) + 1));
@@ -117,7 +118,8 @@ impl Run<'_> {
             );
         }
         if whole {
-            let (mirror, service) = self.visible(world, &self.known_ids());
+            world.ledger.births.known = self.known_places();
+            let (mirror, service) = self.visible(world);
             world.ledger.seen.add(&at_first.0.and(&mirror));
             world.ledger.seen.add(&at_first.1.and(&service));
             // A category's words are asked for once a day, and told by the answer to our own write.
@@ -136,11 +138,11 @@ impl Run<'_> {
             }
             self.settled = report.outcome == Ending::Done && !world.is_rationed();
         }
+        let held = Held::of(world, report);
         if complete {
-            let held = Held::of(world, report);
             world.dealt_with(&held.ids);
         }
-        world.judge_births();
+        world.judge_births(&held.ids);
         for line in &report.actions {
             if line.action == Kind::Conflict
                 && let Some(id) = line.id
@@ -167,23 +169,23 @@ impl Run<'_> {
         }
     }
 
-    /// The articles that the state knows.
-    fn known_ids(&self) -> BTreeSet<ArticleId> {
+    /// The articles that the state knows, and where their files are.
+    fn known_places(&self) -> BTreeMap<ArticleId, Place> {
         let rows = match (&self.engine, &self.store) {
             (Some(engine), _) => engine.store().stamps(),
             (None, Some(store)) => store.stamps(),
             (None, None) => Ok(Vec::new()),
         };
         let rows = rows.expect("the state is readable");
-        rows.into_iter().map(|(id, ..)| id).collect()
+        rows.into_iter().map(|(id, place, _)| (id, place)).collect()
     }
 
     /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
-    fn visible(&self, world: &World, known: &BTreeSet<ArticleId>) -> (Tokens, Tokens) {
+    fn visible(&self, world: &World) -> (Tokens, Tokens) {
         let mirror = world.mirror.ready_tokens();
         let mut service = Tokens::default();
         for article in world.kb.articles.values() {
-            if article.is_published() && known.contains(&article.id) {
+            if article.is_published() && world.ledger.births.known.contains_key(&article.id) {
                 service.add(&article.tokens);
             }
         }
@@ -209,13 +211,13 @@ impl Run<'_> {
             (None, None) => return,
         };
         let mut world = self.shared.lock();
-        world.note_named();
         if died {
-            let rows = store.articles().expect("the state is readable");
-            let known: BTreeSet<ArticleId> = rows.iter().map(|row| row.id).collect();
-            let ledger = &mut world.ledger;
-            let births = ledger.unnamed_births.difference(&known);
-            ledger.died_over.extend(births);
+            let known = self.known_places();
+            let named = world.ids_in_mirror();
+            let births = &mut world.ledger.births;
+            let sent = births.sent.keys().copied();
+            let lost = sent.filter(|id| !known.contains_key(id) && !named.contains_key(id));
+            births.died_over.extend(lost);
             // A copy over which it died shows a conflict that nobody remembers.
             world.forget_conflicts(&oracle::shown(store));
         }

@@ -5,9 +5,10 @@
 
 use super::oracle::{self, Difference};
 use super::run::Outcome;
+use super::token::Tokens;
 use super::world::{World, id_of};
-use kbsync::engine::report::{Report, Status};
-use kbsync::model::ArticleId;
+use kbsync::engine::report::{Line, Report, Status};
+use kbsync::model::{ArticleId, Place};
 use kbsync::state::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,9 +24,10 @@ impl Held {
     /// file in a category that is told of.
     pub(crate) fn of(world: &World, report: &Report) -> Self {
         let waits = report.actions.iter();
-        let waits = waits.filter(|line| line.status != Status::Done);
+        let waits = waits.filter(|line| line.status != Status::Done && says(line));
         let told = waits.map(|line| (line.id, &line.path));
         let problems = report.problems.iter();
+        let problems = problems.filter(|problem| !problem.message.is_empty());
         let mut held = Self::default();
         for (id, path) in told.chain(problems.map(|problem| (problem.id, &problem.path))) {
             let (folder, name) = path.split_once('/').unwrap_or((path, ""));
@@ -44,30 +46,26 @@ impl Held {
             };
             let told = there.filter(|article| {
                 let at_its_address = name.strip_suffix(".html") == Some(&article.slug);
-                at_its_address || whole && !filed.contains_key(&article.id)
+                id.is_none() && at_its_address || whole && !filed.contains_key(&article.id)
             });
             held.ids.extend(told.map(|article| article.id));
         }
         held
     }
 
-    /// Adds what differs between the sides.
-    pub(crate) fn add(&mut self, different: Vec<Difference>) {
-        for (id, path, _) in different {
-            self.ids.extend(id);
-            self.paths.extend(path.split(' ').map(str::to_owned));
-        }
-    }
-
     /// Returns whether it covers a difference between the sides. `home` is the article's place by the base.
-    fn covers(&self, (id, path, _): &Difference, home: Option<&str>) -> bool {
+    fn covers(&self, world: &World, (id, path, _): &Difference, home: Option<&Place>) -> bool {
+        let article = id.and_then(|id| world.kb.articles.get(&id));
         // A file that cannot be read has no id, and its folder may have another name by now.
-        let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
-        let named = |wanted: &str| self.paths.iter().any(|path| name(path) == name(wanted));
+        let moved = |path: &String| {
+            let (folder, name) = path.split_once('/').unwrap_or_default();
+            let category = world.category_of(folder);
+            let same = article.is_none_or(|article| category == Some(article.category));
+            home.is_some_and(|home| home.file == name && (same || home.folder == folder))
+        };
         id.is_some_and(|id| self.ids.contains(&id))
             || path.split(' ').any(|path| self.covers_path(path))
-            || named(path)
-            || home.is_some_and(named)
+            || self.paths.iter().any(moved)
     }
 
     fn covers_path(&self, path: &str) -> bool {
@@ -100,26 +98,68 @@ impl Held {
     }
 }
 
+/// Returns whether a line gives a person a reason.
+fn says(line: &Line) -> bool {
+    let reason = line.reason.as_ref();
+    reason.is_some_and(|reason| !reason.is_empty())
+}
+
+/// What is left when a run ends.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Left {
+    /// The words in files and articles.
+    pub(crate) words: Tokens,
+    /// These, and the words in the history and in files that do not count.
+    pub(crate) reachable: Tokens,
+    /// All articles that ever were.
+    pub(crate) articles: Vec<ArticleId>,
+}
+
+impl Left {
+    /// What is left of a world, with the words in its history.
+    pub(crate) fn of(world: &World, history: Tokens) -> Self {
+        let (mut words, mut reachable) = (world.mirror.tokens(), history);
+        words.add(&world.kb.tokens());
+        reachable.add(&world.mirror.all_tokens());
+        reachable.add(&world.kb.tokens());
+        Self {
+            words,
+            reachable,
+            articles: world.kb.ids(),
+        }
+    }
+
+    /// What is wrong after a kill, though it may be about what is held: words that nothing has any more, or an article that
+    /// the other run never had.
+    pub(crate) fn worse_than(&self, other: &Self) -> Option<String> {
+        let words = other.words.without(&self.reachable);
+        if !words.is_empty() {
+            return Some(format!(
+                "words {:?} are nowhere after two kills",
+                words.all()
+            ));
+        }
+        let mut new = self.articles.iter();
+        let new = new.find(|id| !other.articles.contains(id))?;
+        Some(format!("article {new} was created after two kills only"))
+    }
+}
+
 /// I12: what is not equal is told, article by article, and what is held is told in words.
 pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
-    let mute = report.actions.iter().find(|line| {
-        let says = line
-            .reason
-            .as_ref()
-            .is_some_and(|reason| !reason.is_empty());
-        line.status == Status::Held && !says
-    });
+    let mut waits = report.actions.iter();
+    let mute = waits.find(|line| line.status == Status::Held && !says(line));
     if let Some(line) = mute {
         let message = format!("{} is held without a word: {line:?}", line.path);
         world.violated("I12", message);
     }
     let held = Held::of(world, report);
     let rows = store.articles().expect("the state is readable");
-    let places = rows.into_iter().map(|row| (row.id, row.place.to_string()));
-    let places: BTreeMap<ArticleId, String> = places.collect();
+    let places = rows.into_iter().map(|row| (row.id, row.place));
+    let places: BTreeMap<ArticleId, Place> = places.collect();
     for difference in oracle::differences(world, store) {
         let home = difference.0.and_then(|id| places.get(&id));
-        let told = held.covers(&difference, home.map(String::as_str));
+        let told = held.covers(world, &difference, home);
         if !told && !oracle::is_unknown(world, &difference) {
             let (id, path, what) = difference;
             world.violated(

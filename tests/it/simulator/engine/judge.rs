@@ -174,7 +174,7 @@ impl World {
             .bytes(folder, temporary)
             .and_then(|bytes| id_of(&bytes));
         if let Some(bytes) = self.mirror.bytes(folder, name) {
-            if id.is_some() && id_of(&bytes).is_none() {
+            if id.is_some() && id_of(&bytes) != id {
                 // It is the article's file from now on, whatever its writer has made of it since it was scanned.
                 let place = (folder.to_owned(), name.to_owned());
                 let out = self.ledger.taken_out.remove(&place).unwrap_or_default();

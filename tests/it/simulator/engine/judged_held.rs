@@ -1,18 +1,19 @@
 //! What is held is let pass; and beside it the sharper case that is still found.
 
 use super::database::binding;
-use super::held;
+use super::held::{self, Held};
 use super::judged_sides::pushing;
 use super::relations::{Relation, differ};
-use super::run::Bench;
+use super::run::{Bench, Outcome};
+use super::token::Tokens;
 use super::trace::Recorded;
 use kbsync::engine::report::{Line, Report, Status};
 use kbsync::model::{ArticleId, Side};
-use kbsync::reconcile::plan::Kind;
+use kbsync::reconcile::plan::{Kind, Problem};
 use kbsync::state::Store;
 
-/// Two runs end with other words of one article, and the second one holds what lies at a path.
-fn ends_apart(held: &str) -> Option<&'static str> {
+/// Two runs of the same world.
+fn twice() -> (Outcome, Outcome) {
     let text = "Service Post at=alpha/a token=1 shown=true
 Service Post at=alpha/b token=2 shown=true
 Run Sync";
@@ -22,22 +23,50 @@ Run Sync";
         };
         recorded.run(&mut Bench::new())
     };
-    let (first, mut second) = (run(), run());
+    (run(), run())
+}
+
+/// What differs after a kill.
+fn apart(first: &Outcome, second: &Outcome) -> Option<&'static str> {
+    let violation = differ(Relation::Killed { after: 1 }, first, second);
+    violation.map(|violation| violation.invariant)
+}
+
+/// Two runs end with other words of one article, and the second one holds what lies at a path, perhaps in silence.
+fn ends_apart(held: &str, reason: &str) -> Option<&'static str> {
+    let (first, mut second) = twice();
     for line in &mut second.end {
         *line = line.replace("zq002z", "zq003z");
     }
-    second
-        .held
-        .add(vec![(None, held.to_owned(), String::new())]);
-    differ(Relation::Killed { after: 1 }, &first, &second).map(|violation| violation.invariant)
+    let mut report = Report::new(false);
+    report.problems.push(Problem {
+        path: held.to_owned(),
+        id: None,
+        message: reason.to_owned(),
+    });
+    second.held = Held::of(&pushing().0, &report);
+    apart(&first, &second)
 }
 
 #[test]
 fn what_one_of_two_runs_holds_is_not_compared_and_all_else_is() {
-    assert_eq!(ends_apart("alpha/b.html"), None);
-    assert_eq!(ends_apart("alpha/_category.yaml"), None);
-    assert_eq!(ends_apart("alpha/a.html"), Some("I7"));
-    assert_eq!(ends_apart("beta/b.html"), Some("I7"));
+    assert_eq!(ends_apart("alpha/b.html", "it is large"), None);
+    assert_eq!(ends_apart("alpha/_category.yaml", "it is large"), None);
+    assert_eq!(ends_apart("alpha/b.html", ""), Some("I7"));
+    assert_eq!(ends_apart("alpha/a.html", "it is large"), Some("I7"));
+    assert_eq!(ends_apart("beta/b.html", "it is large"), Some("I7"));
+}
+
+#[test]
+fn what_is_held_after_a_kill_is_neither_lost_nor_there_twice() {
+    let (first, mut second) = twice();
+    second.left.reachable = Tokens::of(b"zq001z");
+    assert_eq!(apart(&first, &second), Some("I7"));
+    second.left.reachable = first.left.words;
+    assert_eq!(apart(&first, &second), None);
+    let another = "00000000-0000-4000-8000-000000000001";
+    second.left.articles.push(another.parse().expect("an id"));
+    assert_eq!(apart(&first, &second), Some("I7"));
 }
 
 /// An article without a file is held, with that for a reason.

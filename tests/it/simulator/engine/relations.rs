@@ -1,9 +1,8 @@
 //! What has to hold between runs: of one trace in another order (I15), of one that is killed on its way (I7), of
 //! one in which something goes wrong with one article (I13), and of one on a real folder (L2).
 //!
-//! The first two compare where the sides end: all files and all articles. A run that ends with something held or in
-//! conflict is compared with none, and what the other one of two holds is left out ([`super::held`]). On a real folder
-//! everything is the same, down to the calls.
+//! The first two compare where the sides end: all files and all articles, but for what either run holds
+//! ([`super::held`]). On a real folder everything is the same, down to the calls.
 
 use super::held::Held;
 use super::isolation;
@@ -98,7 +97,7 @@ fn can_be_real(step: &Step) -> bool {
 
 /// The two runs that are compared: this one, or a calmer form of it, and the other one.
 ///
-/// None, where the first one says nothing: it does not end with equal sides, or there is no other one.
+/// None, where the first one says nothing, or there is no other one.
 pub(crate) fn other(
     bench: &mut Bench,
     relation: Relation,
@@ -136,10 +135,9 @@ pub(crate) fn other(
         return None;
     }
     bench.outlasts = true;
-    let first = run(bench, setup, &first);
-    let second = (first.violation.is_some() || first.equal).then(|| run(bench, setup, &other));
+    let (first, second) = (run(bench, setup, &first), run(bench, setup, &other));
     bench.outlasts = false;
-    second.map(|second| (first, second))
+    Some((first, second))
 }
 
 /// I15: what people did between two cycles, on two sides or to two articles, may have come in either order.
@@ -180,6 +178,10 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
             line
         }
     };
+    let worse = second.left.worse_than(&first.left);
+    if let Some(message) = worse.filter(|_| matches!(relation, Relation::Killed { .. })) {
+        return Some(Violation { invariant, message });
+    }
     let held = Held::of_both(first, second);
     let plain = |end: &[String]| -> Vec<String> {
         let kept = end.iter();

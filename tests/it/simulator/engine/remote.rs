@@ -214,7 +214,7 @@ impl ServiceWrite for Remote {
                     if article.flags.enabled == Some(true) {
                         world.expects(article.id);
                     }
-                    world.ledger.unnamed_births.insert(article.id);
+                    world.note_birth(article.id, new);
                 }
                 made
             },

@@ -8,7 +8,7 @@ use super::command::asked;
 use super::database::{self, Saved, binding, open};
 use super::files::Files;
 use super::folder::Folder;
-use super::held::{self, Held};
+use super::held::{self, Held, Left};
 use super::isolation::{self, Address, Piece, Struck};
 use super::kb::{Article, workspace};
 use super::mirror::Mirror;
@@ -70,10 +70,10 @@ pub(crate) struct Outcome {
     pub(crate) cycles: usize,
     /// Of these, the ones that compared only what was not as it was.
     pub(crate) sifted: u64,
-    /// Whether it ended with nothing held, in conflict or broken.
-    pub(crate) equal: bool,
     /// What is held at the end.
     pub(crate) held: Held,
+    /// What is left at the end.
+    pub(crate) left: Left,
     /// All files and articles after the last step, before everything comes to rest.
     pub(crate) halfway: Vec<Piece>,
     /// How often something was called in the last cycle before that.
@@ -298,6 +298,10 @@ impl Run<'_> {
         for category in world.kb.categories.values() {
             end.push(format!("{:?} {:?}", category.id, category.version));
         }
+        // Only a run that is compared with another one goes on for a day.
+        let state = self.state().filter(|_| self.outlasts);
+        let history = state.map(|store| oracle::history(&world, store));
+        let left = Left::of(&world, history.unwrap_or_default());
         for line in &end {
             world.note(line);
         }
@@ -307,13 +311,13 @@ impl Run<'_> {
             hash: world.hash,
             cycles: self.cycles,
             sifted: self.sifted + self.engine.as_ref().map_or(0, Engine::sifted),
-            equal: self.equal,
             held: self.held.clone(),
+            left,
             halfway: Vec::new(),
             calls: BTreeMap::new(),
             struck: None,
             first: false,
-            died_over: world.ledger.died_over.clone(),
+            died_over: world.ledger.births.died_over.clone(),
             known: Vec::new(),
             rested: self.rested.clone(),
             end,
@@ -499,7 +503,6 @@ impl Run<'_> {
         world.ledger.seen = history;
         world.ledger.forgetful = true;
         world.ledger.unremembered = world.kb.ghosts().collect();
-        world.forget_births();
         world.kb.forget_writes();
         world.ledger.unremembered_words = world.kb.outdated().collect();
         world.ledger.archived = Tokens::default();
@@ -610,7 +613,6 @@ impl Run<'_> {
         held::i12_told(&mut world, store, &report);
         self.equal = quiet;
         self.held = Held::of(&world, &report);
-        self.held.add(oracle::differences(&world, store));
         if quiet {
             oracle::i9_identity(&mut world, store);
         }

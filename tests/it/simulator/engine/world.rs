@@ -1,6 +1,7 @@
 //! The world that both ports and all people share: the files, the service, the time, what is going to go
 //! wrong, and the books that the invariants are judged by.
 
+use super::births::Births;
 use super::hidden::Hidden;
 use super::isolation::Struck;
 use super::kb::Kb;
@@ -104,16 +105,14 @@ pub(crate) struct Ledger {
     pub(crate) expected: [Tokens; 2],
     /// Words that a person had removed from the mirror when kbsync scanned it in this cycle.
     pub(crate) gone_when_scanned: Tokens,
-    /// Words that a person took out of a file that had no id yet, by its folder and name.
+    /// Words that a person took out of a file that had no id, by its folder and name.
     pub(crate) taken_out: BTreeMap<(String, String), Tokens>,
     /// When an article's file came back into the mirror.
     pub(crate) came_back: BTreeMap<ArticleId, i64>,
     /// When kbsync last looked at a folder or a file, and at which of its requests.
     pub(crate) looked: BTreeMap<(String, String), (i64, u64)>,
-    /// Articles that kbsync created, and whose id is in no file.
-    pub(crate) unnamed_births: BTreeSet<ArticleId>,
-    /// Of these, the ones that it died over, and whose answer it does not know.
-    pub(crate) died_over: BTreeSet<ArticleId>,
+    /// What kbsync created, and knows of.
+    pub(crate) births: Births,
     /// Articles that are gone, and that a listing of this cycle showed all the same.
     pub(crate) shown_gone: BTreeSet<ArticleId>,
     /// When kbsync last saw an article, and at which of its requests.
@@ -475,7 +474,7 @@ impl World {
     }
 
     /// The words of files without an id, by their folders and names.
-    pub(super) fn nameless_files(&self, side: Side) -> BTreeMap<(String, String), Tokens> {
+    fn nameless_files(&self, side: Side) -> BTreeMap<(String, String), Tokens> {
         let mut files = BTreeMap::new();
         if side == Side::Mirror {
             self.mirror.each(&mut |folder, name, bytes, _| {
@@ -488,14 +487,11 @@ impl World {
         files
     }
 
-    /// Notes what a person took out of files that had no id and have none, by replacing them, or by moving them away: the
-    /// next file there is the article's.
+    /// Notes what a person took out of files that had no id, by replacing them, or by moving them away: the next file there
+    /// is the article's.
     fn note_taken_out(&mut self, before: BTreeMap<(String, String), Tokens>) {
         for (place, was) in before {
             let bytes = self.mirror.bytes(&place.0, &place.1).unwrap_or_default();
-            if id_of(&bytes).is_some() {
-                continue;
-            }
             let out = was.without(&Tokens::of(&bytes));
             if !out.is_empty() {
                 self.ledger.taken_out.entry(place).or_default().add(&out);
@@ -646,6 +642,7 @@ impl World {
         self.full = false;
         self.began = (self.now, self.requests());
         self.asked_of_listed = 0;
+        self.begin_births();
         let ledger = &mut self.ledger;
         ledger.gone_when_scanned = Tokens::default();
         ledger.looked.clear();
