@@ -1,7 +1,7 @@
 //! `kbsync sandbox`: runs a local stand-in for the service, with a dashboard, until Ctrl-C.
 
 use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, print::HELP};
-use crate::sandbox::{EmptyPut, ListingEndpoint, Normalise, Options, Paging, Sandbox, Shape};
+use crate::sandbox::{Options, Sandbox};
 use serde::Serialize;
 use std::{
     net::{IpAddr, SocketAddr},
@@ -29,84 +29,12 @@ pub(super) struct Args {
     /// The token that it accepts
     #[arg(long, value_name = "TEXT", default_value = crate::sandbox::TOKEN)]
     accept_token: String,
-    /// Where the articles are in the listing's JSON
-    #[arg(long, value_enum, default_value_t = ShapeName::Articles, value_name = "SHAPE")]
-    shape: ShapeName,
-    /// How the listing is split into pages
-    #[arg(long, value_enum, default_value_t = PagingName::None, value_name = "HOW")]
-    paging: PagingName,
-    /// Articles per page
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    page_size: usize,
-    /// Leave the bodies out of the listing
-    #[arg(long)]
-    no_bodies: bool,
-    /// Leave the bodies out of categories too
-    #[arg(long)]
-    no_category_bodies: bool,
-    /// Send an ETag with listings and answer 304
-    #[arg(long)]
-    etag: bool,
-    /// Have no listing endpoint, and answer with this status
-    #[arg(long, value_name = "STATUS", value_parser = clap::value_parser!(u16).range(400..600))]
-    no_listing: Option<u16>,
-    /// Rewrite what is sent, as services do
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "HOW")]
-    normalise: Vec<Habit>,
-    /// Refuse an update that changes nothing with this status: 422 or 403
-    #[arg(long, value_name = "STATUS", value_parser = ["422", "403"])]
-    refuse_probe: Option<String>,
     /// Requests allowed in a minute; 0: any number
     #[arg(long, value_name = "N", default_value_t = 60)]
     per_minute: u32,
     /// Requests allowed in a day; 0: any number
     #[arg(long, value_name = "N", default_value_t = 1440)]
     per_day: u32,
-    /// Invent the same ids each time
-    #[arg(long, value_name = "N")]
-    id_seed: Option<u64>,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum ShapeName {
-    /// {"articles": []}
-    Articles,
-    /// {"data": []}
-    Data,
-    /// {"base": {"articles": []}}
-    BaseArticles,
-    /// {"base": [{"articles": []}]}
-    BaseArray,
-    /// {"categories": [{"articles": []}]}
-    Categories,
-    /// {"data": {"data": []}}
-    DataData,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum PagingName {
-    /// Not at all
-    None,
-    /// By `next_page_url`
-    NextPageUrl,
-    /// By `links.next`
-    LinksNext,
-    /// By `meta.current_page` and `meta.last_page`
-    Meta,
-}
-
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Habit {
-    /// Drop white space at both ends
-    Trim,
-    /// Take scripts and styles out
-    Sanitise,
-    /// Write bodies in one line
-    OneLine,
-    /// Keep slugs in lower case
-    LowercaseSlug,
-    /// Keep empty texts as null
-    EmptyAsNull,
 }
 
 #[derive(Serialize)]
@@ -119,8 +47,13 @@ struct Report<'a> {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Outcome {
-    let options = options(&args);
-    let token = options.token.clone();
+    let token = args.accept_token.clone();
+    let options = Options {
+        per_minute: args.per_minute,
+        per_day: args.per_day,
+        token: args.accept_token,
+        ..Options::default()
+    };
     let sandbox = match &args.data {
         Some(path) => Sandbox::load(path, options).map_err(|error| unusable(path, error))?,
         None => Sandbox::new(options),
@@ -183,51 +116,6 @@ fn announce(context: &Context, service: &str, token: &str, workspace: &str) -> R
     }
     context.out.note("Ctrl-C ends it");
     Ok(())
-}
-
-fn options(args: &Args) -> Options {
-    let has = |habit| args.normalise.contains(&habit);
-    Options {
-        shape: match args.shape {
-            ShapeName::Articles => Shape::Articles,
-            ShapeName::Data => Shape::Data,
-            ShapeName::BaseArticles => Shape::BaseArticles,
-            ShapeName::BaseArray => Shape::BaseArrayArticles,
-            ShapeName::Categories => Shape::CategoriesArticles,
-            ShapeName::DataData => Shape::DataData,
-        },
-        paging: match args.paging {
-            PagingName::None => Paging::None,
-            PagingName::NextPageUrl => Paging::NextPageUrl,
-            PagingName::LinksNext => Paging::LinksNext,
-            PagingName::Meta => Paging::Meta,
-        },
-        page_size: args.page_size.max(1),
-        bodies: !args.no_bodies,
-        category_bodies: !args.no_category_bodies,
-        listing_endpoint: match args.no_listing {
-            Some(status) => ListingEndpoint::Missing(status),
-            None => ListingEndpoint::Present,
-        },
-        etag: args.etag,
-        normalise: Normalise {
-            trim: has(Habit::Trim),
-            sanitise: has(Habit::Sanitise),
-            one_line: has(Habit::OneLine),
-            lowercase_slug: has(Habit::LowercaseSlug),
-            empty_as_null: has(Habit::EmptyAsNull),
-        },
-        empty_put: match args.refuse_probe.as_deref() {
-            Some("422") => EmptyPut::Refused422,
-            Some(_) => EmptyPut::Forbidden403,
-            None => EmptyPut::Ok,
-        },
-        per_minute: args.per_minute,
-        per_day: args.per_day,
-        token: args.accept_token.clone(),
-        id_seed: args.id_seed,
-        ..Options::default()
-    }
 }
 
 /// Waits for Ctrl-C or SIGTERM.
