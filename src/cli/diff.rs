@@ -130,7 +130,7 @@ pub(super) fn print_pair(out: Output, pair: &Pair) -> io::Result<()> {
         return out.bytes(as_patch(pair).as_bytes());
     }
     let text = unified(pair, Audience::Person);
-    out.line(text.strip_suffix('\n').unwrap_or(&text))
+    out.verbatim(text.strip_suffix('\n').unwrap_or(&text))
 }
 
 /// Formats one difference for `patch`.

@@ -3,7 +3,7 @@
 //! Knows the little Markdown that these pages use: headings, paragraphs, lists, blocks of code, `code`, **bold** and
 //! links to other pages. It has no tables: a terminal of 60 columns has no room for them.
 
-use super::print::HELP;
+use super::{layout::wrap_line, print::HELP};
 use anstyle::Style;
 
 /// A page of the guide.
@@ -110,39 +110,12 @@ impl Block {
     }
 
     fn wrapped(&self, width: usize) -> String {
-        let indent = self.mark.len();
-        let mut text = String::new();
-        let mut used = 0;
-        for word in words(&without_targets(&self.words)) {
-            let length = word.replace("**", "").chars().count();
-            if used == 0 {
-                text.push_str(self.mark);
-                used = indent;
-            } else if used + 1 + length > width {
-                text.push('\n');
-                text.push_str(&" ".repeat(indent));
-                used = indent;
-            } else {
-                text.push(' ');
-                used += 1;
-            }
-            text.push_str(word);
-            used += length;
+        if self.words.is_empty() {
+            return String::new();
         }
-        if used > 0 {
-            text.push('\n');
-        }
-        with_bold(&text)
+        let text = format!("{}{}", self.mark, without_targets(&self.words));
+        wrap_line(&with_bold(&text), width, self.mark.len()) + "\n"
     }
-}
-
-/// The words between blanks; `code` is one word, so that a command can be copied from one line.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut in_code = false;
-    text.split(move |c: char| {
-        in_code ^= c == '`';
-        c == ' ' && !in_code
-    })
 }
 
 /// Leaves of `[words](target)` the words: the name of another page is among them.

@@ -8,7 +8,9 @@ use super::{
     diff::{as_patch, print_pair},
     exit::ExitCode,
     failure::Failure,
-    print::{Column, DIM, HELP, escape, table},
+    layout::Column,
+    print::{DIM, HELP, escape},
+    report::arrow,
     scope::{self, Part},
     version_spec::VersionSpec,
     version_spec::{below_mirror, described, is_folder, local_time, lookup, side, state},
@@ -179,17 +181,26 @@ fn events(
         context.out.note("nothing has happened here yet");
         return Ok(());
     }
-    let columns = ["when", "what", "where", "path", "details"].map(Column::words);
+    let columns = [
+        Column::whole("when").rank(1),
+        Column::whole("what"),
+        Column::shortened("path"),
+        Column::details("details"),
+    ];
     let rows = events.into_iter().map(|event| {
         vec![
             local_time(event.at),
-            event.action,
-            side(event.side).to_owned(),
+            format!("{} {}", arrow(event.side), without_kind(&event.action)),
             event.path,
             event.detail,
         ]
     });
-    Ok(context.out.line(table(&columns, rows))?)
+    Ok(context.out.table(&columns, rows)?)
+}
+
+/// Returns the word of an action. A category is recognised by its path.
+fn without_kind(action: &str) -> &str {
+    action.strip_suffix("-category").unwrap_or(action)
 }
 
 fn event_line(event: Event) -> EventLine {
@@ -229,8 +240,14 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
         }
         return Ok(());
     }
-    let columns = ["version", "when", "side", "why", "changed"].map(Column::words);
-    out.line(table(&columns, rows(named, limit)))?;
+    let columns = [
+        Column::whole("version"),
+        Column::whole("when"),
+        Column::whole("side").rank(1),
+        Column::whole("why"),
+        Column::details("changed"),
+    ];
+    out.table(&columns, rows(named, limit))?;
     if named.past.ended.is_some() {
         out.line(format!(
             "{DIM}deleted; `kbsync restore {}` brings it back as a new article{DIM:#}",

@@ -27,6 +27,7 @@ mod guide;
 mod help;
 mod init;
 mod interrupt;
+mod layout;
 mod locks;
 mod log;
 mod logging;

@@ -3,10 +3,13 @@
 //! Text from the service or from files is escaped, so that a title cannot control the terminal or forge a line
 //! (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
 
-use super::failure::Failure;
+use super::{
+    failure::Failure,
+    layout::{self, Column},
+};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use dialoguer::console::Term;
 use serde::Serialize;
 use std::{
     borrow::Cow,
@@ -69,13 +72,27 @@ pub(super) fn json_of_usage(words: &str) {
 }
 
 impl Output {
-    /// Prints a line of results to stdout, unless `-q` was given.
+    /// Prints a line of results to stdout, unless `-q` was given. A terminal gets it wrapped.
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
+        self.verbatim(layout::wrap(text.as_ref(), width()))
+    }
+
+    /// Prints a line that is not wrapped, such as a line of a file, to stdout, unless `-q` was given.
+    pub fn verbatim(self, text: impl AsRef<str>) -> io::Result<()> {
         if self.quiet {
             return Ok(());
         }
         let mut stream = AutoStream::new(io::stdout(), self.choice(&io::stdout()));
         writeln!(stream, "{}", text.as_ref())
+    }
+
+    /// Prints a table to stdout, unless `-q` was given.
+    pub(super) fn table(
+        self,
+        columns: &[Column],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> io::Result<()> {
+        self.verbatim(layout::table(columns, rows, width()))
     }
 
     /// Prints the command's JSON value to stdout.
@@ -154,8 +171,9 @@ impl Output {
 
     fn stderr(self, text: &str) {
         let mut stream = AutoStream::new(io::stderr(), self.choice(&io::stderr()));
+        let (_, width) = Term::stderr().size_checked().unzip();
         // If stderr is closed, there is nobody to tell.
-        writeln!(stream, "{text}").ok();
+        writeln!(stream, "{}", layout::wrap(text, width.map(usize::from))).ok();
     }
 
     fn choice(self, stream: &impl anstream::stream::RawStream) -> anstream::ColorChoice {
@@ -166,6 +184,12 @@ impl Output {
             | anstream::ColorChoice::Never => self.color,
         }
     }
+}
+
+/// Returns the width of the terminal behind stdout, if there is one.
+fn width() -> Option<usize> {
+    let (_, width) = Term::stdout().size_checked().unzip();
+    width.map(usize::from)
 }
 
 /// Escapes control characters, and those that change the direction of text, as `\u{…}`.
@@ -203,101 +227,9 @@ fn is_steering(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A column of a table.
-#[derive(Clone, Copy, Debug)]
-pub struct Column {
-    /// Its heading.
-    pub name: &'static str,
-    /// Whether it has numbers, which are aligned right.
-    pub numbers: bool,
-}
-
-impl Column {
-    /// A column of words.
-    pub const fn words(name: &'static str) -> Self {
-        Self {
-            name,
-            numbers: false,
-        }
-    }
-
-    /// A column of numbers.
-    pub const fn numbers(name: &'static str) -> Self {
-        Self {
-            name,
-            numbers: true,
-        }
-    }
-}
-
-/// Lays out rows in columns, without lines around them. Cells are escaped; on a terminal, long cells are wrapped.
-pub fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_header(columns.iter().map(|column| column.name));
-    for row in rows {
-        table.add_row(row.iter().map(|cell| escape(cell).into_owned()));
-    }
-    for (shown, column) in table.column_iter_mut().zip(columns) {
-        shown.set_padding((0, 2));
-        if column.numbers {
-            shown.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    if io::stdout().is_terminal() {
-        let (_, width) = dialoguer::console::Term::stdout().size();
-        let whole = whole(&table.column_max_content_widths(), width);
-        for (shown, whole) in table.column_iter_mut().zip(whole) {
-            if whole {
-                shown.set_constraint(ColumnConstraint::ContentWidth);
-            }
-        }
-        table
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(width);
-    }
-    table.trim_fmt()
-}
-
-/// The least width of a wrapped column.
-const MIN_WIDTH: u16 = 14;
-
-/// Returns which columns are not wrapped: the narrow ones first, and the last one, which has the details, at the end.
-/// A wrapped path or time could not be copied.
-fn whole(widths: &[u16], room: u16) -> Vec<bool> {
-    let mut whole = vec![false; widths.len()];
-    let last = widths.len().saturating_sub(1);
-    let mut order: Vec<usize> = (0..widths.len()).collect();
-    order.sort_by_key(|&column| (column == last, widths[column]));
-    let mut left = room;
-    for (done, &column) in order.iter().enumerate() {
-        let wider = u16::try_from(widths.len() - done - 1).unwrap_or(u16::MAX);
-        // Two for the gap.
-        let taken = widths[column].saturating_add(2);
-        if taken.saturating_add(MIN_WIDTH.saturating_mul(wider)) > left {
-            break;
-        }
-        left -= taken;
-        whole[column] = true;
-    }
-    whole
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_narrow_terminal_breaks_the_details_before_the_paths() {
-        // When, what, where, path, details.
-        let widths = [19, 15, 6, 46, 36];
-        assert_eq!(whole(&widths, 140), [true; 5]);
-        assert_eq!(whole(&widths, 110), [true, true, true, true, false]);
-        assert_eq!(whole(&widths, 80), [true, true, true, false, false]);
-        assert_eq!(whole(&widths, 20), [false; 5]);
-        assert!(whole(&[], 80).is_empty());
-    }
 
     #[test]
     fn f140_titles_cannot_steer_the_terminal() {
@@ -312,18 +244,5 @@ mod tests {
             assert_eq!(escape(title), shown);
         }
         assert_eq!(escape_block("a\nb\u{7}"), "a\nb\\u{7}");
-    }
-
-    #[test]
-    fn tables_are_aligned_and_escaped() {
-        let columns = [Column::words("title"), Column::numbers("views")];
-        let rows = [
-            vec!["One\u{1b}".to_owned(), "7".to_owned()],
-            vec!["Two".to_owned(), "1200".to_owned()],
-        ];
-        assert_eq!(
-            table(&columns, rows),
-            "title      views\nOne\\u{1b}      7\nTwo         1200"
-        );
     }
 }

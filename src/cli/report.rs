@@ -169,9 +169,7 @@ fn action_line(line: &Line) -> String {
     };
     let arrow = match (line.action, line.side) {
         (Kind::Conflict, _) => "⚡",
-        (_, Side::Local) => "←",
-        (_, Side::Remote) => "→",
-        (_, Side::Both) => "↔",
+        (_, side) => arrow(side),
     };
     let fields: Vec<_> = line.fields.iter().map(|field| field.key()).collect();
     let fields = if fields.is_empty() {
@@ -181,6 +179,15 @@ fn action_line(line: &Line) -> String {
     };
     let (word, path) = (word(line.action), escape(&line.path));
     format!("{style}{arrow} {word:<9}{style:#} {path}{fields}{style}{note}{style:#}")
+}
+
+/// Returns the sign of the side that an action changes.
+pub(super) const fn arrow(side: Side) -> &'static str {
+    match side {
+        Side::Local => "←",
+        Side::Remote => "→",
+        Side::Both => "↔",
+    }
 }
 
 /// Returns the word of an action. A category is recognised by its path.

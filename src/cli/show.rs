@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let file = file.ok_or_else(|| not_kept(&named, kept))?;
     if context.out.is_for_person() {
         for line in file.lines() {
-            context.out.line(escape_line(line))?;
+            context.out.verbatim(escape_line(line))?;
         }
     } else {
         context.out.bytes(file.as_bytes())?;

@@ -3,11 +3,8 @@
 //! The command sends and runs nothing, and reads only the settings and the records.
 
 use super::{
-    Outcome, consent,
-    context::Context,
-    exit::ExitCode,
-    failure::Failure,
-    print::{Column, escape, table},
+    Outcome, consent, context::Context, exit::ExitCode, failure::Failure, layout::Column,
+    print::escape,
 };
 use crate::config::{
     self, Config, Need,
@@ -86,11 +83,15 @@ fn list(context: &Context) -> Outcome {
         context.out.note("no folder is trusted");
         return Ok(ExitCode::Done);
     }
-    let columns = ["folder", "service", "token from"].map(Column::words);
+    let columns = [
+        Column::whole("folder"),
+        Column::whole("service").rank(1),
+        Column::details("token from"),
+    ];
     let rows = agreed
         .into_iter()
         .map(|one| vec![one.folder, one.service, one.source]);
-    context.out.line(table(&columns, rows))?;
+    context.out.table(&columns, rows)?;
     Ok(ExitCode::Done)
 }
 

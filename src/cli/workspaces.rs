@@ -1,12 +1,6 @@
 //! `kbsync workspaces`: the workspaces that the token's owner created.
 
-use super::{
-    Outcome,
-    connect::connect,
-    context::Context,
-    exit::ExitCode,
-    print::{Column, table},
-};
+use super::{Outcome, connect::connect, context::Context, exit::ExitCode, layout::Column};
 use crate::{
     config::Need,
     model::WorkspaceId,
@@ -58,15 +52,14 @@ pub(super) async fn run(context: &Context) -> Outcome {
         return Ok(ExitCode::Done);
     }
     let columns = [
-        Column::words("id"),
-        Column::words("name"),
-        Column::words("readers"),
-        Column::words("domain"),
+        Column::whole("id"),
+        Column::whole("readers").rank(1),
+        Column::whole("domain").rank(2),
+        Column::details("name"),
     ];
     let rows = workspaces.into_iter().map(|workspace| {
         vec![
             workspace.id.to_string(),
-            workspace.name,
             if workspace.public {
                 "everyone"
             } else {
@@ -74,8 +67,9 @@ pub(super) async fn run(context: &Context) -> Outcome {
             }
             .to_owned(),
             workspace.custom_domain.unwrap_or_default(),
+            workspace.name,
         ]
     });
-    context.out.line(table(&columns, rows))?;
+    context.out.table(&columns, rows)?;
     Ok(ExitCode::Done)
 }

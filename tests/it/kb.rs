@@ -235,18 +235,24 @@ pub(crate) const TOKEN: &str = "CANARY-token";
 
 impl Service {
     pub(crate) fn start() -> Self {
-        Self::with(|sandbox| sandbox.seed(3, 2))
+        Self::with(None, |sandbox| sandbox.seed(3, 2))
     }
 
     /// A service with one workspace and nothing in it.
     pub(crate) fn empty() -> Self {
-        Self::with(|sandbox| sandbox.add_workspace("Help"))
+        Self::with(None, |sandbox| sandbox.add_workspace("Help"))
     }
 
-    fn with(fill: impl FnOnce(&Sandbox) -> Uuid) -> Self {
+    /// The same with the same ids in each run.
+    pub(crate) fn with_equal_ids() -> Self {
+        Self::with(Some(7), |sandbox| sandbox.add_workspace("Help"))
+    }
+
+    fn with(id_seed: Option<u64>, fill: impl FnOnce(&Sandbox) -> Uuid) -> Self {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let options = Options {
             token: TOKEN.into(),
+            id_seed,
             ..Options::default()
         };
         let sandbox = Sandbox::new(options);

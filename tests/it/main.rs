@@ -17,6 +17,7 @@ mod cli_git;
 mod cli_help;
 mod cli_history;
 mod cli_init;
+mod cli_layout;
 mod cli_new;
 mod cli_new_categories;
 mod cli_remedies;

@@ -6,6 +6,7 @@ use crate::canary;
 use crate::kb::{Kb, Ran, until};
 use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -17,8 +18,8 @@ use std::time::Duration;
 /// The longest that a question takes to appear.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A pseudo-terminal: the end that the test holds, and the end that the command is given.
-fn terminal() -> (File, File) {
+/// A pseudo-terminal of this width: the end that the test holds, and the end that the command is given.
+pub(crate) fn open(columns: u16) -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&ours).expect("granted");
     unlockpt(&ours).expect("unlocked");
@@ -30,6 +31,13 @@ fn terminal() -> (File, File) {
         .custom_flags(no_control)
         .open(OsStr::from_bytes(name.to_bytes()))
         .expect("the other end");
+    let size = Winsize {
+        ws_row: 30,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&ours, size).expect("a size");
     (File::from(ours), theirs)
 }
 
@@ -38,7 +46,8 @@ impl Kb {
     /// `stderr` of what is given back holds all that the terminal showed.
     #[track_caller]
     pub(crate) fn at_terminal(&self, arguments: &[&str], answers: &[(&str, &str)]) -> Ran {
-        let (mut ours, theirs) = terminal();
+        // As wide as a question may be: it is looked for in one piece.
+        let (mut ours, theirs) = open(400);
         let mut command = self.process(arguments);
         command
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

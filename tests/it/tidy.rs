@@ -51,7 +51,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
 ];
 
 /// Words that only the named places may use. A place is a path below `src/`, without `.rs`.
-const RESERVED: [(&str, &[&str]); 11] = [
+const RESERVED: [(&str, &[&str]); 10] = [
     (
         "std::fs",
         &[
@@ -74,7 +74,6 @@ const RESERVED: [(&str, &[&str]); 11] = [
     ("axum", &["sandbox", "web"]),
     ("clap::", &["cli", "main"]),
     ("indicatif", &["cli/progress"]),
-    ("comfy_table", &["cli/print"]),
     ("notify::", &["daemon"]),
     // JSON names of the service.
     ("rating_happy", &["service/wire", "sandbox", "state"]),
