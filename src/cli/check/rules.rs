@@ -4,7 +4,7 @@
 //! rule, a remedy and at most a few other paths.
 
 use crate::{
-    mirror::document::{CategoryDocument, Document, NotReady},
+    mirror::document::{CategoryDocument, Document, NotReady, near_key},
     model::{
         ArticleId, Place,
         lint::{self, Severity},
@@ -83,6 +83,7 @@ pub(super) fn check(files: &Files) -> Vec<Finding> {
     let mut slugs = Vec::new();
     for (place, document) in &articles {
         slugs.extend(slug(place, document, &mut findings));
+        keys(place, document, &mut findings);
         body(place, document, &mut findings);
     }
     categories(files, &mut findings);
@@ -163,8 +164,27 @@ fn slug(
     Some((format!("{}/{slug}", place.folder), place.to_string()))
 }
 
+/// Reports keys of the writer's own that are nearly keys of kbsync.
+fn keys(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
+    for (key, line) in document.own_keys() {
+        let Some(meant) = near_key(key) else {
+            continue;
+        };
+        findings.push(Finding {
+            line: Some(line),
+            ..whole_file(
+                &place.to_string(),
+                Level::Warning,
+                "near-key",
+                format!("`{key}` is not sent: it is not a key of kbsync"),
+                &format!("did you mean `{meant}`?"),
+            )
+        });
+    }
+}
+
 fn body(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
-    let before = lines_before_body(document);
+    let before = document.lines_before_text();
     for found in lint::lint_html(document.text()) {
         findings.push(Finding {
             path: place.to_string(),
@@ -178,14 +198,6 @@ fn body(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
             help: found.remedy,
         });
     }
-}
-
-/// Returns the number of lines before the body: all but those of the body and the newline at the end.
-fn lines_before_body(document: &Document) -> usize {
-    let source = document.source();
-    let all = source.matches('\n').count();
-    let end = usize::from(source.ends_with('\n'));
-    all.saturating_sub(document.text().matches('\n').count() + end)
 }
 
 fn categories(files: &Files, findings: &mut Vec<Finding>) {
@@ -309,7 +321,7 @@ fn dead_links(
     known: &BTreeSet<String>,
     findings: &mut Vec<Finding>,
 ) {
-    let before = lines_before_body(document);
+    let before = document.lines_before_text();
     for (line, target) in lint::relative_links(document.text()) {
         let leads = resolve(&place.folder, &target)
             .is_some_and(|path| path.is_empty() || known.contains(&path));
@@ -469,6 +481,18 @@ mod tests {
             &[
                 ("x/a.html", Some(2), "front-matter"),
                 ("x/b.html", Some(1), "front-matter"),
+            ],
+        );
+    }
+
+    #[test]
+    fn keys_that_are_nearly_known_are_found() {
+        let text = article("keyword: k\nintrotxt: i\nowner: docs\ndate: today\n", "x");
+        expect(
+            &files(&[("x", "a.html", &text)]),
+            &[
+                ("x/a.html", Some(3), "near-key"),
+                ("x/a.html", Some(4), "near-key"),
             ],
         );
     }

@@ -39,6 +39,17 @@ const KEYS: [&str; 7] = [
     "keywords",
 ];
 
+/// Returns the key of kbsync that was probably meant by another one.
+pub fn near_key(key: &str) -> Option<&'static str> {
+    let typed = key.to_lowercase();
+    // Short words are similar by chance.
+    let slips = if typed.len() < 6 { 1 } else { 2 };
+    let near = KEYS.into_iter().filter(|known| known.len() > 3);
+    let near = near.map(|known| (strsim::damerau_levenshtein(&typed, known), known));
+    let nearest = near.min().filter(|(distance, _)| *distance <= slips);
+    nearest.map(|(_, known)| known)
+}
+
 /// An article's file, read.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -89,7 +100,7 @@ impl Document {
         if !has_conflict_markers(document.text()) {
             return Ok(document);
         }
-        let before = document.source[..document.frame.body].matches('\n').count();
+        let before = document.lines_before_text();
         let within = document
             .text()
             .lines()
@@ -295,6 +306,19 @@ impl Document {
         }
     }
 
+    /// Returns the number of lines before the body.
+    pub fn lines_before_text(&self) -> usize {
+        self.source[..self.frame.body].matches('\n').count()
+    }
+
+    /// Returns the keys of the front matter that are not kbsync's, each with its line.
+    pub fn own_keys(&self) -> impl Iterator<Item = (&str, usize)> {
+        let entries = self.block.entries.iter();
+        let own = entries.filter(|entry| !KEYS.contains(&entry.key.as_str()));
+        // The first line is the frame's.
+        own.map(|entry| (entry.key.as_str(), entry.lines.start + 2))
+    }
+
     /// Returns whether the file has CRLF line ends, going by its first line.
     pub fn is_crlf(&self) -> bool {
         self.frame.crlf
@@ -327,10 +351,21 @@ impl Words {
 
 fn title_of(block: &Block) -> Result<String, NotReady> {
     let Some(entry) = block.get(Field::Title.key()) else {
-        return Err(NotReady::new(
-            "there is no title",
-            "add a line `title: …` to the front matter",
-        ));
+        let remedy = "add a line `title: …` to the front matter";
+        let mut entries = block.entries.iter();
+        return Err(
+            match entries.find(|entry| near_key(&entry.key) == Some("title")) {
+                Some(entry) => at(
+                    entry,
+                    &format!(
+                        "there is no title, and `{}` is not a key of kbsync",
+                        entry.key
+                    ),
+                    "write `title:`",
+                ),
+                None => NotReady::new("there is no title", remedy),
+            },
+        );
     };
     match text_of(block, Field::Title.key())? {
         Some(title) if !title.trim().is_empty() => Ok(title.to_owned()),

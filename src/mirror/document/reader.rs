@@ -21,8 +21,37 @@ pub(super) fn read_entries(yaml: &str, lines: &[&str]) -> Result<Vec<Entry>, Not
         entries: Vec::new(),
         seen: HashSet::new(),
     };
-    reader.read(yaml)?;
-    Ok(reader.entries)
+    match reader.read(yaml) {
+        Ok(()) => Ok(reader.entries),
+        Err(problem) => Err(likely_mistake(lines).unwrap_or(problem)),
+    }
+}
+
+/// Finds the two likely mistakes in YAML that cannot be read: a colon in a plain text, and a key without a colon.
+fn likely_mistake(lines: &[&str]) -> Option<NotReady> {
+    let words =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (1..).zip(lines).find_map(|(number, line)| {
+        let line = line.trim_end();
+        let (key, value) = match line.split_once(':') {
+            Some((key, value)) if words(key) && value.contains(": ") => (key, value.trim()),
+            Some(_) => return None,
+            None => {
+                let (key, value) = line.split_once(' ')?;
+                let remedy = format!("write `{key}: {value}`");
+                let message = format!("there is no colon after `{key}`");
+                let is_key = super::KEYS.contains(&key);
+                return is_key.then(|| NotReady::at(number, message, remedy));
+            }
+        };
+        let is_plain = !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '#']);
+        let remedy = format!(
+            "put it into quotes: `{key}: \"{}\"`",
+            value.replace('"', "\\\"")
+        );
+        let message = format!("the text after `{key}:` has a colon in it");
+        is_plain.then(|| NotReady::at(number, message, remedy))
+    })
 }
 
 struct Reader<'l> {

@@ -202,7 +202,13 @@ fn f122_what_is_not_ready_says_where_and_what_to_do() {
         ("---\ntitle: T\n...\n---\n", Some(3), "ends the YAML"),
         ("---\ntitle: T\n--- x\na: b\n---\n", Some(3), ""),
         ("---\ntitle: \"T\n---\n", None, "cannot be read"),
-        ("---\ntitle: a: b\n---\n", Some(2), "cannot be read"),
+        ("---\ntitle: a: b\n---\n", Some(2), "a colon in it"),
+        (
+            "---\ntitle Refund\nslug: x\n---\n",
+            Some(2),
+            "no colon after `title`",
+        ),
+        ("---\ntitel: Refund\n---\n", Some(2), "`titel` is not a key"),
         ("---\ntitle: T\n\tx: 1\n---\n", None, "cannot be read"),
         ("---\ntitle: T\rx: 1\n---\n", Some(2), "carriage return"),
         (
