@@ -6,10 +6,11 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     print::escape,
+    resolve::Keep,
 };
 use crate::{
     config::{self, parse_service, parse_workspace},
-    model::WorkspaceId,
+    model::{WorkspaceId, path::quoted},
     service::{ErrorKind, ServiceRead as _, Workspace, client::Client},
 };
 use dialoguer::{Input, Select};
@@ -21,6 +22,13 @@ use std::{
 /// Returns whether a person can answer.
 pub(super) fn possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Returns the command that runs, with `--yes`.
+pub(super) fn again() -> String {
+    let words = std::env::args().skip(1);
+    let words: Vec<String> = words.map(|word| quoted(&word).into_owned()).collect();
+    format!("kbsync {} --yes", words.join(" "))
 }
 
 /// Asks a yes-or-no question. Only a line of `y` or `yes` agrees: the next line may be a pasted command.
@@ -36,6 +44,21 @@ pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
         .any(|yes| line.eq_ignore_ascii_case(yes)))
 }
 
+/// Asks which version of a conflict to keep. `None`: neither.
+pub(super) fn version() -> Result<Option<Keep>, Failure> {
+    let line: String = Input::new()
+        .with_prompt("Keep yours, theirs or both? [y/t/b, Enter: none yet]")
+        .allow_empty(true)
+        .interact_text()
+        .map_err(unanswered)?;
+    Ok(match line.trim().to_ascii_lowercase().as_str() {
+        "y" | "yours" => Some(Keep::Local),
+        "t" | "theirs" => Some(Keep::Remote),
+        "b" | "both" => Some(Keep::Both),
+        _ => None,
+    })
+}
+
 /// Asks for the service's address.
 pub(super) fn service(insecure_http: bool) -> Result<String, Failure> {
     let written: String = Input::new()
@@ -47,13 +70,15 @@ pub(super) fn service(insecure_http: bool) -> Result<String, Failure> {
 }
 
 /// Asks for the published branch of the git repository that a new mirror is in.
-pub(super) fn branch(checked_out: &str) -> Result<String, Failure> {
+pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result<String, Failure> {
     let written: String = Input::new()
         .with_prompt("This folder is in a git repository. Which branch should be published?")
         .default(checked_out.to_owned())
         .validate_with(|text: &String| {
-            let is_name = !text.is_empty() && !text.contains(char::is_whitespace);
-            is_name.then_some(()).ok_or("a branch's name has no spaces")
+            let there_is = text == checked_out || exists(text);
+            there_is
+                .then_some(())
+                .ok_or_else(|| format!("there is no branch {}", escape(text)))
         })
         .interact_text()
         .map_err(unanswered)?;

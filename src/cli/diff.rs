@@ -8,7 +8,9 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    print::{DIM, ERROR, GOOD, HELP, Output, escape_line},
+    layout::{Column, wrap_line},
+    pager,
+    print::{DIM, ERROR, GOOD, HELP, Output, escape_block, escape_line},
     scope::{self, Part},
     session::Session,
 };
@@ -23,12 +25,23 @@ use crate::{
     model::path::quoted_as_git,
 };
 use anstyle::Style;
+use dialoguer::console::measure_text_width;
 use serde::Serialize;
-use similar::{ChangeTag, TextDiff};
+use similar::{ChangeTag, DiffTag, InlineChange, TextDiff};
 use std::{fmt::Write as _, io, path::PathBuf};
+
+/// The characters of an equal part that are left beside a change.
+const AROUND: usize = 40;
+
+/// The columns of two sides beside each other where there is no terminal.
+const SIDE_BY_SIDE: usize = 160;
 
 /// Shows changes line by line.
 #[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command"
+)]
 pub(super) struct Args {
     /// Files and category folders [default: all]
     #[arg(value_name = "PATH")]
@@ -36,6 +49,15 @@ pub(super) struct Args {
     /// Compare with what the service has now, not with the last sync
     #[arg(long)]
     remote: bool,
+    /// Lines around each change [default: 1 on a terminal, 3 in a pipe]
+    #[arg(short = 'U', long, value_name = "N")]
+    unified: Option<usize>,
+    /// Show both sides beside each other
+    #[arg(long, conflicts_with = "stat")]
+    side_by_side: bool,
+    /// Show only how many lines were added and removed
+    #[arg(long)]
+    stat: bool,
     /// Exit with 1 when there are differences
     #[arg(long)]
     exit_code: bool,
@@ -72,7 +94,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if let Some(session) = &session {
         session.finish();
     }
-    print(context, &all)?;
+    print(context, &all, args)?;
     Ok(if args.exit_code && !all.pairs.is_empty() {
         ExitCode::Failed
     } else {
@@ -100,7 +122,7 @@ async fn compare(
     }
 }
 
-fn print(context: &Context, found: &Comparison) -> Result<(), Failure> {
+fn print(context: &Context, found: &Comparison, args: &Args) -> Result<(), Failure> {
     let out = context.out;
     if out.json {
         let files = found.pairs.iter().map(|pair| FileDiff {
@@ -114,8 +136,18 @@ fn print(context: &Context, found: &Comparison) -> Result<(), Failure> {
             notes: &found.notes,
         })?);
     }
-    for pair in &found.pairs {
-        print_pair(out, pair)?;
+    if args.stat {
+        let columns = [Column::shortened("file"), Column::details("lines")];
+        out.table(&columns, found.pairs.iter().map(counted))?;
+    } else {
+        let theirs = if args.remote { "theirs" } else { "last agreed" };
+        let view = View {
+            context: args.unified,
+            is_side_by_side: args.side_by_side,
+            ..View::between(theirs, "yours")
+        };
+        let texts = found.pairs.iter().map(|pair| formatted(out, pair, view));
+        show(context, &texts.collect::<String>())?;
     }
     for note in &found.notes {
         out.note(escape_line(note));
@@ -123,122 +155,219 @@ fn print(context: &Context, found: &Comparison) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints one difference, for a person or a pipe.
-pub(super) fn print_pair(out: Output, pair: &Pair) -> io::Result<()> {
-    if !out.is_for_person() {
-        // Not through the filter for colours: the text may have such bytes itself.
-        return out.bytes(as_patch(pair).as_bytes());
+/// Returns a file's path, and the numbers of its added and removed lines.
+fn counted(pair: &Pair) -> Vec<String> {
+    let diff = TextDiff::from_lines(&pair.old, &pair.new);
+    let count = |tag| {
+        diff.iter_all_changes()
+            .filter(|one| one.tag() == tag)
+            .count()
+    };
+    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+    let path = pair.new_path.as_ref().or(pair.old_path.as_ref());
+    vec![
+        path.cloned().unwrap_or_default(),
+        format!("+{added} -{removed}"),
+    ]
+}
+
+/// How differences are shown to a person.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View {
+    /// The names of the two sides.
+    labels: [&'static str; 2],
+    /// The number of equal lines around a change.
+    context: Option<usize>,
+    /// Whether the sides are beside each other.
+    is_side_by_side: bool,
+}
+
+impl View {
+    /// The usual view of two sides.
+    pub(super) const fn between(old: &'static str, new: &'static str) -> Self {
+        Self {
+            labels: [old, new],
+            context: None,
+            is_side_by_side: false,
+        }
     }
-    let text = unified(pair, Audience::Person);
-    out.verbatim(text.strip_suffix('\n').unwrap_or(&text))
+}
+
+/// Formats one difference for a person or a pipe.
+pub(super) fn formatted(out: Output, pair: &Pair, view: View) -> String {
+    if view.is_side_by_side {
+        out.styled(&side_by_side(pair, view, out.width()))
+    } else if out.is_for_person() {
+        for_person(pair, view, out.width())
+    } else {
+        as_patch_with(pair, view.context.unwrap_or(3))
+    }
+}
+
+/// Shows formatted differences in the pager, or prints them into a pipe.
+pub(super) fn show(context: &Context, text: &str) -> io::Result<()> {
+    if context.out.is_for_person() {
+        return pager::show(context, text);
+    }
+    // Not through the filter for colours: the text may have such bytes itself.
+    context.out.bytes(text.as_bytes())
 }
 
 /// Formats one difference for `patch`.
 pub(super) fn as_patch(pair: &Pair) -> String {
-    unified(pair, Audience::Pipe)
+    as_patch_with(pair, 3)
 }
 
-/// The reader of the output.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Audience {
-    /// A person at a terminal.
-    Person,
-    /// Another program.
-    Pipe,
-}
-
-fn unified(pair: &Pair, look: Audience) -> String {
-    let mut text = String::new();
+fn as_patch_with(pair: &Pair, context: usize) -> String {
+    // Writing into a string cannot fail, here and below.
+    let mut text = renamed(pair);
+    if pair.old == pair.new {
+        return text;
+    }
     let name = |side: &str, path: Option<&String>| {
         path.map_or_else(
             || "/dev/null".to_owned(),
             |path| quoted_as_git(&format!("{side}/{path}")).into_owned(),
         )
     };
-    let old = name("a", pair.old_path.as_ref());
-    let new = name("b", pair.new_path.as_ref());
-    let bold = Style::new().bold();
-    if let (Some(from), Some(to)) = (&pair.old_path, &pair.new_path)
-        && from != to
-    {
-        add(
-            &mut text,
-            look,
-            DIM,
-            &format!(
-                "rename from {}\nrename to {}\n",
-                quoted_as_git(from),
-                quoted_as_git(to)
-            ),
-        );
-    }
+    writeln!(text, "--- {}", name("a", pair.old_path.as_ref())).ok();
+    writeln!(text, "+++ {}", name("b", pair.new_path.as_ref())).ok();
     let diff = TextDiff::from_lines(&pair.old, &pair.new);
-    if pair.old == pair.new {
-        return text;
+    for hunk in diff.unified_diff().context_radius(context).iter_hunks() {
+        text += &hunk.to_string();
     }
-    add(&mut text, look, bold, &format!("--- {old}\n"));
-    add(&mut text, look, bold, &format!("+++ {new}\n"));
-    for group in diff.grouped_ops(3) {
-        if let (Some(first), Some(last)) = (group.first(), group.last()) {
-            let header = format!(
-                "@@ -{} +{} @@\n",
-                range(first.old_range().start, last.old_range().end),
-                range(first.new_range().start, last.new_range().end)
-            );
-            add(&mut text, look, HELP, &header);
-        }
-        for op in &group {
-            match look {
-                Audience::Pipe => {
-                    for change in diff.iter_changes(op) {
-                        text.push(sign(change.tag()));
-                        text.push_str(change.value());
-                        if change.missing_newline() {
-                            text.push_str("\n\\ No newline at end of file\n");
-                        }
-                    }
-                }
-                Audience::Person => {
-                    for change in diff.iter_inline_changes(op) {
-                        inline(&mut text, &change);
-                    }
-                }
+    text
+}
+
+/// Formats one difference for a person: the sides have names, and a long line is cut to its changes.
+fn for_person(pair: &Pair, view: View, width: Option<usize>) -> String {
+    let mut text = heading(pair, view);
+    let diff = TextDiff::from_lines(&pair.old, &pair.new);
+    let context = view.context.unwrap_or(1);
+    for hunk in diff.unified_diff().context_radius(context).iter_hunks() {
+        writeln!(text, "{HELP}{}{HELP:#}", hunk.header()).ok();
+        for change in hunk
+            .ops()
+            .iter()
+            .flat_map(|op| diff.iter_inline_changes(op))
+        {
+            let style = match change.tag() {
+                ChangeTag::Equal => Style::new(),
+                ChangeTag::Delete => ERROR,
+                ChangeTag::Insert => GOOD,
+            };
+            let plain = Style::new().fg_color(style.get_fg_color());
+            write!(text, "{plain}{}{plain:#}", sign(change.tag())).ok();
+            for (is_changed, part) in parts(&change, width) {
+                let style = if is_changed { plain.invert() } else { plain };
+                write!(text, "{style}{}{style:#}", escape_line(&part)).ok();
             }
+            text.push('\n');
         }
     }
     text
 }
 
-/// Formats a line with its changed words highlighted.
-fn inline(text: &mut String, change: &similar::InlineChange<'_, str>) {
-    let style = match change.tag() {
-        ChangeTag::Equal => Style::new(),
-        ChangeTag::Delete => ERROR,
-        ChangeTag::Insert => GOOD,
-    };
-    let plain = Style::new().fg_color(style.get_fg_color());
-    // Writing into a string cannot fail.
-    write!(text, "{plain}{}{plain:#}", sign(change.tag())).ok();
-    for (emphasised, part) in change.iter_strings_lossy() {
-        let part = part.trim_end_matches('\n');
-        let style = if emphasised { plain.invert() } else { plain };
-        write!(text, "{style}{}{style:#}", escape_line(part)).ok();
+/// Formats one difference with the sides beside each other.
+fn side_by_side(pair: &Pair, view: View, width: Option<usize>) -> String {
+    let half = width.unwrap_or(SIDE_BY_SIDE).saturating_sub(3) / 2;
+    let mut text = heading(pair, view);
+    let diff = TextDiff::from_lines(&pair.old, &pair.new);
+    for op in diff.grouped_ops(view.context.unwrap_or(1)).concat() {
+        let (tag, old, new) = op.as_tag_tuple();
+        let is_equal = tag == DiffTag::Equal;
+        let styles = if is_equal {
+            [Style::new(); 2]
+        } else {
+            [ERROR, GOOD]
+        };
+        let wrapped = |lines: &[&str]| -> Vec<String> {
+            let lines = lines
+                .iter()
+                .map(|line| escape_line(line.trim_end()).into_owned());
+            let wrapped = lines.map(|line| wrap_line(&line, half, 0));
+            wrapped
+                .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+                .collect()
+        };
+        let left = wrapped(&old.filter_map(|at| diff.old_slice(at)).collect::<Vec<_>>());
+        let right = wrapped(&new.filter_map(|at| diff.new_slice(at)).collect::<Vec<_>>());
+        for row in 0..left.len().max(right.len()) {
+            let cell = |side: &[String]| side.get(row).cloned().unwrap_or_default();
+            let ([old, new], left, right) = (styles, cell(&left), cell(&right));
+            let gap = " ".repeat(half.saturating_sub(measure_text_width(&left)));
+            writeln!(text, "{old}{left}{old:#}{gap} │ {new}{right}{new:#}").ok();
+        }
     }
-    text.push('\n');
-    if change.missing_newline() {
-        text.push_str("\\ No newline at end of file\n");
+    text
+}
+
+/// Names the sides and the file.
+fn heading(pair: &Pair, view: View) -> String {
+    let mut text = format!("{DIM}{}{DIM:#}", escape_block(&renamed(pair)));
+    if pair.old == pair.new {
+        return text;
+    }
+    let bold = Style::new().bold();
+    let sides = [("---", &pair.old_path), ("+++", &pair.new_path)];
+    for ((sign, path), label) in sides.into_iter().zip(view.labels) {
+        let path = path.as_deref().map_or("(no file)".into(), quoted_as_git);
+        writeln!(text, "{bold}{sign} {label}: {}{bold:#}", escape_line(&path)).ok();
+    }
+    text
+}
+
+fn renamed(pair: &Pair) -> String {
+    match (&pair.old_path, &pair.new_path) {
+        (Some(from), Some(to)) if from != to => format!(
+            "rename from {}\nrename to {}\n",
+            quoted_as_git(from),
+            quoted_as_git(to)
+        ),
+        (Some(_) | None, Some(_) | None) => String::new(),
     }
 }
 
-fn add(text: &mut String, look: Audience, style: Style, part: &str) {
-    match look {
-        Audience::Pipe => text.push_str(part),
-        Audience::Person => {
-            for line in part.lines() {
-                writeln!(text, "{style}{}{style:#}", escape_line(line)).ok();
-            }
-        }
+/// Returns the parts of a line, and whether each changed. Of a long line with changed words, only the words around them
+/// are left; a long equal line is cut off.
+pub(super) fn parts(change: &InlineChange<'_, str>, width: Option<usize>) -> Vec<(bool, String)> {
+    let parts = change.iter_strings_lossy();
+    let parts =
+        parts.map(|(is_changed, part)| (is_changed, part.trim_end_matches('\n').to_owned()));
+    let parts: Vec<(bool, String)> = parts.collect();
+    let length: usize = parts.iter().map(|(_, part)| measure_text_width(part)).sum();
+    let is_equal = change.tag() == ChangeTag::Equal;
+    let is_whole = !is_equal && parts.iter().all(|(is_changed, _)| !is_changed);
+    if is_whole || width.is_none_or(|width| length < width) {
+        return parts;
     }
+    let last = parts.len().saturating_sub(1);
+    let cut = |(at, (is_changed, part)): (usize, (bool, String))| {
+        let short = if is_changed {
+            part
+        } else {
+            excerpt(&part, at > 0, at < last)
+        };
+        (is_changed, short)
+    };
+    parts.into_iter().enumerate().map(cut).collect()
+}
+
+/// Leaves the first and the last words of a text, as far as they are next to something else.
+fn excerpt(text: &str, keeps_start: bool, keeps_end: bool) -> String {
+    let start = match text.char_indices().nth(AROUND) {
+        Some((at, _)) if keeps_start || !keeps_end => at + text[at..].find(' ').unwrap_or(0),
+        Some(_) | None => 0,
+    };
+    let end = match text.char_indices().rev().nth(AROUND) {
+        Some((at, _)) if keeps_end => text[..at].rfind(' ').map_or(at, |blank| blank + 1),
+        Some(_) | None => text.len(),
+    };
+    if end < start + 3 || text.chars().count() <= 2 * AROUND {
+        return text.to_owned();
+    }
+    let end = if keeps_end { &text[end..] } else { "" };
+    format!("{} … {end}", text[..start].trim_end())
 }
 
 fn sign(tag: ChangeTag) -> char {
@@ -249,18 +378,11 @@ fn sign(tag: ChangeTag) -> char {
     }
 }
 
-/// Formats a range. Lines are counted from 1; an empty range names the line before it.
-fn range(start: usize, end: usize) -> String {
-    match end - start {
-        0 => format!("{start},0"),
-        1 => (start + 1).to_string(),
-        length => format!("{},{length}", start + 1),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const VIEW: View = View::between("last agreed", "yours");
 
     fn pair(old: Option<&str>, new: Option<&str>) -> Pair {
         Pair {
@@ -275,15 +397,15 @@ mod tests {
     fn it_is_what_patch_reads() {
         let changed = pair(Some("1\n2\n3\n4\n5\n"), Some("1\n2\n3\nfour\n5"));
         assert_eq!(
-            unified(&changed, Audience::Pipe),
+            as_patch(&changed),
             "--- a/s/a.html\n+++ b/s/a.html\n@@ -1,5 +1,5 @@\n 1\n 2\n 3\n-4\n-5\n+four\n+5\n\\ No newline at end of file\n"
         );
         assert_eq!(
-            unified(&pair(None, Some("x\n")), Audience::Pipe),
+            as_patch(&pair(None, Some("x\n"))),
             "--- /dev/null\n+++ b/s/a.html\n@@ -0,0 +1 @@\n+x\n"
         );
         assert_eq!(
-            unified(&pair(Some("x\n"), None), Audience::Pipe),
+            as_patch(&pair(Some("x\n"), None)),
             "--- a/s/a.html\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
         );
     }
@@ -299,13 +421,13 @@ mod tests {
         };
         let expected = "rename from \"s/a\\n::error::x.html\"\nrename to s/b.html\n\
                         --- \"a/s/a\\n::error::x.html\"\n+++ b/s/b.html\n@@ -1 +1 @@\n-x\n+y\n";
-        assert_eq!(unified(&moved, Audience::Pipe), expected);
+        assert_eq!(as_patch(&moved), expected);
     }
 
     #[test]
     fn f140_a_person_s_terminal_is_not_steered() {
         let changed = pair(Some("a\n"), Some("\u{1b}[2J\tb\r\n"));
-        let shown = unified(&changed, Audience::Person);
+        let shown = for_person(&changed, VIEW, None);
         let plain = anstream::adapter::strip_str(&shown).to_string();
         assert!(plain.contains("\\u{1b}[2J\tb\\r"), "{plain}");
     }

@@ -15,7 +15,7 @@ use crate::{
     config::{
         self, NewSettings, consent::agree_to_own, parse_poll, parse_service, parse_workspace,
     },
-    model::{WorkspaceId, path::quoted},
+    model::WorkspaceId,
 };
 use serde::Serialize;
 use std::path::Path;
@@ -53,7 +53,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
         parse_poll(poll).map_err(|wrong| wrong.given_by("--poll"))?;
     }
     let found = FirstSyncPreview::from(&folder)?;
-    if found.has_any() && !args.yes && !is_meant(&found, &args, context)? {
+    if found.has_any() && !args.yes && !is_meant(&found, context)? {
         context.out.note("nothing was written");
         return Ok(ExitCode::Attention);
     }
@@ -109,7 +109,7 @@ fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Asks whether the files in the folder are meant for the service.
-fn is_meant(found: &FirstSyncPreview, args: &Args, context: &Context) -> Result<bool, Failure> {
+fn is_meant(found: &FirstSyncPreview, context: &Context) -> Result<bool, Failure> {
     context.out.note(format!(
         "This folder is not empty. The first sync would create {}:",
         found.in_words()
@@ -127,24 +127,9 @@ fn is_meant(found: &FirstSyncPreview, args: &Args, context: &Context) -> Result<
         ),
         format!(
             "list the files to leave out in .kbsyncignore, then agree with:\n  {}",
-            again(args, context)
+            ask::again()
         ),
     ))
-}
-
-/// Returns the same command with `--yes`.
-fn again(args: &Args, context: &Context) -> String {
-    let dir = context.global.dir.as_ref().map(|dir| dir.to_string_lossy());
-    let given = |flag: &str, value: Option<&str>| {
-        value.map_or_else(String::new, |value| format!(" {flag} {}", quoted(value)))
-    };
-    format!(
-        "kbsync{} init{}{}{} --yes",
-        given("-C", dir.as_deref()),
-        given("--service", args.service.as_deref()),
-        given("--workspace", args.workspace.as_deref()),
-        given("--poll", args.poll.as_deref()),
-    )
 }
 
 async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSettings, Failure> {

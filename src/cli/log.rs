@@ -5,7 +5,7 @@
 use super::{
     Outcome,
     context::Context,
-    diff::{as_patch, print_pair},
+    diff::{View, as_patch, formatted, show},
     exit::ExitCode,
     failure::Failure,
     layout::Column,
@@ -231,14 +231,15 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
     let limit = args.limit().unwrap_or(usize::MAX);
     if args.patch {
         let present = named.past.present();
+        let mut text = String::new();
         for (kept, both) in named.past.sayings().into_iter().take(limit) {
             let headline = headline(named, (kept, both), present);
-            out.line(format!("{HELP}{headline}{HELP:#}"))?;
+            text += &out.styled(&format!("{HELP}{headline}{HELP:#}\n"));
             if let Some(pair) = difference(named, kept)? {
-                print_pair(out, &pair)?;
+                text += &formatted(out, &pair, View::between("before", "this version"));
             }
         }
-        return Ok(());
+        return Ok(show(context, &text)?);
     }
     let columns = [
         Column::whole("version"),

@@ -74,7 +74,7 @@ pub(super) fn json_of_usage(words: &str) {
 impl Output {
     /// Prints a line of results to stdout, unless `-q` was given. A terminal gets it wrapped.
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
-        self.verbatim(layout::wrap(text.as_ref(), width()))
+        self.verbatim(layout::wrap(text.as_ref(), self.width()))
     }
 
     /// Prints a line that is not wrapped, such as a line of a file, to stdout, unless `-q` was given.
@@ -92,7 +92,7 @@ impl Output {
         columns: &[Column],
         rows: impl IntoIterator<Item = Vec<String>>,
     ) -> io::Result<()> {
-        self.verbatim(layout::table(columns, rows, width()))
+        self.verbatim(layout::table(columns, rows, self.width()))
     }
 
     /// Prints the command's JSON value to stdout.
@@ -164,6 +164,20 @@ impl Output {
         io::stdout().is_terminal() || self.choice(&io::stdout()) != anstream::ColorChoice::Never
     }
 
+    /// Returns the width of the terminal behind stdout, if there is one.
+    pub fn width(self) -> Option<usize> {
+        let (_, width) = Term::stdout().size_checked().unzip();
+        width.map(usize::from)
+    }
+
+    /// Returns a text for stdout, without its colours if there are to be none.
+    pub fn styled(self, text: &str) -> String {
+        if self.choice(&io::stdout()) == anstream::ColorChoice::Never {
+            return anstream::adapter::strip_str(text).to_string();
+        }
+        text.to_owned()
+    }
+
     /// Returns whether stderr is coloured.
     pub fn colors_stderr(self) -> bool {
         self.choice(&io::stderr()) != anstream::ColorChoice::Never
@@ -184,12 +198,6 @@ impl Output {
             | anstream::ColorChoice::Never => self.color,
         }
     }
-}
-
-/// Returns the width of the terminal behind stdout, if there is one.
-fn width() -> Option<usize> {
-    let (_, width) = Term::stdout().size_checked().unzip();
-    width.map(usize::from)
 }
 
 /// Escapes control characters, and those that change the direction of text, as `\u{…}`.

@@ -68,7 +68,8 @@ pub(super) fn chosen(
     let Some(git) = Git::find(folder) else {
         return Ok(None);
     };
-    let Some(branch) = git.shared_branch(&git.state()) else {
+    let state = git.state();
+    let Some(branch) = git.shared_branch(&state) else {
         context.out.note(
             "kbsync cannot tell which branch of this git repository is shared: write `git: {branch: NAME}`, with the name of \
              the published branch, into kbsync.yaml",
@@ -76,7 +77,9 @@ pub(super) fn chosen(
         return Ok(None);
     };
     if asks {
-        return ask::branch(&branch).map(Some);
+        // The branches of a repository in the reftable format cannot be read.
+        let exists = |name: &str| state.reftable || !git.tips(name).is_empty();
+        return ask::branch(&branch, exists).map(Some);
     }
     context.out.note(format!(
         "this folder is in a git repository, and branch {branch} is the published branch: nothing is synced on other branches"

@@ -1,6 +1,7 @@
 //! Prints the report of a cycle, as text or JSON.
 
 use super::{
+    conflict::{self, Conflict, FEW},
     context::Context,
     exit::ExitCode,
     failure::Failure,
@@ -8,6 +9,7 @@ use super::{
     session::SessionReport,
 };
 use crate::{
+    config::Need,
     engine::{
         report::{Ending, Line, Report, Status},
         restore::changed_nothing,
@@ -28,7 +30,7 @@ pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result
             context.out.wrong(line);
         }
     } else {
-        let text = shown(report);
+        let text = shown(report, &conflicts(context, report));
         if !text.is_empty() {
             context.out.line(text)?;
         }
@@ -81,8 +83,20 @@ pub(super) fn code(report: &Report, exit_code: bool) -> ExitCode {
     }
 }
 
-fn shown(report: &Report) -> String {
-    let mut lines = action_lines(&report.actions);
+/// Returns the open conflicts if the report has any. A failure leaves only their reasons.
+fn conflicts(context: &Context, report: &Report) -> Vec<Conflict> {
+    let mut lines = report.actions.iter();
+    if !lines.any(|line| line.action == Kind::Conflict && line.status == Status::Held) {
+        return Vec::new();
+    }
+    let config = context.config(Need::Workspace);
+    config
+        .and_then(|config| conflict::open(&config))
+        .unwrap_or_default()
+}
+
+fn shown(report: &Report, conflicts: &[Conflict]) -> String {
+    let mut lines = action_lines(&report.actions, conflicts);
     let problems = problems(report);
     lines.extend(problems.iter().map(|problem| problem_line(problem)));
     let broken = report.stopped.is_some() || report.outcome == Ending::Failed;
@@ -97,7 +111,7 @@ fn shown(report: &Report) -> String {
 fn wrong(report: &Report) -> Vec<String> {
     let failed = report.actions.iter();
     let failed = failed.filter(|line| line.status == Status::Failed).cloned();
-    let mut lines = action_lines(&failed.collect::<Vec<_>>());
+    let mut lines = action_lines(&failed.collect::<Vec<_>>(), &[]);
     lines.extend(problems(report).into_iter().map(problem_line));
     lines
 }
@@ -132,10 +146,16 @@ const NAMED: usize = 30;
 
 /// Returns one line for each action; a common reason follows a group of actions once. Of a large group, as in a first
 /// sync, only the first are listed.
-pub(super) fn action_lines(actions: &[Line]) -> Vec<String> {
+fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
+    let sides = |line: &Line| {
+        let is_held = line.action == Kind::Conflict && line.status == Status::Held;
+        let mut conflicts = conflicts.iter().filter(|_| is_held);
+        conflicts.find(|conflict| Some(conflict.id) == line.id)
+    };
     let like = |one: &Line, other: &Line| {
-        (one.action, one.side, one.status, &one.reason)
-            == (other.action, other.side, other.status, &other.reason)
+        sides(one).is_none()
+            && (one.action, one.side, one.status, &one.reason)
+                == (other.action, other.side, other.status, &other.reason)
     };
     let mut lines = Vec::new();
     for run in actions.chunk_by(like) {
@@ -152,6 +172,12 @@ pub(super) fn action_lines(actions: &[Line]) -> Vec<String> {
                 "    {DIM}… and {more} more like these; --json names them all{DIM:#}"
             ));
         }
+        lines.extend(
+            run.iter()
+                .find_map(sides)
+                .into_iter()
+                .flat_map(|one| one.lines(FEW)),
+        );
         if let Some(reason) = run.first().and_then(|line| line.reason.as_ref()) {
             lines.push(format!("    {DIM}{}{DIM:#}", escape(reason)));
         }
@@ -340,7 +366,7 @@ mod tests {
     }
 
     fn plain(report: &Report) -> String {
-        anstream::adapter::strip_str(&shown(report)).to_string()
+        anstream::adapter::strip_str(&shown(report, &[])).to_string()
     }
 
     #[test]
@@ -437,10 +463,10 @@ mod tests {
             rule: None,
         };
         let many: Vec<Line> = (0..1_234).map(line).collect();
-        let lines = action_lines(&many);
+        let lines = action_lines(&many, &[]);
         assert_eq!(lines.len(), NAMED + 1);
         assert!(lines[NAMED].contains("1,204 more"), "{}", lines[NAMED]);
-        assert_eq!(action_lines(&many[..NAMED + 5]).len(), NAMED + 5);
+        assert_eq!(action_lines(&many[..NAMED + 5], &[]).len(), NAMED + 5);
     }
 
     #[test]

@@ -1,40 +1,57 @@
 //! `kbsync resolve`: records a person's decision on one conflict, for exactly the two versions that were shown.
 
 use super::{
-    Outcome,
+    Outcome, ask,
+    conflict::{self, FEW},
+    connect::budget_left,
     context::Context,
     cycle,
+    exit::ExitCode,
     failure::Failure,
+    print::{WARNING, escape},
+    report,
     scope::{self, Part},
 };
 use crate::{
     config::{Config, Need},
-    engine::{open, report::Report, settings::Request},
+    engine::{
+        open,
+        report::{Ending, Report},
+        settings::Request,
+    },
     mirror::{
         RealDisk,
         disk::{At, Disk as _},
         document::{Document, MAX_FILE},
     },
-    model::{ArticleId, path::EXTENSION},
-    reconcile::snapshot::{Direction, Keep},
+    model::{
+        ArticleId,
+        path::{EXTENSION, quoted},
+    },
+    reconcile::snapshot::{self, Direction},
     state::{ConflictRow, Store},
 };
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, process::Command};
 
 /// Settles a conflict.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// The file that is in conflict
+    /// The file that is in conflict [default: lists all conflicts]
     #[arg(value_name = "PATH")]
-    path: PathBuf,
-    /// The version to keep; the other one stays in the history
-    #[arg(long, value_enum, value_name = "VERSION")]
-    keep: Version,
+    path: Option<PathBuf>,
+    /// The version to keep; the other one stays in the history [default: a question, on a terminal]
+    #[arg(long, value_enum, value_name = "VERSION", requires = "path")]
+    keep: Option<Keep>,
+    /// Open your file and the service's version in a merge tool, then keep your file
+    ///
+    /// The tool is the command in KBSYNC_MERGE_TOOL, or vimdiff. It gets the two files as arguments.
+    #[arg(long, requires = "path", conflicts_with = "keep")]
+    tool: bool,
 }
 
 /// The version to keep.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Version {
+pub(super) enum Keep {
     /// The file as it is now
     Local,
     /// The service's version that lies beside it
@@ -50,35 +67,135 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 
 async fn resolve(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let (part, path) = scope::part(context, &config, &args.path)?;
-    let (id, places) = conflict(&config, &part, &path)?.ok_or_else(|| {
+    let Some(path) = &args.path else {
+        return list(context, &config);
+    };
+    let (part, path) = scope::part(context, &config, path)?;
+    let found = conflict(&config, &part, &path)?.ok_or_else(|| {
         Failure::usage(
-            format!("{} is not in conflict", args.path.display()),
-            "`kbsync status` lists the conflicts",
+            format!("{path} is not in conflict"),
+            "`kbsync resolve` lists the conflicts",
         )
     })?;
     let keep = match args.keep {
-        Version::Local => Keep::Local,
-        Version::Remote => Keep::Remote,
-        Version::Both => Keep::Both,
+        Some(keep) => Some(keep),
+        None if args.tool => Some(in_tool(context, &part, &found)?),
+        None => asked(context, &config, found.id, &path)?,
+    };
+    let Some(keep) = keep else {
+        context.out.note("nothing was settled");
+        return Ok(ExitCode::Attention);
+    };
+    let keep = match keep {
+        Keep::Local => snapshot::Keep::Local,
+        Keep::Remote => snapshot::Keep::Remote,
+        Keep::Both => snapshot::Keep::Both,
     };
     let request = Request {
-        resolve: BTreeMap::from([(id, keep)]),
+        resolve: BTreeMap::from([(found.id, keep)]),
         ..Request::new(Direction::Both)
     };
     let part = Part {
-        scope: places,
+        scope: found.places,
         ..part
     };
     cycle::work(context, &config, "resolve", &[part], &request, false).await
 }
 
-/// Returns the article in conflict at a path, and its present and former paths. The copy's path is accepted, too.
-fn conflict(
+/// Lists the open conflicts, as the report of a sync does.
+fn list(context: &Context, config: &Config) -> Outcome {
+    let mut report = Report::new(false);
+    let conflicts = conflict::open(config)?;
+    report.actions = conflicts.iter().map(conflict::Conflict::line).collect();
+    if !conflicts.is_empty() {
+        report.outcome = Ending::Attention;
+    }
+    report.budget = budget_left(config).unwrap_or_default();
+    if context.out.json {
+        context.out.json(&report)?;
+    } else if conflicts.is_empty() {
+        context.out.note("nothing is in conflict");
+    }
+    for conflict in conflicts.iter().filter(|_| !context.out.json) {
+        context
+            .out
+            .line(format!("{WARNING}⚡{WARNING:#} {}", escape(&conflict.path)))?;
+        for line in conflict.lines(FEW) {
+            context.out.line(line)?;
+        }
+        context
+            .out
+            .line(format!("      kbsync resolve {}", quoted(&conflict.path)))?;
+    }
+    Ok(report::code(&report, false))
+}
+
+/// Shows both versions, and asks which to keep. `None`: neither.
+fn asked(
+    context: &Context,
     config: &Config,
-    part: &Part,
+    id: ArticleId,
     path: &str,
-) -> Result<Option<(ArticleId, Vec<String>)>, Failure> {
+) -> Result<Option<Keep>, Failure> {
+    if !ask::possible() || context.out.json || context.out.quiet {
+        let path = quoted(path);
+        return Err(Failure::usage(
+            "which version is to be kept?",
+            format!(
+                "name it:\n  kbsync resolve {path} --keep local\n  kbsync resolve {path} --keep remote\n  \
+                 kbsync resolve {path} --keep both"
+            ),
+        ));
+    }
+    let conflicts = conflict::open(config)?;
+    let shown = conflicts.iter().filter(|conflict| conflict.id == id);
+    for line in shown.flat_map(|conflict| conflict.lines(usize::MAX)) {
+        context.out.note(line);
+    }
+    ask::version()
+}
+
+/// Opens both versions in the person's merge tool. The file is what the person makes of both.
+fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<Keep, Failure> {
+    let tool = (context.env)("KBSYNC_MERGE_TOOL").unwrap_or_else(|| "vimdiff".to_owned());
+    let files = [found.places.first(), found.copy.as_ref()];
+    let files: Vec<_> = files
+        .into_iter()
+        .flatten()
+        .map(|path| part.root.path.join(path))
+        .collect();
+    if files.len() < 2 || files.iter().any(|file| !file.is_file()) {
+        return Err(Failure::usage(
+            "there are no two files to compare",
+            "settle the conflict with --keep",
+        ));
+    }
+    // The command may have arguments of its own.
+    let script = format!("{tool} \"$@\"");
+    let ended = Command::new("sh")
+        .args(["-c", &script, "sh"])
+        .args(files)
+        .status()?;
+    if ended.success() {
+        return Ok(Keep::Local);
+    }
+    Err(
+        Failure::failed(anyhow::anyhow!("`{tool}` failed, and nothing was settled"))
+            .help("name another tool in KBSYNC_MERGE_TOOL, or settle the conflict with --keep"),
+    )
+}
+
+/// A conflict that an argument names.
+struct Found {
+    id: ArticleId,
+    /// The present path of its file, and the former one.
+    places: Vec<String>,
+    /// The path of the service's version.
+    copy: Option<String>,
+}
+
+/// Returns the conflict at a path. The copy's path is accepted, too.
+fn conflict(config: &Config, part: &Part, path: &str) -> Result<Option<Found>, Failure> {
     let binding = open::binding(config, &part.root);
     let Some(store) = Store::open_read_only(&part.root.state, Some(&binding))? else {
         return Ok(None);
@@ -105,7 +222,11 @@ fn conflict(
             let moved = (!named).then(|| with_ending(path));
             let mut places: Vec<String> = now.into_iter().chain([shown]).chain(moved).collect();
             places.dedup();
-            return Ok(Some((row.id, places)));
+            return Ok(Some(Found {
+                id: row.id,
+                places,
+                copy,
+            }));
         }
     }
     Ok(None)

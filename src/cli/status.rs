@@ -4,6 +4,7 @@
 
 use super::{
     Outcome,
+    conflict::{self, Conflict, FEW},
     connect::budget_left,
     context::Context,
     daemon_status::daemon_lines,
@@ -70,7 +71,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     } else {
         // A daemon's own lines say the same, and more.
         let busy = busy(&config).filter(|_| daemon.is_none());
-        for line in shown(&found, now, busy.as_deref(), &|path| {
+        let conflicts = conflict::open(&config)?;
+        for line in shown(&found, now, busy.as_deref(), &conflicts, &|path| {
             config.mirror.join(path).symlink_metadata().is_ok()
         }) {
             context.out.line(line)?;
@@ -191,10 +193,16 @@ fn shown(
     status: &Status,
     now: Timestamp,
     busy: Option<&str>,
+    conflicts: &[Conflict],
     occupied: &dyn Fn(&str) -> bool,
 ) -> Vec<String> {
     let mut lines = Vec::new();
-    let here = |change: &&Change| change.side != Some(Side::Remote);
+    // What waits is listed once.
+    let waits = |change: &Change| {
+        let mut open = status.conflicts.iter().chain(&status.held);
+        open.any(|open| open.path == change.path)
+    };
+    let here = |change: &&Change| change.side != Some(Side::Remote) && !waits(change);
     let there = |change: &&Change| change.side == Some(Side::Remote);
     // Nothing is restored to a path that is occupied.
     let removed = |change: &Change| {
@@ -202,6 +210,22 @@ fn shown(
             && change.path.ends_with(EXTENSION)
             && !occupied(&change.path)
     };
+    // Before the first sync, nobody knows which files have articles.
+    let unmet = status.changes.iter().filter(|change| {
+        change.side.is_none()
+            && change.change == ChangeKind::Created
+            && change.path.ends_with(EXTENSION)
+    });
+    let unmet = unmet.count();
+    if unmet > 0 && status.last_sync.is_none() {
+        lines.push(format!(
+            "Never synced here: {} not compared with the service yet. `kbsync sync` pairs each with its article; those \
+             without one become new articles.",
+            several_are(unmet, "file")
+        ));
+        lines.push(ending(status, now));
+        return lines;
+    }
     let back = status.changes.iter().filter(here).any(removed);
     section(
         &mut lines,
@@ -221,12 +245,12 @@ fn shown(
     section(
         &mut lines,
         "In conflict:",
-        open_lines(&status.conflicts).into_iter(),
+        open_lines(&status.conflicts, conflicts).into_iter(),
     );
     section(
         &mut lines,
         "Held, until you decide:",
-        open_lines(&status.held).into_iter(),
+        open_lines(&status.held, &[]).into_iter(),
     );
     section(
         &mut lines,
@@ -256,6 +280,12 @@ fn shown(
     }
     lines.push(ending(status, now));
     lines
+}
+
+/// Formats a number with its noun and `is` or `are`.
+fn several_are(number: usize, noun: &str) -> String {
+    let verb = if number == 1 { "is" } else { "are" };
+    format!("{} {verb}", report::several(number, noun))
 }
 
 /// The hint after removed files.
@@ -293,9 +323,14 @@ fn change_line(change: &Change) -> String {
 const NAMED: usize = 4;
 
 /// Returns the lines of open items. A common reason follows a group once.
-fn open_lines(open: &[Open]) -> Vec<String> {
+fn open_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
+    let sides = |one: &Open| {
+        conflicts
+            .iter()
+            .find(|conflict| Some(conflict.id) == one.id)
+    };
     let mut lines = Vec::new();
-    for group in open.chunk_by(|one, next| one.reason == next.reason) {
+    for group in open.chunk_by(|one, next| sides(one).is_none() && one.reason == next.reason) {
         let named = if group.len() > NAMED + 1 {
             NAMED
         } else {
@@ -310,6 +345,7 @@ fn open_lines(open: &[Open]) -> Vec<String> {
         if named < group.len() {
             lines.push(format!("  … and {} more", group.len() - named));
         }
+        lines.extend(sides(&group[0]).into_iter().flat_map(|one| one.lines(FEW)));
         if !group[0].reason.is_empty() {
             lines.push(format!("    {DIM}{}{DIM:#}", escape(&group[0].reason)));
         }
@@ -366,7 +402,7 @@ mod tests {
         };
         let mut all: Vec<Open> = (0..9).map(|number| open(number, "too many")).collect();
         all.push(open(9, "another"));
-        let lines = open_lines(&all);
+        let lines = open_lines(&all, &[]);
         assert_eq!(lines.len(), 4 + 1 + 1 + 2);
         assert_eq!(lines[4], "  … and 5 more");
     }

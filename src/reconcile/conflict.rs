@@ -179,10 +179,10 @@ impl Planner<'_> {
         action.hold(
             HoldRule::Person,
             format!(
-                "{}{reason}; edit the file and delete {}, or `kbsync resolve {} --keep local` (or `remote`, `both`)",
+                "{}{reason}; `kbsync resolve {}` settles it, or edit the file and delete {}",
                 if outrun { OUTRUN } else { "" },
-                elsewhere.as_ref().unwrap_or(&copy),
                 quoted(&place.to_string()),
+                elsewhere.as_ref().unwrap_or(&copy),
             ),
         );
         action.step = Step::Conflict(Box::new(Conflict {

@@ -57,7 +57,7 @@ fn on_another_branch_than_that_of_the_first_sync_nothing_is_sent_or_written() {
     }
     kb.run(&["resolve", "start/n1.html", "--keep", "local"])
         .exits(2)
-        .complains("not in conflict", "kbsync status");
+        .complains("not in conflict", "kbsync resolve");
     let report = kb.run(&["sync", "--json"]).exits(3).json();
     schema::check("report", &report);
     assert_eq!(report["outcome"], "attention");
@@ -456,8 +456,9 @@ fn init_writes_the_branch_that_is_checked_out() {
     kb.remove("kbsync.yaml");
     // On a terminal there is a question.
     let question = "Which branch should be published?";
-    kb.at_terminal(&arguments, &[(question, "main\r")]).exits(0);
-    assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: main}\n"));
+    let answers = [(question, "main\r"), ("there is no branch main", "trunk\r")];
+    kb.at_terminal(&arguments, &answers).exits(0);
+    assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: trunk}\n"));
     // Without git there is none.
     let kb = Kb::new();
     kb.run(&arguments).exits(0);

@@ -14,7 +14,6 @@ fn every_step_checks_out() {
         "\n1. First sync\n",
         "$ kbsync sync\n",
         "⚡ conflict  billing/refunds.html (text)",
-        "← restore   billing/refunds.html",
         "$ kbsync approve --yes\n",
         "✓ every step checked out\n",
     ] {

@@ -203,3 +203,34 @@ fn colours_are_for_people_and_patch_can_read_the_rest() {
     assert!(shown.contains("\u{1b}["), "{shown:?}");
     assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
 }
+
+#[test]
+fn differences_can_be_counted_beside_each_other_and_with_less_around_them() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>1</p>\n<p>2</p>\n<p>3</p>\n<p>4</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "<p>4</p>", "<p>four</p>\n<p>five</p>");
+    let counted = kb.run(&["diff", "--stat"]).exits(0).stdout;
+    assert_eq!(counted, "file            lines\nstart/one.html  +2 -1\n");
+    let near = kb.run(&["diff", "-U", "0"]).exits(0).stdout;
+    assert!(
+        near.ends_with("@@ -8 +8,2 @@\n-<p>4</p>\n+<p>four</p>\n+<p>five</p>\n"),
+        "{near}"
+    );
+    let beside = kb.run(&["diff", "--side-by-side"]).exits(0).stdout;
+    let lines: Vec<&str> = beside.lines().collect();
+    assert_eq!(
+        lines[..2],
+        [
+            "--- last agreed: start/one.html",
+            "+++ yours: start/one.html"
+        ]
+    );
+    assert!(
+        lines[3].starts_with("<p>4</p> ") && lines[3].ends_with(" │ <p>four</p>"),
+        "{beside}"
+    );
+    assert!(lines[4].ends_with(" │ <p>five</p>"), "{beside}");
+}

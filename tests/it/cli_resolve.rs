@@ -88,7 +88,7 @@ fn a_file_that_was_renamed_in_conflict_is_settled_by_the_command_that_is_propose
     std::fs::rename(mirror.join("start/one.html"), mirror.join("start/uno.html")).expect("renamed");
     let ran = kb.run(&["sync"]).exits(3);
     assert!(
-        ran.stdout.contains("kbsync resolve start/uno.html --keep"),
+        ran.stdout.contains("kbsync resolve start/uno.html"),
         "{ran:#?}"
     );
     kb.run(&["resolve", "start/uno.html", "--keep", "local"])
@@ -474,14 +474,16 @@ fn what_is_not_in_conflict_is_refused() {
     service.sandbox.clear_requests();
     kb.run(&["resolve", "start/two.html", "--keep", "local"])
         .exits(2)
-        .complains("start/two.html is not in conflict", "kbsync status");
+        .complains("start/two.html is not in conflict", "kbsync resolve");
     let json = kb
         .run(&["resolve", "start/two.html", "--keep", "local", "--json"])
         .exits(2)
         .json();
     schema::check("report", &json);
     assert_eq!(json["outcome"], "failed");
-    kb.run(&["resolve", "start/one.html"]).exits(2);
+    kb.run(&["resolve", "start/one.html"])
+        .exits(2)
+        .complains("which version is to be kept?", "name it");
     kb.run(&["resolve", "start/one.html", "--keep", "mine"])
         .exits(2);
     assert_eq!(service.sandbox.counts().total, 0);
@@ -489,4 +491,56 @@ fn what_is_not_in_conflict_is_refused() {
     fresh
         .run(&["resolve", "start/one.html", "--keep", "local"])
         .exits(2);
+}
+
+#[test]
+fn without_a_path_the_conflicts_are_listed_with_both_sides() {
+    let (service, kb, one, _) = in_conflict();
+    service.sandbox.clear_requests();
+    let ran = kb.run(&["resolve"]).exits(3);
+    assert_eq!(
+        ran.stdout,
+        "⚡ start/one.html\n    line 5\n      yours:   <p>Mine.</p>\n      theirs:  <p>Theirs.</p>\n      \
+         kbsync resolve start/one.html\n"
+    );
+    let json = kb.run(&["resolve", "--json"]).exits(3).json();
+    schema::check("report", &json);
+    assert_eq!(json["actions"][0]["id"], one.to_string());
+    assert_eq!(service.sandbox.counts().total, 0);
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+    let ran = kb.run(&["resolve"]).exits(0);
+    assert!(ran.stderr.contains("nothing is in conflict"), "{ran:#?}");
+}
+
+#[test]
+fn on_a_terminal_both_sides_are_shown_and_the_version_is_asked_for() {
+    let (service, kb, one, _) = in_conflict();
+    let question = "Keep yours, theirs or both?";
+    let ran = kb.at_terminal(&["resolve", "start/one.html"], &[(question, "\r")]);
+    assert!(ran.exits(3).stderr.contains("theirs:  <p>Theirs.</p>"));
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    kb.at_terminal(&["resolve", "start/one.html"], &[(question, "yours\r")])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+    assert!(!kb.exists(COPY));
+}
+
+#[test]
+fn a_merge_tool_gets_both_files_and_what_it_leaves_is_kept() {
+    let (service, mut kb, one, _) = in_conflict();
+    kb.set("KBSYNC_MERGE_TOOL", "false");
+    kb.run(&["resolve", "start/one.html", "--tool"])
+        .exits(1)
+        .complains(
+            "`false` failed, and nothing was settled",
+            "KBSYNC_MERGE_TOOL",
+        );
+    assert!(kb.exists(COPY));
+    let tool = kb.mirror().join("../tool");
+    std::fs::write(&tool, "sed -i s/Mine./Ours./ $1 && grep -q Theirs. $2").expect("written");
+    kb.set("KBSYNC_MERGE_TOOL", &format!("sh {}", tool.display()));
+    kb.run(&["resolve", "start/one.html", "--tool"]).exits(0);
+    assert_eq!(service.text(one), "<p>Ours.</p>");
+    assert!(!kb.exists(COPY));
 }

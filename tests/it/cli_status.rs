@@ -292,7 +292,7 @@ fn a_conflict_that_nobody_recorded_yet_is_reported_with_what_records_it() {
     ] {
         let told = kb.run(arguments).exits(0).stdout;
         assert!(
-            told.contains("`kbsync resolve start/one.html --keep local`"),
+            told.contains("`kbsync resolve start/one.html` settles it"),
             "{told}"
         );
     }

@@ -281,7 +281,7 @@ fn a_conflict_is_3_and_says_what_to_do_and_prefer_settles_it() {
     );
     assert!(
         ran.stdout
-            .contains("`kbsync resolve start/one.html --keep local` (or `remote`, `both`)"),
+            .contains("`kbsync resolve start/one.html` settles it, or edit the file"),
         "{ran:#?}"
     );
     assert!(ran.stdout.contains("\n2 conflicts; 1 request"), "{ran:#?}");

@@ -1,6 +1,6 @@
 //! Asks before a version goes live, and shows the changes for readers of the service.
 
-use super::{Args, Planned};
+use super::Planned;
 use crate::{
     cli::{
         ask, context::Context, failure::Failure, print::escape, report::several,
@@ -11,7 +11,6 @@ use crate::{
         open,
         restore::{GoesLive, goes_live},
     },
-    model::path::quoted,
 };
 
 /// The changes for readers, to show to the user.
@@ -65,7 +64,6 @@ impl LiveChanges {
 
 /// Returns whether the user agrees to the changes; `true` if readers would see no change.
 pub(super) fn agreed(
-    args: &Args,
     context: &Context,
     config: &Config,
     planned: &[Planned],
@@ -80,7 +78,7 @@ pub(super) fn agreed(
             format!("this would {consequences}, and nobody has agreed to that"),
             format!(
                 "--dry-run shows the changes; agree with:\n  {}",
-                again(args, context)
+                ask::again()
             ),
         ));
     }
@@ -89,26 +87,4 @@ pub(super) fn agreed(
         context.out.note(line);
     }
     ask::agrees("Publish?")
-}
-
-/// Returns the same command with `--yes`.
-fn again(args: &Args, context: &Context) -> String {
-    let mut words = vec!["kbsync".to_owned()];
-    if let Some(dir) = &context.global.dir {
-        words.extend(["-C".to_owned(), quoted(&dir.to_string_lossy()).into_owned()]);
-    }
-    words.push("restore".to_owned());
-    let paths = args.paths.iter();
-    words.extend(paths.map(|path| quoted(&path.to_string_lossy()).into_owned()));
-    if let Some(to) = &args.to {
-        words.extend([
-            "--to".to_owned(),
-            quoted(&to.to_string_lossy()).into_owned(),
-        ]);
-    }
-    if args.deleted {
-        words.push("--deleted".to_owned());
-    }
-    words.push("--yes".to_owned());
-    words.join(" ")
 }

@@ -93,7 +93,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
         return preview::show(context, &planned, refusals);
     }
     published_branch::may_write(&config).await?;
-    if !args.yes && !live::agreed(args, context, &config, &planned)? {
+    if !args.yes && !live::agreed(context, &config, &planned)? {
         context.out.note("nothing was restored");
         return Ok(ExitCode::Attention);
     }

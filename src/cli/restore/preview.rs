@@ -5,7 +5,7 @@ use crate::{
     cli::{
         Outcome,
         context::Context,
-        diff::{as_patch, print_pair},
+        diff::{View, as_patch, formatted, show as show_text},
         exit::ExitCode,
         scope::Part,
         version_spec::below_mirror,
@@ -60,10 +60,14 @@ pub(super) fn show(context: &Context, planned: &[Planned], refusals: Vec<Refusal
         })?;
         return Ok(ExitCode::Done);
     }
+    let is_one = found().count() == 1;
     for (part, prospect) in found() {
         context.out.note(prospect.described());
-        if let Some(pair) = changed(part, prospect) {
-            print_pair(context.out, &pair)?;
+        let pair = changed(part, prospect);
+        // Whole articles are shown one at a time.
+        if let Some(pair) = pair.filter(|pair| is_one || pair.old_path.is_some()) {
+            let view = View::between("now", "restored");
+            show_text(context, &formatted(context.out, &pair, view))?;
         }
     }
     for problem in problems {

@@ -65,15 +65,12 @@ pub(super) fn open_conflicts(
 
 /// How a conflict whose file is there can be settled.
 fn ways_out(row: &ConflictRow) -> String {
-    let resolve = format!(
-        "`kbsync resolve {} --keep local`",
-        quoted(&row.place.to_string())
-    );
+    let resolve = format!("`kbsync resolve {}", quoted(&row.place.to_string()));
     match row.copy.as_ref().filter(|_| row.remote.is_some()) {
-        Some(copy) => {
-            format!("edit the file and delete {copy}, or {resolve} (or `remote`, `both`)")
+        Some(copy) => format!("{resolve}` settles it, or edit the file and delete {copy}"),
+        None => {
+            format!("{resolve} --keep local` creates it anew, `--keep remote` removes the file")
         }
-        None => format!("{resolve} creates it anew, `--keep remote` removes the file"),
     }
 }
 

@@ -37,10 +37,7 @@ pub enum TextMerge {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClashReason {
     /// Both sides changed the same lines or blocks, or put something at the same spot.
-    Overlap {
-        /// The line of the common ancestor, from 1.
-        line: usize,
-    },
+    Overlap,
     /// The text around a change repeats itself, so that there is more than one place for it.
     Ambiguous,
     /// Put together, the changes would break the markup.
@@ -55,12 +52,7 @@ pub enum ClashReason {
 impl fmt::Display for ClashReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Overlap { line } => {
-                write!(
-                    f,
-                    "both sides changed line {line} of the text they had in common, counted below the front matter"
-                )
-            }
+            Self::Overlap => f.write_str("both sides changed the same part of the text"),
             Self::Ambiguous => f.write_str("repeated text leaves open where a change belongs"),
             Self::Markup { what } => write!(f, "merged, the markup would be broken: {what}"),
             Self::NoAncestor => f.write_str("there is no version that both sides had in common"),
@@ -137,12 +129,7 @@ fn merge_units<'a>(
     let merged = match merge(&texts) {
         Ok(merged) => merged,
         Err(Clash::Doubt) => return Err(ClashReason::Ambiguous),
-        Err(Clash::Overlap(at)) => {
-            let before = texts[0].iter().take(at).map(|&token| interner[token]);
-            return Err(ClashReason::Overlap {
-                line: 1 + before.map(newlines).sum::<usize>(),
-            });
-        }
+        Err(Clash::Overlap) => return Err(ClashReason::Overlap),
     };
     for text in &mut texts {
         text.reverse();
@@ -151,18 +138,14 @@ fn merge_units<'a>(
         Ok(upwards) if upwards.iter().rev().eq(&merged) => {
             Ok(merged.into_iter().map(|token| interner[token]).collect())
         }
-        Ok(_) | Err(Clash::Overlap(_) | Clash::Doubt) => Err(ClashReason::Ambiguous),
+        Ok(_) | Err(Clash::Overlap | Clash::Doubt) => Err(ClashReason::Ambiguous),
     }
-}
-
-fn newlines(unit: &str) -> usize {
-    unit.bytes().filter(|&byte| byte == b'\n').count()
 }
 
 /// Why two sequences of units do not merge.
 enum Clash {
-    /// At this unit of the base both sides changed something.
-    Overlap(usize),
+    /// Both sides changed the same units of the base.
+    Overlap,
     /// Changes that seem to be apart may be the same one.
     Doubt,
 }
@@ -206,8 +189,7 @@ fn merge_tokens(
             merged.apply(other);
             theirs.next();
         } else {
-            let at = hunk.start.max(other.start);
-            let shared = hunk.split_shared(other).ok_or(Clash::Overlap(at))?;
+            let shared = hunk.split_shared(other).ok_or(Clash::Overlap)?;
             merged.apply(&shared);
             mine.next_if(Hunk::is_spent);
             theirs.next_if(Hunk::is_spent);
