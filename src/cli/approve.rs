@@ -68,6 +68,10 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     };
     let waiting = look(&mut session, &config, is_handed).await?;
     session.finish();
+    let looked = Report {
+        requests: session.requests(),
+        ..Report::new(false)
+    };
     if waiting.is_empty() {
         if context.out.json {
             let mut report = Report::new(false);
@@ -86,13 +90,14 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     } else if !agreed(context, &waiting)? {
         return Ok(ExitCode::Attention);
     }
-    let session_report = if is_handed {
-        to_daemon(context, &config, &waiting).await?
+    let mut session_report = SessionReport {
+        report: looked,
+        failures: Vec::new(),
+    };
+    if is_handed {
+        let done = to_daemon(context, &config, &waiting).await?;
+        session_report.report.add(done.report);
     } else {
-        let mut session_report = SessionReport {
-            report: Report::new(false),
-            failures: Vec::new(),
-        };
         let released = release_all(&mut session, &config, waiting, &mut session_report).await;
         if let Err(failure) = released {
             // A failure is printed together with what was done before it.
@@ -102,8 +107,7 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
             *held = session_report.report;
             return Err(failure);
         }
-        session_report
-    };
+    }
     report::print(context, &session_report)?;
     Ok(report::code(&session_report.report, false))
 }

@@ -1,6 +1,6 @@
 //! The progress of long work, with an estimate that knows the rate limit.
 //!
-//! The input is plain steps; the bar is drawn only on a terminal. The budget of requests nearly always limits long
+//! The bar is drawn only on a terminal. The budget of requests nearly always limits long
 //! work, so the estimate counts requests, not bytes.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -8,27 +8,6 @@ use std::time::Duration;
 
 /// How often the bar moves by itself.
 const TICK: Duration = Duration::from_millis(120);
-
-/// One step of long work.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Step {
-    /// A phase begins, with its number of units if that is known.
-    Phase {
-        /// Its name, such as `pushing`.
-        name: String,
-        /// Its units: articles, files or requests.
-        total: Option<u64>,
-    },
-    /// So many units of the phase are done.
-    Done(u64),
-    /// The work waits.
-    Waiting {
-        /// For how long, as text.
-        time: String,
-        /// Why.
-        why: String,
-    },
-}
 
 /// The rate limit, for the estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,52 +45,29 @@ impl Progress {
         }
     }
 
-    /// Shows a step.
-    pub fn step(&mut self, step: Step, pace: Pace) {
-        // The bar moves by itself, so that a person sees that the program is not hanging. Before the first step a
+    /// Begins a phase, with its number of units (articles, files or requests) if that is known.
+    pub fn phase(&mut self, name: &str, total: Option<u64>, pace: Pace) {
+        // The bar moves by itself, so that a person sees that the program is not hanging. Before the first phase a
         // question may be at that place.
         if self.phase.is_empty() && !self.bar.is_hidden() {
             self.bar.enable_steady_tick(TICK);
         }
-        match step {
-            Step::Phase { name, total } => {
-                self.bar.set_style(style(total.is_some()));
-                self.bar.set_position(0);
-                match total {
-                    Some(total) => self.bar.set_length(total),
-                    None => self.bar.unset_length(),
-                }
-                self.phase = name;
-                self.print(pace);
-            }
-            Step::Done(units) => {
-                self.bar.set_style(style(self.bar.length().is_some()));
-                self.bar.set_position(units);
-                self.print(pace);
-            }
-            Step::Waiting { time, why } => {
-                // A narrow terminal cuts off the end, and the bar takes half of the line.
-                let phase = match self.bar.length() {
-                    Some(total) => format!("{}, {} of {total}", self.phase, self.bar.position()),
-                    None => self.phase.clone(),
-                };
-                self.bar.set_style(style(false));
-                self.bar
-                    .set_message(format!("waiting {time}: {why} ({phase})"));
-            }
+        match total {
+            Some(total) => self.bar.set_length(total),
+            None => self.bar.unset_length(),
         }
+        name.clone_into(&mut self.phase);
+        self.done(0, pace);
     }
 
-    /// Removes the bar.
-    pub fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-
-    fn print(&self, pace: Pace) {
-        let left = match self.bar.length() {
-            Some(total) => total.saturating_sub(self.bar.position()),
-            None => 0,
-        };
+    /// Shows that so many units of the phase are done.
+    pub fn done(&mut self, units: u64, pace: Pace) {
+        self.bar.set_style(style(self.bar.length().is_some()));
+        self.bar.set_position(units);
+        let left = self
+            .bar
+            .length()
+            .map_or(0, |total| total.saturating_sub(units));
         let time = estimate(left, pace);
         let message = if time.is_zero() {
             self.phase.clone()
@@ -120,6 +76,23 @@ impl Progress {
             format!("{}: about {time} left at this rate limit", self.phase)
         };
         self.bar.set_message(message);
+    }
+
+    /// Shows for how long the work waits, and why.
+    pub fn waiting(&mut self, time: &str, why: &str) {
+        // A narrow terminal cuts off the end, and the bar takes half of the line.
+        let phase = match self.bar.length() {
+            Some(total) => format!("{}, {} of {total}", self.phase, self.bar.position()),
+            None => self.phase.clone(),
+        };
+        self.bar.set_style(style(false));
+        self.bar
+            .set_message(format!("waiting {time}: {why} ({phase})"));
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
     }
 }
 
@@ -188,22 +161,13 @@ mod tests {
             per_unit: 1,
         };
         let mut progress = Progress::new(false);
-        let name = "pushing".to_owned();
-        progress.step(
-            Step::Phase {
-                name,
-                total: Some(90),
-            },
-            pace,
-        );
-        progress.step(Step::Done(30), pace);
+        progress.phase("pushing", Some(90), pace);
+        progress.done(30, pace);
         assert_eq!(
             progress.bar.message(),
             "pushing: about 1m left at this rate limit"
         );
-        let time = "1m 5s".to_owned();
-        let why = "the budget of this minute is spent".to_owned();
-        progress.step(Step::Waiting { time, why }, pace);
+        progress.waiting("1m 5s", "the budget of this minute is spent");
         assert_eq!(
             progress.bar.message(),
             "waiting 1m 5s: the budget of this minute is spent (pushing, 30 of 90)"

@@ -7,6 +7,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
 };
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs a local stand-in for the service.
 #[derive(clap::Args, Debug)]
@@ -55,7 +56,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
         ..Options::default()
     };
     let sandbox = match &args.data {
-        Some(path) => Sandbox::load(path, options).map_err(|error| unusable(path, error))?,
+        Some(path) => {
+            Sandbox::load(path, options).map_err(|error| unusable("read", path, error))?
+        }
         None => Sandbox::new(options),
     };
     let workspace = match sandbox.workspaces().first() {
@@ -64,7 +67,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     };
     if let Some(path) = &args.data {
         // An unwritable file is reported at the start, not after an afternoon's work.
-        sandbox.save().map_err(|error| unkept(path, error))?;
+        sandbox
+            .save()
+            .map_err(|error| unusable("write", path, error))?;
     }
     let address = SocketAddr::new(args.bind, args.port);
     let listener = tokio::net::TcpListener::bind(address)
@@ -120,45 +125,19 @@ fn announce(context: &Context, service: &str, token: &str, workspace: &str) -> R
 
 /// Waits for Ctrl-C or SIGTERM.
 pub(super) async fn stopped() {
-    let interrupted = async {
-        if let Err(error) = tokio::signal::ctrl_c().await {
-            tracing::error!(%error, "failed to wait for Ctrl-C");
-            std::future::pending::<()>().await;
-        }
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let [Ok(mut interrupt), Ok(mut terminate)] = signals else {
+        tracing::error!("failed to wait for Ctrl-C");
+        return std::future::pending().await;
     };
     tokio::select! {
-        () = interrupted => {}
-        () = terminated() => {}
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
     }
 }
 
-#[cfg(unix)]
-async fn terminated() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut signal) => {
-            signal.recv().await;
-        }
-        Err(error) => {
-            tracing::error!(%error, "failed to wait for SIGTERM");
-            std::future::pending::<()>().await;
-        }
-    }
-}
-
-#[cfg(not(unix))]
-async fn terminated() {
-    std::future::pending::<()>().await;
-}
-
-fn unusable(path: &std::path::Path, error: std::io::Error) -> Failure {
-    let message = format!("failed to read {}", path.display());
+fn unusable(doing: &str, path: &std::path::Path, error: std::io::Error) -> Failure {
+    let message = format!("failed to {doing} {}", path.display());
     Failure::failed(anyhow::Error::new(error).context(message))
-        .help("name another file with --data, or remove this one")
-}
-
-fn unkept(path: &std::path::Path, error: std::io::Error) -> Failure {
-    let message = format!("failed to write {}", path.display());
-    Failure::failed(anyhow::Error::new(error).context(message))
-        .help("name a file with --data that can be written, in a folder that can be written")
+        .help("name another file with --data, or make this one usable")
 }

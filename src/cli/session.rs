@@ -9,7 +9,7 @@ use super::{
     git_head::GitHeads,
     interrupt::{Work, unless_interrupted},
     locks,
-    progress::{Pace, Progress, Step},
+    progress::{Pace, Progress},
     published_branch,
     scope::{self, Part},
 };
@@ -18,12 +18,13 @@ use crate::{
     daemon::git,
     engine::{
         self, Engine, Teller, open,
-        report::{Ending, Report},
+        report::{Ending, Report, Requests},
         settings::Request,
     },
     mirror::{RealDisk, lock::Lock},
     reconcile::plan::Problem,
     service::{
+        Service, Usage,
         budget::Budget,
         client::{Client, Notify, WaitNote},
     },
@@ -180,6 +181,8 @@ impl<'c> Session<'c> {
         if request.dry_run {
             return Ok(());
         }
+        // A note would stand behind the bar.
+        self.finish();
         let now = engine::Clock::now(&engine::SystemClock);
         let all = scope::all(self.config);
         let git_heads = self.git_heads.clone();
@@ -242,6 +245,12 @@ impl<'c> Session<'c> {
     /// Returns the client.
     pub(super) fn client(&self) -> Option<&Client> {
         self.client.as_ref()
+    }
+
+    /// Returns the requests so far.
+    pub(super) fn requests(&self) -> Requests {
+        let usage = self.client.as_ref().map(Service::usage);
+        Requests::between(Usage::default(), usage.unwrap_or_default())
     }
 
     /// Removes the bar.
@@ -309,17 +318,13 @@ impl Bar {
             } => {
                 self.per_unit = requests;
                 (self.phase, self.done) = (Some((name, total)), 0);
-                let step = Step::Phase {
-                    name: name.to_owned(),
-                    total,
-                };
                 let pace = self.pace();
-                self.progress.step(step, pace);
+                self.progress.phase(name, total, pace);
             }
             engine::Progress::Done(units) => {
                 self.done = units;
                 let pace = self.pace();
-                self.progress.step(Step::Done(units), pace);
+                self.progress.done(units, pace);
             }
         }
     }
@@ -334,9 +339,8 @@ impl Bar {
     }
 
     fn wait(&mut self, note: WaitNote) {
-        let pace = self.pace();
-        let (time, why) = (note.wait_in_words(), note.reason.to_string());
-        self.progress.step(Step::Waiting { time, why }, pace);
+        let why = note.reason.to_string();
+        self.progress.waiting(&note.wait_in_words(), &why);
     }
 
     fn pace(&self) -> Pace {

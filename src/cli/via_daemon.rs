@@ -5,7 +5,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     interrupt::{Work, unless_interrupted},
-    progress::{Pace, Progress, Step},
+    progress::{Pace, Progress},
     scope::Part,
     session::SessionReport,
 };
@@ -107,17 +107,9 @@ pub(super) async fn to_daemon(
     let partial = wish.direction != WireDirection::Both || !wish.scope.is_empty();
     let private = config.mirror.join(PRIVATE_FOLDER);
     let asked = control::request(&private, Command::Cycle(wish), |step| {
-        let step = match step {
-            control::Step::Phase {
-                name,
-                total,
-                requests,
-            } => {
-                per_unit = requests;
-                Step::Phase { name, total }
-            }
-            control::Step::Done(units) => Step::Done(units),
-        };
+        if let control::Step::Phase { requests, .. } = step {
+            per_unit = requests;
+        }
         let pace = Pace {
             per_minute: config.options.budget.per_minute,
             minute_left: 0,
@@ -126,7 +118,10 @@ pub(super) async fn to_daemon(
             day_left: config.options.budget.per_day,
             per_unit,
         };
-        progress.step(step, pace);
+        match step {
+            control::Step::Phase { name, total, .. } => progress.phase(&name, total, pace),
+            control::Step::Done(units) => progress.done(units, pace),
+        }
     });
     let waiting = async {
         Ok(while_it_lives(&private, asked, |silence| {

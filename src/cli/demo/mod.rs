@@ -1,4 +1,4 @@
-//! `kbsync demo`: a sandbox, a mirror in a temporary folder, and nine scenes of what can happen between them.
+//! `kbsync demo`: a sandbox, a mirror in a temporary folder, and seven scenes of what can happen between them.
 //!
 //! The commands are those of this program, with their real output. After each step both sides are checked, and the
 //! demo fails if one is not as promised. `stage` has the sandbox and the mirror, `scenes` the steps.

@@ -1,4 +1,4 @@
-//! The nine scenes, each with its promises.
+//! The seven scenes, each with its promises.
 
 use super::stage::Stage;
 use crate::cli::{exit::ExitCode, failure::Failure};
@@ -29,9 +29,7 @@ pub(super) async fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     first_sync(stage).await?;
     local_edit(stage, &cast).await?;
     remote_edit(stage, &cast).await?;
-    merge(stage, &cast).await?;
     conflict(stage, &cast).await?;
-    edit_against_removal(stage, &cast).await?;
     mass_deletion(stage, &cast).await?;
     restore(stage, &cast).await?;
     quiet_end(stage).await
@@ -146,28 +144,6 @@ async fn remote_edit(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> 
     )
 }
 
-async fn merge(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
-    stage.scene(
-        "Both edit one article",
-        "In different paragraphs: that is no conflict.",
-    )?;
-    stage.edit(INSTALL, "three minutes", "two minutes")?;
-    stage.colleague(
-        cast.install,
-        "the colleague edits the last paragraph",
-        |article| {
-            article.text = article.text.replace("anything", "anything, any time");
-        },
-    )?;
-    let code = stage.kbsync(&["sync"]).await?;
-    let file = stage.read(INSTALL)?.unwrap_or_default();
-    let text = stage.text(cast.install).unwrap_or_default();
-    let both = [&file, &text]
-        .iter()
-        .all(|side| side.contains("two minutes") && side.contains("any time"));
-    stage.check("both sides have both edits", code == ExitCode::Done && both)
-}
-
 async fn conflict(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
     stage.scene(
         "Both edit the same sentence",
@@ -197,23 +173,6 @@ async fn conflict(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
     stage.check(
         "removing the copy settled it: both sides have your last word",
         code == ExitCode::Done && settled,
-    )
-}
-
-async fn edit_against_removal(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
-    stage.scene(
-        "You remove a file that a colleague just edited",
-        "The edit wins: nothing that somebody wrote goes unseen.",
-    )?;
-    stage.remove(&[REFUNDS])?;
-    stage.colleague(cast.refunds, "the colleague adds a sentence", |article| {
-        article.text.push_str("\n<p>Ask early.</p>");
-    })?;
-    let code = stage.kbsync(&["sync"]).await?;
-    let file = stage.read(REFUNDS)?.unwrap_or_default();
-    stage.check(
-        "the file is back, with the colleague's sentence",
-        code == ExitCode::Done && file.contains("Ask early.") && stage.text(cast.refunds).is_some(),
     )
 }
 
