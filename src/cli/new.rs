@@ -275,8 +275,10 @@ fn write(disk: &RealDisk, folder: &str, file: &str, bytes: &[u8]) -> Result<(), 
     if disk.look(at, file)?.is_some() {
         return Err(NotWritten::Exists);
     }
-    let staged = disk.stage(at, bytes, Durability::Now)?;
-    match disk.publish(staged, file, Expect::Absent) {
+    // The journal's own slots have other numbers.
+    let slot = -i64::from(std::process::id());
+    disk.stage(slot, at, bytes, Durability::Now)?;
+    match disk.publish(slot, at, file, Expect::Absent) {
         Ok(_) => Ok(disk.sync_folder(at)?),
         Err(error) if matches!(error.kind, DiskErrorKind::Exists | DiskErrorKind::Changed) => {
             Err(NotWritten::Exists)

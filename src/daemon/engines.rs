@@ -249,15 +249,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         })
     }
 
-    fn close(&mut self) {
-        for workspace in &mut self.workspaces {
-            let found = workspace.engine.look_back();
-            tracing::debug!(
-                files = found.len(),
-                "found edits of replaced files; each edit is in the log"
-            );
-        }
-    }
+    fn close(&mut self) {}
 
     fn reload(&mut self) -> Result<Settings, String> {
         let (settings, each) = (self.reload)()?;

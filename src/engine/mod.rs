@@ -11,10 +11,9 @@ mod clock;
 pub mod compare;
 mod facts;
 mod git_view;
+mod journal;
 mod kept;
 mod known;
-mod late;
-mod leftovers;
 mod memory;
 pub mod neighbours;
 mod observe;
@@ -38,13 +37,13 @@ pub use git_view::{Checkout, Contents, GitView, NoGit, Since};
 pub use progress::{Progress, Teller};
 pub use stop::{Stop, ending_of};
 
-use crate::mirror::disk::Disk;
+use crate::mirror::disk::{Disk, Slot};
 use crate::model::{ArticleId, Place, Stamp, Timestamp};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::Service;
-use crate::state::{FigureRow, IntentId, home::Home, store::Store};
+use crate::state::{FigureRow, home::Home, store::Store};
 use kept::Kept;
 use memory::Memory;
 use neighbours::Neighbours;
@@ -89,8 +88,8 @@ pub struct Engine<S, D> {
     hidden: Hidden,
     /// Whether a probe was refused in this cycle, of which a dry run keeps nothing.
     probe_refused: bool,
-    /// Steps that an earlier run left behind, and what they had written is durable since: a number names no other one.
-    durable: BTreeSet<IntentId>,
+    /// The last slot of the stage that was used; `None`: the journal knows.
+    last_slot: Option<Slot>,
     /// What the entries of the last listing stood for.
     memory: Memory,
     /// What is kept of the base, if the last cycle left nothing open.
@@ -125,7 +124,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             probed: Probed::default(),
             hidden: Hidden::default(),
             probe_refused: false,
-            durable: BTreeSet::new(),
+            last_slot: None,
             memory: Memory::new(),
             kept: None,
             sifted: 0,
@@ -218,7 +217,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub fn is_as_recorded(&mut self) -> anyhow::Result<bool> {
         let now = self.clock.now();
         let found = status::status(&*self.disk, &mut self.store, &self.settings, now)?;
-        Ok(found.is_quiet() && self.store.intents()?.is_empty())
+        let rests = self.store.intents()?.is_empty() && self.store.journal()?.is_empty();
+        Ok(found.is_quiet() && rests)
     }
 
     /// Makes the plan and does nothing: neither side and no row is touched.
@@ -318,9 +318,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
         report: &mut Report,
     ) -> anyhow::Result<Option<Stop>> {
-        if !request.dry_run && !self.cleared_up {
-            self.clear_up()?;
-            self.begin_state()?;
+        if !request.dry_run {
+            self.recover(!self.cleared_up)?;
+            if !self.cleared_up {
+                self.begin_state()?;
+            }
             self.cleared_up = true;
         }
         let kept = if request.dry_run {
@@ -345,16 +347,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         self.keep_edited_copies(&sight)?;
         let applied = self.apply(plan, &mut sight, request, report).await;
-        // What was written late is there once, whatever became of the rest.
-        self.keep_late(!request.patient, report);
+        let late = self.look_at_displaced(request.patient);
         self.tell_kept_copies(report);
         if self.git.is_there() {
             report.want_ids_committed();
         }
         let stop = applied?;
-        recover::forget_over(self)?;
+        report.problems.extend(late?);
         let whole = settled && stop.is_none() && sight.looked.lists();
-        self.close_books(&sight, request, report, whole).await?;
+        self.close_books(&sight, request, report, whole)?;
         if stop.is_none() {
             self.bind_home(&sight, request)?;
         }

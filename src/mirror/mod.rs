@@ -12,7 +12,7 @@ pub mod layout;
 pub mod lock;
 pub mod scan;
 
-pub use disk::{At, Disk, DiskError, DiskErrorKind, Durability, Expect, RealDisk, Staged};
+pub use disk::{At, Disk, DiskError, DiskErrorKind, Durability, Expect, RealDisk};
 pub use document::{CategoryChanges, CategoryDocument, Changes, Document, NotReady};
 pub use layout::Layout;
 pub use lock::Lock;

@@ -22,7 +22,7 @@ pub enum Visibility {
 }
 
 /// The base of one article.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ArticleRow {
     /// Its id.
     pub id: ArticleId,
@@ -127,7 +127,7 @@ impl ArticleRow {
 }
 
 /// The base of one category.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CategoryRow {
     /// Its id.
     pub id: CategoryId,
@@ -146,7 +146,7 @@ pub struct CategoryRow {
 }
 
 /// A conflict that was shown to a person.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ConflictRow {
     /// The article; for two new articles at one place, the service's.
     pub id: ArticleId,

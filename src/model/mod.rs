@@ -21,5 +21,5 @@ pub use digest::{Digest, TextDigest};
 pub use id::{ArticleId, CategoryId, WorkspaceId};
 pub use path::Place;
 pub use side::Side;
-pub use stamp::Stamp;
+pub use stamp::{KnownFile, Stamp};
 pub use time::Timestamp;

@@ -1,5 +1,6 @@
 //! A file's stamp: equal stamps mean that the file was not touched.
 
+use super::Digest;
 use serde::{Deserialize, Serialize};
 
 /// The properties of a file that show whether it was touched, without reading it.
@@ -13,6 +14,25 @@ pub struct Stamp {
     pub ctime: i64,
     /// The inode.
     pub inode: u64,
+}
+
+/// A file's stamp and the digest of its bytes, as they were read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KnownFile {
+    /// The stamp.
+    pub stamp: Stamp,
+    /// The digest of all bytes.
+    pub digest: Digest,
+}
+
+impl KnownFile {
+    /// What was read.
+    pub fn of(stamp: Stamp, bytes: &[u8]) -> Self {
+        Self {
+            stamp,
+            digest: Digest::of_parts(&[bytes]),
+        }
+    }
 }
 
 /// The distance of a clock's ticks where times have fractions of a second, in nanoseconds.

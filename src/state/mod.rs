@@ -4,8 +4,8 @@
 //!   `remote` what the service answered, both complete at the same moment. It is written only after both
 //!   sides are durable.
 //! - A body is stored once, by digest, and is there as long as a row, a version or an intent names it.
-//! - An [`Intent`] is written before a request that changes the service or a change to a file, and
-//!   removed in the transaction that records the outcome.
+//! - An [`Intent`] is written before a request that changes the service, and removed in the transaction that
+//!   records the outcome. A [`Journalled`] change of the mirror likewise; it carries the rows that become true.
 //!
 //! `store` is the only user of SQLite, `schema` holds the migrations, `history` says which versions go,
 //! `disk` knows the files.
@@ -21,7 +21,7 @@ pub use error::{ErrorKind, Outcome, StateError};
 pub use store::{Store, Writing};
 
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side,
+    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, KnownFile, Place, Revision, Side,
     TextDigest, Timestamp, Version, WorkspaceId, path::CATEGORY_FILE,
 };
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ impl Subject {
 }
 
 /// A version to be kept in the history.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// What it belongs to.
     pub subject: Subject,
@@ -105,7 +105,7 @@ pub struct Event {
 }
 
 /// What was done, before the log adds when.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Deed {
     /// A word such as `update`, `delete`, `conflict`.
     pub action: String,
@@ -172,50 +172,6 @@ pub enum Intent {
         /// What the category says afterwards.
         version: CategoryVersion,
     },
-    /// A file written, renamed or both.
-    WriteFile {
-        /// The article.
-        id: ArticleId,
-        /// Where the file was; `None`: it is new.
-        from: Option<Place>,
-        /// Where it is afterwards.
-        to: Place,
-        /// What it holds afterwards.
-        version: Version,
-        /// `enabled` and `draft` in the file afterwards.
-        flags: Flags,
-        /// `enabled` and `draft` in the file before, where nothing else of it changes: only they tell whether
-        /// it was written.
-        #[serde(default)]
-        only_flags: Option<Flags>,
-        /// The service's version that these values came from.
-        remote: Version,
-        /// Its revision.
-        revision: Revision,
-        /// `enabled` and `draft` of the service.
-        remote_flags: Flags,
-        /// Whether this settles a conflict that was shown.
-        #[serde(default)]
-        settles: bool,
-        /// What the file held before; `None`: nothing, or it is not known.
-        #[serde(default)]
-        had: Option<Box<Version>>,
-        /// What both sides agreed on when the file was to be written ([`ArticleRow::agreement`]); `None`: nothing. Once
-        /// it is something else, a cycle has dealt with the article since.
-        #[serde(default)]
-        was: Option<Digest>,
-        /// Whether a file that is new, or that named no article before, was under its name, and only not durable:
-        /// what it says else by now is an edit.
-        #[serde(default)]
-        made: bool,
-    },
-    /// A file removed, because the service said that its article is gone.
-    RemoveFile {
-        /// The article.
-        id: ArticleId,
-        /// The file.
-        place: Place,
-    },
     /// The copy of a conflict that was settled, to be taken away.
     ClearCopy {
         /// The article.
@@ -225,21 +181,86 @@ pub enum Intent {
         /// The service's version that it showed.
         shown: Option<Version>,
     },
-    /// A category's folder and `_category.yaml` written or renamed.
-    WriteCategory {
-        /// The category.
-        id: CategoryId,
-        /// The folder's name before; `None`: it is new.
-        from: Option<String>,
-        /// The folder's name afterwards.
-        folder: String,
-        /// What `_category.yaml` holds afterwards.
-        version: CategoryVersion,
-        /// The service's version.
-        remote: CategoryVersion,
-        /// Its revision.
-        revision: Revision,
+}
+
+/// A row that becomes true once a change of the mirror is durable.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowChange {
+    /// An article's base.
+    Article(Box<ArticleRow>),
+    /// An article has no base any more.
+    NoArticle(ArticleId),
+    /// A new article's id is in its file.
+    IdConfirmed(ArticleId),
+    /// A category's base.
+    Category(Box<CategoryRow>),
+    /// A conflict stands.
+    Conflict(Box<ConflictRow>),
+    /// A conflict is settled.
+    NoConflict(ArticleId),
+    /// A version for the history; its body is there.
+    Version(Box<Seen>),
+    /// A line of the log.
+    Event(Box<Deed>),
+    /// A deletion, for the guard.
+    Deletion {
+        /// The side that lost it.
+        side: Side,
+        /// Whether a person released it.
+        approved: bool,
     },
+}
+
+/// A change of the mirror under way.
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are files")]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// A file written, replaced, moved or removed.
+    File {
+        /// Where it is put, or removed.
+        target: Place,
+        /// The place that it leaves, and what lies there.
+        leaves: Option<(Place, KnownFile)>,
+        /// The digest of the staged bytes; `None`: it is removed.
+        new: Option<Digest>,
+        /// What lies at the target.
+        over: Option<KnownFile>,
+    },
+    /// A folder of the root renamed.
+    Folder {
+        /// Its name before.
+        from: String,
+        /// Its name afterwards.
+        to: String,
+        /// Its inode.
+        inode: u64,
+    },
+}
+
+/// A row of the journal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Journalled {
+    /// The slot of the stage that it uses.
+    pub slot: i64,
+    /// The change.
+    pub entry: Entry,
+    /// What becomes true with it.
+    pub rows: Vec<RowChange>,
+}
+
+/// A file that was replaced or removed, and into which a program may still write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DisplacedRow {
+    /// The slot that it lies in.
+    pub slot: i64,
+    /// Where it was.
+    pub place: Place,
+    /// What was last seen of it.
+    pub known: KnownFile,
+    /// Since when it lies there.
+    pub since: Timestamp,
 }
 
 /// What was refused or waits for a person, so that it is not tried again unseen.

@@ -18,10 +18,17 @@ pub(super) const STEPS: &[&str] = &[
     TOMBSTONES_BY_REVISION,
     REPLACED_BEFORE,
     UNCONFIRMED_IDS,
+    JOURNAL,
 ];
 
 /// What a reader needs in place of each step that a database has not taken; nothing, where it reads the same without.
-pub(super) const STAND_INS: &[&str] = &["", "", WITHOUT_REPLACED_BEFORE, WITHOUT_UNCONFIRMED_IDS];
+pub(super) const STAND_INS: &[&str] = &[
+    "",
+    "",
+    WITHOUT_REPLACED_BEFORE,
+    WITHOUT_UNCONFIRMED_IDS,
+    WITHOUT_JOURNAL,
+];
 
 const FIRST: &str = "
 CREATE TABLE binding (
@@ -226,6 +233,36 @@ INSERT INTO unconfirmed_ids
 const WITHOUT_UNCONFIRMED_IDS: &str = "CREATE TEMP VIEW unconfirmed_ids AS
   SELECT id AS article FROM main.articles
   WHERE stamp_size IS NULL AND (revision = '' OR written = revision);";
+
+/// Changes of the mirror are in a journal. What an earlier version was about to do to files is settled by the sides as
+/// they are found: equal ones are adopted, others decided three ways.
+const JOURNAL: &str = r#"
+CREATE TABLE journal (
+  slot INTEGER PRIMARY KEY AUTOINCREMENT,
+  entry TEXT NOT NULL,
+  changes TEXT NOT NULL
+) STRICT;
+CREATE TABLE displaced (
+  slot INTEGER PRIMARY KEY,
+  folder TEXT NOT NULL,
+  file TEXT NOT NULL,
+  stamp_size INTEGER NOT NULL,
+  stamp_mtime INTEGER NOT NULL,
+  stamp_ctime INTEGER NOT NULL,
+  stamp_inode INTEGER NOT NULL,
+  digest BLOB NOT NULL,
+  since INTEGER NOT NULL
+) STRICT;
+DELETE FROM intents WHERE json LIKE '{"write_file"%' OR json LIKE '{"remove_file"%'
+  OR json LIKE '{"write_category"%';
+"#;
+const WITHOUT_JOURNAL: &str = r#"
+CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"write_file"%'
+  AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%';
+CREATE TEMP VIEW journal AS SELECT 0 AS slot, '' AS entry, '' AS changes WHERE 0;
+CREATE TEMP VIEW displaced AS SELECT 0 AS slot, '' AS folder, '' AS file, 0 AS stamp_size,
+  0 AS stamp_mtime, 0 AS stamp_ctime, 0 AS stamp_inode, x'' AS digest, 0 AS since WHERE 0;
+"#;
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

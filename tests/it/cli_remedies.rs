@@ -78,7 +78,7 @@ fn f097_what_may_not_be_read_or_written_is_reported_with_a_remedy() {
             &["sync"],
             &[
                 "start/one.html",
-                "write into start: permission is denied; let this user read and write it",
+                "write start/one.html: permission is denied; let this user read and write it",
             ],
         ),
         (
@@ -293,7 +293,7 @@ fn f097_a_daemon_that_may_not_write_reports_the_same() {
     let ran = busy.kb.run(&["restore", "--yes", "start/two.html@1"]);
     allow(0o755);
     ran.exits(1).complains(
-        "failed to write into start: permission is denied; let this user read and write it",
+        "failed to write start/two.html: permission is denied; let this user read and write it",
         "`kbsync doctor` looks closer",
     );
     daemon.stop();

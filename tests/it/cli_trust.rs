@@ -95,7 +95,7 @@ fn f133_a_fresh_clone_runs_no_command_and_sends_nothing() {
         let remedy = format!("`kbsync trust {}`", folder.display());
         assert!(told.contains(&remedy), "{ran:#?}");
         assert!(!kb.exists("RAN"), "{arguments:?}");
-        assert!(!kb.exists(".kbsync"), "{arguments:?} made a state");
+        assert!(!kb.exists(".kbsync/state.db"), "{arguments:?} made a state");
     }
     stranger.was_left_alone();
     assert!(!kb.user_state().join("origins").exists());

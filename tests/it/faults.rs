@@ -773,7 +773,7 @@ async fn f055_files_that_cannot_all_take_each_others_names_keep_their_own() {
         let before = world.files();
         let exchanges = AtomicUsize::new(0);
         let meddle = failing(DiskErrorKind::Other, move |doing, _| {
-            doing == "exchange" && exchanges.fetch_add(1, Ordering::SeqCst) == at
+            doing == "publish" && exchanges.fetch_add(1, Ordering::SeqCst) == at
         });
         let report = sync_with(&world, &meddle).await;
         assert_eq!(undone(&report).len(), 3, "{report:#?}");
@@ -802,7 +802,8 @@ async fn f055_names_that_could_not_be_given_back_are_no_wish_of_a_writers() {
     // The second exchange fails, and so does taking the first one back.
     let exchanges = AtomicUsize::new(0);
     let meddle = failing(DiskErrorKind::Other, move |doing, _| {
-        doing == "exchange" && exchanges.fetch_add(1, Ordering::SeqCst) > 0
+        let second = doing == "publish" && exchanges.fetch_add(1, Ordering::SeqCst) > 0;
+        second || doing == "put back"
     });
     let report = sync_with(&world, &meddle).await;
     assert_eq!(undone(&report).len(), 3, "{report:#?}");

@@ -6,12 +6,12 @@
 
 use crate::hostile::{Meddler, Moment, Stage, calm, engine, store, sync, sync_with, world};
 use crate::words::{self, Words};
-use crate::world::{Hand, lines};
+use crate::world::lines;
+use kbsync::engine::Clock;
 use kbsync::engine::report::Report;
 use kbsync::engine::restore::Wish;
 use kbsync::engine::settings::Request;
-use kbsync::engine::{Clock, Pause};
-use kbsync::model::{ArticleId, CategoryId, Place, TextDigest, Timestamp};
+use kbsync::model::{ArticleId, CategoryId, Place, TextDigest};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::sandbox::Sandbox;
 use kbsync::state::{Kept, Store, Subject};
@@ -50,7 +50,7 @@ impl Witness {
             if !moment.after {
                 witness.look(moment);
             }
-            if moment.doing.starts_with("rename") || moment.doing == "exchange" {
+            if moment.doing.starts_with("rename") {
                 witness.elsewhere(moment);
             }
             Ok(())
@@ -512,10 +512,7 @@ async fn what_gets_another_name_or_place_is_there_afterwards() {
     assert!(stage.read("begin/one.html").contains("Two."));
     assert!(stage.read("begin/three.html").contains("Three."));
     let moved = witness.moved.lock().expect("no panic holds it").clone();
-    assert_eq!(
-        moved,
-        BTreeSet::from(["exchange", "rename", "rename folder"])
-    );
+    assert_eq!(moved, BTreeSet::from(["rename folder"]));
 }
 
 #[tokio::test]
@@ -570,55 +567,6 @@ async fn a_save_in_the_very_moment_of_a_restore_is_not_replaced() {
     let error = error.failed.expect("refused");
     assert!(format!("{error:#}").contains("start/one.html"), "{error:#}");
     assert!(stage.read("start/one.html").contains("In that moment."));
-}
-
-/// The world's clock; during the first wait the writer saves a file once more.
-struct Saving {
-    hand: Arc<Hand>,
-    path: PathBuf,
-}
-
-impl Clock for Saving {
-    fn now(&self) -> Timestamp {
-        self.hand.now()
-    }
-
-    fn pause(&self, _wait: Duration) -> Pause {
-        save(&self.path, "Before.", "Within the grain.");
-        self.hand.advance(Duration::from_mins(1));
-        Box::pin(tokio::task::yield_now())
-    }
-}
-
-#[tokio::test]
-async fn f083_a_file_saved_just_before_a_restore_is_read_a_little_later() {
-    let (stage, one, _) = synced().await;
-    stage.edit("start/one.html", "One.", "Before.");
-    let path = stage.path("start/one.html");
-    let young = std::time::SystemTime::now() + Duration::from_secs(10);
-    let file = std::fs::File::options().write(true).open(&path);
-    file.expect("opened").set_modified(young).expect("set");
-    let subject = Subject::Article(ArticleId::new(one));
-    let wish = Wish {
-        subject: subject.clone(),
-        number: Some(1),
-        to: None,
-        missing: false,
-    };
-    let hand = stage.clock.clone();
-    let mut restoring = engine(&stage, &calm()).with_clock(Arc::new(Saving { hand, path }));
-    let restored = restoring.restore(&[wish]).await;
-    assert!(restored.failed.is_none(), "{restored:?}");
-    let texts = restoring.store().versions(&subject).expect("read");
-    let texts = texts.iter().map(|kept| kept.seen.version.text);
-    let kept: Vec<_> = texts
-        .filter_map(|text| restoring.store().body(text).expect("read"))
-        .collect();
-    assert!(
-        kept.iter().any(|text| text.contains("Within the grain.")),
-        "{kept:?}"
-    );
-    assert!(!stage.read("start/one.html").contains("Before."));
 }
 
 fn save(path: &Path, from: &str, to: &str) {

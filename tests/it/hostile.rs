@@ -7,8 +7,7 @@ use kbsync::engine::settings::Request;
 use kbsync::engine::{Clock, Engine, Pause};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
-    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Late, Leftover,
-    Listing, Staged,
+    Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
 };
 use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
 use kbsync::reconcile::new_categories::NewCategories;
@@ -23,6 +22,7 @@ use kbsync::service::{
     Purpose, RemoteArticle, RemoteCategory, Service, ServiceRead, ServiceWrite, Usage, Workspace,
 };
 use kbsync::state::{Binding, Store};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -98,43 +98,72 @@ impl Disk for Tampered {
         self.inner.read(at, name, limit)
     }
 
-    fn stage(&self, at: At<'_>, bytes: &[u8], durability: Durability) -> Result<Staged, DiskError> {
+    fn stage(
+        &self,
+        slot: Slot,
+        at: At<'_>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), DiskError> {
         self.step("stage", named(at, ""), || {
-            self.inner.stage(at, bytes, durability)
+            self.inner.stage(slot, at, bytes, durability)
         })
     }
 
-    fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError> {
-        let folder = staged.folder.clone().unwrap_or_default();
-        self.step("publish", format!("{folder}/{name}"), || {
-            self.inner.publish(staged, name, expect)
+    fn publish(
+        &self,
+        slot: Slot,
+        at: At<'_>,
+        name: &str,
+        expect: Expect,
+    ) -> Result<Stamp, DiskError> {
+        self.step("publish", named(at, name), || {
+            self.inner.publish(slot, at, name, expect)
         })
     }
 
-    fn keep_mode(&self, staged: &Staged, at: At<'_>, name: &str) -> Result<(), DiskError> {
-        self.inner.keep_mode(staged, at, name)
+    fn keep_mode(&self, slot: Slot, at: At<'_>, like: &Place) -> Result<(), DiskError> {
+        self.inner.keep_mode(slot, at, like)
     }
 
-    fn discard(&self, staged: Staged) -> Result<(), DiskError> {
-        self.inner.discard(staged)
-    }
-
-    fn remove(&self, at: At<'_>, name: &str, expected: Stamp) -> Result<(), DiskError> {
+    fn take(&self, slot: Slot, at: At<'_>, name: &str, expect: Expect) -> Result<(), DiskError> {
         self.step("remove", named(at, name), || {
-            self.inner.remove(at, name, expected)
+            self.inner.take(slot, at, name, expect)
         })
     }
 
-    fn rename(&self, from: &Place, to: &Place, expected: Stamp) -> Result<Stamp, DiskError> {
-        self.step("rename", from.to_string(), || {
-            self.inner.rename(from, to, expected)
+    fn put_back(&self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError> {
+        self.step("put back", named(at, name), || {
+            self.inner.put_back(slot, at, name)
         })
     }
 
-    fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
-        self.step("exchange", one.to_string(), || {
-            self.inner.exchange(one, other)
+    fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
+        self.step("set beside", named(at, name), || {
+            self.inner.set_beside(slot, at, name)
         })
+    }
+
+    fn look_aside(&self, area: Area, slot: Slot, at: At<'_>) -> Result<Option<Stamp>, DiskError> {
+        self.inner.look_aside(area, slot, at)
+    }
+
+    fn read_aside(
+        &self,
+        area: Area,
+        slot: Slot,
+        at: At<'_>,
+        limit: usize,
+    ) -> Result<Content, DiskError> {
+        self.inner.read_aside(area, slot, at, limit)
+    }
+
+    fn displace(&self, slot: Slot, at: At<'_>) -> Result<(), DiskError> {
+        self.step("displace", named(at, ""), || self.inner.displace(slot, at))
+    }
+
+    fn discard(&self, area: Area, slot: Slot, at: At<'_>) -> Result<(), DiskError> {
+        self.inner.discard(area, slot, at)
     }
 
     fn create_folder(&self, name: &str) -> Result<(), DiskError> {
@@ -163,12 +192,8 @@ impl Disk for Tampered {
         self.step("flush", String::new(), || self.inner.flush())
     }
 
-    fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
-        self.inner.sweep(keep)
-    }
-
-    fn late(&self, last: bool, limit: usize) -> Vec<Late> {
-        self.inner.late(last, limit)
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
+        self.inner.sweep(known, lost)
     }
 }
 

@@ -2,7 +2,8 @@
 //! deletion.
 
 use crate::look::{
-    articles, assert_quiet, changed_rows, dump, held, problems, requests, row, stamps,
+    articles, assert_quiet, changed_rows, dump, held, let_stamps_settle, problems, requests, row,
+    stamps,
 };
 use crate::world::{World, lines};
 use kbsync::engine::report::Report;
@@ -76,6 +77,7 @@ async fn check(shape: Shape, paging: Paging, bodies: bool, expected: &[(String, 
         pages + 2,
         "{name}: something was asked twice"
     );
+    let_stamps_settle(&world).await;
     let before = dump(&world);
     assert_quiet(&world, pages).await;
     assert_eq!(
@@ -288,6 +290,7 @@ async fn with_an_etag_an_unchanged_listing_is_one_request_without_a_body() {
     };
     let (world, ids) = filled(options).await;
     world.sync().await;
+    let_stamps_settle(&world).await;
     let (rows, times) = (dump(&world), stamps(&world));
     for _ in 0..2 {
         requests(&world);

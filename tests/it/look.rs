@@ -111,6 +111,13 @@ pub(crate) async fn assert_quiet(world: &World, requests: u64) {
     assert_eq!(report.outcome.exit_code(), 0);
 }
 
+/// Lets the stamps of files that were just written be old enough to vouch for them: the next cycle reads these files once
+/// more, and remembers the stamps.
+pub(crate) async fn let_stamps_settle(world: &World) {
+    world.clock.advance(std::time::Duration::from_secs(1));
+    world.sync().await;
+}
+
 /// Every row of every table of the state, but the time of the last poll.
 pub(crate) fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
     let file = world.path(".kbsync/state.db");

@@ -71,6 +71,7 @@ mod hostile_memory;
 mod hostile_service;
 mod identity;
 mod in_motion;
+mod journal;
 mod kb;
 mod kill_sweep;
 mod known_entries;

@@ -106,3 +106,48 @@ async fn f089_a_state_that_came_with_a_copy_of_the_folder_is_good_for_it() {
     assert_eq!(report.problems, []);
     assert_eq!(world.sandbox().counts().total, 1, "one listing");
 }
+
+/// A state of a version that wrote down what it was about to do to files, and was killed over it.
+#[tokio::test]
+async fn what_an_earlier_version_began_is_settled_by_what_is_found() {
+    let world = World::new().await;
+    let start = world.category("start");
+    for slug in ["pulled", "caught", "edited"] {
+        world.article(start, slug, "<p>One.</p>\n<p>End.</p>");
+    }
+    world.sync().await;
+    let conn = rusqlite::Connection::open(world.path(".kbsync/state.db")).expect("the state");
+    conn.execute_batch(
+        "DROP TABLE journal; DROP TABLE displaced; DROP TABLE unconfirmed_ids;
+         PRAGMA user_version = 3;
+         INSERT INTO intents (json) VALUES ('{\"write_file\":{}}'), ('{\"remove_file\":{}}');",
+    )
+    .expect("as it was");
+    drop(conn);
+    let articles = world.sandbox().articles();
+    let id = |slug: &str| {
+        let mut found = articles.iter();
+        found
+            .find(|article| article.slug == slug)
+            .expect("there")
+            .id
+    };
+    // It was pulled before the kill, or an editor's save was caught, or edited since on both sides.
+    for slug in ["pulled", "edited"] {
+        world.sandbox().edit(id(slug), |article| {
+            article.text = article.text.replace("One.", "Theirs.");
+        });
+    }
+    world.edit("start/pulled.html", "One.", "Theirs.");
+    world.edit("start/edited.html", "End.", "Mine.");
+    let caught = world.read("start/caught.html").replace("One.", "Caught.");
+    world.write("start/.kbsync-tmp-1-2-was-caught.html", &caught);
+    let report = world.sync().await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    let text = |slug: &str| world.sandbox().article(id(slug)).expect("there").text;
+    assert_eq!(text("pulled"), "<p>Theirs.</p>\n<p>End.</p>");
+    assert_eq!(text("edited"), "<p>Theirs.</p>\n<p>Mine.</p>");
+    assert_eq!(text("caught"), "<p>One.</p>\n<p>End.</p>");
+    let beside = world.read("start/caught.1.conflict.html");
+    assert!(beside.contains("Caught."), "{beside}");
+}

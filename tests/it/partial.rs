@@ -2,7 +2,7 @@
 //! cycle that looks at everything.
 
 use crate::hostile::{self, Stage};
-use crate::look::{held, problems, requests, row};
+use crate::look::{held, let_stamps_settle, problems, requests, row};
 use crate::world::{World, lines};
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{Look, Request};
@@ -640,6 +640,7 @@ async fn a_cycle_over_paths_comes_to_what_a_whole_one_comes_to() {
             shapes.push(shape(&scene));
             reports.push((lines(&report), held(&report), problems(&report)));
             hostile::sync(&scene.world).await;
+            let_stamps_settle(&scene.world).await;
             shapes.push(shape(&scene));
         }
         // Of a file that says nothing new the article is not even read: the next poll brings what is there.

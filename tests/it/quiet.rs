@@ -1,7 +1,7 @@
 //! Nothing happens without a cause: after whatever came before, a second sync changes no byte, no time of a
 //! file and no row but the moment of the poll (promise 4).
 
-use crate::look::{changed_rows, dump, requests, stamps};
+use crate::look::{changed_rows, dump, let_stamps_settle, requests, stamps};
 use crate::world::{World, lines};
 use kbsync::sandbox::{NewSeed, Normalise, Options, Paging};
 use uuid::Uuid;
@@ -22,6 +22,7 @@ async fn world(options: Options) -> (World, [Uuid; 3]) {
 /// Syncs what was prepared, and then asserts that the next two syncs leave everything as it is.
 async fn settle(name: &str, world: &World, cost: u64) {
     world.sync().await;
+    let_stamps_settle(world).await;
     let (files, rows, times) = (world.files(), dump(world), stamps(world));
     for _ in 0..2 {
         let report = world.sync().await;
@@ -229,7 +230,7 @@ async fn whatever_the_listing_looks_like() {
 #[tokio::test]
 async fn f033_readers_change_the_figures_and_nothing_else() {
     let (world, [one, ..]) = world(Options::unlimited()).await;
-    world.sync().await;
+    let_stamps_settle(&world).await;
     let (rows, times) = (dump(&world), stamps(&world));
     world.sandbox().visit(one, 17);
     let report = world.sync().await;

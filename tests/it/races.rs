@@ -2,7 +2,7 @@
 //! while a cycle runs (failures rows 23, 34, 51, 80).
 
 use crate::hostile::{self, Stage};
-use crate::look::{assert_quiet, both, history, kept, requests, row};
+use crate::look::{assert_quiet, both, history, kept, let_stamps_settle, requests, row};
 use crate::wire::preferring;
 use crate::world::{World, lines};
 use kbsync::engine::report::{Ending, Report};
@@ -662,6 +662,7 @@ async fn a_stamp_that_is_recorded_is_that_of_the_file_as_it_is() {
     world.rename("a/n2.html", "a/renamed.html");
     let report = hostile::sync(&world).await;
     assert_eq!(report.outcome, Ending::Done);
+    let_stamps_settle(&world).await;
     for article in world.sandbox().articles() {
         let row = row(&world, article.id).expect("a row");
         let stamp = row.stamp.expect("a stamp that may be trusted");

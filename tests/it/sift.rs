@@ -45,6 +45,7 @@ async fn stage() -> (hostile::Stage, Machine, Vec<Uuid>) {
     let ids: Vec<Uuid> = ids.collect();
     let mut engine = hostile::engine(&world, &hostile::calm());
     sync(&mut engine).await;
+    world.clock.advance(Duration::from_secs(1));
     settle(&mut engine).await;
     (world, engine, ids)
 }

@@ -8,7 +8,7 @@ use crate::{
         failure::Failure,
         print::{DIM, ERROR, GOOD, HELP},
     },
-    mirror::disk::{At, Disk as _, Durability, Expect, RealDisk},
+    mirror::disk::{Area, At, Disk as _, Durability, Expect, RealDisk, Slot},
     model::Place,
     sandbox::{Article, NewSeed, Options, Running, Sandbox},
 };
@@ -23,6 +23,9 @@ use uuid::Uuid;
 
 /// The largest file of the demo.
 const MAX_FILE: usize = 1 << 20;
+
+/// The slot of what a person writes or removes: the journal's own have other numbers.
+const SLOT: Slot = -1;
 
 /// A sandbox and a mirror.
 pub(super) struct Stage<'c> {
@@ -183,9 +186,9 @@ impl<'c> Stage<'c> {
             None => Expect::Absent,
         };
         let after = before.replacen(from, to, 1);
-        let staged = disk.stage(at, after.as_bytes(), Durability::Now)?;
-        disk.publish(staged, &place.file, expect)?;
-        Ok(())
+        disk.stage(SLOT, at, after.as_bytes(), Durability::Now)?;
+        disk.publish(SLOT, at, &place.file, expect)?;
+        Ok(disk.discard(Area::Stage, SLOT, at)?)
     }
 
     /// Removes files, as a writer.
@@ -196,7 +199,8 @@ impl<'c> Stage<'c> {
             let place = place(path);
             let at = At::Folder(&place.folder);
             if let Some(entry) = disk.look(at, &place.file)? {
-                disk.remove(at, &place.file, entry.stamp)?;
+                disk.take(SLOT, at, &place.file, Expect::Stamp(entry.stamp))?;
+                disk.discard(Area::Stage, SLOT, at)?;
             }
         }
         Ok(())

@@ -3,25 +3,24 @@
 //! The record comes first: an article without an id in its file is known by its place, and never sent twice. Its id is
 //! confirmed once the file with it is durable.
 
-use super::grain::GRAIN;
-use super::record::{agreed, deed};
-use super::render::{MAX_FILE, digest_of, needs_whole, says};
+use super::record::{agreed, deed, vouches};
+use super::render::{MAX_FILE, needs_whole, says};
 use super::{Done, Run, not_written};
 use crate::engine::observe::Sight;
 use crate::engine::observe::remote::visibility_of;
 use crate::engine::recover::said_when_sent;
 use crate::engine::spool::text_lf;
 use crate::engine::{Engine, anew};
-use crate::mirror::disk::{At, Disk, DiskErrorKind, Durability, Expect};
+use crate::mirror::disk::{At, Disk, DiskErrorKind, Durability};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;
 use crate::model::{
-    ArticleId, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
+    ArticleId, Flags, KnownFile, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
 };
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::LocalFile;
 use crate::service::Service;
-use crate::state::{FigureRow, IntentId, Seen as SeenVersion, Subject};
+use crate::state::{FigureRow, IntentId, RowChange, Seen as SeenVersion, Subject, Writing};
 
 /// What is created, and where it comes from.
 pub(super) struct Birth<'a> {
@@ -35,15 +34,16 @@ pub(super) struct Birth<'a> {
     pub(super) moved: bool,
 }
 
-/// A new article's file with its id in it.
-struct Written {
-    /// Its stamp, if it holds what was sent.
-    stamp: Option<Stamp>,
+/// A new article's file with its id in it, as it is to be.
+struct WithId {
+    source: String,
+    /// What it is now.
+    over: KnownFile,
+    /// Whether it holds what was sent.
+    same: bool,
     /// What the base has of its flags.
     flags: Flags,
-    /// The digest of all of it.
-    bytes: Digest,
-    /// What it was before, if it had comments or keys of the writer's own that the scan may not have seen.
+    /// What it is now, if it has comments or keys of the writer's own that the scan may not have seen.
     own: Option<String>,
 }
 
@@ -72,10 +72,10 @@ pub(super) struct Newborn {
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Records a new article, then writes its id into the file.
-    pub(super) async fn born(
+    pub(super) fn born(
         &mut self,
         birth: &Birth<'_>,
-        newborn: Newborn,
+        newborn: &Newborn,
         sent: &[Birthright],
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
@@ -93,9 +93,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 newborn.wish,
                 (self.settings.new_enabled, self.settings.new_draft),
             ),
-            ..birth.row(&newborn, flags, self.clock.now())
+            ..birth.row(newborn, flags, self.clock.now())
         };
-        self.record_birth(birth, &newborn, &row, sent)?;
+        self.record_birth(birth, newborn, &row, sent)?;
         if let Some(old) = birth.instead_of {
             self.clear_copy(old, run)?;
             run.sight.base.articles.remove(&old);
@@ -103,30 +103,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run.sight.base.articles.insert(id, row.clone());
         self.figures.insert(id, FigureRow::default());
         run.born.insert(birth.action.path.clone(), id);
-        let written = match Box::pin(self.write_id(birth, (&row, newborn.wish), run)).await {
-            Ok(written) => written,
-            // The article is there and known; the id is written by the next cycle.
+        // The article is there and known; what goes wrong with its file is left to the next cycle.
+        let with_id = match self.with_id(birth, (&row, newborn.wish), run) {
+            Ok(with_id) => with_id,
             Err(done) => return Ok(without_id(done, run)),
         };
-        let mut stamp = written.stamp;
-        if stamp.is_some_and(|stamp| self.trusted(stamp).is_none()) {
-            self.clock.pause(GRAIN).await;
-            stamp = stamp.filter(|_| self.still_holds(birth.place, written.bytes));
-        }
-        let row = ArticleRow {
-            stamp: stamp.and_then(|stamp| self.trusted(stamp)),
-            file_flags: written.flags,
-            ..row
+        let row = match self.write_id(birth.place, &with_id, &row)? {
+            Ok(row) => row,
+            Err(done) => return Ok(without_id(done, run)),
         };
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            if let Some(own) = &written.own {
-                let file = Some(tx.put_body(own)?);
-                tx.record(&whole(&row, file))?;
-            }
-            tx.put_article(&row)?;
-            tx.remove_unconfirmed_id(id)
-        })?;
         run.sight.base.articles.insert(id, row);
         Ok(if birth.moved {
             let reason = "it is created under the address that it had when it was first sent; the next cycle sends \
@@ -177,17 +162,53 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article.
+    /// Puts the id into the file of a new article. Gives the row that is true then.
+    fn write_id(
+        &mut self,
+        place: &Place,
+        with_id: &WithId,
+        row: &ArticleRow,
+    ) -> anyhow::Result<Result<ArticleRow, Done>> {
+        let now = self.clock.now();
+        let after = |stamp: Option<Stamp>| ArticleRow {
+            stamp: stamp
+                .filter(|_| with_id.same)
+                .and_then(|stamp| vouches(stamp, now)),
+            file_flags: with_id.flags,
+            ..row.clone()
+        };
+        let staged = match self.stage(place, with_id.source.as_bytes(), Durability::Now)? {
+            Ok(staged) => staged,
+            Err(error) => return Ok(Err(not_written(&error))),
+        };
+        let change = staged.over(Some(with_id.over));
+        let before = |tx: &mut Writing<'_>| {
+            if let Some(own) = &with_id.own {
+                let file = Some(tx.put_body(own)?);
+                tx.record(&whole(row, file))?;
+            }
+            Ok(())
+        };
+        let rows = |_, stamp| {
+            let after = RowChange::Article(Box::new(after(stamp)));
+            vec![after, RowChange::IdConfirmed(row.id)]
+        };
+        let written = self.change_file(change, &before, &rows)?;
+        Ok(written
+            .map(|stamp| after(Some(stamp)))
+            .map_err(|error| not_written(&error)))
+    }
+
+    /// The file of a new article with `id:`, and what became of `enabled` and `draft`, in it.
     ///
     /// A file that by now names an article that the scan did not find there is that article's.
-    async fn write_id(
+    fn with_id(
         &self,
         birth: &Birth<'_>,
         (row, wish): (&ArticleRow, Flags),
         run: &Run<'_>,
-    ) -> Result<Written, Done> {
-        let at = At::Folder(&birth.place.folder);
-        let (content, document) = self.own_file(birth).await?;
+    ) -> Result<WithId, Done> {
+        let (content, document) = self.own_file(birth)?;
         // A copy keeps its name where its folder took another one in this cycle.
         let paired = &run.sight.paired.files;
         let copy = |file: &LocalFile| {
@@ -226,19 +247,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             draft: Some(flags.draft),
             ..Changes::default()
         });
-        let staged = self
-            .disk
-            .stage(at, source.as_bytes(), Durability::Now)
-            .map_err(|error| not_written(&error))?;
-        let stamp = self
-            .disk
-            .publish(staged, &birth.place.file, Expect::Stamp(content.stamp))
-            .map_err(|error| not_written(&error))?;
-        self.disk
-            .sync_folder(at)
-            .map_err(|error| not_written(&error))?;
-        Ok(Written {
-            stamp: same.then_some(stamp),
+        Ok(WithId {
+            source,
+            over: KnownFile::of(content.stamp, &content.bytes),
+            same,
             flags: Flags {
                 enabled: if as_enabled {
                     flags.enabled
@@ -247,7 +259,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 },
                 draft: if as_drafted { flags.draft } else { sent.draft },
             },
-            bytes: digest_of(source.as_bytes()),
             own: (same && unseen).then(|| document.source().to_owned()),
         })
     }

@@ -1,7 +1,5 @@
 //! The books at the end of a cycle: what was seen again, figures, times and the tag of a listing.
 
-use super::grain::GRAIN;
-use super::render::{MAX_FILE, needs_whole, says};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::local::by_place;
@@ -9,19 +7,15 @@ use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::{HELD, UNDONE};
-use crate::mirror::disk::{At, Disk};
-use crate::mirror::document::Document;
+use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::{ArticleId, CategoryId, Side, Stamp, TextDigest, Timestamp};
+use crate::model::{ArticleId, CategoryId, Side, Timestamp};
 use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::{LocalFile, Remote};
 use crate::service::{Service, Validator};
 use crate::state::{FigureRow, history};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-
-/// Racy files that are read again at the end of one cycle; the others wait for the next.
-const READ_AGAIN: usize = 64;
 
 /// From so many figures on, reading all that are stored is quicker.
 const FEW_FIGURES: usize = 16;
@@ -31,14 +25,13 @@ pub(in crate::engine) const LAST_POLL: &str = "last_poll";
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// The books at the end of a cycle: refreshed stamps, figures, times; and the history is pruned.
-    pub(in crate::engine) async fn close_books(
+    pub(in crate::engine) fn close_books(
         &mut self,
         sight: &Sight,
         request: &Request,
         report: &Report,
         whole: bool,
     ) -> anyhow::Result<()> {
-        self.wait_out_racy_scan(sight).await;
         let now = self.clock.now();
         let mut refreshed = self.refreshed(sight)?;
         self.note_asked(&mut refreshed)?;
@@ -142,7 +135,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Rows whose file was read and found to hold what the base says: its stamp is known again.
     fn refreshed(&self, sight: &Sight) -> anyhow::Result<Vec<ArticleRow>> {
         let mut rows = Vec::new();
-        let mut again = 0;
         // What lies at a place that another article has taken in this cycle is that one's file.
         let places = OnceCell::new();
         let is_at_home = |file: &LocalFile| {
@@ -161,8 +153,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if written.is_some_and(|owner| owner != id) {
                 continue;
             }
-            let racy = sight.racy.contains(&stamp);
-            if before.stamp == Some(stamp) || (file.version != before.local && !racy) {
+            let Some(stamp) = self.trusted_scan(stamp, sight) else {
+                continue;
+            };
+            if before.stamp == Some(stamp) || file.version != before.local {
                 continue;
             }
             // A file that is not opened is taken to have its id: one without is looked at until it has.
@@ -176,47 +170,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 && row.file_flags == file.flags
                 && row.place == file.place
                 && row.stamp.is_none_or(|known| Some(known) == before.stamp);
-            let stamp = if racy && again < READ_AGAIN {
-                again += 1;
-                self.read_again(file, stamp)
-            } else {
-                self.trusted_scan(stamp, sight)
-            };
+            let stamp = Some(stamp);
             if same && row.stamp != stamp {
                 rows.push(ArticleRow { stamp, ..row });
             }
         }
         Ok(rows)
-    }
-
-    /// A file that was saved just before the scan may have been saved once more within the clock's grain.
-    /// A little later its stamp can vouch for it, after one more look at what it holds. Where that is more than its
-    /// version says, the scan must have kept just this: a key of the writer's own may have been saved again.
-    fn read_again(&self, file: &LocalFile, stamp: Stamp) -> Option<Stamp> {
-        let at = At::Folder(&file.place.folder);
-        let content = self.disk.read(at, &file.place.file, MAX_FILE).ok()?;
-        let document = Document::parse_with_markers(&content.bytes).ok()?;
-        let same = content.whole
-            && content.stamp == stamp
-            && says(&document, &file.version)
-            && document.flags() == file.flags
-            && (!needs_whole(document.source(), &file.version, &file.place)
-                || self.is_kept(document.source()));
-        self.trusted(stamp).filter(|_| same)
-    }
-
-    /// Returns whether the history has a whole file.
-    fn is_kept(&self, source: &str) -> bool {
-        let kept = self.store.has_body(TextDigest::of(source));
-        kept.is_ok_and(|is_there| is_there)
-    }
-
-    async fn wait_out_racy_scan(&self, sight: &Sight) {
-        let young = |stamp: &Stamp| sight.racy.contains(stamp) && self.trusted(*stamp).is_none();
-        let mut stamps = sight.stamps.values().chain(sight.category_stamps.values());
-        if !sight.racy.is_empty() && stamps.any(young) {
-            self.clock.pause(GRAIN).await;
-        }
     }
 
     /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts. Where
@@ -258,29 +217,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(rows)
     }
 
-    /// The rows of categories whose `_category.yaml` was read or written and holds what its row says: its stamp is
-    /// known from now on, and it is not read again. One within the clock's grain is looked at once more.
+    /// The rows of categories whose `_category.yaml` was read and holds what its row says: its stamp is known from now
+    /// on, and it is not read again.
     fn with_stamps(
         &self,
         mut rows: BTreeMap<CategoryId, CategoryRow>,
         sight: &Sight,
     ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
-        let mut again = 0;
         for (id, before) in &sight.base.categories {
             let Some(folder) = &before.folder else {
                 continue;
             };
-            let Some(stamp) = sight.category_stamps.get(folder).copied() else {
+            let stamp = sight.category_stamps.get(folder).copied();
+            let Some(stamp) = stamp.and_then(|stamp| self.trusted_scan(stamp, sight)) else {
                 continue;
             };
-            let racy = sight.racy.contains(&stamp);
             let scanned = sight.paired.categories.get(id).is_some_and(|category| {
                 category.folder == *folder
                     && category.id == Some(*id)
                     && category.version.as_ref() == Some(&before.local)
             });
-            let trusted = self.trusted(stamp).is_some();
-            if before.stamp == Some(stamp) || !trusted || !(scanned || racy) {
+            if before.stamp == Some(stamp) || !scanned {
                 continue;
             }
             let row = match rows.get(id) {
@@ -290,12 +247,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Some(row) = row else {
                 continue;
             };
-            let mut same = row.folder == before.folder && row.local == before.local;
-            if same && racy {
-                again += 1;
-                same = again <= READ_AGAIN && self.words_as_recorded(&row) == Some(stamp);
-            }
-            if same {
+            if row.folder == before.folder && row.local == before.local {
                 let stamp = Some(stamp);
                 rows.insert(*id, CategoryRow { stamp, ..row });
             }

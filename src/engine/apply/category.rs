@@ -1,12 +1,12 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
 use super::along::{row_renamed, rows_along};
-use super::category_yaml::{MAX_YAML, Told};
-use super::grain::ScannedYaml;
+use super::category_yaml::{MAX_YAML, NewYaml, ScannedYaml, Told};
 use super::put::{pause, worth_another_try};
-use super::record::deed;
+use super::record::{deed, vouches};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
+use crate::engine::journal::recover::take;
 use crate::engine::observe::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::CategoryDocument;
@@ -15,7 +15,7 @@ use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, Stamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{ErrorKind, NewCategory, RemoteCategory, Service};
-use crate::state::{Intent, IntentId, StateError};
+use crate::state::{Intent, IntentId, RowChange, StateError};
 
 /// How often a POST without an answer is repeated.
 const TRIES: u32 = 4;
@@ -65,7 +65,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return self.not_done(action, error);
         };
         self.category_born(folder, provisional, version, &created, intent, run)
-            .await
     }
 
     fn category_intent(
@@ -87,7 +86,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok((self.store.write(now, |tx| tx.add_intent(&intent))?, false))
     }
 
-    async fn category_born(
+    fn category_born(
         &mut self,
         folder: &str,
         provisional: CategoryId,
@@ -119,13 +118,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })?;
         run.created.insert(provisional, created.id);
         let scanned = ScannedYaml::of(folder, run);
-        self.let_yaml_settle(&scanned).await;
-        let told = Told {
-            before: None,
-            folder: None,
-            after: (Side::Both, "create"),
+        let new = NewYaml {
+            folder,
+            id: created.id,
+            version,
+            scanned: &scanned,
+            told: &Told {
+                before: None,
+                folder: None,
+                after: (Side::Both, "create"),
+            },
         };
-        let note = match self.write_yaml(folder, created.id, version, &scanned, &told) {
+        let note = match self.write_yaml(&new, &|_| Vec::new()) {
             Ok(stamp) => {
                 self.note_yaml(folder, stamp, run);
                 None
@@ -168,9 +172,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let home = settle.from.as_ref().or(settle.to.as_ref());
         let scanned = home.map(|folder| ScannedYaml::of(folder, run));
         let scanned = scanned.unwrap_or_default();
-        if settle.write {
-            self.let_yaml_settle(&scanned).await;
-        }
         let done = self.settle_category_here(settle, &scanned, run)?;
         let Done::Yes(note) = done else {
             run.blocked.extend(settle.from.clone());
@@ -207,74 +208,36 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(Done::Later("a file in it is being written".to_owned()));
             }
         }
-        let intent = if moves || settle.write {
-            let intent = Intent::WriteCategory {
-                id: settle.id,
-                from: settle.from.clone(),
-                folder: to.clone(),
-                version: settle.file.clone(),
-                remote: settle.seen.clone(),
-                revision: settle.revision.clone(),
-            };
-            Some(self.store.write(now, |tx| tx.add_intent(&intent))?)
-        } else {
-            None
-        };
         let mut paired = run.sight.paired.categories.iter();
         let others = paired.any(|(id, category)| *id != settle.id && category.folder == *to);
-        let lined = settle.from.as_ref().and_then(|from| self.has_slug(from));
-        let lined = lined.unwrap_or_else(|| scanned.stamp.is_some());
-        let mut renamed = false;
-        let folder = self.change_folder(settle, to, (moves, others), scanned, &mut renamed);
-        let below = match &settle.from {
-            Some(from) if renamed => rows_below(run, from, to),
-            Some(_) | None => Vec::new(),
-        };
         let told = told(settle, scanned, run);
-        let stamp = match folder.and_then(|()| self.change_words(settle, to, scanned, &told)) {
+        let folder = self.change_folder(settle, to, (others, scanned), run);
+        let words = folder.and_then(|()| self.change_words(settle, (to, scanned), &told, run));
+        let stamp = match words {
             Ok(stamp) => stamp,
-            Err(error) => {
-                if renamed {
-                    self.record_move((settle, lined), to, below, run)?;
-                }
-                if let Some(intent) = intent {
-                    self.store.write(now, |tx| tx.remove_intent(intent))?;
-                }
-                return unwritten(error);
-            }
+            Err(error) => return unwritten(error),
         };
         if let Some(stamp) = stamp {
             self.note_yaml(to, stamp, run);
         }
-        let read = run.sight.remote.categories.contains_key(&settle.id);
-        let row = self.category_row(settle, None, read.then_some(now), run);
-        let below = if renamed {
-            below
-        } else {
-            rows_along(&run.sight.base, run.sight, &row)
-        };
-        self.store.write(now, |tx| {
-            tx.put_category(&row)?;
-            below.iter().try_for_each(|row| tx.put_article(row))?;
-            if let Some(intent) = intent {
-                tx.remove_intent(intent)?;
-            }
-            if moves || settle.write {
-                tx.event(&deed(
-                    "update-category",
-                    Side::Local,
-                    to,
-                    None,
-                    settle.id.to_string(),
-                ))?;
-            }
-            Ok(())
-        })?;
-        for row in below {
+        let row = self.settled_row(settle, run);
+        let along = rows_along(&run.sight.base, run.sight, &row);
+        if stamp.is_none() {
+            let rows = rows_of(settle, &row, &along);
+            self.store
+                .write(now, |tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
+        }
+        for row in along {
             run.sight.base.articles.insert(row.id, row);
         }
         run.sight.base.categories.insert(settle.id, row);
         Ok(Done::Yes(None))
+    }
+
+    fn settled_row(&self, settle: &SettleCategory, run: &Run<'_>) -> CategoryRow {
+        let read = run.sight.remote.categories.contains_key(&settle.id);
+        let read_at = read.then(|| self.clock.now());
+        self.category_row(settle, None, read_at, run)
     }
 
     /// Notes the stamp of a `_category.yaml` that was just written. It may be saved once more within the clock's
@@ -289,9 +252,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         settle: &SettleCategory,
         to: &str,
-        (moves, others): (bool, bool),
-        scanned: &ScannedYaml,
-        renamed: &mut bool,
+        (others, scanned): (bool, &ScannedYaml),
+        run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
         if settle.write
             && let Some(from) = &settle.from
@@ -300,12 +262,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.read_yaml(from, scanned)?;
         }
         match &settle.from {
-            Some(from) if moves => {
-                self.rename_folder(from, to)?;
-                // It has its name, even if that cannot be made durable.
-                *renamed = true;
-                self.disk.sync_folder(At::Root)?;
-            }
+            Some(from) if from != to => self.move_folder(settle, (from, to), scanned, run)?,
             None => {
                 if self.disk.look(At::Root, to)?.is_none() {
                     self.disk.create_folder(to)?;
@@ -320,47 +277,59 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
+    /// Gives a folder another name; its category and its articles have it from then on, whatever becomes of its words.
+    fn move_folder(
+        &mut self,
+        settle: &SettleCategory,
+        (from, to): (&str, &str),
+        scanned: &ScannedYaml,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<()> {
+        // Unless the file has a line for it, the folder's name is the slug, which nothing else was to change.
+        let lined = self.has_slug(from).unwrap_or(scanned.stamp.is_some());
+        let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
+        let old = run.sight.base.categories.get(&settle.id);
+        let row = old.map(|old| row_renamed(old, to, pulled));
+        let below = rows_below(run, from, to);
+        let articles = below.into_iter().map(Box::new).map(RowChange::Article);
+        let category = row.map(Box::new).map(RowChange::Category);
+        let rows: Vec<RowChange> = category.into_iter().chain(articles).collect();
+        self.rename_folder(from, to, &rows)??;
+        for row in &rows {
+            take(&mut run.sight.base, row);
+        }
+        Ok(())
+    }
+
     fn change_words(
         &mut self,
         settle: &SettleCategory,
-        to: &str,
-        scanned: &ScannedYaml,
+        (to, scanned): (&str, &ScannedYaml),
         told: &Told,
+        run: &Run<'_>,
     ) -> anyhow::Result<Option<Stamp>> {
         if !settle.write {
             return Ok(None);
         }
-        self.write_yaml(to, settle.id, &settle.file, scanned, told)
-            .map(Some)
-    }
-
-    /// A folder got its name, and its words could not be written: where the files are is known all the same,
-    /// or a `_category.yaml` that goes now would leave a folder that nobody knows. `lined`: whether that had a line for
-    /// the slug before, in case it cannot be read now.
-    fn record_move(
-        &mut self,
-        (settle, lined): (&SettleCategory, bool),
-        to: &str,
-        below: Vec<ArticleRow>,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<()> {
-        let Some(old) = run.sight.base.categories.get(&settle.id) else {
-            return Ok(());
-        };
-        // Unless the file has a line for it, the folder's name is the slug, which nothing else was to change.
-        let lined = self.has_slug(to).unwrap_or(lined);
-        let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
-        let row = row_renamed(old, to, pulled);
+        let row = self.settled_row(settle, run);
+        let along = rows_along(&run.sight.base, run.sight, &row);
         let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.put_category(&row)?;
-            below.iter().try_for_each(|row| tx.put_article(row))
-        })?;
-        for row in below {
-            run.sight.base.articles.insert(row.id, row);
-        }
-        run.sight.base.categories.insert(settle.id, row);
-        Ok(())
+        let rows = |stamp: Option<Stamp>| {
+            let stamp = stamp.filter(|_| row.local == settle.file);
+            let row = CategoryRow {
+                stamp: stamp.and_then(|stamp| vouches(stamp, now)),
+                ..row.clone()
+            };
+            rows_of(settle, &row, &along)
+        };
+        let new = NewYaml {
+            folder: to,
+            id: settle.id,
+            version: &settle.file,
+            scanned,
+            told,
+        };
+        self.write_yaml(&new, &rows).map(Some)
     }
 
     /// Returns whether a `_category.yaml` has a line for the slug. `None`: it cannot be read.
@@ -370,17 +339,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let document = CategoryDocument::parse(&yaml.bytes).ok()?;
         Some(document.slug().is_some())
     }
+}
 
-    /// Renames a folder; a name is also free where an empty folder has it.
-    fn rename_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
-        let Err(taken) = self.disk.rename_folder(from, to) else {
-            return Ok(());
-        };
-        if taken.kind != DiskErrorKind::Exists || self.disk.remove_folder(to).is_err() {
-            return Err(taken);
-        }
-        self.disk.rename_folder(from, to)
+/// What becomes true with a settlement.
+fn rows_of(settle: &SettleCategory, row: &CategoryRow, along: &[ArticleRow]) -> Vec<RowChange> {
+    let mut rows = vec![RowChange::Category(Box::new(row.clone()))];
+    let along = along.iter().cloned().map(Box::new);
+    rows.extend(along.map(RowChange::Article));
+    if let Some(to) = &settle.to {
+        let event = deed(
+            "update-category",
+            Side::Local,
+            to,
+            None,
+            settle.id.to_string(),
+        );
+        let told = settle.write || settle.from.as_ref() != Some(to);
+        rows.extend(told.then(|| RowChange::Event(Box::new(event))));
     }
+    rows
 }
 
 /// How the history tells of what a settlement writes: the service has it only once it was sent.

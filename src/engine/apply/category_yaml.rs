@@ -1,17 +1,57 @@
 //! `_category.yaml`: read as it was scanned, written with what is new, and both versions kept.
 
+use super::Run;
 use super::category_past::{changes, words_of};
-use super::grain::ScannedYaml;
 use crate::engine::Engine;
-use crate::engine::yaml_past::last_document;
-use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
+use crate::engine::observe::local::category_version;
+use crate::engine::yaml_past::{last_document, seen_as};
+use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
-use crate::model::{CategoryId, CategoryVersion, Side, Stamp};
+use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp, TextDigest};
 use crate::service::Service;
+use crate::state::{RowChange, Writing};
 
 /// `_category.yaml` is small.
 pub(super) const MAX_YAML: usize = 1 << 20;
+
+/// A folder's `_category.yaml` as it was scanned.
+#[derive(Default)]
+pub(super) struct ScannedYaml {
+    pub(super) stamp: Option<Stamp>,
+    /// The folder's name, and what both said, where the stamp was too young to vouch for it.
+    racy: Option<(String, CategoryVersion)>,
+}
+
+impl ScannedYaml {
+    pub(super) fn of(folder: &str, run: &Run<'_>) -> Self {
+        let stamp = run.sight.category_stamps.get(folder).copied();
+        let mut scanned = run.sight.local.categories.iter();
+        let category = scanned.find(|category| category.folder == folder);
+        let racy = category
+            .filter(|_| stamp.is_some_and(|stamp| run.sight.racy.contains(&stamp)))
+            .and_then(|category| Some((folder.to_owned(), category.version.clone()?)));
+        Self { stamp, racy }
+    }
+
+    /// Returns whether it still says what it said. Its stamp alone cannot, when it was saved just before the scan.
+    fn is_said_by(&self, bytes: &[u8]) -> bool {
+        self.racy.as_ref().is_none_or(|(folder, words)| {
+            let document = CategoryDocument::parse(bytes).ok();
+            let said = document.and_then(|document| category_version(folder, &document).ok());
+            said.as_ref() == Some(words)
+        })
+    }
+}
+
+/// What is to be written into a `_category.yaml`.
+pub(super) struct NewYaml<'a> {
+    pub(super) folder: &'a str,
+    pub(super) id: CategoryId,
+    pub(super) version: &'a CategoryVersion,
+    pub(super) scanned: &'a ScannedYaml,
+    pub(super) told: &'a Told,
+}
 
 /// How the history tells of a file that is written.
 #[derive(Clone, Debug)]
@@ -50,17 +90,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(existing)
     }
 
-    /// Writes what is new into `_category.yaml`.
+    /// Writes what is new into `_category.yaml`. `rows` become true with it.
     pub(super) fn write_yaml(
         &mut self,
-        folder: &str,
-        id: CategoryId,
-        version: &CategoryVersion,
-        scanned: &ScannedYaml,
-        told: &Told,
+        new: &NewYaml<'_>,
+        rows: &dyn Fn(Option<Stamp>) -> Vec<RowChange>,
     ) -> anyhow::Result<Stamp> {
-        let at = At::Folder(folder);
-        let existing = self.read_yaml(folder, scanned)?;
+        let (folder, id, version) = (new.folder, new.id, new.version);
+        let existing = self.read_yaml(folder, new.scanned)?;
         let document = existing
             .as_ref()
             .map(|content| CategoryDocument::parse(&content.bytes))
@@ -77,27 +114,78 @@ impl<S: Service, D: Disk> Engine<S, D> {
             || CategoryDocument::compose(&changes),
             |document| document.edit(&changes),
         );
+        let now = self.clock.now();
         if let Some(content) = existing
             .as_ref()
             .filter(|content| content.bytes == source.as_bytes())
         {
+            let rows = rows(Some(content.stamp));
+            self.store
+                .write(now, |tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
             return Ok(content.stamp);
         }
+        let mut before = None;
         if let (Some(content), Some(document)) = (&existing, &document) {
-            let before = std::str::from_utf8(&content.bytes)?;
-            let words = words_of(document, told.folder.as_deref().unwrap_or(folder));
-            let cause = if told.before.as_ref() == Some(&words) {
+            let source = std::str::from_utf8(&content.bytes)?;
+            let words = words_of(document, new.told.folder.as_deref().unwrap_or(folder));
+            let cause = if new.told.before.as_ref() == Some(&words) {
                 "replaced"
             } else {
                 "edited here"
             };
-            self.keep_category(id, folder, (Side::Local, cause), &words, before)?;
+            let text = TextDigest::of(source);
+            before = Some((
+                source,
+                seen_as(id, folder, (Side::Local, cause), &words, text),
+            ));
         }
-        let expect = existing.map_or(Expect::Absent, |content| Expect::Stamp(content.stamp));
-        let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
-        let stamp = self.disk.publish(staged, CATEGORY_FILE, expect)?;
-        self.disk.sync_folder(at)?;
-        self.keep_category(id, folder, told.after, version, &source)?;
-        Ok(stamp)
+        let after = seen_as(id, folder, new.told.after, version, TextDigest::of(&source));
+        let keep = |tx: &mut Writing<'_>| {
+            tx.put_body(&source)?;
+            if let Some((source, seen)) = &before {
+                tx.put_body(source)?;
+                tx.record(seen)?;
+            }
+            Ok(())
+        };
+        let rows = |_, stamp| {
+            let mut rows = rows(stamp);
+            rows.push(RowChange::Version(Box::new(after.clone())));
+            rows
+        };
+        let place = Place::new(folder, CATEGORY_FILE);
+        let staged = self.stage(&place, source.as_bytes(), Durability::Now)??;
+        let over = existing
+            .as_ref()
+            .map(|content| KnownFile::of(content.stamp, &content.bytes));
+        Ok(self.change_file(staged.over(over), &keep, &rows)??)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f083_a_category_saved_twice_within_a_tick_is_not_what_was_scanned() {
+        let words = |description: &str| CategoryVersion {
+            name: "Start".to_owned(),
+            slug: "start".to_owned(),
+            description: description.to_owned(),
+            meta_description: String::new(),
+        };
+        let racy = |description| ScannedYaml {
+            stamp: Some(Stamp::default()),
+            racy: Some(("start".to_owned(), words(description))),
+        };
+        let settled = ScannedYaml {
+            stamp: Some(Stamp::default()),
+            racy: None,
+        };
+        let bytes = b"name: Start\ndescription: Mine.\n";
+        assert!(racy("Mine.").is_said_by(bytes));
+        assert!(!racy("Before.").is_said_by(bytes));
+        assert!(settled.is_said_by(bytes));
+        assert!(!racy("Mine.").is_said_by(b"\"\n"));
     }
 }

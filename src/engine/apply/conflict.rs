@@ -16,7 +16,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Puts the copy beside the file, then remembers which two versions were shown. Gives what went wrong.
     ///
     /// The copy comes first: a remembered conflict without its copy would count as settled.
-    pub(super) async fn show_conflict(
+    pub(super) fn show_conflict(
         &mut self,
         conflict: &Conflict,
         run: &mut Run<'_>,
@@ -28,7 +28,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let text = self.text(seen.version.text, run)?;
             self.keep_shown(conflict, &seen.version)?;
             let source = copy_of(conflict.id, &seen.version, text);
-            if let Err(error) = self.write_copy(conflict, copy, &source).await? {
+            if let Err(error) = self.write_copy(conflict, copy, &source)? {
                 return Ok(Some(no_copy(&error, run)));
             }
         }

@@ -4,13 +4,13 @@
 //! seen; what cannot be kept word for word stays where it is. Which conflicts there are is not decided here.
 
 use super::Run;
-use super::grain::GRAIN;
+use crate::engine::journal::nothing;
 use crate::engine::observe::Sight;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::{Engine, anew};
-use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
+use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::{Changes, Document};
-use crate::model::{ArticleId, CategoryId, Place, Side, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, KnownFile, Place, Side, TextDigest, Version};
 use crate::reconcile::plan::{Conflict, Kind};
 use crate::service::Service;
 use crate::state::{Intent, Kept, Seen as SeenVersion, Subject};
@@ -18,25 +18,15 @@ use std::collections::BTreeMap;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Writes a conflict's copy beside its file. An earlier one that was edited is kept first.
-    pub(super) async fn write_copy(
+    pub(super) fn write_copy(
         &mut self,
         conflict: &Conflict,
         copy: &str,
         source: &str,
     ) -> anyhow::Result<Result<(), DiskError>> {
         let at = At::Folder(&conflict.place.folder);
-        let mut earlier = self.replaceable_copy(at, copy);
-        let young = |found: &Content| self.trusted(found.stamp).is_none();
-        if earlier
-            .as_ref()
-            .is_ok_and(|found| found.as_ref().is_some_and(young))
-        {
-            // It may be saved once more without a change of its stamp.
-            self.clock.pause(GRAIN).await;
-            earlier = self.replaceable_copy(at, copy);
-        }
-        let expect = match earlier {
-            Ok(None) => Expect::Absent,
+        let over = match self.replaceable_copy(at, copy) {
+            Ok(None) => None,
             // A run that was killed may have left it behind: a copy that goes with the power would be taken for
             // one that a person removed.
             Ok(Some(earlier)) if earlier.bytes == source.as_bytes() => {
@@ -55,19 +45,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     let kept = number.map(|number| (conflict.id, place, number));
                     self.kept_copies.extend(kept);
                 }
-                Expect::Stamp(earlier.stamp)
+                Some(KnownFile::of(earlier.stamp, &earlier.bytes))
             }
             Err(error) => return Ok(Err(error)),
         };
-        let written = self
-            .disk
-            .stage(at, source.as_bytes(), Durability::Now)
-            .and_then(|staged| {
-                self.disk.keep_mode(&staged, at, &conflict.place.file)?;
-                self.disk.publish(staged, copy, expect)
-            })
-            .and_then(|_| self.disk.sync_folder(at));
-        Ok(written)
+        let place = Place::new(&conflict.place.folder, copy);
+        let like = (&conflict.place, Durability::Now);
+        let change = match self.stage_like(&place, source.as_bytes(), like)? {
+            Ok(staged) => staged.over(over),
+            Err(error) => return Ok(Err(error)),
+        };
+        let written = self.change_file(change, &nothing, &|_, _| Vec::new())?;
+        Ok(written.map(drop))
     }
 
     fn earlier_copy(&self, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
@@ -307,7 +296,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     let kept = number.map(|number| (id, copy.clone(), number));
                     self.kept_copies.extend(kept);
                 }
-                self.disk.remove(at, &copy.file, found.stamp)
+                let known = KnownFile::of(found.stamp, &found.bytes);
+                let removal = self.removal(copy, known)?;
+                let removed = self.change_file(removal, &nothing, &|_, _| Vec::new())?;
+                removed.map(drop)
             }
             Err(error) => Err(error),
         };

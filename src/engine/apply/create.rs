@@ -7,15 +7,16 @@
 use super::birth::{Birth, Birthright, Newborn};
 use super::guard_read::count_as_seen;
 use super::put::{pause, version_of, worth_another_try};
+use super::render::MAX_FILE;
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::ListError;
 use crate::engine::recover::{is_posted, is_same_text};
-use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
+use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::Document;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, Flags, Place, Revision, Version};
+use crate::model::{ArticleId, Flags, KnownFile, Place, Revision, Version};
 use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Remote;
@@ -50,7 +51,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             text,
             moved: false,
         };
-        if let Err(done) = Box::pin(self.forget_id(&birth)).await {
+        if let Err(done) = self.forget_id(&birth)? {
             return Ok(done);
         }
         let earlier = self.earlier_intents(&mut birth, run)?;
@@ -81,7 +82,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         flags: article.flags,
                         text: article.text,
                     };
-                    return self.born(&birth, newborn, &sent, run).await;
+                    return self.born(&birth, &newborn, &sent, run);
                 }
                 Err(error) => error,
             };
@@ -192,29 +193,31 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// An article that is created anew takes the place of one that is gone. Its file must not name that one
     /// any more when the new one is there: a crash in between would leave two articles for one file.
-    async fn forget_id(&self, birth: &Birth<'_>) -> Result<(), Done> {
+    fn forget_id(&mut self, birth: &Birth<'_>) -> anyhow::Result<Result<(), Done>> {
         if birth.instead_of.is_none() {
-            return Ok(());
+            return Ok(Ok(()));
         }
-        let at = At::Folder(&birth.place.folder);
-        let (content, document) = self.own_file(birth).await?;
+        let (content, document) = match self.own_file(birth) {
+            Ok(found) => found,
+            Err(done) => return Ok(Err(done)),
+        };
         if document.id().is_none() {
-            return Ok(());
+            return Ok(Ok(()));
         }
         let source = document.without_id();
-        let expect = Expect::Stamp(content.stamp);
-        self.disk
-            .stage(at, source.as_bytes(), Durability::Now)
-            .and_then(|staged| self.disk.publish(staged, &birth.place.file, expect))
-            .and_then(|_| self.disk.sync_folder(at))
-            .map_err(|error| not_written(&error))
+        let over = KnownFile::of(content.stamp, &content.bytes);
+        let written =
+            self.replace_file(birth.place, source.as_bytes(), over, &|_, _| Vec::new())?;
+        Ok(written.map(drop).map_err(|error| not_written(&error)))
     }
 
-    /// The file of a new article, as it is now. One that was saved within the clock's grain could be saved
-    /// once more without anybody noticing, and is replaced soon: it is read a little later.
-    pub(super) async fn own_file(&self, birth: &Birth<'_>) -> Result<(Content, Document), Done> {
+    /// The file of a new article, as it is now.
+    pub(super) fn own_file(&self, birth: &Birth<'_>) -> Result<(Content, Document), Done> {
         let Place { folder, file } = birth.place;
-        let content = self.read_settled(At::Folder(folder), file, None).await?;
+        let content = self
+            .disk
+            .read(At::Folder(folder), file, MAX_FILE)
+            .map_err(|error| not_written(&error))?;
         let document = Document::parse_with_markers(&content.bytes)
             .map_err(|_not_ready| Done::Later("the file changed during the cycle".to_owned()))?;
         Ok((content, document))
@@ -325,7 +328,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             flags: flags.unwrap_or_default(),
             text: None,
         };
-        self.born(birth, newborn, sent, run).await
+        self.born(birth, &newborn, sent, run)
     }
 
     /// Remembers what only a person can settle, so that the same is not sent in every cycle.

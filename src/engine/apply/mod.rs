@@ -1,7 +1,8 @@
 //! The second half of a cycle: do what the plan says, step by step, and record each outcome.
 //!
 //! Confirm, then record: a row changes only after the other side said yes and the bytes are durable. Before
-//! every effect an intent is written, so that a crash between any two lines is understood by the next run.
+//! every request an intent is written, and before every change of the mirror a row of the journal, so that a crash
+//! between any two lines is understood by the next run.
 
 mod along;
 mod birth;
@@ -15,10 +16,8 @@ mod copies;
 mod create;
 mod delete;
 mod files;
-mod grain;
 mod guard_read;
 mod keep;
-mod publish;
 mod put;
 mod record;
 mod remove;
@@ -28,16 +27,13 @@ mod send;
 mod taken;
 mod unmet;
 
-pub(super) use along::{row_renamed, rows_along};
 pub(super) use books::LAST_POLL;
 pub(super) use category_past::category_file;
 pub(super) use create::same;
 pub(super) use delete::hidden;
 pub(super) use files::met;
-pub(super) use grain::GRAIN;
 pub(super) use put::version_of;
 pub(super) use record::deed;
-pub(super) use remove::REPLACED_THERE;
 pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
 pub(super) use run::{Done, Run};
 
@@ -125,7 +121,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 while let Some(next) = actions.next_if(is_local_settle) {
                     batch.push(next);
                 }
-                self.settle_files(batch, &mut run).await?;
+                self.settle_files(&batch, &mut run)?;
                 continue;
             }
             self.step(action, &mut run).await?;
@@ -140,7 +136,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Step::Conflict(conflict) = &action.step {
             let shown = match run.wall.clone() {
                 Some(wall) => Some(wall.message),
-                None => self.show_conflict(conflict, run).await?,
+                None => self.show_conflict(conflict, run)?,
             };
             run.say(&action, Status::Held, shown);
             return Ok(());
@@ -192,7 +188,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.delete_article(&action, *id, place, seen, run).await?
             }
             Step::RemoveFile { id, place, version } => {
-                self.let_settle(std::iter::once(place), run).await;
                 self.remove_file(&action, *id, place, version, run)?
             }
             Step::Forget { id } => self.forget(*id, run)?,

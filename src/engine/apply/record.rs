@@ -88,6 +88,12 @@ pub(super) fn row_after(
     }
 }
 
+/// The stamp, if it may be trusted from a moment on.
+pub(super) fn vouches(stamp: Stamp, now: Timestamp) -> Option<Stamp> {
+    let now = now.0.saturating_mul(1_000_000);
+    (settled(&stamp, now) || defect::is(Defect::RacyStampTrusted)).then_some(stamp)
+}
+
 /// What is not listed was asked for, or it would not be known: that need not be done again at once.
 pub(super) fn asked_for(row: ArticleRow, now: Timestamp) -> ArticleRow {
     let unasked = row.asked.is_none() && row.visibility == Visibility::Unpublished;
@@ -134,8 +140,7 @@ pub(in crate::engine) fn deed(
 impl<S: Service, D: Disk> Engine<S, D> {
     /// The stamp, if it may be trusted from now on (racy stamps may not).
     pub(in crate::engine) fn trusted(&self, stamp: Stamp) -> Option<Stamp> {
-        let now = self.clock.now().0.saturating_mul(1_000_000);
-        (settled(&stamp, now) || defect::is(Defect::RacyStampTrusted)).then_some(stamp)
+        vouches(stamp, self.clock.now())
     }
 
     /// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's

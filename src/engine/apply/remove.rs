@@ -9,11 +9,11 @@ use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
 use crate::model::base::{ArticleRow, ConflictRow};
 use crate::model::path::CONFLICT_EXTENSION;
-use crate::model::{ArticleId, Place, Side, Timestamp, Version};
+use crate::model::{ArticleId, KnownFile, Place, Side, Timestamp, Version};
 use crate::reconcile::pairing::overlaid;
 use crate::reconcile::plan::Action;
 use crate::service::Service;
-use crate::state::{Intent, Seen as SeenVersion, Subject};
+use crate::state::{RowChange, Seen as SeenVersion, Subject, Writing};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Removes a file whose article is gone; its bytes stay in the history.
@@ -44,13 +44,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let now = self.clock.now();
         let text = document.map_or_else(String::new, |document| document.text().to_owned());
-        // Before the file is gone: from then on its place says that the other article was removed.
+        // Once the file is gone, its place says that the other article was removed.
         let standing = self.store.conflicts()?;
         let other = overlaid(&run.sight.base, &run.sight.paired, id)
             .filter(|row| standing.iter().all(|conflict| conflict.id != row.id))
             .map(|row| comes_back(row, now));
-        let intent = self.store.write(now, |tx| {
-            other.iter().try_for_each(|other| tx.put_conflict(other))?;
+        let approved = run.request.allow_deletes || self.was_approved(action)?;
+        let hidden = run.row(id).map(hidden).unwrap_or_default();
+        let path = place.to_string();
+        let gone = deed("delete", Side::Local, &path, Some(id), hidden);
+        let mut rows = vec![
+            RowChange::NoArticle(id),
+            RowChange::NoConflict(id),
+            RowChange::Deletion {
+                side: Side::Local,
+                approved,
+            },
+            RowChange::Event(Box::new(gone)),
+        ];
+        rows.extend(other.map(|other| RowChange::Conflict(Box::new(other))));
+        let before = |tx: &mut Writing<'_>| {
             tx.put_body(&text)?;
             let file = super::render::keep_whole(tx, &content.bytes, version, place)?;
             tx.record(&SeenVersion {
@@ -61,45 +74,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 version: version.clone(),
                 file,
             })?;
-            tx.add_intent(&Intent::RemoveFile {
-                id,
-                place: place.clone(),
-            })
-        })?;
-        if let Err(error) = self.disk.remove(at, &place.file, content.stamp) {
-            let now = self.clock.now();
-            // As long as a file lies there, nothing says so of the other article: a conflict that is remembered would
-            // count as settled. What fails may have been carried out, and then it says so all the same.
-            let still_there = matches!(self.disk.look(at, &place.file), Ok(Some(_)));
-            let other = other.filter(|_| still_there);
-            self.store.write(now, |tx| {
-                other
-                    .iter()
-                    .try_for_each(|other| tx.remove_conflict(other.id))?;
-                tx.remove_intent(intent)
-            })?;
+            Ok(())
+        };
+        let removal = self.removal(place, KnownFile::of(content.stamp, &content.bytes))?;
+        if let Err(error) = self.change_file(removal, &before, &|_, _| rows.clone())? {
             return Ok(not_written(&error));
         }
-        if let Err(error) = self.disk.sync_folder(at) {
-            // The intent stays: the next cycle sees what became of it.
-            return Ok(not_written(&error));
-        }
-        let approved = run.request.allow_deletes || self.was_approved(action)?;
-        let hidden = run.row(id).map(hidden).unwrap_or_default();
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.remove_article(id)?;
-            tx.remove_conflict(id)?;
-            tx.count_deletion(Side::Local, approved, 1)?;
-            tx.remove_intent(intent)?;
-            tx.event(&deed(
-                "delete",
-                Side::Local,
-                &place.to_string(),
-                Some(id),
-                hidden,
-            ))
-        })?;
         self.clear_copy(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))

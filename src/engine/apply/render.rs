@@ -3,14 +3,14 @@
 //! What is written is what the file holds with the settlement's changes; a file that does not hold what the plan
 //! was made from any more is left alone.
 
-use super::{Done, Run};
+use super::{Done, Run, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::slug_of_stem;
-use crate::model::{Digest, Field, Place, Stamp, TextDigest, Version};
+use crate::model::{Field, Place, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Settle;
 use crate::service::Service;
 
@@ -28,7 +28,7 @@ pub(super) struct Rendered {
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// What a file is to hold, and what it holds now. It must hold what the plan was made from.
-    pub(super) async fn rendered(
+    pub(super) fn rendered(
         &self,
         settle: &Settle,
         run: &Run<'_>,
@@ -45,10 +45,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let at = At::Folder(&from.folder);
         let scanned = run.sight.stamps.get(from).copied();
-        let content = match self.read_settled(at, &from.file, scanned).await {
+        let content = match self.disk.read(at, &from.file, MAX_FILE) {
             Ok(content) if content.whole => content,
             Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
-            Err(done) => return Ok(Err(done)),
+            Err(error) => return Ok(Err(not_written(&error))),
         };
         // A stamp within the clock's grain does not vouch for what was scanned.
         let racy = run.sight.racy.contains(&content.stamp);
@@ -87,11 +87,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             lf,
         }))
     }
-}
-
-/// The digest of a whole file.
-pub(super) fn digest_of(bytes: &[u8]) -> Digest {
-    Digest::of_parts(&[bytes])
 }
 
 /// Returns whether `enabled` and `draft` in a file are none that a writer set since the scan.

@@ -38,7 +38,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let first = run.row(settle.id).is_none();
         if settle.touches_file()
-            && let Some(done) = self.settle_first_half(action, &settle, run).await?
+            && let Some(done) = self.settle_first_half(action, &settle, run)?
         {
             return Ok(done);
         }
@@ -126,9 +126,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             | Intent::DeleteArticle { .. }
             | Intent::CreateCategory { .. }
             | Intent::UpdateCategory { .. }
-            | Intent::WriteFile { .. }
-            | Intent::WriteCategory { .. }
-            | Intent::RemoveFile { .. }
             | Intent::ClearCopy { .. } => false,
         };
         let mut intents = self.store.intents()?.into_iter();

@@ -128,9 +128,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             | Intent::UpdateArticle { .. }
             | Intent::CreateCategory { .. }
             | Intent::UpdateCategory { .. }
-            | Intent::WriteFile { .. }
-            | Intent::WriteCategory { .. }
-            | Intent::RemoveFile { .. }
             | Intent::ClearCopy { .. } => None,
         });
         Ok(tombstones.chain(sent).collect())

@@ -6,7 +6,6 @@
 //! asked for.
 
 mod absent;
-mod begun;
 mod bodies;
 mod categories;
 mod dropped;
@@ -24,6 +23,7 @@ mod unread;
 pub(in crate::engine) mod unsettled;
 mod yaml;
 
+use super::journal::recover::overlay;
 use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
@@ -36,8 +36,8 @@ use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, Remote};
 use crate::service::{ListEnd, ListRequest, Service, Validator};
-use crate::state::StateError;
 use crate::state::store::Store;
+use crate::state::{Intent, StateError};
 use remote::{Known, Listing, Marks, Rows};
 use sift::Handed;
 pub(in crate::engine) use sight::{Looked, Sight};
@@ -65,8 +65,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.store.begin_noting()?;
         }
         let mut base = load_base(&self.store)?;
+        if request.dry_run {
+            overlay(&*self.disk, &self.store, &mut base)?;
+        }
         self.drop_damaged(&mut base, request)?;
-        let seeks = request.dry_run && begun::is_new(&base, &self.store.intents()?);
+        let creates = |(_, intent): (_, Intent)| matches!(intent, Intent::CreateArticle { .. });
+        let seeks = request.dry_run && self.store.intents()?.into_iter().any(creates);
         let mut spool = Spool::new(request.dry_run, now).seeking(seeks);
         self.tell("scanning", None, 0);
         let mut unsettled = Unsettled::new(&request.unsettled);
@@ -132,7 +136,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.paired = Paired::default();
             sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         }
-        begun::hold_begun(&base, &self.store.intents()?, &mut sight);
         let out_of_reach = |place: &Place| sight.layout.ignores(place) || unsettled.covers(place);
         let ignored = ignored(&out_of_reach, &base, &sight);
         sight.local.ignored = ignored;

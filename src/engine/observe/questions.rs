@@ -339,9 +339,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             | Intent::UpdateArticle { .. }
             | Intent::CreateCategory { .. }
             | Intent::UpdateCategory { .. }
-            | Intent::WriteFile { .. }
-            | Intent::WriteCategory { .. }
-            | Intent::RemoveFile { .. }
             | Intent::ClearCopy { .. } => false,
         });
         Ok(is_sent || self.store.tombstones()?.contains(&(id, row.revision)))

@@ -189,7 +189,13 @@ impl<'a> Reader<'a> {
         };
         let may_merge = row.is_some() || !namesakes.is_empty() || self.spool.is_seeking();
         self.out.changed.extend(namesakes);
-        if (edited || whole)
+        // A file that is read again for its stamp is in the history.
+        let source = document.source();
+        let is_kept = || {
+            let kept = self.store.has_body(TextDigest::of(source));
+            kept.is_ok_and(|is_there| is_there)
+        };
+        if (edited || whole && !is_kept())
             && let Err(error) =
                 self.keep(&place, document, &version, row.as_ref(), (whole, may_merge))
         {

@@ -2,8 +2,7 @@
 //!
 //! One that a colleague gave another address is not found here: pairing holds its file, if its words are still equal.
 
-use super::Verdict;
-use super::written::is_out_of_sight;
+use super::{Verdict, is_out_of_sight};
 use crate::engine::apply::same;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, Visibility};

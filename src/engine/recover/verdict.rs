@@ -1,9 +1,7 @@
 //! What an intent of an earlier run came to, and what the base and the state say from then on.
 
 use crate::engine::anew;
-use crate::engine::apply::rows_along;
-use crate::engine::observe::Sight;
-use crate::model::base::{ArticleRow, CategoryRow};
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Revision};
 use crate::reconcile::snapshot::Base;
 use crate::state::store::Writing;
@@ -13,30 +11,20 @@ use crate::state::{IntentId, Subject};
 pub(super) enum Verdict {
     /// It did not happen, or the sides tell all there is: the intent goes.
     Void,
-    /// The file that was to go is there still: the conflict goes that was to make this other article's come back.
-    Kept(ArticleId),
     /// It happened: the base says so. What else was at the file's place is gone from the service.
     Born(Box<ArticleRow>, Option<ArticleId>),
     /// The article seems to be gone: should an old copy of it be shown, it is known for one.
     Deleted(ArticleId, Revision),
     /// It happened: the base says so.
     Article(Box<ArticleRow>),
-    /// The same, and it settled the article's conflict.
-    Settled(Box<ArticleRow>),
-    /// It happened: the base says so.
-    Category(Box<CategoryRow>),
     /// It cannot be told yet; it stays.
     Open,
 }
 
-/// Puts into the base what is known of an intent. Gives the rows that change along with a category's.
-pub(super) fn take(base: &mut Base, sight: &Sight, verdict: &Verdict) -> Vec<ArticleRow> {
+/// Puts into the base what is known of an intent.
+pub(super) fn take(base: &mut Base, verdict: &Verdict) {
     match verdict {
         Verdict::Article(row) => {
-            base.articles.insert(row.id, (**row).clone());
-        }
-        Verdict::Settled(row) => {
-            base.conflicts.remove(&row.id);
             base.articles.insert(row.id, (**row).clone());
         }
         Verdict::Born(row, instead_of) => {
@@ -47,20 +35,8 @@ pub(super) fn take(base: &mut Base, sight: &Sight, verdict: &Verdict) -> Vec<Art
             base.articles.insert(row.id, (**row).clone());
             base.unconfirmed.insert(row.id);
         }
-        Verdict::Category(row) => {
-            let along = rows_along(base, sight, row);
-            for row in &along {
-                base.articles.insert(row.id, row.clone());
-            }
-            base.categories.insert(row.id, (**row).clone());
-            return along;
-        }
-        Verdict::Kept(other) => {
-            base.conflicts.remove(other);
-        }
         Verdict::Void | Verdict::Open | Verdict::Deleted(..) => {}
     }
-    Vec::new()
 }
 
 /// Records it.
@@ -72,16 +48,7 @@ pub(super) fn write(
     match verdict {
         Verdict::Open => Ok(()),
         Verdict::Void => tx.remove_intent(id),
-        Verdict::Kept(other) => {
-            tx.remove_conflict(*other)?;
-            tx.remove_intent(id)
-        }
         Verdict::Article(row) => {
-            tx.put_article(row)?;
-            tx.remove_intent(id)
-        }
-        Verdict::Settled(row) => {
-            tx.remove_conflict(row.id)?;
             tx.put_article(row)?;
             tx.remove_intent(id)
         }
@@ -100,10 +67,6 @@ pub(super) fn write(
         Verdict::Deleted(article, revision) => {
             let row = tx.article(*article)?;
             tx.bury(*article, revision, row.as_ref())?;
-            tx.remove_intent(id)
-        }
-        Verdict::Category(row) => {
-            tx.put_category(row)?;
             tx.remove_intent(id)
         }
     }

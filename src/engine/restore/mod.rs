@@ -21,7 +21,6 @@ pub use live::{GoesLive, goes_live};
 pub use refused::{Refusal, Refused, RefusedKind};
 pub use wish::Wish;
 
-use super::apply::GRAIN;
 use super::observe::{load_base, local, unsettled::Unsettled};
 use super::report::{Line, Status, put_below};
 use super::spool::Spool;
@@ -270,15 +269,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         wishes: &[Wish],
         restored: &mut Restored,
     ) -> anyhow::Result<()> {
-        if !self.cleared_up {
-            self.clear_up()?;
-            self.cleared_up = true;
-        }
+        self.recover(!self.cleared_up)?;
+        self.cleared_up = true;
         let look = self.look()?;
         self.begin_restoring(wishes, &look)?;
         self.tell("restoring", Some(wishes.len() as u64), 0);
         for (done, wish) in wishes.iter().enumerate() {
-            match self.bring_back(wish, &look).await? {
+            match self.bring_back(wish, &look)? {
                 Ok((prospect, waits)) => {
                     restored.places.push(prospect.place().to_string());
                     restored.places.extend(waits);
@@ -303,12 +300,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Look::at(&*self.disk, &mut self.store, spool)
     }
 
-    async fn bring_back(
-        &mut self,
-        wish: &Wish,
-        look: &Look,
-    ) -> anyhow::Result<Result<Brought, Refused>> {
-        let written = self.write_wished(wish, look).await;
+    fn bring_back(&mut self, wish: &Wish, look: &Look) -> anyhow::Result<Result<Brought, Refused>> {
+        let written = self.write_wished(wish, look);
         let Err(error) = &written else {
             return written;
         };
@@ -324,13 +317,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         written
     }
 
-    async fn write_wished(
+    fn write_wished(
         &mut self,
         wish: &Wish,
         look: &Look,
     ) -> anyhow::Result<Result<Brought, Refused>> {
         let now = self.clock.now();
-        let prospect = self.prepared_settled(wish, look).await?;
+        let prospect = prepared(&*self.disk, &self.store, look, wish)?;
         let mut waits = None;
         if let Ok(Prospect::Write(prepared)) = &prospect
             && !prepared.is_there()
@@ -359,34 +352,5 @@ impl<S: Service, D: Disk> Engine<S, D> {
             reason: Some(prospect.described()),
             rule: None,
         }
-    }
-
-    /// What is to be done. A file that was saved within the clock's grain could be saved once more without anybody
-    /// noticing: it is read a little later (failures row 83).
-    async fn prepared_settled(
-        &mut self,
-        wish: &Wish,
-        look: &Look,
-    ) -> anyhow::Result<Result<Prospect, Refused>> {
-        let first = prepared(&*self.disk, &self.store, look, wish)?;
-        let stamp = |found: &Result<Prospect, Refused>| match found {
-            Ok(Prospect::Write(prepared)) => prepared.stamp,
-            Ok(Prospect::IsBack { .. }) | Err(_) => None,
-        };
-        let Some(young) = stamp(&first).filter(|stamp| self.trusted(*stamp).is_none()) else {
-            return Ok(first);
-        };
-        self.clock.pause(GRAIN).await;
-        let look = self.look()?;
-        let second = prepared(&*self.disk, &self.store, &look, wish)?;
-        if let Ok(found) = &second
-            && let Some(stamp) = stamp(&second)
-            && stamp != young
-            && self.trusted(stamp).is_none()
-        {
-            let path = found.place().to_string();
-            return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
-        }
-        Ok(second)
     }
 }

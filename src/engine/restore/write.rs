@@ -3,12 +3,13 @@
 use super::Prepared;
 use crate::engine::Engine;
 use crate::engine::apply::{category_file, hides_a_new_article, keep_whole, needs_whole};
+use crate::engine::journal::nothing;
 use crate::engine::observe::local::category_version;
 use crate::engine::yaml_past::last_document;
-use crate::mirror::disk::{At, Disk, Durability, Expect};
+use crate::mirror::disk::{At, Disk, Durability};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
-use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
+use crate::model::{CategoryId, KnownFile, Place, Side, TextDigest, Timestamp, Version};
 use crate::reconcile::plan::Kind;
 use crate::service::Service;
 use crate::state::{CategoryRow, Deed, Seen, Subject};
@@ -77,12 +78,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if *file != CATEGORY_FILE && self.disk.look(at, CATEGORY_FILE)?.is_none() {
             waits = self.name_folder(prepared, is_new)?;
         }
-        let staged = self
-            .disk
-            .stage(at, prepared.new.as_bytes(), Durability::Now)?;
-        let expect = prepared.stamp.map_or(Expect::Absent, Expect::Stamp);
-        self.disk.publish(staged, file, expect)?;
-        self.disk.sync_folder(at)?;
+        let over = prepared.stamp.zip(prepared.old.as_ref());
+        let over = over.map(|(stamp, old)| KnownFile::of(stamp, old.as_bytes()));
+        self.put_file(&prepared.place, prepared.new.as_bytes(), over)?;
         Ok(waits.then(|| Place::new(folder, CATEGORY_FILE).to_string()))
     }
 
@@ -115,7 +113,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(row) = row else {
             return Ok(false);
         };
-        let at = At::Folder(folder);
         let mut waits = false;
         let source = match last_document(&self.store, row.id, Some(folder))? {
             Some(last) => {
@@ -127,9 +124,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             None => category_file(row.id, folder, &row.local),
         };
-        let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
-        self.disk.publish(staged, CATEGORY_FILE, Expect::Absent)?;
+        let place = Place::new(folder, CATEGORY_FILE);
+        self.put_file(&place, source.as_bytes(), None)?;
         Ok(waits)
+    }
+
+    fn put_file(
+        &mut self,
+        place: &Place,
+        bytes: &[u8],
+        over: Option<KnownFile>,
+    ) -> anyhow::Result<()> {
+        let staged = self.stage(place, bytes, Durability::Now)??;
+        self.change_file(staged.over(over), &nothing, &|_, _| Vec::new())??;
+        Ok(())
     }
 
     /// Words that come back and were never sent are the writer's alone: what the service said meanwhile was not

@@ -2,36 +2,40 @@
 //!
 //! What every implementation promises:
 //! - Names are single components. No symbolic link is followed, in no component (failures rows 129, 130).
-//! - What lies at a path is one whole version or another, never a part of one: contents are staged under a
-//!   reserved name and put in place by a rename.
-//! - Nothing unexpected is replaced or removed. The caller says what it expects; the check is made on what
-//!   came out of the exchange, so that a save in that very instant is put back and reported as
-//!   [`DiskErrorKind::Changed`] (failures row 80).
-//! - [`Disk::publish`], [`Disk::remove`] and the renames do not make anything durable: stage few files with
-//!   [`Durability::Now`] and call [`Disk::sync_folder`]; stage many with [`Durability::Later`], then
-//!   [`Disk::flush`], publish all, and flush again before anything is recorded.
+//! - What lies at a path is one whole version or another, never a part of one: contents are staged in a slot of
+//!   the private folder and put in place by a rename.
+//! - Nothing unexpected is replaced or removed, and nothing that was replaced or removed is unlinked: it lies in
+//!   the slot afterwards. The caller says what it expects; the check is made on what came out of the rename, so
+//!   that a save in that very instant is put back and reported as [`DiskErrorKind::Changed`] (failures row 80).
+//! - After a change that failed the slot is empty, unless the change could not be taken back: then the slot holds
+//!   a file, and only the journal can tell which.
+//! - Renames are not made durable: stage few files with [`Durability::Now`] and call [`Disk::sync_folder`]; stage
+//!   many with [`Durability::Later`], then [`Disk::flush`], publish all, and flush again before anything is
+//!   recorded.
 //!
-//! - What a program writes into a file that it had open before that was replaced or removed is not lost while
-//!   this value lives: [`Disk::late`] gives it (failures row 81).
-//!
-//! What is not done here: deciding what to write, and telling articles from other files.
+//! What is not done here: deciding what to write, remembering what a slot is for, and telling articles from other
+//! files.
 
 mod below;
+mod beside;
 mod error;
-mod late;
 mod place;
 mod real;
 mod rename;
-mod rescue;
+mod slots;
 
+pub use beside::beside_name;
 pub use error::{DiskError, DiskErrorKind};
 pub use real::RealDisk;
-pub use rescue::beside_name;
 
-use crate::model::{Place, Stamp};
+use crate::model::{Digest, Place, Stamp};
+use std::collections::BTreeMap;
 
-/// How the names of staged files begin. No such name is ever listed as an article.
+/// How the names of slots within a category's folder begin. No such name is ever listed as an article.
 pub const TEMPORARY: &str = ".kbsync-tmp-";
+
+/// The number of a slot. The caller gives each number once.
+pub type Slot = i64;
 
 /// A folder of the mirror: its root, or a category's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +97,19 @@ pub enum Expect {
     Absent,
     /// The file that had this stamp.
     Stamp(Stamp),
+    /// The same, where the stamp was too young to vouch for the bytes: these are compared as well.
+    Bytes(Stamp, Digest),
+    /// The file that had this stamp under the same name in another case, where the file system folds case.
+    Cased(Stamp),
+}
+
+/// Where a slot is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Area {
+    /// Files on their way: to be put in place, or just taken out.
+    Stage,
+    /// Files that were replaced or removed, for as long as a program may still write into them.
+    Displaced,
 }
 
 /// When the bytes of a staged file are to be on the disk.
@@ -102,39 +119,6 @@ pub enum Durability {
     Now,
     /// After the next [`Disk::flush`].
     Later,
-}
-
-/// A file that was written and has no name yet. Dropping it leaves it to the next sweep.
-#[derive(PartialEq, Eq, Debug)]
-pub struct Staged {
-    /// The category's folder; `None`: the root.
-    pub folder: Option<String>,
-    /// The reserved name that it has meanwhile.
-    pub temporary: String,
-    /// Its stamp.
-    pub stamp: Stamp,
-}
-
-/// A file under a reserved name that a crash left behind.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Leftover {
-    /// The folder that it lies in; `None`: the root.
-    pub folder: Option<String>,
-    /// The name that it had, where that is known.
-    pub name: Option<String>,
-    /// Its bytes: a version that was to be written, or one that was being replaced.
-    pub bytes: Vec<u8>,
-}
-
-/// What a program wrote into a file after that was replaced or removed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Late {
-    /// The folder that the file was in; `None`: the root.
-    pub folder: Option<String>,
-    /// Its name.
-    pub name: String,
-    /// All that is in it now.
-    pub bytes: Vec<u8>,
 }
 
 /// A folder of files, through open directories.
@@ -162,31 +146,63 @@ pub trait Disk: Send + Sync + 'static {
     /// Reads a regular file of at most `limit` bytes. A file that changes meanwhile is an error.
     fn read(&self, at: At<'_>, name: &str, limit: usize) -> Result<Content, DiskError>;
 
-    /// Writes bytes into a new file under a reserved name.
-    fn stage(&self, at: At<'_>, bytes: &[u8], durability: Durability) -> Result<Staged, DiskError>;
+    /// Writes bytes into a slot, on the file system of a folder.
+    fn stage(
+        &self,
+        slot: Slot,
+        at: At<'_>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), DiskError>;
 
-    /// Gives a staged file its name, and its stamp under that name. A replaced file's mode is kept.
-    ///
-    /// After an error the staged file is gone, and what lay at the name lies there still.
-    fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError>;
-
-    /// Gives a staged file the mode of a file that it is a copy of, so that a copy of what only its owner may
-    /// read is not for everybody. Does nothing where that file is not there; a disk may have no modes.
-    fn keep_mode(&self, _staged: &Staged, _at: At<'_>, _name: &str) -> Result<(), DiskError> {
+    /// Gives a staged file the mode of a file that it is a copy of, so that a copy of what only its owner may read is
+    /// not for everybody. Does nothing where that file is not there; a disk may have no modes.
+    fn keep_mode(&self, _slot: Slot, _at: At<'_>, _like: &Place) -> Result<(), DiskError> {
         Ok(())
     }
 
-    /// Removes a staged file.
-    fn discard(&self, staged: Staged) -> Result<(), DiskError>;
+    /// Gives a staged file its name, and its stamp under that name. A replaced file's mode is kept; the file itself
+    /// lies in the slot.
+    fn publish(
+        &self,
+        slot: Slot,
+        at: At<'_>,
+        name: &str,
+        expect: Expect,
+    ) -> Result<Stamp, DiskError>;
 
-    /// Removes a file that has the stamp that is expected.
-    fn remove(&self, at: At<'_>, name: &str, expected: Stamp) -> Result<(), DiskError>;
+    /// Takes a file away into an empty slot.
+    fn take(&self, slot: Slot, at: At<'_>, name: &str, expect: Expect) -> Result<(), DiskError>;
 
-    /// Renames a file that has the stamp that is expected, to a name where nothing lies. Gives its new stamp.
-    fn rename(&self, from: &Place, to: &Place, expected: Stamp) -> Result<Stamp, DiskError>;
+    /// Puts the file of a slot back under its name. What has the name by now lies in the slot afterwards.
+    fn put_back(&self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError>;
 
-    /// Lets two files take each other's places, in one step.
-    fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError>;
+    /// Gives the file of a slot a free name beside another one, which a person sees and no scan takes for an
+    /// article.
+    fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError>;
+
+    /// The stamp of what lies in a slot; `None`: nothing. The folder may be gone.
+    fn look_aside(&self, area: Area, slot: Slot, at: At<'_>) -> Result<Option<Stamp>, DiskError>;
+
+    /// Reads what lies in a slot.
+    fn read_aside(
+        &self,
+        area: Area,
+        slot: Slot,
+        at: At<'_>,
+        limit: usize,
+    ) -> Result<Content, DiskError>;
+
+    /// Moves what was taken out of the stage to where it stays for a while.
+    fn displace(&self, slot: Slot, at: At<'_>) -> Result<(), DiskError>;
+
+    /// Empties a slot. An empty one stays so.
+    fn discard(&self, area: Area, slot: Slot, at: At<'_>) -> Result<(), DiskError>;
+
+    /// Empties the slots that nobody knows; only for the holder of the lock. `known`: the others, and where their
+    /// files belong. `lost`: the journal may have gone with the state, and nothing of the stage is removed for that.
+    /// Gives the number of files.
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError>;
 
     /// Makes a folder in the root.
     fn create_folder(&self, name: &str) -> Result<(), DiskError>;
@@ -202,18 +218,6 @@ pub trait Disk: Send + Sync + 'static {
 
     /// Makes everything durable that was written so far.
     fn flush(&self) -> Result<(), DiskError>;
-
-    /// Clears up what a crash left behind; only for the holder of the lock. Gives the number of files.
-    ///
-    /// A file that was being removed gets its name back where that is free. Every other one is shown to
-    /// `keep`, which saves what it does not know (it may be an editor's save, caught in an exchange) and
-    /// says whether the file may go.
-    fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError>;
-
-    /// What programs wrote into files of at most `limit` bytes after these were replaced or removed, once each.
-    ///
-    /// `last`: nobody will ask again, so that a file into which more may be on its way is not waited for.
-    fn late(&self, last: bool, limit: usize) -> Vec<Late>;
 }
 
 #[cfg(test)]

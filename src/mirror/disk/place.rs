@@ -1,19 +1,19 @@
-//! Putting files in place: new ones, replaced ones, removed ones. Renaming is in `rename`.
+//! Putting files in place: new ones, replaced ones, removed ones.
 //!
-//! A file is replaced by exchanging names: then the old file, whatever it is by now, lies under the
-//! reserved name and can be compared with what was expected. If it is something else, the names are
-//! exchanged back. Nothing is ever unlinked that was not compared first.
+//! A file is replaced by exchanging names: then the old file, whatever it is by now, lies in the slot and can be
+//! compared with what was expected. If it is something else, the names are exchanged back. Nothing that was in the
+//! mirror is ever unlinked here.
 //!
-//! Where the file system cannot exchange names, the old file is moved away first; for that moment the
+//! Where the file system cannot exchange names, the old file is moved into the stage first; for that moment the
 //! name is free, and a crash in it is mended by the sweep.
 
 use super::{
-    At, DiskError, DiskErrorKind, Entry, Expect, Kind, Staged,
-    real::{RealDisk, at, look_in, shown, single},
-    rescue,
+    Area, At, DiskError, DiskErrorKind, Entry, Expect, Kind, Slot,
+    real::{RealDisk, look_in, read_in, shown, single},
+    slots::Aside,
 };
 use crate::drill::failpoint;
-use crate::model::Stamp;
+use crate::model::{Digest, Place, Stamp};
 use rustix::{
     fs::{self, AtFlags, Mode, OFlags, RenameFlags},
     io::Errno,
@@ -23,120 +23,170 @@ use std::os::fd::OwnedFd;
 /// How often names are exchanged back before the file is put beside the name instead.
 const EXCHANGES: usize = 3;
 
-/// What a comparison said of a file that was to be replaced or removed.
-enum Found {
-    Expected,
-    Other,
-}
-
 impl RealDisk {
     pub(super) fn put_in_place(
         &self,
-        staged: &Staged,
+        slot: Slot,
+        within: At<'_>,
         name: &str,
         expect: Expect,
     ) -> Result<Stamp, DiskError> {
-        let within = at(staged.folder.as_deref());
         let folder = self.folder(within, "write")?;
-        let done = single(name, "write").and_then(|name| {
-            match expect {
-                Expect::Absent => self.place_new(&folder, &staged.temporary, name),
-                Expect::Stamp(expected) => self.replace(&folder, staged, name, expected),
+        let target = Target::new(&folder, within, name, "write")?;
+        let aside = self.aside(Area::Stage, slot, &folder)?;
+        let staged = match look_in(&aside.dir, &aside.name) {
+            Ok(Some(staged)) => staged.stamp,
+            Ok(None) => return Err(target.fail(Errno::NOENT.into())),
+            Err(errno) => return Err(target.fail(errno.into())),
+        };
+        let done = match expect {
+            Expect::Absent => self.place_new(&aside, &target),
+            Expect::Stamp(_) | Expect::Bytes(..) | Expect::Cased(_) => {
+                self.replace(&aside, &target, (staged, expect))
             }
-            .map_err(|failure| failure.at("write", within, name))
-        });
-        if let Err(error) = done {
+        };
+        if let Err(failure) = done {
             // Whatever lies there now is ours, or was put there by nobody who wants it kept.
-            if Self::is_ours(&folder, staged) {
-                let _swept_later = fs::unlinkat(&folder, &staged.temporary, AtFlags::empty());
+            if is_ours(&aside, staged) {
+                let _swept_later = fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty());
             }
-            return Err(error);
+            return Err(target.fail(failure));
         }
         failpoint::pass("disk: published");
         // An editor may have saved again already: then the stamp must not be of its file.
         match look_in(&folder, name) {
-            Ok(Some(found)) if found.stamp.same_content(&staged.stamp) => Ok(found.stamp),
-            Ok(_) | Err(_) => Ok(staged.stamp),
+            Ok(Some(found)) if found.stamp.same_content(&staged) => Ok(found.stamp),
+            Ok(_) | Err(_) => Ok(staged),
         }
     }
 
     pub(super) fn copy_mode(
         &self,
-        staged: &Staged,
-        like: At<'_>,
-        name: &str,
+        slot: Slot,
+        within: At<'_>,
+        like: &Place,
     ) -> Result<(), DiskError> {
-        let name = single(name, "write")?;
-        let there = self.folder(like, "write")?;
-        let here = self.folder(at(staged.folder.as_deref()), "write")?;
+        let folder = self.folder(within, "write")?;
+        let from = At::Folder(&like.folder);
+        let there = self.folder(from, "write")?;
+        let target = Target::new(&there, from, &like.file, "write")?;
+        let aside = self.aside(Area::Stage, slot, &folder)?;
         let copied = || -> Result<(), Failure> {
-            match look_in(&there, name)? {
+            match look_in(&there, &like.file)? {
                 Some(found) if found.kind == Kind::File => {}
                 // A link has no mode worth having.
                 Some(_) | None => return Ok(()),
             }
-            match keep_mode((&there, name), (&here, &staged.temporary)) {
+            match keep_mode(&target, &aside) {
                 // It went in this instant.
                 Err(Errno::NOENT) => Ok(()),
                 done => Ok(done?),
             }
         };
-        copied().map_err(|failure| failure.at("write", like, name))
+        copied().map_err(|failure| target.fail(failure))
     }
 
-    fn place_new(&self, folder: &OwnedFd, temporary: &str, name: &str) -> Result<(), Failure> {
+    pub(super) fn take_away(
+        &self,
+        slot: Slot,
+        within: At<'_>,
+        name: &str,
+        expect: Expect,
+    ) -> Result<(), DiskError> {
+        let folder = self.folder(within, "remove")?;
+        let target = Target::new(&folder, within, name, "remove")?;
+        let aside = self.aside(Area::Stage, slot, &folder)?;
+        self.move_away(&target, (&aside, &aside.name), expect)
+            .map_err(|failure| target.fail(failure))?;
+        failpoint::pass("disk: file taken away");
+        Ok(())
+    }
+
+    pub(super) fn give_back(
+        &self,
+        slot: Slot,
+        within: At<'_>,
+        name: &str,
+    ) -> Result<(), DiskError> {
+        let folder = self.folder(within, "put back")?;
+        let target = Target::new(&folder, within, name, "put back")?;
+        let aside = self.aside(Area::Stage, slot, &folder)?;
+        let given = || -> Result<(), Failure> {
+            for _ in 0..EXCHANGES {
+                match self.rename_free(&aside.dir, &aside.name, &folder, name) {
+                    Err(Errno::EXIST) => {}
+                    done => return Ok(done?),
+                }
+                match self.exchange(&aside, &target) {
+                    Ok(()) => return Ok(()),
+                    Err(Errno::NOENT) => {}
+                    Err(errno) if lacks_flag(errno) => {
+                        fs::renameat(&folder, name, &aside.dir, aside.old())?;
+                        self.rename_free(&aside.dir, &aside.name, &folder, name)?;
+                        return Ok(fs::renameat(
+                            &aside.dir,
+                            aside.old(),
+                            &aside.dir,
+                            &aside.name,
+                        )?);
+                    }
+                    Err(errno) => return Err(errno.into()),
+                }
+            }
+            Err(Failure::Changed)
+        };
+        given().map_err(|failure| target.fail(failure))
+    }
+
+    fn place_new(&self, aside: &Aside, target: &Target<'_>) -> Result<(), Failure> {
         self.step("place");
-        Ok(self.rename_free(folder, temporary, folder, name)?)
+        Ok(self.rename_free(&aside.dir, &aside.name, target.folder, target.name)?)
     }
 
     fn replace(
         &self,
-        folder: &OwnedFd,
-        staged: &Staged,
-        name: &str,
-        expected: Stamp,
+        aside: &Aside,
+        target: &Target<'_>,
+        (staged, expect): (Stamp, Expect),
     ) -> Result<(), Failure> {
-        expect_file(look_in(folder, name)?.as_ref(), expected)?;
-        keep_mode((folder, name), (folder, &staged.temporary))?;
+        expect_file(look_in(target.folder, target.name)?.as_ref(), expect)?;
+        keep_mode(target, aside)?;
+        if matches!(expect, Expect::Cased(_)) {
+            // An exchange would leave the name as it is.
+            return self.replace_by_moving(aside, target, expect);
+        }
         self.step("exchange");
-        match self.exchange(folder, &staged.temporary, name) {
+        match self.exchange(aside, target) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(Failure::Changed),
             Err(errno) if lacks_flag(errno) => {
-                return self.replace_by_moving(folder, staged, name, expected);
+                return self.replace_by_moving(aside, target, expect);
             }
             Err(errno) => return Err(errno.into()),
         }
-        match compare(folder, &staged.temporary, expected)? {
-            Found::Expected => {
-                self.watch_displaced(
-                    folder,
-                    &staged.temporary,
-                    at(staged.folder.as_deref()),
-                    name,
-                    expected,
-                );
-                failpoint::pass("disk: before the replaced file is removed");
-                Ok(fs::unlinkat(folder, &staged.temporary, AtFlags::empty())?)
-            }
-            Found::Other => {
-                self.exchange_back(folder, staged, name)?;
-                Err(Failure::Changed)
-            }
+        if Self::is_expected(aside, &aside.name, expect)? {
+            return Ok(());
         }
+        self.exchange_back(aside, target, staged)?;
+        Err(Failure::Changed)
     }
 
     /// Puts a file back that was not the expected one. What took its place meanwhile, if anybody changed
     /// it, is kept beside it.
-    fn exchange_back(&self, folder: &OwnedFd, staged: &Staged, name: &str) -> Result<(), Failure> {
+    fn exchange_back(
+        &self,
+        aside: &Aside,
+        target: &Target<'_>,
+        staged: Stamp,
+    ) -> Result<(), Failure> {
         for _ in 0..EXCHANGES {
             self.step("exchange back");
-            match self.exchange(folder, &staged.temporary, name) {
-                Ok(()) if Self::is_ours(folder, staged) => return Ok(()),
-                Ok(()) => return self.set_beside(folder, &staged.temporary, name),
+            match self.exchange(aside, target) {
+                Ok(()) if is_ours(aside, staged) => return Ok(()),
+                Ok(()) => return self.put_beside(aside, &aside.name, target),
                 // The name was freed meanwhile.
                 Err(Errno::NOENT) => {
-                    match self.rename_free(folder, &staged.temporary, folder, name) {
+                    match self.rename_free(&aside.dir, &aside.name, target.folder, target.name) {
                         Ok(()) => return Ok(()),
                         Err(Errno::EXIST) => {}
                         Err(errno) => return Err(errno.into()),
@@ -145,145 +195,105 @@ impl RealDisk {
                 Err(errno) => return Err(errno.into()),
             }
         }
-        self.set_beside(folder, &staged.temporary, name)
+        self.put_beside(aside, &aside.name, target)
+    }
+
+    fn put_beside(&self, aside: &Aside, name: &str, target: &Target<'_>) -> Result<(), Failure> {
+        self.beside(&aside.dir, name, target.folder, target.name)?;
+        Ok(())
     }
 
     fn replace_by_moving(
         &self,
-        folder: &OwnedFd,
-        staged: &Staged,
-        name: &str,
-        expected: Stamp,
+        aside: &Aside,
+        target: &Target<'_>,
+        expect: Expect,
     ) -> Result<(), Failure> {
-        let away = self.move_away(folder, name, expected)?;
+        let old = aside.old();
+        self.move_away(target, (aside, &old), expect)?;
         self.step("place");
-        match self.rename_free(folder, &staged.temporary, folder, name) {
+        match self.rename_free(&aside.dir, &aside.name, target.folder, target.name) {
             Ok(()) => {
-                self.watch_displaced(folder, &away, at(staged.folder.as_deref()), name, expected);
-                failpoint::pass("disk: before the file moved away is removed");
-                Ok(fs::unlinkat(folder, &away, AtFlags::empty())?)
+                failpoint::pass("disk: before the slot is filled");
+                Ok(fs::renameat(&aside.dir, &old, &aside.dir, &aside.name)?)
             }
             Err(Errno::EXIST) => {
                 // Somebody wrote a new file at once: it stays, and so does the old one, beside it.
-                self.set_beside(folder, &away, name)?;
+                self.put_beside(aside, &old, target)?;
                 Err(Failure::Changed)
             }
             Err(errno) => {
-                self.put_back(folder, &away, name)?;
+                self.return_file(aside, &old, target)?;
                 Err(errno.into())
             }
         }
     }
 
-    pub(super) fn take_away(
+    /// Moves a file to a name of the stage, if it is the expected one.
+    fn move_away(
         &self,
-        within: At<'_>,
-        name: &str,
-        expected: Stamp,
-    ) -> Result<(), DiskError> {
-        let folder = self.folder(within, "remove")?;
-        let name = single(name, "remove")?;
-        self.move_away(&folder, name, expected)
-            .and_then(|away| {
-                self.watch_displaced(&folder, &away, within, name, expected);
-                failpoint::pass("disk: before the file moved away is removed");
-                Ok(fs::unlinkat(&folder, &away, AtFlags::empty())?)
-            })
-            .map_err(|failure| failure.at("remove", within, name))?;
-        failpoint::pass("disk: file removed");
-        Ok(())
-    }
-
-    /// Moves a file to a reserved name, if it is the expected one; gives that name.
-    pub(super) fn move_away(
-        &self,
-        folder: &OwnedFd,
-        name: &str,
-        expected: Stamp,
-    ) -> Result<String, Failure> {
-        expect_file(look_in(folder, name)?.as_ref(), expected)?;
-        let away = rescue::removal_name(&self.reserve(""), name);
+        target: &Target<'_>,
+        (aside, away): (&Aside, &str),
+        expect: Expect,
+    ) -> Result<(), Failure> {
+        expect_file(look_in(target.folder, target.name)?.as_ref(), expect)?;
         self.step("move away");
-        // Nothing can lie at a reserved name, so a rename that would replace it is as good as one that
-        // would not; and unlike a second name it takes whatever lies at the old one at that moment.
+        // Nothing lies in an empty slot, so a rename that would replace it is as good as one that would not; and
+        // unlike a second name it takes whatever lies at the old one at that moment.
         failpoint::pass("disk: before a file is moved away");
-        match fs::renameat(folder, name, folder, &away) {
+        match fs::renameat(target.folder, target.name, &aside.dir, away) {
             Ok(()) => failpoint::pass("disk: file moved away"),
             Err(Errno::NOENT) => return Err(Failure::Changed),
             Err(errno) => return Err(errno.into()),
         }
-        match compare(folder, &away, expected)? {
-            Found::Expected => Ok(away),
-            Found::Other => {
-                self.put_back(folder, &away, name)?;
-                Err(Failure::Changed)
-            }
+        if Self::is_expected(aside, away, expect)? {
+            return Ok(());
         }
+        self.return_file(aside, away, target)?;
+        Err(Failure::Changed)
     }
 
-    pub(super) fn put_back(&self, folder: &OwnedFd, away: &str, name: &str) -> Result<(), Failure> {
+    fn return_file(&self, aside: &Aside, away: &str, target: &Target<'_>) -> Result<(), Failure> {
         self.step("put back");
-        match self.rename_free(folder, away, folder, name) {
+        match self.rename_free(&aside.dir, away, target.folder, target.name) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST) => self.set_beside(folder, away, name),
+            Err(Errno::EXIST) => self.put_beside(aside, away, target),
             Err(errno) => Err(errno.into()),
         }
     }
 
-    /// Keeps a file whose name is taken, under a name that a person sees and no scan takes for an article.
-    pub(super) fn set_beside(
-        &self,
-        folder: &OwnedFd,
-        temporary: &str,
-        name: &str,
-    ) -> Result<(), Failure> {
-        for number in 1..=1_000_u32 {
-            match self.rename_free(
-                folder,
-                temporary,
-                folder,
-                &rescue::beside_name(name, number),
-            ) {
-                Ok(()) => return Ok(()),
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        }
-        Err(Errno::EXIST.into())
-    }
-
-    /// A program may have a file open that is about to lose its last name.
-    fn watch_displaced(
-        &self,
-        folder: &OwnedFd,
-        temporary: &str,
-        within: At<'_>,
-        name: &str,
-        expected: Stamp,
-    ) {
-        let within = match within {
-            At::Root => None,
-            At::Folder(within) => Some(within),
+    /// Compares what came out of a rename, which itself changes the change time.
+    fn is_expected(aside: &Aside, name: &str, expect: Expect) -> Result<bool, Errno> {
+        let Some(found) = look_in(&aside.dir, name)? else {
+            return Ok(false);
         };
-        self.displaced
-            .keep(folder, temporary, within, name, expected);
+        let same = |stamp: &Stamp| found.kind == Kind::File && found.stamp.same_content(stamp);
+        Ok(match expect {
+            Expect::Absent => false,
+            Expect::Stamp(stamp) | Expect::Cased(stamp) => same(&stamp),
+            Expect::Bytes(stamp, digest) => {
+                let size = usize::try_from(stamp.size).unwrap_or(usize::MAX);
+                same(&stamp)
+                    && read_in(&aside.dir, name, name, size)
+                        .is_ok_and(|content| Digest::of_parts(&[&content.bytes]) == digest)
+            }
+        })
     }
 
-    fn exchange(&self, folder: &OwnedFd, one: &str, other: &str) -> Result<(), Errno> {
+    fn exchange(&self, aside: &Aside, target: &Target<'_>) -> Result<(), Errno> {
         if self.plain {
             return Err(Errno::INVAL);
         }
         failpoint::pass("disk: before an exchange");
-        fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE)?;
+        fs::renameat_with(
+            &aside.dir,
+            &aside.name,
+            target.folder,
+            target.name,
+            RenameFlags::EXCHANGE,
+        )?;
         failpoint::pass("disk: exchanged");
         Ok(())
-    }
-
-    fn is_ours(folder: &OwnedFd, staged: &Staged) -> bool {
-        matches!(
-            look_in(folder, &staged.temporary),
-            Ok(Some(found)) if found.kind == Kind::File && found.stamp.same_content(&staged.stamp)
-        )
     }
 
     #[cfg(not(test))]
@@ -302,8 +312,42 @@ impl RealDisk {
     }
 }
 
+/// A name in an open folder.
+struct Target<'a> {
+    folder: &'a OwnedFd,
+    within: At<'a>,
+    name: &'a str,
+    doing: &'static str,
+}
+
+impl<'a> Target<'a> {
+    fn new(
+        folder: &'a OwnedFd,
+        within: At<'a>,
+        name: &'a str,
+        doing: &'static str,
+    ) -> Result<Self, DiskError> {
+        Ok(Self {
+            folder,
+            within,
+            name: single(name, doing)?,
+            doing,
+        })
+    }
+
+    fn fail(&self, failure: Failure) -> DiskError {
+        let path = shown(self.within, self.name);
+        match failure {
+            Failure::Changed => DiskError::new(DiskErrorKind::Changed, self.doing, path),
+            Failure::WrongKind => DiskError::new(DiskErrorKind::WrongKind, self.doing, path),
+            Failure::Errno(errno) => DiskError::from_errno(errno, self.doing, path),
+        }
+    }
+}
+
 /// Why a step failed, before the path is known.
-pub(super) enum Failure {
+#[derive(Clone, Copy)]
+enum Failure {
     Changed,
     WrongKind,
     Errno(Errno),
@@ -315,45 +359,33 @@ impl From<Errno> for Failure {
     }
 }
 
-impl Failure {
-    pub(super) fn at(self, doing: &'static str, within: At<'_>, name: &str) -> DiskError {
-        match self {
-            Self::Changed => DiskError::new(DiskErrorKind::Changed, doing, shown(within, name)),
-            Self::WrongKind => DiskError::new(DiskErrorKind::WrongKind, doing, shown(within, name)),
-            Self::Errno(errno) => DiskError::from_errno(errno, doing, shown(within, name)),
-        }
-    }
-}
-
 /// Compares all of a stamp, before anything is moved.
-pub(super) fn expect_file(found: Option<&Entry>, expected: Stamp) -> Result<(), Failure> {
-    match found {
-        None => Err(Failure::Changed),
-        Some(entry) if entry.kind != Kind::File => Err(Failure::WrongKind),
-        Some(entry) if entry.stamp != expected => Err(Failure::Changed),
-        Some(_) => Ok(()),
+fn expect_file(found: Option<&Entry>, expect: Expect) -> Result<(), Failure> {
+    match (found, expect) {
+        (Some(entry), _) if entry.kind != Kind::File => Err(Failure::WrongKind),
+        (Some(entry), Expect::Stamp(stamp) | Expect::Bytes(stamp, _) | Expect::Cased(stamp))
+            if entry.stamp == stamp =>
+        {
+            Ok(())
+        }
+        (Some(_) | None, _) => Err(Failure::Changed),
     }
 }
 
-/// Compares what came out of a rename, which itself changes the change time.
-fn compare(folder: &OwnedFd, name: &str, expected: Stamp) -> Result<Found, Errno> {
-    Ok(match look_in(folder, name)? {
-        Some(entry) if entry.kind == Kind::File && entry.stamp.same_content(&expected) => {
-            Found::Expected
-        }
-        Some(_) | None => Found::Other,
-    })
+/// Returns whether a slot still holds the file that was staged.
+fn is_ours(aside: &Aside, staged: Stamp) -> bool {
+    matches!(
+        look_in(&aside.dir, &aside.name),
+        Ok(Some(found)) if found.kind == Kind::File && found.stamp.same_content(&staged)
+    )
 }
 
 /// Gives a staged file the mode of another file, which it is to replace or is a copy of.
-fn keep_mode(
-    (there, name): (&OwnedFd, &str),
-    (here, temporary): (&OwnedFd, &str),
-) -> Result<(), Errno> {
-    let old =
-        Mode::from_raw_mode(fs::statat(there, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o777);
+fn keep_mode(like: &Target<'_>, aside: &Aside) -> Result<(), Errno> {
+    let found = fs::statat(like.folder, like.name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let old = Mode::from_raw_mode(found.st_mode & 0o777);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = fs::openat(here, temporary, flags, Mode::empty())?;
+    let file = fs::openat(&aside.dir, &aside.name, flags, Mode::empty())?;
     if Mode::from_raw_mode(fs::fstat(&file)?.st_mode & 0o777) == old {
         return Ok(());
     }

@@ -2,11 +2,11 @@
 //!
 //! The root is opened once; a folder is opened for each call, by one name and without following a link.
 //! What is beneath an open directory cannot be swapped for a link between a check and its use.
-//! Putting files in place is in `place`, clearing up after a crash in `rescue`.
+//! Slots are in `slots`, putting files in place is in `place`.
 
 use super::{
-    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Late, Leftover,
-    Listing, Staged, TEMPORARY, late::Displaced,
+    Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Listing,
+    Slot,
 };
 use crate::drill::failpoint;
 use crate::model::{Place, Stamp};
@@ -15,11 +15,11 @@ use rustix::{
     io::Errno,
 };
 use std::{
+    collections::BTreeMap,
     fs::File,
-    io::{Read as _, Write as _},
+    io::Read as _,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
 };
 
 /// How often a folder is listed again when it changes meanwhile.
@@ -38,8 +38,6 @@ pub struct RealDisk {
     path: PathBuf,
     /// Device and inode of the root when it was opened.
     identity: (u64, u64),
-    staged: AtomicU64,
-    pub(super) displaced: Displaced,
     /// Whether the file system can neither exchange names nor refuse to replace one.
     pub(super) plain: bool,
     #[cfg(test)]
@@ -63,8 +61,6 @@ impl RealDisk {
             root,
             path: path.to_owned(),
             identity,
-            staged: AtomicU64::new(0),
-            displaced: Displaced::default(),
             plain: false,
             #[cfg(test)]
             meanwhile: std::sync::Mutex::new(None),
@@ -81,15 +77,8 @@ impl RealDisk {
             At::Root => ".",
             At::Folder(name) => single(name, doing)?,
         };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        fs::openat(&self.root, name, flags, Mode::empty())
+        open_dir(&self.root, name)
             .map_err(|errno| DiskError::from_errno(errno, doing, shown(at, "")))
-    }
-
-    /// Gives a reserved name that was not given before by this process.
-    pub(super) fn reserve(&self, middle: &str) -> String {
-        let number = self.staged.fetch_add(1, Ordering::Relaxed);
-        format!("{TEMPORARY}{middle}{:x}-{number:x}", std::process::id())
     }
 
     /// Makes sure that the mirror is still what lies at its path: a folder that was moved away or
@@ -134,53 +123,6 @@ impl RealDisk {
         let after = stamp_of(&fs::fstat(&folder).map_err(fail)?);
         Ok((before == after).then_some(listing))
     }
-
-    fn open_file(&self, at: At<'_>, name: &str) -> Result<File, DiskError> {
-        let folder = self.folder(at, "read")?;
-        // Not blocking, so that a pipe at an article's place cannot hold us up.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        fs::openat(&folder, single(name, "read")?, flags, Mode::empty())
-            .map(File::from)
-            .map_err(|errno| DiskError::from_errno(errno, "read", shown(at, name)))
-    }
-
-    fn write_new(
-        &self,
-        folder: &OwnedFd,
-        bytes: &[u8],
-        durability: Durability,
-    ) -> std::io::Result<(String, Stamp)> {
-        failpoint::pass("disk: before a temporary file");
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let (temporary, mut file) = loop {
-            let name = self.reserve("");
-            match fs::openat(folder, &name, flags, Mode::from_raw_mode(0o644)) {
-                Ok(file) => break (name, File::from(file)),
-                // Left behind by a process that had our number.
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-        };
-        failpoint::pass("disk: temporary file made");
-        let written = file.write_all(bytes).and_then(|()| {
-            failpoint::pass("disk: temporary file written");
-            match durability {
-                Durability::Now => file.sync_all(),
-                Durability::Later => Ok(()),
-            }
-        });
-        failpoint::pass("disk: temporary file durable");
-        let stamp = written.and_then(|()| Ok(stamp_of(&fs::fstat(&file)?)));
-        match stamp {
-            Ok(stamp) => Ok((temporary, stamp)),
-            Err(error) => {
-                // The first error counts; what cannot be removed now is swept later.
-                let _swept_later = fs::unlinkat(folder, &temporary, AtFlags::empty());
-                Err(error)
-            }
-        }
-    }
 }
 
 impl Disk for RealDisk {
@@ -211,96 +153,74 @@ impl Disk for RealDisk {
     }
 
     fn read(&self, at: At<'_>, name: &str, limit: usize) -> Result<Content, DiskError> {
-        let file = self.open_file(at, name)?;
-        let fail = |errno| DiskError::from_errno(errno, "read", shown(at, name));
-        let before = fs::fstat(&file).map_err(fail)?;
-        if kind_of(&before) != Kind::File {
-            return Err(DiskError::new(
-                DiskErrorKind::WrongKind,
-                "read",
-                shown(at, name),
-            ));
-        }
-        let stamp = stamp_of(&before);
-        let size = usize::try_from(stamp.size).unwrap_or(usize::MAX);
-        let whole = size <= limit;
-        let wanted = if whole { size } else { FIRST_PART.min(limit) };
-        let mut bytes = Vec::with_capacity(wanted + usize::from(whole));
-        // One byte more than the file has, so that one that grows is noticed.
-        (&file)
-            .take((wanted + usize::from(whole)) as u64)
-            .read_to_end(&mut bytes)
-            .map_err(|error| DiskError {
-                source: Some(error),
-                ..DiskError::new(DiskErrorKind::Other, "read", shown(at, name))
-            })?;
-        let after = stamp_of(&fs::fstat(&file).map_err(fail)?);
-        if after != stamp || bytes.len() != wanted {
-            return Err(DiskError::new(
-                DiskErrorKind::Changed,
-                "read",
-                shown(at, name),
-            ));
-        }
-        Ok(Content {
-            bytes,
-            stamp,
-            whole,
-        })
-    }
-
-    fn stage(&self, at: At<'_>, bytes: &[u8], durability: Durability) -> Result<Staged, DiskError> {
-        let folder = self.folder(at, "write into")?;
-        let (temporary, stamp) = self
-            .write_new(&folder, bytes, durability)
-            .map_err(|error| match Errno::from_io_error(&error) {
-                Some(errno) => DiskError::from_errno(errno, "write into", shown(at, "")),
-                None => DiskError {
-                    source: Some(error),
-                    ..DiskError::new(DiskErrorKind::Other, "write into", shown(at, ""))
-                },
-            })?;
-        let folder = match at {
-            At::Root => None,
-            At::Folder(name) => Some(name.to_owned()),
-        };
-        Ok(Staged {
-            folder,
-            temporary,
-            stamp,
-        })
+        let folder = self.folder(at, "read")?;
+        read_in(&folder, single(name, "read")?, &shown(at, name), limit)
     }
 
     fn holds(&self, folder: &Place, wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {
         self.holds_below(folder, wanted)
     }
 
-    fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError> {
-        self.put_in_place(&staged, name, expect)
+    fn stage(
+        &self,
+        slot: Slot,
+        at: At<'_>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), DiskError> {
+        self.write_slot(slot, at, bytes, durability)
     }
 
-    fn keep_mode(&self, staged: &Staged, like: At<'_>, name: &str) -> Result<(), DiskError> {
-        self.copy_mode(staged, like, name)
+    fn keep_mode(&self, slot: Slot, at: At<'_>, like: &Place) -> Result<(), DiskError> {
+        self.copy_mode(slot, at, like)
     }
 
-    fn discard(&self, staged: Staged) -> Result<(), DiskError> {
-        let at = at(staged.folder.as_deref());
-        let folder = self.folder(at, "remove")?;
-        failpoint::pass("disk: before a temporary file is discarded");
-        fs::unlinkat(&folder, &staged.temporary, AtFlags::empty())
-            .map_err(|errno| DiskError::from_errno(errno, "remove", shown(at, &staged.temporary)))
+    fn publish(
+        &self,
+        slot: Slot,
+        at: At<'_>,
+        name: &str,
+        expect: Expect,
+    ) -> Result<Stamp, DiskError> {
+        self.put_in_place(slot, at, name, expect)
     }
 
-    fn remove(&self, at: At<'_>, name: &str, expected: Stamp) -> Result<(), DiskError> {
-        self.take_away(at, name, expected)
+    fn take(&self, slot: Slot, at: At<'_>, name: &str, expect: Expect) -> Result<(), DiskError> {
+        self.take_away(slot, at, name, expect)
     }
 
-    fn rename(&self, from: &Place, to: &Place, expected: Stamp) -> Result<Stamp, DiskError> {
-        self.rename_file(from, to, expected)
+    fn put_back(&self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError> {
+        self.give_back(slot, at, name)
     }
 
-    fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
-        self.exchange_files(one, other)
+    fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
+        self.set_slot_beside(slot, at, name)
+    }
+
+    fn look_aside(&self, area: Area, slot: Slot, at: At<'_>) -> Result<Option<Stamp>, DiskError> {
+        self.look_at_slot(area, slot, at)
+    }
+
+    fn read_aside(
+        &self,
+        area: Area,
+        slot: Slot,
+        at: At<'_>,
+        limit: usize,
+    ) -> Result<Content, DiskError> {
+        self.read_slot(area, slot, at, limit)
+    }
+
+    fn displace(&self, slot: Slot, at: At<'_>) -> Result<(), DiskError> {
+        self.displace_slot(slot, at)
+    }
+
+    fn discard(&self, area: Area, slot: Slot, at: At<'_>) -> Result<(), DiskError> {
+        self.empty_slot(area, slot, at)
+    }
+
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
+        self.sweep_slots(known, lost)
     }
 
     fn create_folder(&self, name: &str) -> Result<(), DiskError> {
@@ -342,14 +262,6 @@ impl Disk for RealDisk {
         failpoint::pass("disk: flushed");
         Ok(())
     }
-
-    fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
-        self.clear_up(keep)
-    }
-
-    fn late(&self, last: bool, limit: usize) -> Vec<Late> {
-        self.displaced.look(last, limit)
-    }
 }
 
 #[cfg(target_os = "linux")]
@@ -380,6 +292,47 @@ pub(super) fn single<'n>(name: &'n str, doing: &'static str) -> Result<&'n str, 
     Ok(name)
 }
 
+/// Reads a regular file of an open folder. `path` names it for people.
+pub(super) fn read_in(
+    folder: &OwnedFd,
+    name: &str,
+    path: &str,
+    limit: usize,
+) -> Result<Content, DiskError> {
+    let wrong = |kind| DiskError::new(kind, "read", path);
+    let fail = |errno| DiskError::from_errno(errno, "read", path);
+    // Not blocking, so that a pipe at an article's place cannot hold us up.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::openat(folder, name, flags, Mode::empty());
+    let file = file.map(File::from).map_err(fail)?;
+    let before = fs::fstat(&file).map_err(fail)?;
+    if kind_of(&before) != Kind::File {
+        return Err(wrong(DiskErrorKind::WrongKind));
+    }
+    let stamp = stamp_of(&before);
+    let size = usize::try_from(stamp.size).unwrap_or(usize::MAX);
+    let whole = size <= limit;
+    let wanted = if whole { size } else { FIRST_PART.min(limit) };
+    let mut bytes = Vec::with_capacity(wanted + usize::from(whole));
+    // One byte more than the file has, so that one that grows is noticed.
+    (&file)
+        .take((wanted + usize::from(whole)) as u64)
+        .read_to_end(&mut bytes)
+        .map_err(|error| DiskError {
+            source: Some(error),
+            ..wrong(DiskErrorKind::Other)
+        })?;
+    let after = stamp_of(&fs::fstat(&file).map_err(fail)?);
+    if after != stamp || bytes.len() != wanted {
+        return Err(wrong(DiskErrorKind::Changed));
+    }
+    Ok(Content {
+        bytes,
+        stamp,
+        whole,
+    })
+}
+
 /// Looks at a name in an open folder.
 pub(super) fn look_in(folder: &OwnedFd, name: &str) -> Result<Option<Entry>, Errno> {
     match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -389,8 +342,10 @@ pub(super) fn look_in(folder: &OwnedFd, name: &str) -> Result<Option<Entry>, Err
     }
 }
 
-pub(super) fn at(folder: Option<&str>) -> At<'_> {
-    folder.map_or(At::Root, At::Folder)
+/// Opens a folder by one name, and never through a link.
+pub(super) fn open_dir(within: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::openat(within, name, flags, Mode::empty())
 }
 
 /// Names a path for people.

@@ -1,9 +1,7 @@
 //! The scan: what is read, what is not, and what counts as unknown.
 
 use super::*;
-use crate::mirror::disk::{
-    Content, Durability, Entry, Expect, Late, Leftover, Listing, RealDisk, Staged,
-};
+use crate::mirror::disk::{Area, Content, Durability, Entry, Expect, Listing, RealDisk, Slot};
 use std::{fs, os::unix::fs::symlink, path::Path};
 use tempfile::TempDir;
 
@@ -52,27 +50,39 @@ impl Disk for Watched {
         self.inner.look(at, name)
     }
 
-    fn stage(&self, _: At<'_>, _: &[u8], _: Durability) -> Result<Staged, DiskError> {
+    fn stage(&self, _: Slot, _: At<'_>, _: &[u8], _: Durability) -> Result<(), DiskError> {
         not_here()
     }
 
-    fn publish(&self, _: Staged, _: &str, _: Expect) -> Result<Stamp, DiskError> {
+    fn publish(&self, _: Slot, _: At<'_>, _: &str, _: Expect) -> Result<Stamp, DiskError> {
         not_here()
     }
 
-    fn discard(&self, _: Staged) -> Result<(), DiskError> {
+    fn take(&self, _: Slot, _: At<'_>, _: &str, _: Expect) -> Result<(), DiskError> {
         not_here()
     }
 
-    fn remove(&self, _: At<'_>, _: &str, _: Stamp) -> Result<(), DiskError> {
+    fn put_back(&self, _: Slot, _: At<'_>, _: &str) -> Result<(), DiskError> {
         not_here()
     }
 
-    fn rename(&self, _: &Place, _: &Place, _: Stamp) -> Result<Stamp, DiskError> {
+    fn set_beside(&self, _: Slot, _: At<'_>, _: &str) -> Result<String, DiskError> {
         not_here()
     }
 
-    fn exchange(&self, _one: &Place, _other: &Place) -> Result<(), DiskError> {
+    fn look_aside(&self, _: Area, _: Slot, _: At<'_>) -> Result<Option<Stamp>, DiskError> {
+        not_here()
+    }
+
+    fn read_aside(&self, _: Area, _: Slot, _: At<'_>, _: usize) -> Result<Content, DiskError> {
+        not_here()
+    }
+
+    fn displace(&self, _: Slot, _: At<'_>) -> Result<(), DiskError> {
+        not_here()
+    }
+
+    fn discard(&self, _: Area, _: Slot, _: At<'_>) -> Result<(), DiskError> {
         not_here()
     }
 
@@ -96,12 +106,8 @@ impl Disk for Watched {
         not_here()
     }
 
-    fn sweep(&self, _: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
+    fn sweep(&self, _: &BTreeMap<Slot, Place>, _: bool) -> Result<usize, DiskError> {
         not_here()
-    }
-
-    fn late(&self, last: bool, limit: usize) -> Vec<Late> {
-        self.inner.late(last, limit)
     }
 }
 

@@ -50,7 +50,8 @@ pub fn prune(
     keep_versions: u32,
     now: Timestamp,
 ) -> Outcome<Pruned> {
-    if rested(store, now)? {
+    // What a change of the mirror names that is still open is needed.
+    if rested(store, now)? || !store.journal()?.is_empty() {
         return Ok(Pruned::default());
     }
     let cutoff = now.before(i64::from(keep_days).saturating_mul(DAY));

@@ -327,7 +327,7 @@ enum Step {
     Forget(u8),
     Conflict(u8, u8, u8),
     Settle(u8),
-    Intend(u8, u8),
+    Intend(u8),
     Done,
     Prune(u8, u8),
 }
@@ -342,7 +342,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
         1 => (article.clone(), body.clone(), body.clone())
             .prop_map(|(a, l, r)| Step::Conflict(a, l, r)),
         1 => article.clone().prop_map(Step::Settle),
-        1 => (body.clone(), body).prop_map(|(b, c)| Step::Intend(b, c)),
+        1 => body.prop_map(Step::Intend),
         1 => Just(Step::Done),
         2 => (0..20_u8, 0..4_u8).prop_map(|(days, newest)| Step::Prune(days, newest)),
     ];
@@ -360,11 +360,8 @@ fn named(store: &Store) -> BTreeSet<TextDigest> {
         named.extend(row.remote.map(|remote| remote.text));
     }
     for (_, intent) in store.intents().expect("rows") {
-        if let Intent::WriteFile {
-            version, remote, ..
-        } = intent
-        {
-            named.extend([version.text, remote.text]);
+        if let Intent::CreateArticle { version, .. } = intent {
+            named.insert(version.text);
         }
     }
     for article in 0..3 {
@@ -409,24 +406,13 @@ fn take(store: &mut Store, at: u16, step: &Step) {
         Step::Settle(article) => store
             .write(day(at), |tx| tx.remove_conflict(id(article)))
             .expect("written"),
-        Step::Intend(body, other) => store
+        Step::Intend(body) => store
             .write(day(at), |tx| {
                 tx.put_body(&text(body))?;
-                tx.put_body(&text(other))?;
-                tx.add_intent(&Intent::WriteFile {
-                    id: id(0),
-                    from: None,
-                    to: place,
+                tx.add_intent(&Intent::CreateArticle {
+                    place,
                     version: version(body),
                     flags: Flags::default(),
-                    only_flags: None,
-                    remote: version(other),
-                    revision: Revision::default(),
-                    remote_flags: Flags::default(),
-                    settles: false,
-                    had: None,
-                    was: None,
-                    made: false,
                 })
                 .map(drop)
             })

@@ -82,14 +82,9 @@ fn named_by(intent: &Intent) -> Vec<[u8; 32]> {
             named.push(*over.as_bytes());
             named
         }
-        Intent::WriteFile {
-            version, remote, ..
-        } => [of(version), of(remote)].concat(),
         Intent::DeleteArticle { .. }
         | Intent::CreateCategory { .. }
         | Intent::UpdateCategory { .. }
-        | Intent::RemoveFile { .. }
-        | Intent::ClearCopy { .. }
-        | Intent::WriteCategory { .. } => Vec::new(),
+        | Intent::ClearCopy { .. } => Vec::new(),
     }
 }

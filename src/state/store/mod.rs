@@ -15,6 +15,7 @@ mod conflicts;
 mod events;
 mod guards;
 mod intents;
+mod journal;
 mod meta;
 mod noting;
 mod open;

@@ -86,6 +86,9 @@ pub(super) fn picture(stage: &Stage) -> Picture {
     for (_, intent) in store.intents().expect("read") {
         picture.insert(named(format!("open intent {intent:?}")), String::new());
     }
+    for change in store.journal().expect("read") {
+        picture.insert(named(format!("open change {change:?}")), String::new());
+    }
     picture
 }
 
@@ -143,7 +146,14 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
     for entry in std::fs::read_dir(folder).expect("listed") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
-            files.insert(format!("{}/", below(root, &path)), String::new());
+            let name = below(root, &path);
+            // What was replaced stays for a while, under numbers.
+            if name == ".kbsync/displaced" {
+                continue;
+            }
+            if name != ".kbsync/stage" {
+                files.insert(format!("{name}/"), String::new());
+            }
             collect(root, &path, files);
             continue;
         }
@@ -172,7 +182,7 @@ fn below(root: &Path, path: &Path) -> String {
 
 /// Returns whether a file is one that kbsync was writing or removing when it died.
 pub(super) fn is_temporary(path: &str) -> bool {
-    path.contains(".kbsync-tmp-")
+    path.starts_with(".kbsync/stage/")
 }
 
 /// Both sides as they are.

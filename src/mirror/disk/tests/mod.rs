@@ -12,6 +12,7 @@ use tempfile::TempDir;
 mod links;
 
 const IN: At<'static> = At::Folder("start");
+const SLOT: Slot = 7;
 
 /// A mirror with one folder, `start`, and a file beside the mirror that nothing may touch.
 struct World {
@@ -54,13 +55,30 @@ impl World {
     }
 
     fn put(&self, name: &str, text: &str, expect: Expect) -> Result<Stamp, DiskErrorKind> {
-        let staged = self
-            .disk
-            .stage(IN, text.as_bytes(), Durability::Later)
+        self.empty();
+        self.disk
+            .stage(SLOT, IN, text.as_bytes(), Durability::Later)
             .expect("staged");
         self.disk
-            .publish(staged, name, expect)
+            .publish(SLOT, IN, name, expect)
             .map_err(|error| error.kind)
+    }
+
+    fn take(&self, name: &str, stamp: Stamp) -> Result<(), DiskErrorKind> {
+        self.empty();
+        let taken = self.disk.take(SLOT, IN, name, Expect::Stamp(stamp));
+        taken.map_err(|error| error.kind)
+    }
+
+    fn empty(&self) {
+        self.disk.discard(Area::Stage, SLOT, IN).expect("emptied");
+    }
+
+    /// What lies in the slot.
+    fn aside(&self) -> Option<String> {
+        self.disk.look_aside(Area::Stage, SLOT, IN).expect("seen")?;
+        let content = self.disk.read_aside(Area::Stage, SLOT, IN, 100);
+        Some(String::from_utf8(content.expect("read").bytes).expect("text"))
     }
 
     fn names(&self) -> Vec<String> {
@@ -96,33 +114,68 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn files_are_written_replaced_renamed_and_removed() {
+fn files_are_written_replaced_and_removed_and_what_was_there_lies_in_the_slot() {
     for plain in [false, true] {
         let world = World::with(plain);
         let first = world.put("a.html", "one", Expect::Absent).expect("written");
         assert_eq!(world.stamp("start/a.html"), first);
+        assert_eq!(world.aside(), None);
         assert_eq!(
             world.put("a.html", "x", Expect::Absent),
             Err(DiskErrorKind::Exists)
         );
+        assert_eq!(world.aside(), None);
         let second = world
             .put("a.html", "two", Expect::Stamp(first))
             .expect("replaced");
         assert_eq!(world.text("start/a.html"), "two");
+        assert_eq!(world.aside().as_deref(), Some("one"), "plain: {plain}");
         assert_eq!(
             world.put("a.html", "x", Expect::Stamp(first)),
             Err(DiskErrorKind::Changed)
         );
-        world.disk.create_folder("next").expect("made");
-        let (from, to) = (Place::new("start", "a.html"), Place::new("next", "b.html"));
-        let third = world.disk.rename(&from, &to, second).expect("renamed");
-        assert_eq!(world.text("next/b.html"), "two");
-        world
-            .disk
-            .remove(At::Folder("next"), "b.html", third)
-            .expect("removed");
-        world.disk.remove_folder("next").expect("empty");
+        world.take("a.html", second).expect("taken");
+        assert_eq!(world.aside().as_deref(), Some("two"));
         assert!(world.names().is_empty(), "{:?}", world.names());
+        world.disk.put_back(SLOT, IN, "a.html").expect("put back");
+        assert_eq!(world.text("start/a.html"), "two");
+        assert_eq!(world.aside(), None);
+    }
+}
+
+#[test]
+fn what_is_put_back_over_another_file_takes_its_place() {
+    for plain in [false, true] {
+        let world = World::with(plain);
+        let stamp = world.write("start/a.html", "theirs");
+        world.take("a.html", stamp).expect("taken");
+        world.write("start/a.html", "ours");
+        world.disk.put_back(SLOT, IN, "a.html").expect("put back");
+        assert_eq!(world.text("start/a.html"), "theirs");
+        assert_eq!(world.aside().as_deref(), Some("ours"), "plain: {plain}");
+        let beside = world.disk.set_beside(SLOT, IN, "a.html").expect("beside");
+        assert_eq!(world.text(&format!("start/{beside}")), "ours");
+        assert_eq!(world.names(), ["a.1.conflict.html", "a.html"]);
+    }
+}
+
+#[test]
+fn f083_a_stamp_that_cannot_vouch_for_the_bytes_is_not_enough() {
+    for plain in [false, true] {
+        let world = World::with(plain);
+        let stamp = world.write("start/a.html", "one");
+        let digest = |text: &str| Digest::of_parts(&[text.as_bytes()]);
+        assert_eq!(
+            world.put("a.html", "x", Expect::Bytes(stamp, digest("two"))),
+            Err(DiskErrorKind::Changed)
+        );
+        assert_eq!(world.text("start/a.html"), "one");
+        assert_eq!(world.aside(), None);
+        let stamp = world.stamp("start/a.html");
+        world
+            .put("a.html", "x", Expect::Bytes(stamp, digest("one")))
+            .expect("replaced");
+        assert_eq!(world.aside().as_deref(), Some("one"));
     }
 }
 
@@ -131,40 +184,25 @@ fn what_is_not_as_expected_is_left_alone() {
     for plain in [false, true] {
         let world = World::with(plain);
         let old = world.write("start/a.html", "one");
-        let now = world.write("start/a.html", "three");
+        world.write("start/a.html", "three");
         assert_eq!(
             world.put("a.html", "x", Expect::Stamp(old)),
             Err(DiskErrorKind::Changed)
         );
-        let gone = world.disk.remove(IN, "a.html", old).expect_err("changed");
+        world.empty();
+        let gone = world.disk.take(SLOT, IN, "a.html", Expect::Stamp(old));
+        let gone = gone.expect_err("changed");
         assert_eq!(gone.kind, DiskErrorKind::Changed);
         assert_eq!(
             gone.to_string(),
             "remove start/a.html: it changed meanwhile"
         );
-        let (from, to) = (Place::new("start", "a.html"), Place::new("start", "b.html"));
-        assert_eq!(
-            world
-                .disk
-                .rename(&from, &to, old)
-                .expect_err("changed")
-                .kind,
-            DiskErrorKind::Changed
-        );
-        world.write("start/b.html", "other");
-        assert_eq!(
-            world.disk.rename(&from, &to, now).expect_err("taken").kind,
-            DiskErrorKind::Exists
-        );
         assert_eq!(
             world.put("none.html", "x", Expect::Stamp(old)),
             Err(DiskErrorKind::Changed)
         );
-        assert_eq!(
-            (world.text("start/a.html"), world.text("start/b.html")),
-            ("three".into(), "other".into())
-        );
-        assert_eq!(world.names(), ["a.html", "b.html"]);
+        assert_eq!(world.text("start/a.html"), "three");
+        assert_eq!(world.names(), ["a.html"]);
     }
 }
 
@@ -278,37 +316,11 @@ fn f080_a_save_in_the_instant_of_a_removal_is_put_back() {
         world.at_step("move away", |folder| {
             fs::write(folder.join("a.html"), "edited").expect("written");
         });
-        assert_eq!(
-            world
-                .disk
-                .remove(IN, "a.html", stamp)
-                .expect_err("changed")
-                .kind,
-            DiskErrorKind::Changed
-        );
+        assert_eq!(world.take("a.html", stamp), Err(DiskErrorKind::Changed));
         assert_eq!(world.text("start/a.html"), "edited");
         assert_eq!(world.names(), ["a.html"]);
+        assert_eq!(world.aside(), None);
     }
-}
-
-#[test]
-fn f080_a_save_in_the_instant_of_a_rename_goes_back_to_its_name() {
-    let world = World::new();
-    let stamp = world.write("start/a.html", "base");
-    world.at_step("rename", |folder| {
-        fs::write(folder.join("a.html"), "edited").expect("written");
-    });
-    let (from, to) = (Place::new("start", "a.html"), Place::new("start", "b.html"));
-    assert_eq!(
-        world
-            .disk
-            .rename(&from, &to, stamp)
-            .expect_err("changed")
-            .kind,
-        DiskErrorKind::Changed
-    );
-    assert_eq!(world.text("start/a.html"), "edited");
-    assert_eq!(world.names(), ["a.html"]);
 }
 
 /// An editor and kbsync write the same file at once, without being told when: no save may be lost.
@@ -346,70 +358,29 @@ fn f080_no_save_is_lost_in_a_race() {
 }
 
 #[test]
-fn f081_what_is_written_into_a_file_without_a_name_is_found_once() {
+fn f081_what_is_written_into_a_displaced_file_is_there_to_be_read() {
     use std::io::Write as _;
     for plain in [false, true] {
         let world = World::with(plain);
-        let open = |name: &str| {
-            let path = world.path(name);
-            fs::OpenOptions::new()
-                .append(true)
-                .open(path)
-                .expect("open")
-        };
-        let (first, second) = (
-            world.write("start/a.html", "one"),
-            world.write("start/b.html", "two"),
-        );
-        let (mut replaced, mut removed) = (open("start/a.html"), open("start/b.html"));
+        let stamp = world.write("start/a.html", "one");
+        let path = world.path("start/a.html");
+        let open = fs::OpenOptions::new().append(true).open(path);
         world
-            .put("a.html", "ours", Expect::Stamp(first))
+            .put("a.html", "ours", Expect::Stamp(stamp))
             .expect("replaced");
-        world.disk.remove(IN, "b.html", second).expect("removed");
-        assert_eq!(world.disk.late(true, 100), [], "plain: {plain}");
-        replaced.write_all(b", late").expect("written");
-        removed.write_all(b", late").expect("written");
-        let now = std::time::SystemTime::now() + std::time::Duration::from_millis(900);
-        for open in [&replaced, &removed] {
-            open.set_modified(now).expect("set");
-        }
-        assert_eq!(world.disk.late(false, 100), [], "they may go on");
-        let late = |name: &str, text: &str| Late {
-            folder: Some("start".to_owned()),
-            name: name.to_owned(),
-            bytes: text.as_bytes().to_vec(),
-        };
-        assert_eq!(
-            world.disk.late(true, 100),
-            [late("a.html", "one, late"), late("b.html", "two, late")],
-        );
-        assert_eq!(world.disk.late(true, 100), [], "once is enough");
+        world.disk.displace(SLOT, IN).expect("displaced");
+        assert_eq!(world.aside(), None);
+        let look = || world.disk.look_aside(Area::Displaced, SLOT, IN);
+        let before = look().expect("seen").expect("there");
+        open.expect("open").write_all(b", late").expect("written");
+        assert_ne!(look().expect("seen"), Some(before));
+        let found = world.disk.read_aside(Area::Displaced, SLOT, IN, 100);
+        assert_eq!(found.expect("read").bytes, b"one, late");
+        let discard = || world.disk.discard(Area::Displaced, SLOT, IN);
+        discard().expect("gone");
+        discard().expect("an empty slot stays so");
+        assert_eq!(look().expect("seen"), None);
     }
-}
-
-#[test]
-fn f081_the_last_files_stay_open_and_the_others_are_looked_at_when_they_go() {
-    use std::io::Write as _;
-    let world = World::new();
-    let mut stamp = world.write("start/a.html", "first");
-    let mut open = fs::OpenOptions::new()
-        .append(true)
-        .open(world.path("start/a.html"))
-        .expect("open");
-    for number in 0..200 {
-        let text = number.to_string();
-        stamp = world
-            .put("a.html", &text, Expect::Stamp(stamp))
-            .expect("replaced");
-        if number == 10 {
-            open.write_all(b", late").expect("written");
-        }
-    }
-    let open_files = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-    assert!(open_files < 1000, "{open_files}");
-    let late = world.disk.late(true, 100);
-    assert_eq!(late.len(), 1, "{late:?}");
-    assert_eq!(late[0].bytes, b"first, late");
 }
 
 #[test]
@@ -449,15 +420,16 @@ fn a_copy_of_a_private_file_is_private() {
     fs::set_permissions(world.path("start/a.html"), private).expect("changed");
     symlink("a.html", world.path("start/link.html")).expect("a link");
     for (like, private) in [("a.html", true), ("none.html", false), ("link.html", false)] {
-        let staged = world
+        world
             .disk
-            .stage(IN, b"y", Durability::Later)
+            .stage(SLOT, IN, b"y", Durability::Later)
             .expect("staged");
-        world.disk.keep_mode(&staged, IN, like).expect("kept");
+        let copied = world.disk.keep_mode(SLOT, IN, &Place::new("start", like));
+        copied.expect("kept");
         let copy = format!("copy-of-{like}");
         world
             .disk
-            .publish(staged, &copy, Expect::Absent)
+            .publish(SLOT, IN, &copy, Expect::Absent)
             .expect("written");
         let found = mode(&format!("start/{copy}")).mode() & 0o777;
         assert_eq!(found == 0o600, private, "{like}: {found:o}");
@@ -465,47 +437,99 @@ fn a_copy_of_a_private_file_is_private() {
 }
 
 #[test]
-fn f001_what_a_crash_left_is_shown_before_it_goes() {
+fn f001_slots_that_nobody_knows_are_emptied() {
     let world = World::new();
-    drop(
+    for slot in [1, 2, 3] {
         world
             .disk
-            .stage(IN, b"staged", Durability::Now)
-            .expect("staged"),
-    );
-    drop(
-        world
-            .disk
-            .stage(At::Root, b"in the root", Durability::Later)
-            .expect("staged"),
-    );
+            .stage(slot, IN, b"staged", Durability::Now)
+            .expect("staged");
+    }
+    world.disk.displace(3, IN).expect("displaced");
+    world.write("start/.kbsync-tmp-4", "staged on another mount");
+    world.write("start/.kbsync-tmp-2.old", "replaced in two steps");
+    let known = BTreeMap::from([(2, Place::new("start", "a.html"))]);
+    assert_eq!(world.disk.sweep(&known, false).expect("swept"), 4);
+    let there = |area, slot| {
+        let found = world.disk.look_aside(area, slot, IN);
+        found.expect("seen").is_some()
+    };
+    assert!(there(Area::Stage, 2) && !there(Area::Stage, 1) && !there(Area::Displaced, 3));
+    assert_eq!(world.text("start/.kbsync-tmp-2"), "replaced in two steps");
+}
+
+/// Where the file system cannot exchange names, a crash may fall when the name is free.
+#[test]
+fn f001_a_file_that_was_moved_away_to_be_replaced_gets_its_name_back() {
+    let world = World::new();
+    world
+        .disk
+        .stage(SLOT, IN, b"new", Durability::Now)
+        .expect("staged");
+    let stage = world.path(".kbsync/stage");
+    fs::write(stage.join("7.old"), "old").expect("written");
+    let known = BTreeMap::from([(SLOT, Place::new("start", "a.html"))]);
+    world.disk.sweep(&known, false).expect("swept");
+    assert_eq!(world.text("start/a.html"), "old");
+    assert_eq!(world.aside().as_deref(), Some("new"));
+}
+
+#[test]
+fn f001_what_an_earlier_version_left_gets_a_name() {
+    let world = World::new();
     world.write("start/.kbsync-tmp-1-2-was-a.html", "being removed");
     world.write("start/.kbsync-tmp-1-3-was-b.html", "replaced");
+    world.write("start/.kbsync-tmp-1-4", "caught");
+    world.write("start/.kbsync-tmp-1-5", "");
     world.write("start/b.html", "new");
-    let mut seen = Vec::new();
-    let swept = world.disk.sweep(&mut |leftover| {
-        seen.push((
-            leftover.name.clone(),
-            String::from_utf8_lossy(&leftover.bytes).into_owned(),
-        ));
-        leftover.name.is_none()
-    });
-    assert_eq!(swept.expect("swept"), 3);
-    seen.sort();
-    let expected = [
-        (None, "in the root"),
-        (None, "staged"),
-        (Some("b.html"), "replaced"),
-    ];
-    assert_eq!(
-        seen,
-        expected.map(|(name, text)| (name.map(str::to_owned), text.to_owned()))
-    );
-    assert_eq!(world.text("start/a.html"), "being removed");
+    let swept = world.disk.sweep(&BTreeMap::new(), false);
+    assert_eq!(swept.expect("swept"), 4);
     assert_eq!(
         world.names(),
-        [".kbsync-tmp-1-3-was-b.html", "a.html", "b.html"]
+        [
+            "a.html",
+            "b.1.conflict.html",
+            "b.html",
+            "found-after-a-crash.1.conflict.html"
+        ]
     );
+    assert_eq!(world.text("start/b.1.conflict.html"), "replaced");
+}
+
+#[test]
+fn f010_where_the_journal_is_lost_nothing_of_the_stage_is_removed() {
+    let world = World::new();
+    world
+        .disk
+        .stage(SLOT, IN, b"caught", Durability::Now)
+        .expect("staged");
+    for lost in [true, false] {
+        world.disk.sweep(&BTreeMap::new(), lost).expect("swept");
+        let kept = names(&world.path(".kbsync/displaced"));
+        assert_eq!(kept, ["lost-7.1.conflict.html"]);
+        assert_eq!(world.aside(), None);
+    }
+}
+
+#[test]
+fn f099_a_folder_that_no_rename_reaches_has_its_own_slots() {
+    let world = World::new();
+    fs::write(world.path(".kbsync"), "a file").expect("written");
+    for plain in [false, true] {
+        let mut disk = RealDisk::open(&world.path("")).expect("the mirror");
+        disk.plain = plain;
+        let stamp = world.write("start/a.html", "one");
+        disk.stage(SLOT, IN, b"two", Durability::Now)
+            .expect("staged");
+        assert_eq!(world.names(), [".kbsync-tmp-7", "a.html"]);
+        disk.publish(SLOT, IN, "a.html", Expect::Stamp(stamp))
+            .expect("replaced");
+        assert_eq!(world.text("start/a.html"), "two");
+        assert_eq!(world.text("start/.kbsync-tmp-7"), "one");
+        disk.displace(SLOT, IN).expect("displaced");
+        assert_eq!(world.names(), [".kbsync-tmp-displaced-7", "a.html"]);
+        disk.discard(Area::Displaced, SLOT, IN).expect("gone");
+    }
 }
 
 #[test]
@@ -522,13 +546,13 @@ fn f130_links_are_neither_read_nor_written_through() {
     wrong(
         world
             .disk
-            .stage(at, b"x", Durability::Later)
+            .stage(SLOT, at, b"x", Durability::Later)
             .expect_err("a link"),
     );
     wrong(
         world
             .disk
-            .remove(at, "secret.html", Stamp::default())
+            .take(SLOT, at, "secret.html", Expect::Stamp(Stamp::default()))
             .expect_err("a link"),
     );
     wrong(
@@ -623,35 +647,14 @@ fn f056_a_name_in_another_case_is_reached_where_case_is_folded() {
     fs::hard_link(world.path("start/a.html"), world.path("start/A.html")).expect("a link");
     let stamp = world.stamp("start/a.html");
     // Where case is folded, both names go at once.
-    world.at_step("move away", |folder| {
-        fs::remove_file(folder.join("A.html")).expect("removed");
+    world.at_step("place", |folder| {
+        fs::remove_file(folder.join("a.html")).expect("removed");
     });
-    let (from, to) = (Place::new("start", "a.html"), Place::new("start", "A.html"));
-    let renamed = world.disk.rename(&from, &to, stamp).expect("renamed");
+    let written = world.put("A.html", "new", Expect::Cased(stamp));
     assert_eq!(world.names(), ["A.html"]);
-    assert_eq!(world.text("start/A.html"), "words");
-    assert_eq!(renamed, world.stamp("start/A.html"));
-}
-
-#[test]
-fn f056_a_name_in_another_case_that_is_another_file_is_not_replaced() {
-    let world = World::new();
-    let stamp = world.write("start/a.html", "words");
-    world.write("start/A.html", "others");
-    let (from, to) = (Place::new("start", "a.html"), Place::new("start", "A.html"));
-    let refused = world.disk.rename(&from, &to, stamp).expect_err("taken");
-    assert_eq!(refused.kind, DiskErrorKind::Exists);
-    assert_eq!(world.text("start/a.html"), "words");
-    assert_eq!(world.text("start/A.html"), "others");
-    // Nor is one that comes while the file is on its way.
-    let world = World::new();
-    world.write("start/a.html", "words");
-    fs::hard_link(world.path("start/a.html"), world.path("start/A.html")).expect("a link");
-    let stamp = world.stamp("start/a.html");
-    let refused = world.disk.rename(&from, &to, stamp).expect_err("taken");
-    assert_eq!(refused.kind, DiskErrorKind::Exists);
-    assert_eq!(world.names(), ["A.html", "a.html"]);
-    assert_eq!(world.text("start/a.html"), "words");
+    assert_eq!(world.text("start/A.html"), "new");
+    assert_eq!(written, Ok(world.stamp("start/A.html")));
+    assert_eq!(world.aside().as_deref(), Some("words"));
 }
 
 #[test]
@@ -697,10 +700,10 @@ fn f101_the_longest_names_can_be_removed_and_set_beside() {
     let world = World::new();
     let name = format!("{}.html", "a".repeat(250));
     let stamp = world.write(&format!("start/{name}"), "x");
-    world.disk.remove(IN, &name, stamp).expect("removed");
+    world.take(&name, stamp).expect("removed");
     assert!(world.names().is_empty());
-    assert_eq!(rescue::beside_name(&name, 1).len(), 255);
-    assert!(rescue::removal_name(".kbsync-tmp-1", &name).len() <= 255);
+    assert_eq!(beside_name(&name, 1).len(), 255);
+    world.disk.set_beside(SLOT, IN, &name).expect("beside");
 }
 
 fn hostile() -> impl Strategy<Value = String> {
@@ -738,8 +741,8 @@ proptest! {
         let at = At::Folder(&folder);
         let stamp = world.write("start/a", "x");
         let _made = world.disk.create_folder(&folder);
-        if let Ok(staged) = world.disk.stage(at, b"evil", Durability::Later) {
-            let _published = world.disk.publish(staged, &file, Expect::Absent);
+        if world.disk.stage(SLOT, at, b"evil", Durability::Later).is_ok() {
+            let _published = world.disk.publish(SLOT, at, &file, Expect::Absent);
         }
         if let Ok(content) = world.disk.read(at, &file, 100) {
             prop_assert_ne!(content.bytes, b"secret");
@@ -747,7 +750,9 @@ proptest! {
         if let Ok(listing) = world.disk.list(at) {
             prop_assert!(listing.entries.iter().all(|entry| entry.name != "only here"));
         }
-        let _moved = world.disk.rename(&Place::new("start", "a"), &Place::new(folder.clone(), file.clone()), stamp);
+        let _taken = world.disk.take(8, IN, "a", Expect::Stamp(stamp));
+        let _back = world.disk.put_back(8, at, &file);
+        let _beside = world.disk.set_beside(SLOT, at, &file);
         let _renamed = world.disk.rename_folder(&folder, &new);
         let _removed = world.disk.remove_folder(&new);
         prop_assert_eq!(names(world.top.path()), ["help", "outside"]);

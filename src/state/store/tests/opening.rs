@@ -276,6 +276,10 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
     conn.execute_batch(
         "ALTER TABLE articles DROP COLUMN replaced_before;
          DROP TABLE tombstones;
+         DROP TABLE journal;
+         DROP TABLE displaced;
+         INSERT INTO intents (json) VALUES ('{\"write_file\":{}}'), ('{\"remove_file\":{}}'),
+           ('{\"write_category\":{}}');
          CREATE TABLE tombstones (
            article BLOB NOT NULL PRIMARY KEY, revision TEXT NOT NULL, at INTEGER NOT NULL
          ) STRICT, WITHOUT ROWID;
@@ -289,11 +293,16 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
     let store = store.expect("is there");
     assert_eq!(store.articles().expect("rows"), [known.clone()]);
     assert_eq!(store.tombstones().expect("rows"), []);
+    assert_eq!(store.intents().expect("rows"), []);
+    assert_eq!(store.journal().expect("rows"), []);
+    assert_eq!(store.displaced().expect("rows"), []);
     drop(store);
     let after = fs::read(dir.path().join("state.db")).expect("bytes");
     assert_eq!(after, bytes);
     let mut store = open(dir.path());
     assert_eq!(store.articles().expect("rows"), [known]);
+    assert_eq!(store.intents().expect("rows"), []);
+    assert_eq!(store.last_slot().expect("read"), 0);
     put(&mut store, 1..2);
     assert_eq!(store.articles().expect("rows"), [article(1)]);
 }
@@ -327,7 +336,7 @@ fn a_state_from_before_unconfirmed_ids_were_recorded_has_those_that_may_be() {
         })
         .expect("written");
     let conn = Connection::open(dir.path().join("state.db")).expect("opens");
-    conn.execute_batch("DROP TABLE unconfirmed_ids; PRAGMA user_version = 3;")
+    conn.execute_batch("DROP TABLE unconfirmed_ids; DROP TABLE journal; DROP TABLE displaced; PRAGMA user_version = 3;")
         .expect("as it was");
     drop(conn);
     let read = Store::open_read_only(dir.path(), None).expect("opens");

@@ -58,7 +58,7 @@ impl Run<'_> {
                 (fatal.and_then(|fatal| fatal.power), &mut world.mirror)
             {
                 tree.lose_power(keep);
-                world.lost_power();
+                world.took_back();
             }
             drop(world);
             self.end();

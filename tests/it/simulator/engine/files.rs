@@ -8,20 +8,23 @@ use super::mirror::Mirror;
 use super::step::{Call, What};
 use super::token::Tokens;
 use super::tree::Tree;
-use super::world::{Shared, Side};
+use super::world::{Shared, Side, id_of};
 use kbsync::drill::death;
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
-    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Late, Leftover,
-    Listing, Staged,
+    Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Listing, Slot,
 };
-use kbsync::model::{Place, Stamp};
+use kbsync::model::{ArticleId, Place, Stamp};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 /// The mirror's port.
 pub(crate) struct Files {
     pub(crate) shared: Shared,
     /// The real folder, where there is one.
     pub(crate) real: Option<RealDisk>,
+    /// The file that was published last, and its article.
+    pub(crate) moved: Mutex<Option<(String, Option<ArticleId>)>>,
 }
 
 fn gone(doing: &'static str) -> DiskError {
@@ -42,12 +45,22 @@ fn folder_of(at: At<'_>) -> &str {
     }
 }
 
-/// The order in which leftovers are cleared up: their own names are made up by whoever staged them.
-pub(super) fn in_order(leftover: &Leftover) -> (&Option<String>, &Option<String>, &[u8]) {
-    (&leftover.folder, &leftover.name, &leftover.bytes)
-}
-
 impl Files {
+    /// The bytes in a slot of the stage.
+    fn staged(&self, slot: Slot, at: At<'_>) -> Vec<u8> {
+        match (&self.shared.lock().mirror, &self.real) {
+            (Mirror::Memory(tree), _) => {
+                let node = tree.aside(Area::Stage, slot);
+                node.map(|node| node.bytes.to_vec()).unwrap_or_default()
+            }
+            (Mirror::Real(_), Some(disk)) => death::uncounted(|| {
+                let content = disk.read_aside(Area::Stage, slot, at, usize::MAX);
+                content.map(|content| content.bytes).unwrap_or_default()
+            }),
+            (Mirror::Real(_), None) => Vec::new(),
+        }
+    }
+
     /// Every name is one component below the root (I10). The root itself has none.
     fn confined(&self, names: &[&str]) {
         let strays = |name: &&&str| {
@@ -150,38 +163,50 @@ impl Disk for Files {
         )
     }
 
-    fn stage(&self, at: At<'_>, bytes: &[u8], durability: Durability) -> Result<Staged, DiskError> {
+    fn stage(
+        &self,
+        slot: Slot,
+        at: At<'_>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), DiskError> {
         self.confined(&[folder_of(at)]);
         self.step(
             Call::Stage,
             folder_of(at),
             false,
-            |tree| tree.stage(at, bytes, durability == Durability::Now),
-            |folder, disk| folder.stage(disk, at, bytes, durability),
+            |tree| tree.stage(slot, at, bytes, durability == Durability::Now),
+            |folder, disk| folder.stage(disk, (slot, at), bytes, durability),
         )
     }
 
-    fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError> {
-        let folder = staged.folder.clone().unwrap_or_default();
-        self.confined(&[&folder, name]);
-        let path = format!("{folder}/{name}");
+    fn publish(
+        &self,
+        slot: Slot,
+        at: At<'_>,
+        name: &str,
+        expect: Expect,
+    ) -> Result<Stamp, DiskError> {
+        let folder = folder_of(at);
+        self.confined(&[folder, name]);
+        let path = place(at, name);
+        let staged = self.staged(slot, at);
         let pushes_more = {
             let mut world = self.shared.lock();
-            world.judge_file(&folder, name, &staged.temporary);
-            world.pushes_more(&folder, name, &staged.temporary)
-        };
-        let twin = Staged {
-            folder: staged.folder.clone(),
-            temporary: staged.temporary.clone(),
-            stamp: staged.stamp,
+            world.judge_file(folder, name, &staged);
+            world.pushes_more(folder, name, &staged)
         };
         let published = self.step(
             Call::Publish,
             &path,
             true,
-            |tree| tree.publish(&staged, name, expect),
-            |folder, disk| folder.publish(disk, twin, name, expect),
+            |tree| tree.publish(slot, at, name, expect),
+            |folder, disk| folder.publish(disk, (slot, at), name, expect),
         );
+        if published.is_ok() {
+            let moved = (path.clone(), id_of(&staged));
+            *self.moved.lock().expect("no test panics in it") = Some(moved);
+        }
         if pushes_more && published.is_ok() {
             let message = format!("a push writes more than its id into {path}");
             self.shared.lock().violated("I4", message);
@@ -189,52 +214,98 @@ impl Disk for Files {
         published
     }
 
-    fn discard(&self, staged: Staged) -> Result<(), DiskError> {
-        let twin = Staged {
-            folder: staged.folder.clone(),
-            temporary: staged.temporary.clone(),
-            stamp: staged.stamp,
-        };
-        self.step(
-            Call::Look,
-            staged.folder.as_deref().unwrap_or_default(),
-            false,
-            |tree| tree.discard(&staged),
-            |folder, disk| folder.discard(disk, twin),
-        )
-    }
-
-    fn remove(&self, at: At<'_>, name: &str, expected: Stamp) -> Result<(), DiskError> {
+    fn take(&self, slot: Slot, at: At<'_>, name: &str, expect: Expect) -> Result<(), DiskError> {
         self.confined(&[folder_of(at), name]);
-        self.shared.lock().judge_removal(folder_of(at), name);
-        self.step(
+        let moved = self.moved.lock().expect("no test panics in it").clone();
+        // What was just published may be taken back: where it came from is as it was.
+        let back = moved
+            .as_ref()
+            .is_some_and(|(path, _)| *path == place(at, name));
+        if !back {
+            let mut world = self.shared.lock();
+            world.judge_removal(folder_of(at), name, moved.and_then(|(_, id)| id));
+        }
+        let taken = self.step(
             Call::RemoveFile,
             &place(at, name),
-            true,
-            |tree| tree.remove(at, name, expected),
-            |folder, disk| folder.remove(disk, at, name, expected),
-        )
+            !back,
+            |tree| tree.take(slot, at, name, expect),
+            |folder, disk| folder.take(disk, (slot, at), name, expect),
+        );
+        if back && taken.is_ok() {
+            self.shared.lock().took_back();
+        }
+        taken
     }
 
-    fn rename(&self, from: &Place, to: &Place, expected: Stamp) -> Result<Stamp, DiskError> {
-        self.confined(&[&from.folder, &from.file, &to.folder, &to.file]);
-        self.step(
-            Call::RenameFile,
-            &format!("{from} {to}"),
-            true,
-            |tree| tree.rename(from, to, expected),
-            |folder, disk| folder.rename(disk, from, to, expected),
-        )
-    }
-
-    fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
-        self.confined(&[&one.folder, &one.file, &other.folder, &other.file]);
+    fn put_back(&self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError> {
+        self.confined(&[folder_of(at), name]);
         self.step(
             Call::Exchange,
-            &format!("{one} {other}"),
+            &place(at, name),
             true,
-            |tree| tree.exchange(one, other),
-            |folder, disk| folder.exchange(disk, one, other),
+            |tree| tree.put_back(slot, at, name),
+            |folder, disk| folder.put_back(disk, (slot, at), name),
+        )
+    }
+
+    fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
+        self.confined(&[folder_of(at), name]);
+        self.step(
+            Call::RenameFile,
+            &place(at, ".conflict.html"),
+            true,
+            |tree| tree.set_beside(slot, at, name),
+            |_, disk| disk.set_beside(slot, at, name),
+        )
+    }
+
+    fn look_aside(&self, area: Area, slot: Slot, at: At<'_>) -> Result<Option<Stamp>, DiskError> {
+        self.step(
+            Call::Look,
+            folder_of(at),
+            false,
+            |tree| Ok(tree.look_aside(area, slot)),
+            |folder, disk| folder.look_aside(disk, (area, slot), at),
+        )
+    }
+
+    fn read_aside(
+        &self,
+        area: Area,
+        slot: Slot,
+        at: At<'_>,
+        limit: usize,
+    ) -> Result<Content, DiskError> {
+        self.step(
+            Call::ReadFile,
+            folder_of(at),
+            false,
+            |tree| tree.read_aside(area, slot, limit),
+            |folder, disk| folder.read_aside(disk, (area, slot), at, limit),
+        )
+    }
+
+    fn displace(&self, slot: Slot, at: At<'_>) -> Result<(), DiskError> {
+        self.step(
+            Call::Look,
+            folder_of(at),
+            false,
+            |tree| tree.displace(slot),
+            |folder, disk| folder.displace(disk, slot, at),
+        )
+    }
+
+    fn discard(&self, area: Area, slot: Slot, at: At<'_>) -> Result<(), DiskError> {
+        self.step(
+            Call::Look,
+            folder_of(at),
+            false,
+            |tree| {
+                tree.discard(area, slot);
+                Ok(())
+            },
+            |_, disk| disk.discard(area, slot, at),
         )
     }
 
@@ -294,39 +365,15 @@ impl Disk for Files {
         )
     }
 
-    /// What becomes of a leftover is decided outside of the disk's own boundaries, which do not count here:
-    /// the state passes its own when it keeps one, and the process may die there.
-    fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
+    /// It passes no boundary: what it does is done again if need be.
+    fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
         if death::came() {
             return Err(gone("clear up"));
         }
-        let mut keep = |leftover: &Leftover| keep(leftover) && !death::came();
-        let mut world = self.shared.lock();
-        match (&mut world.mirror, &self.real) {
-            (Mirror::Memory(tree), _) => Ok(tree.sweep(&mut keep)),
-            (Mirror::Real(_), Some(disk)) => {
-                let mut left = Vec::new();
-                let swept = death::uncounted(|| {
-                    disk.sweep(&mut |leftover| {
-                        left.push(leftover.clone());
-                        false
-                    })
-                })?;
-                left.sort_by(|one, other| in_order(one).cmp(&in_order(other)));
-                left.retain(|leftover| keep(leftover));
-                if left.is_empty() {
-                    return Ok(swept);
-                }
-                let go = |leftover: &Leftover| left.contains(leftover);
-                let more = death::uncounted(|| disk.sweep(&mut |leftover| go(leftover)))?;
-                Ok(swept + more)
-            }
+        match (&mut self.shared.lock().mirror, &self.real) {
+            (Mirror::Memory(tree), _) => Ok(tree.sweep(known, lost)),
+            (Mirror::Real(_), Some(disk)) => death::uncounted(|| disk.sweep(known, lost)),
             (Mirror::Real(_), None) => Err(gone("clear up")),
         }
-    }
-
-    /// Nobody here keeps a file open.
-    fn late(&self, _last: bool, _limit: usize) -> Vec<Late> {
-        Vec::new()
     }
 }

@@ -11,9 +11,9 @@ use super::step::Save;
 use super::tree::tick;
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
-    At, Content, Disk as _, DiskError, Durability, Entry, Expect, Kind, Listing, Staged,
+    Area, At, Content, Disk as _, DiskError, Durability, Entry, Expect, Kind, Listing, Slot,
 };
-use kbsync::model::{Place, Stamp};
+use kbsync::model::Stamp;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -191,79 +191,107 @@ impl Folder {
     pub(crate) fn stage(
         &mut self,
         disk: &RealDisk,
-        at: At<'_>,
+        (slot, at): (Slot, At<'_>),
         bytes: &[u8],
         durability: Durability,
-    ) -> Result<Staged, DiskError> {
-        let staged = disk.stage(at, bytes, durability)?;
-        self.written(staged.stamp.inode, true);
-        Ok(Staged {
-            stamp: self.tell(staged.stamp),
-            ..staged
-        })
+    ) -> Result<(), DiskError> {
+        disk.stage(slot, at, bytes, durability)?;
+        if let Some(staged) = disk.look_aside(Area::Stage, slot, at)? {
+            self.written(staged.inode, true);
+        }
+        Ok(())
     }
 
-    /// The staged file as the disk knows it.
-    fn staged(&self, staged: Staged) -> Staged {
-        let at = staged.folder.as_deref().map_or(At::Root, At::Folder);
-        let stamp = self.truth(at, &staged.temporary, staged.stamp);
-        Staged { stamp, ..staged }
+    /// What is expected, as the file has it in truth.
+    fn true_expect(&self, at: At<'_>, name: &str, expect: Expect) -> Expect {
+        match expect {
+            Expect::Absent => Expect::Absent,
+            Expect::Stamp(stamp) => Expect::Stamp(self.truth(at, name, stamp)),
+            Expect::Cased(stamp) => Expect::Cased(self.truth(at, name, stamp)),
+            Expect::Bytes(stamp, digest) => Expect::Bytes(self.truth(at, name, stamp), digest),
+        }
+    }
+
+    /// The file of a slot got another name just now.
+    fn changed_aside(&mut self, disk: &RealDisk, slot: Slot, at: At<'_>) {
+        for area in [Area::Stage, Area::Displaced] {
+            if let Ok(Some(real)) = disk.look_aside(area, slot, at)
+                && let Some(told) = self.told.get_mut(&real.inode)
+            {
+                told.ctime = tick(self.now);
+            }
+        }
     }
 
     pub(crate) fn publish(
         &mut self,
         disk: &RealDisk,
-        staged: Staged,
+        (slot, at): (Slot, At<'_>),
         name: &str,
         expect: Expect,
     ) -> Result<Stamp, DiskError> {
-        let folder = staged.folder.clone();
-        let at = folder.as_deref().map_or(At::Root, At::Folder);
-        let expect = match expect {
-            Expect::Absent => Expect::Absent,
-            Expect::Stamp(expected) => Expect::Stamp(self.truth(at, name, expected)),
-        };
-        let stamp = disk.publish(self.staged(staged), name, expect)?;
+        let stamp = disk.publish(slot, at, name, self.true_expect(at, name, expect))?;
         self.changed(at, name);
+        self.changed_aside(disk, slot, at);
         Ok(self.tell(stamp))
     }
 
-    pub(crate) fn discard(&self, disk: &RealDisk, staged: Staged) -> Result<(), DiskError> {
-        disk.discard(self.staged(staged))
+    pub(crate) fn take(
+        &mut self,
+        disk: &RealDisk,
+        (slot, at): (Slot, At<'_>),
+        name: &str,
+        expect: Expect,
+    ) -> Result<(), DiskError> {
+        disk.take(slot, at, name, self.true_expect(at, name, expect))?;
+        self.changed_aside(disk, slot, at);
+        Ok(())
     }
 
-    pub(crate) fn remove(
+    pub(crate) fn put_back(
+        &mut self,
+        disk: &RealDisk,
+        (slot, at): (Slot, At<'_>),
+        name: &str,
+    ) -> Result<(), DiskError> {
+        disk.put_back(slot, at, name)?;
+        self.changed(at, name);
+        self.changed_aside(disk, slot, at);
+        Ok(())
+    }
+
+    pub(crate) fn look_aside(
         &self,
         disk: &RealDisk,
+        (area, slot): (Area, Slot),
         at: At<'_>,
-        name: &str,
-        expected: Stamp,
-    ) -> Result<(), DiskError> {
-        disk.remove(at, name, self.truth(at, name, expected))
+    ) -> Result<Option<Stamp>, DiskError> {
+        let found = disk.look_aside(area, slot, at)?;
+        Ok(found.map(|real| self.tell(real)))
     }
 
-    pub(crate) fn rename(
-        &mut self,
+    pub(crate) fn read_aside(
+        &self,
         disk: &RealDisk,
-        from: &Place,
-        to: &Place,
-        expected: Stamp,
-    ) -> Result<Stamp, DiskError> {
-        let truth = self.truth(At::Folder(&from.folder), &from.file, expected);
-        let stamp = disk.rename(from, to, truth)?;
-        self.changed(At::Folder(&to.folder), &to.file);
-        Ok(self.tell(stamp))
+        (area, slot): (Area, Slot),
+        at: At<'_>,
+        limit: usize,
+    ) -> Result<Content, DiskError> {
+        let content = disk.read_aside(area, slot, at, limit)?;
+        Ok(Content {
+            stamp: self.tell(content.stamp),
+            ..content
+        })
     }
 
-    pub(crate) fn exchange(
+    pub(crate) fn displace(
         &mut self,
         disk: &RealDisk,
-        one: &Place,
-        other: &Place,
+        slot: Slot,
+        at: At<'_>,
     ) -> Result<(), DiskError> {
-        disk.exchange(one, other)?;
-        self.changed(At::Folder(&one.folder), &one.file);
-        self.changed(At::Folder(&other.folder), &other.file);
+        disk.displace(slot, at)?;
+        self.changed_aside(disk, slot, at);
         Ok(())
     }
 }

@@ -97,10 +97,11 @@ impl World {
         }
     }
 
-    /// The power failed: what kbsync had brought back in this cycle, and is lost with it, is as its writer left it.
-    pub(crate) fn lost_power(&mut self) {
+    /// The power failed, or kbsync took a file back: what it had brought back in this cycle, and is gone again, is as its
+    /// writer left it.
+    pub(crate) fn took_back(&mut self) {
         let brought = std::mem::take(&mut self.ledger.brought_back);
-        let lost = brought.without(&self.mirror.all_tokens());
+        let lost = brought.without(&self.mirror.tokens());
         self.ledger.removed.add(&lost);
     }
 
@@ -165,14 +166,11 @@ impl World {
     ///
     /// That kbsync itself deleted an article is known by the state alone.
     /// Once that is lost, a stale listing that shows the article is like any first listing, and is believed.
-    pub(crate) fn judge_file(&mut self, folder: &str, name: &str, temporary: &str) {
+    pub(crate) fn judge_file(&mut self, folder: &str, name: &str, staged: &[u8]) {
         if !is_article(folder, name) {
             return;
         }
-        let id = self
-            .mirror
-            .bytes(folder, temporary)
-            .and_then(|bytes| id_of(&bytes));
+        let id = id_of(staged);
         if let Some(bytes) = self.mirror.bytes(folder, name) {
             if id.is_some() && id_of(&bytes) != id {
                 // It is the article's file from now on, whatever its writer has made of it since it was scanned.
@@ -211,12 +209,12 @@ impl World {
     /// `push` makes no file, and of one that is there it only writes the id: where there was none, or where that of the
     /// file that it was copied from stood, since this one's article was created, or is the one whose place it took.
     /// Returns whether it is about to do more, unless somebody saves the file meanwhile.
-    pub(crate) fn pushes_more(&self, folder: &str, name: &str, temporary: &str) -> bool {
+    pub(crate) fn pushes_more(&self, folder: &str, name: &str, staged: &[u8]) -> bool {
         if self.ledger.spared != Some(Side::Mirror) || !is_article(folder, name) {
             return false;
         }
         let was = self.mirror.bytes(folder, name);
-        let is = self.mirror.bytes(folder, temporary).unwrap_or_default();
+        let is = staged;
         let rest = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).into_owned();
             let lines = text.split('\n').filter(|line| !line.starts_with("id: "));
@@ -231,10 +229,10 @@ impl World {
             found
         };
         let same = |was: &Vec<u8>| {
-            let (old, new) = (id_of(was), id_of(&is));
+            let (old, new) = (id_of(was), id_of(is));
             let article = new.and_then(|id| self.kb.articles.get(&id));
             let own = article.is_some_and(|article| !article.sent.is_empty());
-            rest(was) == rest(&is) && (old.is_none() || old == new || own || is_elsewhere(old))
+            rest(was) == rest(is) && (old.is_none() || old == new || own || is_elsewhere(old))
         };
         !was.as_ref().is_some_and(same)
     }
@@ -332,8 +330,11 @@ impl World {
     }
 
     /// The same for a file (I5).
-    pub(crate) fn judge_removal(&mut self, folder: &str, name: &str) {
-        if !is_article(folder, name) {
+    ///
+    /// A file that was just written anew at another place is moved, not removed.
+    pub(crate) fn judge_removal(&mut self, folder: &str, name: &str, moved: Option<ArticleId>) {
+        let bytes = self.mirror.bytes(folder, name).unwrap_or_default();
+        if !is_article(folder, name) || moved.is_some() && moved == id_of(&bytes) {
             return;
         }
         if self.ledger.spared == Some(Side::Mirror) {

@@ -278,10 +278,7 @@ fn swapped(before_the_id: bool, named: bool) -> Option<&'static str> {
         world.writer(Writer::Swap { one: A, other: B });
     }
     let staged = format!("---\nid: {id}\ntitle: A\n---\n").into_bytes();
-    world
-        .mirror
-        .save("alpha", ".kbsync-tmp-1", staged, Save::RenameOver);
-    world.judge_file("alpha", "a.html", ".kbsync-tmp-1");
+    world.judge_file("alpha", "a.html", &staged);
     let patch = ArticlePatch {
         text: Some("zq002z".to_owned()),
         ..ArticlePatch::default()
@@ -668,7 +665,7 @@ fn removed(other_words: Option<&str>, was_copied: bool) -> Option<&'static str> 
     if was_copied {
         world.ledger.copied.add(&Tokens::of(b"zq001z"));
     }
-    world.judge_removal("alpha", "a.html");
+    world.judge_removal("alpha", "a.html", None);
     found(world)
 }
 
@@ -702,7 +699,7 @@ fn removed_with_its_own(
     }
     world.colleague(Colleague::Delete { at: A });
     world.listed(vec![id]);
-    world.judge_removal("alpha", "a.html");
+    world.judge_removal("alpha", "a.html", None);
     found(world)
 }
 
@@ -725,7 +722,7 @@ fn removed_after_an_edit() -> Option<&'static str> {
     });
     assert!(edited);
     world.listed(vec![id, other]);
-    world.judge_removal("alpha", "a.html");
+    world.judge_removal("alpha", "a.html", None);
     found(world)
 }
 

@@ -10,7 +10,7 @@ use kbsync::model::base::Visibility;
 use kbsync::model::{
     ArticleId, CategoryId, Flags, Place, Revision, TextDigest, Timestamp, Version,
 };
-use kbsync::state::{ArticleRow, Intent, Store};
+use kbsync::state::{ArticleRow, Entry, Journalled, RowChange, Store};
 
 /// Words that nothing has but what was about to be written: of an article that no base knows, or of one that it does.
 fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
@@ -25,21 +25,6 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
         introtext: String::new(),
         keywords: String::new(),
         text: TextDigest::of(words),
-    };
-    let intent = Intent::WriteFile {
-        id: article,
-        from: None,
-        to: place.clone(),
-        version: version.clone(),
-        flags: Flags::default(),
-        only_flags: None,
-        remote: version.clone(),
-        revision: Revision::default(),
-        remote_flags: Flags::default(),
-        settles: false,
-        had: None,
-        was: None,
-        made: false,
     };
     let row = ArticleRow {
         id: article,
@@ -57,11 +42,21 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
         written: None,
         asked: None,
     };
+    let change = Journalled {
+        slot: 1,
+        entry: Entry::File {
+            target: row.place.clone(),
+            leaves: None,
+            new: None,
+            over: None,
+        },
+        rows: vec![RowChange::Article(Box::new(row.clone()))],
+    };
     let now = Timestamp::default();
     let mut store = Store::in_memory(&binding()).expect("a state");
     let written = store.write(now, |tx| {
         tx.put_body(words)?;
-        tx.add_intent(&intent)?;
+        tx.begin_change(&change)?;
         if known {
             tx.put_article(&row)?;
         }

@@ -14,7 +14,6 @@ use super::step::{
 use super::tree::Tree;
 use super::world::{Side, World};
 use kbsync::engine::report::Report;
-use kbsync::mirror::disk::At as Level;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::plan::Problem;
 use kbsync::service::NewArticle;
@@ -59,12 +58,7 @@ fn is_more(was: Option<&str>, is: &str) -> bool {
             .mirror
             .save(A.folder(), &A.file(), text(was), Save::RenameOver);
     }
-    let Mirror::Memory(tree) = &mut world.mirror else {
-        return false;
-    };
-    let staged = tree.stage(Level::Folder(A.folder()), &text(is), true);
-    let temporary = staged.expect("staged").temporary;
-    world.pushes_more(A.folder(), &A.file(), &temporary)
+    world.pushes_more(A.folder(), &A.file(), &text(is))
 }
 
 /// The same of a colleague's article, over a copy: its original's file is there, or is gone.
@@ -86,12 +80,7 @@ fn is_more_over_a_copy(original: bool) -> bool {
     if original {
         save("a.html");
     }
-    let Mirror::Memory(tree) = &mut world.mirror else {
-        return false;
-    };
-    let staged = tree.stage(Level::Folder(A.folder()), &text(own), true);
-    let temporary = staged.expect("staged").temporary;
-    world.pushes_more(A.folder(), "c.html", &temporary)
+    world.pushes_more(A.folder(), "c.html", &text(own))
 }
 
 #[test]
@@ -147,9 +136,9 @@ fn a_push_moves_no_file_and_takes_none_away() {
     world.effect(Side::Mirror, &tokens, file, None);
     assert!(world.ledger.violation.is_some());
     let (mut world, _) = pushing();
-    world.judge_removal("alpha", "a.conflict.html");
+    world.judge_removal("alpha", "a.conflict.html", None);
     assert_eq!(world.ledger.violation, None);
-    world.judge_removal("alpha", "a.html");
+    world.judge_removal("alpha", "a.html", None);
     assert!(world.ledger.violation.is_some());
 }
 

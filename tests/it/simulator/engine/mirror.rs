@@ -79,16 +79,23 @@ impl Mirror {
         tokens
     }
 
-    /// The words in all files, whatever they are called.
+    /// The words in all files, whatever they are called, and in those on their way.
     pub(crate) fn all_tokens(&self) -> Tokens {
         let mut tokens = Tokens::default();
         match self {
             Self::Memory(tree) => {
-                for (_, _, node) in tree.files() {
+                let files = tree.files().map(|(_, _, node)| node);
+                for node in files.chain(tree.staged()) {
                     tokens.add(&node.tokens);
                 }
             }
-            Self::Real(_) => self.each(&mut |_, _, bytes, _| tokens.read(bytes)),
+            Self::Real(real) => {
+                self.each(&mut |_, _, bytes, _| tokens.read(bytes));
+                let stage = real.root.join(".kbsync/stage");
+                for name in names(&stage) {
+                    tokens.read(&std::fs::read(stage.join(name)).unwrap_or_default());
+                }
+            }
         }
         tokens
     }

@@ -7,7 +7,7 @@ use super::token::Tokens;
 use super::world::{World, is_article};
 use kbsync::mirror::document::Document;
 use kbsync::model::{ArticleId, Place, Version};
-use kbsync::state::{ArticleRow, Intent, Store, Subject, Visibility};
+use kbsync::state::{ArticleRow, RowChange, Store, Subject, Visibility};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The words in the history, and in conflicts that were shown.
@@ -80,15 +80,15 @@ fn read(store: &Store, version: &Version, tokens: &mut Tokens) {
 /// The words of articles that the base does not know, and whose files were about to be written.
 fn begun(store: &Store) -> Tokens {
     let mut tokens = Tokens::default();
-    for (_, intent) in store.intents().expect("the state is readable") {
-        if let Intent::WriteFile { id, remote, .. } = intent
-            && store.article(id).expect("the state is readable").is_none()
+    let journal = store.journal().expect("the state is readable");
+    for row in journal.into_iter().flat_map(|change| change.rows) {
+        if let RowChange::Article(row) = row
+            && store
+                .article(row.id)
+                .expect("the state is readable")
+                .is_none()
         {
-            let text = store.body(remote.text).expect("the state is readable");
-            for line in [remote.title, remote.introtext, remote.keywords] {
-                tokens.read(line.as_bytes());
-            }
-            tokens.read(text.unwrap_or_default().as_bytes());
+            read(store, &row.remote, &mut tokens);
         }
     }
     tokens

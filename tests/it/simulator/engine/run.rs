@@ -31,7 +31,7 @@ use kbsync::reconcile::snapshot::Direction;
 use kbsync::state::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
@@ -390,6 +390,7 @@ impl Run<'_> {
                     .root
                     .as_ref()
                     .map(|root| RealDisk::open(root).expect("a mirror")),
+                moved: Mutex::default(),
             };
             let clock = Time {
                 shared: self.shared.clone(),

@@ -6,11 +6,12 @@ use super::random::Random;
 use super::step::Save;
 use super::tree::Tree;
 use kbsync::mirror::RealDisk;
-use kbsync::mirror::disk::{At, Disk as _, DiskError, Durability, Expect, Staged};
+use kbsync::mirror::disk::{Area, At, Disk as _, DiskError, Durability, Expect, Slot};
 use kbsync::model::{Place, Stamp};
 
 const FOLDERS: [&str; 3] = ["alpha", "beta", "gamma"];
 const NAMES: [&str; 3] = ["a.html", "b.html", "c.html"];
+const SLOT: Slot = 1;
 
 /// Both folders, and what was last seen at each place.
 struct Twins {
@@ -24,12 +25,6 @@ struct Twins {
 /// What a call came to, without the words of an error.
 fn plain<T: std::fmt::Debug>(done: Result<T, DiskError>) -> String {
     format!("{:?}", done.map_err(|error| error.kind))
-}
-
-/// A staged file has a name of its own in either folder.
-fn staged(done: &Result<Staged, DiskError>) -> String {
-    let staged = done.as_ref().map(|staged| (&staged.folder, staged.stamp));
-    format!("{:?}", staged.map_err(|error| error.kind))
 }
 
 impl Twins {
@@ -60,6 +55,18 @@ impl Twins {
     fn people(&mut self, deed: impl Fn(&mut Mirror)) {
         deed(&mut self.memory);
         deed(&mut self.real);
+    }
+
+    /// The slot says the same in both, and is emptied.
+    fn empty_slot(&mut self, at: At<'_>) {
+        let (tree, folder, disk) = self.parts();
+        for area in [Area::Stage, Area::Displaced] {
+            let real = folder.look_aside(disk, (area, SLOT), at);
+            let memory = tree.look_aside(area, SLOT);
+            assert_eq!(plain(Ok(memory)), plain(real));
+            disk.discard(area, SLOT, at).expect("emptied");
+            tree.discard(area, SLOT);
+        }
     }
 
     /// Somebody does something, and both say the same.
@@ -94,46 +101,46 @@ impl Twins {
                 let absent = size == 0;
                 let bytes = vec![b'z'; size];
                 let (tree, folder, disk) = self.parts();
-                let (a, b) = (
-                    tree.stage(within, &bytes, true),
-                    folder.stage(disk, within, &bytes, Durability::Later),
+                let at = (SLOT, within);
+                assert_eq!(
+                    plain(tree.stage(SLOT, within, &bytes, true)),
+                    plain(folder.stage(disk, at, &bytes, Durability::Later)),
                 );
-                assert_eq!(staged(&a), staged(&b));
-                let (Ok(a), Ok(b)) = (a, b) else { return };
                 let expect = if absent {
                     Expect::Absent
                 } else {
                     Expect::Stamp(stamp)
                 };
                 assert_eq!(
-                    plain(tree.publish(&a, &place.file, expect)),
-                    plain(folder.publish(disk, b, &place.file, expect)),
+                    plain(tree.publish(SLOT, within, &place.file, expect)),
+                    plain(folder.publish(disk, at, &place.file, expect)),
                     "{place} {expect:?}"
                 );
+                self.empty_slot(within);
             }
-            8 => {
+            8 | 9 => {
                 let within = At::Folder(&place.folder);
+                let expect = Expect::Stamp(stamp);
                 let (tree, folder, disk) = self.parts();
                 assert_eq!(
-                    plain(tree.remove(within, &place.file, stamp)),
-                    plain(folder.remove(disk, within, &place.file, stamp)),
+                    plain(tree.take(SLOT, within, &place.file, expect)),
+                    plain(folder.take(disk, (SLOT, within), &place.file, expect)),
                 );
-            }
-            9 | 10 if place != other => {
-                let (tree, folder, disk) = self.parts();
-                assert_eq!(
-                    plain(tree.rename(&place, &other, stamp)),
-                    plain(folder.rename(disk, &place, &other, stamp)),
-                    "{place} {other}"
-                );
-            }
-            11 => {
-                let (tree, folder, disk) = self.parts();
-                assert_eq!(
-                    plain(tree.exchange(&one, &other)),
-                    plain(folder.exchange(disk, &one, &other)),
-                    "{one} {other}"
-                );
+                if tree.look_aside(Area::Stage, SLOT).is_some() {
+                    let (there, name) = (At::Folder(&other.folder), &other.file);
+                    match size {
+                        0 => assert_eq!(
+                            plain(tree.put_back(SLOT, there, name)),
+                            plain(folder.put_back(disk, (SLOT, there), name)),
+                        ),
+                        1 => assert_eq!(
+                            plain(tree.displace(SLOT)),
+                            plain(folder.displace(disk, SLOT, within)),
+                        ),
+                        _ => {}
+                    }
+                }
+                self.empty_slot(At::Folder(&place.folder));
             }
             12 if one.folder != other.folder => {
                 let (tree, _, disk) = self.parts();

@@ -3,7 +3,6 @@
 use super::relations::{Compare, Relation};
 use super::run::{Bench, Outcome};
 use super::seed;
-use super::step::Call;
 use super::trace::{self, Recorded};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -140,29 +139,4 @@ Run Sync");
         "{log}"
     );
     assert!(!log.contains("Skipped"), "{log}");
-}
-
-/// A pull is cut off, and then its file is broken: whether it was written stays open for as long as it is.
-#[test]
-fn what_stays_open_is_made_durable_once() {
-    let flushes = |after: u16, more: &str| {
-        let outcome = run(&format!(
-            "Service Post at=alpha/a token=1 shown=true
-Run Sync
-Service Change at=alpha/a part=First token=2
-Kill after={after}
-Run Sync
-Mirror Break at=alpha/a
-Run Sync
-{more}"
-        ));
-        outcome.calls.get(&Call::Flush).copied().unwrap_or_default()
-    };
-    let mut open = 0;
-    for after in (0..40).filter(|after| flushes(*after, "") > 0) {
-        assert_eq!(flushes(after, "Run Sync"), 0, "{after}");
-        // Another process cannot know of it.
-        open += flushes(after, "Restart\nRun Sync");
-    }
-    assert!(open > 0);
 }

@@ -1,7 +1,7 @@
 //! Defects that need a restart or a moment to be seen: their short traces hold without them, and do not with them.
 
 use super::run::{Bench, Ground, Source};
-use super::step::{At, Call, Colleague, Command, PLAIN, Part, Save, Step, What, Writer};
+use super::step::{At, Colleague, Command, PLAIN, Step, Writer};
 use kbsync::drill::defect::{self, Defect};
 
 const SYNC: Step = Step::Run {
@@ -40,40 +40,4 @@ fn f043_a_guard_that_forgets_at_a_restart_is_found() {
         SYNC,
     ]);
     assert_eq!(found(with, &steps), None);
-}
-
-#[test]
-fn f079_an_echo_told_by_its_time_is_found() {
-    let at = At(0, 5);
-    let save = Writer::Edit {
-        at,
-        part: Part::Keywords,
-        token: 12,
-        save: Save::RenameOver,
-    };
-    let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at,
-                token: 4,
-                enabled: true,
-            },
-        },
-        SYNC,
-        Step::Service {
-            deed: Colleague::Change {
-                at,
-                part: Part::First,
-                token: 11,
-            },
-        },
-        Step::Fault {
-            call: Call::Publish,
-            nth: 0,
-            what: What::ByWriter { deed: save },
-        },
-        SYNC,
-    ];
-    assert_eq!(found(None, &steps), None);
-    assert_eq!(found(Some(Defect::EchoByTimer), &steps), Some("I4"));
 }

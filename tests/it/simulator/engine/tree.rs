@@ -4,14 +4,12 @@
 //! times. What kbsync writes is durable only once it was synced: [`Tree::lose_power`] takes back what was
 //! not, names and bytes each for themselves. What people write counts as durable at once.
 
-use super::files::in_order;
 use super::token::Tokens;
 use super::world::is_ready;
 use kbsync::mirror::disk::{
-    At, Content, DiskError, DiskErrorKind, Entry, Expect, Kind, Leftover, Listing, Staged,
-    TEMPORARY,
+    Area, At, Content, DiskError, DiskErrorKind, Entry, Expect, Kind, Listing, Slot, beside_name,
 };
-use kbsync::model::{Place, Stamp};
+use kbsync::model::{Digest, Place, Stamp};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,23 +44,13 @@ impl Node {
     }
 }
 
-/// What has to be undone when a change of names was not durable.
+/// A name and a slot that took each other's files, in case that was not durable.
 #[derive(Clone, Debug)]
-enum Undo {
-    Put {
-        name: String,
-        inode: u64,
-        old: Option<Node>,
-    },
-    Gone {
-        name: String,
-        node: Node,
-    },
-    Moved {
-        name: String,
-        from: (String, String),
-        inode: u64,
-    },
+struct Undo {
+    name: String,
+    slot: Slot,
+    /// What lay under the name, and in the slot.
+    before: (Option<Node>, Option<Node>),
 }
 
 type Folder = BTreeMap<String, Node>;
@@ -72,8 +60,8 @@ type Folder = BTreeMap<String, Node>;
 pub(crate) struct Tree {
     folders: BTreeMap<String, Folder>,
     journal: Vec<(String, Undo)>,
+    aside: BTreeMap<(Area, Slot), Node>,
     inodes: u64,
-    staged: u64,
     /// The time, in nanoseconds since 1970.
     pub(crate) now: i64,
 }
@@ -191,12 +179,8 @@ impl Tree {
 
     /// What a person does to a name is not undone by a loss of power.
     fn forget_undo(&mut self, folder: &str, name: &str) {
-        self.journal.retain(|(at, undo)| {
-            let of = match undo {
-                Undo::Put { name, .. } | Undo::Gone { name, .. } | Undo::Moved { name, .. } => name,
-            };
-            at != folder || of != name
-        });
+        self.journal
+            .retain(|(at, undo)| at != folder || undo.name != name);
     }
 
     // What kbsync does.
@@ -244,161 +228,155 @@ impl Tree {
 
     pub(crate) fn stage(
         &mut self,
+        slot: Slot,
         at: At<'_>,
         bytes: &[u8],
         durable: bool,
-    ) -> Result<Staged, DiskError> {
-        let folder = key(at).to_owned();
+    ) -> Result<(), DiskError> {
         self.folder(at, "write into")?;
         let node = self.node(bytes.to_vec(), durable);
-        let stamp = node.stamp;
-        self.staged += 1;
-        let temporary = format!("{TEMPORARY}{}", self.staged);
-        let files = self.folders.entry(folder.clone()).or_default();
-        files.insert(temporary.clone(), node);
-        Ok(Staged {
-            folder: (!folder.is_empty()).then_some(folder),
-            temporary,
-            stamp,
-        })
+        self.aside.insert((Area::Stage, slot), node);
+        Ok(())
+    }
+
+    /// Lets a name and a slot take each other's files.
+    fn swap(&mut self, slot: Slot, folder: &str, name: &str) {
+        let files = self.folders.entry(folder.to_owned()).or_default();
+        let here = files.remove(name);
+        let there = self.aside.remove(&(Area::Stage, slot));
+        let undo = Undo {
+            name: name.to_owned(),
+            slot,
+            before: (here.clone(), there.clone()),
+        };
+        self.journal.push((folder.to_owned(), undo));
+        if let Some(mut node) = here {
+            self.changed(&mut node);
+            self.aside.insert((Area::Stage, slot), node);
+        }
+        if let Some(mut node) = there {
+            self.changed(&mut node);
+            let files = self.folders.entry(folder.to_owned()).or_default();
+            files.insert(name.to_owned(), node);
+        }
+    }
+
+    /// Returns what is wrong with what lies at a name.
+    fn unexpected(&self, folder: &str, name: &str, expect: Expect) -> Option<DiskErrorKind> {
+        let found = self.found(folder, name);
+        let same = |stamp: Stamp| found.is_some_and(|node| node.stamp == stamp);
+        match expect {
+            Expect::Absent => found.map(|_| DiskErrorKind::Exists),
+            Expect::Stamp(stamp) | Expect::Cased(stamp) => {
+                (!same(stamp)).then_some(DiskErrorKind::Changed)
+            }
+            Expect::Bytes(stamp, digest) => {
+                let bytes = found.map(|node| Digest::of_parts(&[&node.bytes]));
+                (!same(stamp) || bytes != Some(digest)).then_some(DiskErrorKind::Changed)
+            }
+        }
     }
 
     pub(crate) fn publish(
         &mut self,
-        staged: &Staged,
+        slot: Slot,
+        at: At<'_>,
         name: &str,
         expect: Expect,
     ) -> Result<Stamp, DiskError> {
-        let folder = staged.folder.clone().unwrap_or_default();
-        let taken = self
-            .folders
-            .get_mut(&folder)
-            .and_then(|files| files.remove(&staged.temporary));
-        let Some(mut node) = taken else {
+        let folder = key(at).to_owned();
+        if !self.aside.contains_key(&(Area::Stage, slot)) {
             return Err(error(DiskErrorKind::NotFound, "write", name));
-        };
-        let old = self.found(&folder, name).cloned();
-        let wrong = match (expect, &old) {
-            (Expect::Absent, Some(_)) => Some(DiskErrorKind::Exists),
-            (Expect::Stamp(stamp), Some(node)) if node.stamp != stamp => {
-                Some(DiskErrorKind::Changed)
-            }
-            (Expect::Stamp(_), None) => Some(DiskErrorKind::Changed),
-            (Expect::Absent, None) | (Expect::Stamp(_), Some(_)) => None,
-        };
-        if let Some(kind) = wrong {
+        }
+        self.folder(at, "write")?;
+        if let Some(kind) = self.unexpected(&folder, name, expect) {
+            self.aside.remove(&(Area::Stage, slot));
             return Err(error(kind, "write", name));
         }
-        self.changed(&mut node);
-        let stamp = node.stamp;
-        self.journal.push((
-            folder.clone(),
-            Undo::Put {
-                name: name.to_owned(),
-                inode: stamp.inode,
-                old,
-            },
-        ));
-        let files = self.folders.entry(folder).or_default();
-        files.insert(name.to_owned(), node);
-        Ok(stamp)
+        self.swap(slot, &folder, name);
+        let found = self.found(&folder, name);
+        Ok(found.map(|node| node.stamp).unwrap_or_default())
     }
 
-    pub(crate) fn discard(&mut self, staged: &Staged) -> Result<(), DiskError> {
-        let folder = staged.folder.clone().unwrap_or_default();
-        let gone = self
-            .folders
-            .get_mut(&folder)
-            .and_then(|files| files.remove(&staged.temporary));
-        match gone {
-            Some(_) => Ok(()),
-            None => Err(error(DiskErrorKind::NotFound, "remove", &staged.temporary)),
-        }
-    }
-
-    fn expect(
-        &self,
-        folder: &str,
-        name: &str,
-        stamp: Stamp,
-        doing: &'static str,
-    ) -> Result<(), DiskError> {
-        self.folder(At::Folder(folder), doing)?;
-        match self.found(folder, name) {
-            Some(node) if node.stamp == stamp => Ok(()),
-            Some(_) | None => Err(error(DiskErrorKind::Changed, doing, name)),
-        }
-    }
-
-    pub(crate) fn remove(
+    pub(crate) fn take(
         &mut self,
+        slot: Slot,
         at: At<'_>,
         name: &str,
-        expected: Stamp,
+        expect: Expect,
     ) -> Result<(), DiskError> {
         let folder = key(at).to_owned();
-        self.expect(&folder, name, expected, "remove")?;
-        if let Some(node) = self
-            .folders
-            .get_mut(&folder)
-            .and_then(|files| files.remove(name))
-        {
-            let name = name.to_owned();
-            self.journal.push((folder, Undo::Gone { name, node }));
+        self.folder(at, "remove")?;
+        match self.unexpected(&folder, name, expect) {
+            None if self.found(&folder, name).is_some() => {}
+            Some(_) | None => return Err(error(DiskErrorKind::Changed, "remove", name)),
         }
+        self.swap(slot, &folder, name);
         Ok(())
     }
 
-    pub(crate) fn rename(
+    pub(crate) fn put_back(&mut self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError> {
+        self.folder(at, "put back")?;
+        self.swap(slot, key(at), name);
+        Ok(())
+    }
+
+    pub(crate) fn set_beside(
         &mut self,
-        from: &Place,
-        to: &Place,
-        expected: Stamp,
-    ) -> Result<Stamp, DiskError> {
-        self.folder(At::Folder(&from.folder), "rename")?;
-        self.folder(At::Folder(&to.folder), "rename")?;
-        self.expect(&from.folder, &from.file, expected, "rename")?;
-        if self.found(&to.folder, &to.file).is_some() {
-            return Err(error(DiskErrorKind::Exists, "rename", &to.file));
-        }
-        let taken = self
-            .folders
-            .get_mut(&from.folder)
-            .and_then(|files| files.remove(&from.file));
-        let Some(mut node) = taken else {
-            return Err(error(DiskErrorKind::Changed, "rename", &from.file));
+        slot: Slot,
+        at: At<'_>,
+        name: &str,
+    ) -> Result<String, DiskError> {
+        let files = self.folder(at, "write beside")?;
+        let free = (1..).map(|number| beside_name(name, number));
+        let mut free = free.filter(|name| !files.contains_key(name));
+        let beside = free.next().expect("some name is free");
+        self.swap(slot, key(at), &beside);
+        Ok(beside)
+    }
+
+    pub(crate) fn aside(&self, area: Area, slot: Slot) -> Option<&Node> {
+        self.aside.get(&(area, slot))
+    }
+
+    /// What lies in the stage.
+    pub(crate) fn staged(&self) -> impl Iterator<Item = &Node> {
+        let staged = self.aside.iter();
+        staged
+            .filter(|((area, _), _)| *area == Area::Stage)
+            .map(|(_, node)| node)
+    }
+
+    pub(crate) fn look_aside(&self, area: Area, slot: Slot) -> Option<Stamp> {
+        self.aside(area, slot).map(|node| node.stamp)
+    }
+
+    pub(crate) fn read_aside(
+        &self,
+        area: Area,
+        slot: Slot,
+        limit: usize,
+    ) -> Result<Content, DiskError> {
+        let node = self.aside(area, slot);
+        let node = node.ok_or_else(|| error(DiskErrorKind::NotFound, "read", "a slot"))?;
+        Ok(Content {
+            bytes: node.bytes.as_ref().clone(),
+            stamp: node.stamp,
+            whole: node.bytes.len() <= limit,
+        })
+    }
+
+    pub(crate) fn displace(&mut self, slot: Slot) -> Result<(), DiskError> {
+        let Some(mut node) = self.aside.remove(&(Area::Stage, slot)) else {
+            return Err(error(DiskErrorKind::NotFound, "move away", "a slot"));
         };
         self.changed(&mut node);
-        let stamp = node.stamp;
-        self.journal.push((
-            to.folder.clone(),
-            Undo::Moved {
-                name: to.file.clone(),
-                from: (from.folder.clone(), from.file.clone()),
-                inode: stamp.inode,
-            },
-        ));
-        let files = self.folders.entry(to.folder.clone()).or_default();
-        files.insert(to.file.clone(), node);
-        Ok(stamp)
+        self.aside.insert((Area::Displaced, slot), node);
+        Ok(())
     }
 
-    pub(crate) fn exchange(&mut self, one: &Place, other: &Place) -> Result<(), DiskError> {
-        self.folder(At::Folder(&one.folder), "exchange")?;
-        self.folder(At::Folder(&other.folder), "exchange")?;
-        let (Some(mut a), Some(mut b)) = (
-            self.found(&one.folder, &one.file).cloned(),
-            self.found(&other.folder, &other.file).cloned(),
-        ) else {
-            return Err(error(DiskErrorKind::Changed, "exchange", &one.file));
-        };
-        self.changed(&mut a);
-        self.changed(&mut b);
-        for (place, node) in [(one, b), (other, a)] {
-            let files = self.folders.entry(place.folder.clone()).or_default();
-            files.insert(place.file.clone(), node);
-        }
-        Ok(())
+    pub(crate) fn discard(&mut self, area: Area, slot: Slot) {
+        self.aside.remove(&(area, slot));
     }
 
     pub(crate) fn create_folder(&mut self, name: &str) -> Result<(), DiskError> {
@@ -437,37 +415,23 @@ impl Tree {
 
     pub(crate) fn flush(&mut self) {
         self.journal.clear();
-        for files in self.folders.values_mut() {
-            for node in files.values_mut() {
-                node.durable = true;
-            }
+        let aside = self.aside.values_mut();
+        for node in self
+            .folders
+            .values_mut()
+            .flat_map(Folder::values_mut)
+            .chain(aside)
+        {
+            node.durable = true;
         }
     }
 
-    pub(crate) fn sweep(&mut self, keep: &mut dyn FnMut(&Leftover) -> bool) -> usize {
-        let mut left: Vec<(Leftover, String)> = self
-            .files()
-            .filter(|(_, name, _)| name.starts_with(TEMPORARY))
-            .map(|(folder, name, node)| {
-                let leftover = Leftover {
-                    folder: (!folder.is_empty()).then(|| folder.to_owned()),
-                    name: None,
-                    bytes: node.bytes.to_vec(),
-                };
-                (leftover, name.to_owned())
-            })
-            .collect();
-        left.sort_by(|(one, _), (other, _)| in_order(one).cmp(&in_order(other)));
-        let mut swept = 0;
-        for (leftover, name) in left {
-            if keep(&leftover) {
-                self.folders
-                    .get_mut(leftover.folder.as_deref().unwrap_or_default())
-                    .and_then(|files| files.remove(&name));
-                swept += 1;
-            }
-        }
-        swept
+    /// Of a lost journal nothing is removed.
+    pub(crate) fn sweep(&mut self, known: &BTreeMap<Slot, Place>, lost: bool) -> usize {
+        let before = self.aside.len();
+        self.aside
+            .retain(|(area, slot), _| known.contains_key(slot) || lost && *area == Area::Stage);
+        before - self.aside.len()
     }
 
     /// The power fails: of the changes of names only the first `keep` percent are left, and bytes that were
@@ -478,50 +442,38 @@ impl Tree {
             self.undo(&folder, undo);
         }
         self.journal.clear();
-        for files in self.folders.values_mut() {
-            for node in files.values_mut().filter(|node| !node.durable) {
-                node.bytes = Arc::new(Vec::new());
-                node.tokens = Tokens::default();
-                node.stamp.size = 0;
-                node.torn = true;
-                node.ready = OnceCell::new();
-                node.durable = true;
-            }
+        let aside = self.aside.values_mut();
+        let nodes = self
+            .folders
+            .values_mut()
+            .flat_map(Folder::values_mut)
+            .chain(aside);
+        for node in nodes.filter(|node| !node.durable) {
+            node.bytes = Arc::new(Vec::new());
+            node.tokens = Tokens::default();
+            node.stamp.size = 0;
+            node.torn = true;
+            node.ready = OnceCell::new();
+            node.durable = true;
         }
     }
 
     fn undo(&mut self, folder: &str, undo: Undo) {
-        match undo {
-            Undo::Put { name, inode, old } => {
-                let files = self.folders.entry(folder.to_owned()).or_default();
-                if files
-                    .get(&name)
-                    .is_some_and(|node| node.stamp.inode == inode)
-                {
-                    files.remove(&name);
-                    if let Some(old) = old {
-                        files.insert(name, old);
-                    }
-                }
-            }
-            Undo::Gone { name, node } => {
-                let files = self.folders.entry(folder.to_owned()).or_default();
-                files.entry(name).or_insert(node);
-            }
-            Undo::Moved { name, from, inode } => {
-                let same = self
-                    .found(folder, &name)
-                    .is_some_and(|node| node.stamp.inode == inode);
-                let free = self.found(&from.0, &from.1).is_none();
-                if let Some(node) = self
-                    .folders
-                    .get_mut(folder)
-                    .filter(|_| same && free)
-                    .and_then(|files| files.remove(&name))
-                {
-                    self.folders.entry(from.0).or_default().insert(from.1, node);
-                }
-            }
+        let (here, there) = undo.before;
+        let inode = |node: &Option<Node>| node.as_ref().map(|node| node.stamp.inode);
+        let found = self.found(folder, &undo.name);
+        if found.map(|node| node.stamp.inode) != inode(&there) {
+            return;
+        }
+        let files = self.folders.entry(folder.to_owned()).or_default();
+        match here {
+            Some(node) => drop(files.insert(undo.name, node)),
+            None => drop(files.remove(&undo.name)),
+        }
+        let slot = (Area::Stage, undo.slot);
+        match there {
+            Some(node) => drop(self.aside.insert(slot, node)),
+            None => drop(self.aside.remove(&slot)),
         }
     }
 }

@@ -1,0 +1,592 @@
+//! Every change of the mirror: staged, journalled, published, durable, recorded (failures rows 1 to 4).
+//!
+//! - The new bytes are durable in the stage before the journal says so; the journal says what is replaced, and the
+//!   rows that become true, before the first file is touched. A batch costs two transactions, however many files.
+//! - A moved file is written anew at its place, and then removed where it was. Places are left before they are
+//!   taken. In a circle each file takes the place of another one, and that one's old file comes out.
+//! - A change that failed leaves no row, unless its slot could not be emptied: the next cycle recovers it first.
+//! - What was replaced or removed is displaced for a day (`displaced`).
+//!
+//! What a crash left of it is settled by `recover`. What to change is decided elsewhere.
+
+pub(super) mod displaced;
+mod keep;
+pub(super) mod recover;
+
+use super::Engine;
+use crate::drill::defect::{self, Defect};
+use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
+use crate::model::path::fold;
+use crate::model::{Digest, KnownFile, Place, Stamp};
+use crate::service::Service;
+use crate::state::{DisplacedRow, Entry, Journalled, Outcome, RowChange, Writing};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Up to so many files are made durable one by one.
+pub(super) const FEW: usize = 8;
+
+/// One change of a file.
+#[derive(Clone, Debug)]
+pub(super) struct FileChange {
+    slot: Slot,
+    /// Where it is put, or removed.
+    target: Place,
+    /// The place that it leaves, and what lies there.
+    leaves: Option<(Place, KnownFile)>,
+    /// What lies at the target.
+    over: Option<KnownFile>,
+    new: Option<Digest>,
+    /// Whether the staged bytes are durable.
+    durable: bool,
+}
+
+/// What is recorded before anything is touched.
+pub(super) type Before<'a> = dyn Fn(&mut Writing<'_>) -> Outcome<()> + 'a;
+
+/// The rows that become true with a change, by its number; with the file's stamp, once that is known.
+pub(super) type Rows<'a> = dyn Fn(usize, Option<Stamp>) -> Vec<RowChange> + 'a;
+
+/// Nothing is recorded before.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "what others record before may fail"
+)]
+pub(super) fn nothing(_: &mut Writing<'_>) -> Outcome<()> {
+    Ok(())
+}
+
+/// Why a change was not made.
+struct Failed {
+    error: DiskError,
+    /// Whether something of it may be left, which the journal has to settle.
+    open: bool,
+}
+
+pub(super) fn at(place: &Place) -> At<'_> {
+    At::Folder(&place.folder)
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    fn next_slot(&mut self) -> Outcome<Slot> {
+        let last = match self.last_slot {
+            Some(last) => last,
+            None => self.store.last_slot()?,
+        };
+        self.last_slot = Some(last + 1);
+        Ok(last + 1)
+    }
+
+    /// Stages a file for its place.
+    pub(super) fn stage(
+        &mut self,
+        target: &Place,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Outcome<Result<FileChange, DiskError>> {
+        let slot = self.next_slot()?;
+        let asked = if defect::is(Defect::BytesNotSynced) {
+            Durability::Later
+        } else {
+            durability
+        };
+        let staged = self.disk.stage(slot, at(target), bytes, asked);
+        Ok(staged.map(|()| FileChange {
+            slot,
+            target: target.clone(),
+            leaves: None,
+            over: None,
+            new: Some(Digest::of_parts(&[bytes])),
+            durable: durability == Durability::Now,
+        }))
+    }
+
+    /// Stages a file that is a copy of another one.
+    pub(super) fn stage_like(
+        &mut self,
+        target: &Place,
+        bytes: &[u8],
+        (like, durability): (&Place, Durability),
+    ) -> Outcome<Result<FileChange, DiskError>> {
+        let staged = self.stage(target, bytes, durability)?;
+        Ok(staged.and_then(|change| {
+            self.disk.keep_mode(change.slot, at(target), like)?;
+            Ok(change)
+        }))
+    }
+
+    /// The removal of a file.
+    pub(super) fn removal(&mut self, target: &Place, over: KnownFile) -> Outcome<FileChange> {
+        Ok(FileChange {
+            slot: self.next_slot()?,
+            target: target.clone(),
+            leaves: None,
+            over: Some(over),
+            new: None,
+            durable: true,
+        })
+    }
+
+    /// Drops what was staged and is not wanted any more.
+    pub(super) fn drop_staged(&self, change: &FileChange) {
+        if let Err(error) = self
+            .disk
+            .discard(Area::Stage, change.slot, at(&change.target))
+        {
+            tracing::warn!(%error, "a staged file is left to the next run");
+        }
+    }
+
+    /// Carries out one change.
+    pub(super) fn change_file(
+        &mut self,
+        change: FileChange,
+        before: &Before<'_>,
+        rows: &Rows<'_>,
+    ) -> Outcome<Result<Stamp, DiskError>> {
+        let gone = DiskError::new(DiskErrorKind::Changed, "write", change.target.to_string());
+        let mut done = self.change_files(vec![change], before, rows)?;
+        Ok(done.pop().unwrap_or(Err(gone)))
+    }
+
+    /// Replaces one file.
+    pub(super) fn replace_file(
+        &mut self,
+        place: &Place,
+        bytes: &[u8],
+        over: KnownFile,
+        rows: &Rows<'_>,
+    ) -> Outcome<Result<Stamp, DiskError>> {
+        match self.stage(place, bytes, Durability::Now)? {
+            Ok(staged) => self.change_file(staged.over(Some(over)), &nothing, rows),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Carries out changes of files as one batch. Gives the stamp of each file, or why it was not changed.
+    pub(super) fn change_files(
+        &mut self,
+        changes: Vec<FileChange>,
+        before: &Before<'_>,
+        rows: &Rows<'_>,
+    ) -> Outcome<Vec<Result<Stamp, DiskError>>> {
+        let (order, changes) = in_order(changes);
+        let many = changes.iter().any(|change| !change.durable);
+        if many && let Err(error) = self.disk.flush() {
+            // The staged bytes are not on the disk: none of them may replace anything.
+            for change in &changes {
+                self.drop_staged(change);
+            }
+            return Ok(changes.iter().map(|_| Err(again(&error))).collect());
+        }
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            before(tx)?;
+            for (index, change) in changes.iter().enumerate() {
+                tx.begin_change(&change.journalled(rows(index, None)))?;
+                if defect::is(Defect::BaseBeforeFile) {
+                    let early = rows(index, None);
+                    early.iter().try_for_each(|row| tx.apply(row))?;
+                }
+            }
+            Ok(())
+        })?;
+        let mut done = self.publish_all(&order, &changes);
+        self.make_durable(&changes, &mut done, many);
+        self.record_changes(&changes, &done, rows)?;
+        let done = done.into_iter();
+        Ok(done.map(|one| one.map_err(|failed| failed.error)).collect())
+    }
+
+    /// Renames a folder of the root; a name is also free where an empty folder has it.
+    pub(super) fn rename_folder(
+        &mut self,
+        from: &str,
+        to: &str,
+        rows: &[RowChange],
+    ) -> Outcome<Result<(), DiskError>> {
+        let slot = self.next_slot()?;
+        let inode = match self.disk.look(At::Root, from) {
+            Ok(found) => found.map_or(0, |found| found.stamp.inode),
+            Err(error) => return Ok(Err(error)),
+        };
+        let change = Journalled {
+            slot,
+            entry: Entry::Folder {
+                from: from.to_owned(),
+                to: to.to_owned(),
+                inode,
+            },
+            rows: rows.to_vec(),
+        };
+        let now = self.clock.now();
+        self.store.write(now, |tx| tx.begin_change(&change))?;
+        if let Err(error) = self.give_folder(from, to) {
+            self.store.write(now, |tx| tx.end_change(slot))?;
+            return Ok(Err(error));
+        }
+        // What is not durable does not count as done: the next cycle finds it in the journal.
+        if let Err(error) = self.disk.sync_folder(At::Root) {
+            return Ok(Err(error));
+        }
+        self.store.write(now, |tx| {
+            rows.iter().try_for_each(|row| tx.apply(row))?;
+            tx.end_change(slot)
+        })?;
+        Ok(Ok(()))
+    }
+
+    fn give_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        let Err(taken) = self.disk.rename_folder(from, to) else {
+            return Ok(());
+        };
+        if taken.kind != DiskErrorKind::Exists || self.disk.remove_folder(to).is_err() {
+            return Err(taken);
+        }
+        self.disk.rename_folder(from, to)
+    }
+
+    fn publish_all(
+        &self,
+        order: &[Vec<usize>],
+        changes: &[FileChange],
+    ) -> Vec<Result<Stamp, Failed>> {
+        let mut done = BTreeMap::new();
+        for group in order {
+            let mut failed = None;
+            for &index in group {
+                let one = self.publish(&changes[index], group.len() > 1);
+                if let Err(one) = &one {
+                    failed = Some(again(&one.error));
+                }
+                done.insert(index, one);
+                if failed.is_some() {
+                    break;
+                }
+            }
+            if let Some(error) = failed.filter(|_| group.len() > 1) {
+                self.close_circle(group, changes, (&mut done, &error));
+            }
+        }
+        done.into_values().collect()
+    }
+
+    /// Takes a circle back of which not every file found its place, the last one first.
+    fn close_circle(
+        &self,
+        group: &[usize],
+        changes: &[FileChange],
+        (done, error): (&mut BTreeMap<usize, Result<Stamp, Failed>>, &DiskError),
+    ) {
+        let mut open = false;
+        let published = group
+            .iter()
+            .rev()
+            .filter(|index| matches!(done.get(index), Some(Ok(_))));
+        for &index in published {
+            let FileChange { slot, target, .. } = &changes[index];
+            if let Err(error) = self.disk.put_back(*slot, at(target), &target.file) {
+                tracing::warn!(place = %target, %error, "it lies under another's name");
+                open = true;
+            }
+        }
+        for &index in group {
+            // Where one could not be taken back, the others are still needed.
+            if !open {
+                self.drop_staged(&changes[index]);
+            }
+            let error = again(error);
+            done.insert(index, Err(Failed { error, open }));
+        }
+    }
+
+    /// Gives one file its place, and takes it away where it was.
+    fn publish(&self, change: &FileChange, circle: bool) -> Result<Stamp, Failed> {
+        let (slot, target) = (change.slot, &change.target);
+        let open = |error: DiskError| {
+            let left = self.disk.look_aside(Area::Stage, slot, at(target));
+            Failed {
+                error,
+                open: !matches!(left, Ok(None)),
+            }
+        };
+        if change.new.is_none() {
+            let expect = change.over.map_or(Expect::Absent, |over| self.expect(over));
+            let taken = self.disk.take(slot, at(target), &target.file, expect);
+            return taken.map(|()| Stamp::default()).map_err(open);
+        }
+        let left = change.leaves.as_ref().filter(|_| !circle);
+        let cased = left.filter(|(place, known)| self.is_cased(place, target, known));
+        let mut expect = match (cased, change.over) {
+            (Some((_, known)), _) => Expect::Cased(known.stamp),
+            (None, Some(over)) => self.expect(over),
+            (None, None) => Expect::Absent,
+        };
+        if defect::is(Defect::SaveOverwritten)
+            && let (Some(_), Ok(Some(now))) =
+                (change.over, self.disk.look(at(target), &target.file))
+        {
+            expect = Expect::Stamp(now.stamp);
+        }
+        let stamp = self
+            .disk
+            .publish(slot, at(target), &target.file, expect)
+            .map_err(open)?;
+        let Some((place, known)) = left.filter(|_| cased.is_none()) else {
+            return Ok(stamp);
+        };
+        let expect = self.expect(*known);
+        let Err(error) = self.disk.take(slot, at(place), &place.file, expect) else {
+            return Ok(stamp);
+        };
+        // It was edited, or cannot be removed: what was written at the new place goes again.
+        let back = self
+            .disk
+            .take(slot, at(target), &target.file, Expect::Stamp(stamp));
+        if back.is_ok() {
+            self.drop_staged(change);
+        }
+        let open = back.is_err();
+        Err(Failed { error, open })
+    }
+
+    /// Returns whether a new name is the old one in another case, on a file system that folds case.
+    fn is_cased(&self, from: &Place, to: &Place, known: &KnownFile) -> bool {
+        let found = || self.disk.look(at(to), &to.file).ok().flatten();
+        from.folder == to.folder
+            && fold(&from.file) == fold(&to.file)
+            && found().is_some_and(|found| found.stamp == known.stamp)
+    }
+
+    /// What is expected of a file that was read: a stamp within the clock's grain does not vouch for its bytes.
+    pub(super) fn expect(&self, known: KnownFile) -> Expect {
+        match self.trusted(known.stamp) {
+            Some(stamp) => Expect::Stamp(stamp),
+            None => Expect::Bytes(known.stamp, known.digest),
+        }
+    }
+
+    /// Makes the names durable. What is not durable does not count as done; its row stays in the journal.
+    fn make_durable(&self, changes: &[FileChange], done: &mut [Result<Stamp, Failed>], many: bool) {
+        if defect::is(Defect::NamesNotSynced) {
+            return;
+        }
+        let folders = |change: &FileChange| {
+            let left = change.leaves.iter().map(|(place, _)| place.folder.clone());
+            left.chain([change.target.folder.clone()])
+                .collect::<BTreeSet<_>>()
+        };
+        let touched: BTreeSet<String> = changes
+            .iter()
+            .zip(done.iter())
+            .filter(|(_, one)| one.is_ok())
+            .flat_map(|(change, _)| folders(change))
+            .collect();
+        let mut broken = BTreeMap::new();
+        if many {
+            if let Err(error) = self.disk.flush() {
+                broken.extend(touched.into_iter().map(|folder| (folder, again(&error))));
+            }
+        } else {
+            for folder in touched {
+                if let Err(error) = self.disk.sync_folder(At::Folder(&folder)) {
+                    broken.insert(folder, error);
+                }
+            }
+        }
+        for (change, one) in changes.iter().zip(done) {
+            let error = folders(change).iter().find_map(|name| broken.get(name));
+            if let Some(error) = error.filter(|_| one.is_ok()) {
+                let error = again(error);
+                *one = Err(Failed { error, open: true });
+            }
+        }
+    }
+
+    /// Records what was done, and displaces what came out.
+    fn record_changes(
+        &mut self,
+        changes: &[FileChange],
+        done: &[Result<Stamp, Failed>],
+        rows: &Rows<'_>,
+    ) -> Outcome<()> {
+        let now = self.clock.now();
+        let mut displaced = Vec::new();
+        for (change, _) in changes.iter().zip(done).filter(|(_, one)| one.is_ok()) {
+            let came_out = change
+                .over
+                .or(change.leaves.as_ref().map(|(_, known)| *known));
+            if let Some(known) = came_out {
+                displaced.push(DisplacedRow {
+                    slot: change.slot,
+                    place: change.target.clone(),
+                    known: self.seen_aside(change, known),
+                    since: now,
+                });
+            }
+        }
+        self.store.write(now, |tx| {
+            for (index, (change, one)) in changes.iter().zip(done).enumerate() {
+                match one {
+                    Ok(stamp) => {
+                        let rows = rows(index, Some(*stamp));
+                        rows.iter().try_for_each(|row| tx.apply(row))?;
+                        tx.end_change(change.slot)?;
+                    }
+                    Err(Failed { open: false, .. }) => tx.end_change(change.slot)?,
+                    Err(Failed { open: true, .. }) => {}
+                }
+            }
+            displaced.iter().try_for_each(|row| tx.put_displaced(row))
+        })?;
+        for row in &displaced {
+            self.displace(row);
+        }
+        Ok(())
+    }
+
+    /// What is known of a file that came out, under the stamp that it has by now; with another content by now, under
+    /// the one that was expected.
+    fn seen_aside(&self, change: &FileChange, known: KnownFile) -> KnownFile {
+        let stamp = self
+            .disk
+            .look_aside(Area::Stage, change.slot, at(&change.target));
+        match stamp {
+            Ok(Some(stamp)) if stamp.same_content(&known.stamp) => KnownFile { stamp, ..known },
+            Ok(_) | Err(_) => known,
+        }
+    }
+
+    fn displace(&self, row: &DisplacedRow) {
+        if let Err(error) = self.disk.displace(row.slot, at(&row.place)) {
+            tracing::warn!(place = %row.place, %error, "what it replaced stays in the stage");
+        }
+    }
+}
+
+impl FileChange {
+    /// The same, where a file lies at the place.
+    pub(super) fn over(self, over: Option<KnownFile>) -> Self {
+        Self { over, ..self }
+    }
+
+    /// The same, of a file that is moved.
+    pub(super) fn leaving(self, place: &Place, known: Option<KnownFile>) -> Self {
+        let leaves = known.map(|known| (place.clone(), known));
+        Self { leaves, ..self }
+    }
+
+    fn journalled(&self, rows: Vec<RowChange>) -> Journalled {
+        Journalled {
+            slot: self.slot,
+            entry: Entry::File {
+                target: self.target.clone(),
+                leaves: self.leaves.clone(),
+                new: self.new,
+                over: self.over,
+            },
+            rows,
+        }
+    }
+}
+
+/// The order of changes, and what each of a circle replaces: places are left before they are taken, and a group of more
+/// than one is a circle.
+fn in_order(mut changes: Vec<FileChange>) -> (Vec<Vec<usize>>, Vec<FileChange>) {
+    let mut order = Vec::new();
+    let mut waiting: BTreeSet<usize> = (0..changes.len()).collect();
+    loop {
+        let left: BTreeMap<&Place, usize> = waiting
+            .iter()
+            .filter_map(|&index| Some((&changes[index].leaves.as_ref()?.0, index)))
+            .collect();
+        let blocker = |index: usize| left.get(&changes[index].target).copied();
+        let waits = |index: &usize| blocker(*index).is_some_and(|other| other != *index);
+        let (later, free): (BTreeSet<usize>, BTreeSet<usize>) =
+            waiting.iter().copied().partition(waits);
+        order.extend(free.iter().map(|&index| vec![index]));
+        if !free.is_empty() {
+            waiting = later;
+            continue;
+        }
+        // Nobody can begin: the first one is in a circle.
+        let Some(&first) = later.first() else {
+            break;
+        };
+        let mut circle = vec![first];
+        while let Some(next) = circle.last().and_then(|&last| blocker(last)) {
+            if let Some(start) = circle.iter().position(|&index| index == next) {
+                circle.drain(..start);
+                break;
+            }
+            circle.push(next);
+        }
+        let over: Vec<Option<KnownFile>> = circle
+            .iter()
+            .map(|&index| {
+                let other = changes[blocker(index)?].leaves.as_ref()?;
+                Some(other.1)
+            })
+            .collect();
+        waiting.retain(|index| !circle.contains(index));
+        for (&index, over) in circle.iter().zip(over) {
+            changes[index].over = over;
+        }
+        order.push(circle);
+    }
+    (order, changes)
+}
+
+/// The same error for another file.
+fn again(error: &DiskError) -> DiskError {
+    DiskError::new(error.kind, error.doing, error.path.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Changes that leave one place for another; nothing lies at the first one for `-`.
+    fn changes(moves: &[(&str, &str)]) -> Vec<FileChange> {
+        let known = |name: &str| KnownFile::of(Stamp::default(), name.as_bytes());
+        let place = |name: &str| Place::new("a", name);
+        let numbered = moves.iter().zip(1..);
+        numbered
+            .map(|(&(from, to), slot)| FileChange {
+                slot,
+                target: place(to),
+                leaves: (from != "-").then(|| (place(from), known(from))),
+                over: None,
+                new: Some(Digest::of_parts(&[])),
+                durable: true,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn f055_places_are_left_before_they_are_taken_and_circles_stay_together() {
+        type Order = &'static [&'static [usize]];
+        let cases: [(&[(&str, &str)], Order); 6] = [
+            (&[("-", "x"), ("-", "y")], &[&[0], &[1]]),
+            (&[("x", "y"), ("y", "z")], &[&[1], &[0]]),
+            (&[("x", "y"), ("y", "x")], &[&[0, 1]]),
+            (&[("x", "y"), ("y", "z"), ("z", "x")], &[&[0, 1, 2]]),
+            (
+                &[("u", "v"), ("x", "y"), ("y", "x"), ("v", "w")],
+                &[&[3], &[0], &[1, 2]],
+            ),
+            (&[("x", "x")], &[&[0]]),
+        ];
+        for (moves, expected) in cases {
+            let (order, changes) = in_order(changes(moves));
+            assert_eq!(order, expected, "{moves:?}");
+            for circle in order.iter().filter(|group| group.len() > 1) {
+                for &index in circle {
+                    // Each replaces what lay where it goes.
+                    let (_, to) = moves[index];
+                    let over = KnownFile::of(Stamp::default(), to.as_bytes());
+                    assert_eq!(changes[index].over, Some(over), "{moves:?}");
+                }
+            }
+        }
+    }
+}

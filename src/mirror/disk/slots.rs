@@ -1,0 +1,420 @@
+//! Slots: files on their way into the mirror or out of it, in the private folder.
+//!
+//! A slot is on the mount of the folder that its file belongs to, or no rename could reach it: where a category's
+//! folder is a mount of its own, its slots are hidden files within it. What a slot is for is not known here.
+
+use super::{
+    Area, At, Content, Disk as _, DiskError, DiskErrorKind, Durability, Kind, Slot, TEMPORARY,
+    real::{RealDisk, look_in, open_dir, read_in, shown, single},
+};
+use crate::drill::failpoint;
+use crate::mirror::lock::{PRIVATE_FOLDER, private_folder};
+use crate::model::{Place, Stamp};
+use rustix::{
+    fs::{self, AtFlags, Dir, Mode, OFlags, RenameFlags},
+    io::Errno,
+};
+use std::{collections::BTreeMap, fs::File, io::Write as _, os::fd::OwnedFd};
+
+/// What is added to a slot's name while the file system cannot exchange names.
+const OLD: &str = ".old";
+
+/// What the name of a displaced file's slot within a category's folder says.
+const DISPLACED: &str = "displaced-";
+
+/// How the names of files begin whose journal was lost.
+const LOST: &str = "lost-";
+
+/// A name that no file has.
+const NOWHERE: &str = ".kbsync-nowhere";
+
+/// A slot, as the system calls need it.
+pub(super) struct Aside {
+    pub(super) dir: OwnedFd,
+    pub(super) name: String,
+}
+
+impl Aside {
+    /// Where the replaced file lies until the slot is free.
+    pub(super) fn old(&self) -> String {
+        format!("{}{OLD}", self.name)
+    }
+}
+
+impl RealDisk {
+    /// The slot of a file in a folder, to be filled.
+    pub(super) fn aside(
+        &self,
+        area: Area,
+        slot: Slot,
+        folder: &OwnedFd,
+    ) -> Result<Aside, DiskError> {
+        let private = self.private(area)?;
+        Self::slot_of((area, slot), private, folder)
+    }
+
+    /// The slot of a file whose folder may be gone by now: then it is in the private folder. Nothing is made.
+    fn known_aside(&self, area: Area, slot: Slot, within: At<'_>) -> Result<Aside, DiskError> {
+        let private = self.known_private(area);
+        let gone = match self.folder(within, "look at") {
+            Ok(folder) => return Self::slot_of((area, slot), private, &folder),
+            Err(error) => error,
+        };
+        let name = slot.to_string();
+        let dir = private.filter(|_| is_gone(&gone));
+        dir.map(|dir| Aside { dir, name }).ok_or(gone)
+    }
+
+    fn slot_of(
+        (area, slot): (Area, Slot),
+        private: Option<OwnedFd>,
+        folder: &OwnedFd,
+    ) -> Result<Aside, DiskError> {
+        if let Some(dir) = private.filter(|dir| reaches(dir, folder)) {
+            let name = slot.to_string();
+            return Ok(Aside { dir, name });
+        }
+        let dir = open_dir(folder, ".")
+            .map_err(|errno| DiskError::from_errno(errno, "open", "a category's folder"))?;
+        let prefix = match area {
+            Area::Stage => "",
+            Area::Displaced => DISPLACED,
+        };
+        let name = format!("{TEMPORARY}{prefix}{slot}");
+        Ok(Aside { dir, name })
+    }
+
+    /// Opens an area of the private folder, where it is there.
+    fn known_private(&self, area: Area) -> Option<OwnedFd> {
+        let private = open_dir(&self.root, PRIVATE_FOLDER).ok()?;
+        open_dir(&private, name_of(area)).ok()
+    }
+
+    /// Opens an area of the private folder. `None`: there is none, and none can be made.
+    fn private(&self, area: Area) -> Result<Option<OwnedFd>, DiskError> {
+        let name = name_of(area);
+        let fail = |errno| DiskError::from_errno(errno, "open", format!("{PRIVATE_FOLDER}/{name}"));
+        let private = match open_dir(&self.root, PRIVATE_FOLDER) {
+            Err(Errno::NOENT) if private_folder(self.path()).is_ok() => {
+                open_dir(&self.root, PRIVATE_FOLDER)
+            }
+            other => other,
+        };
+        let Ok(private) = private else {
+            return Ok(None);
+        };
+        match open_dir(&private, name) {
+            Err(Errno::NOENT) => {}
+            other => return other.map(Some).map_err(fail),
+        }
+        match fs::mkdirat(&private, name, Mode::from_raw_mode(0o700)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(None),
+            Err(errno) => return Err(fail(errno)),
+        }
+        fs::fsync(&private).map_err(fail)?;
+        failpoint::pass("disk: private folder made");
+        open_dir(&private, name).map(Some).map_err(fail)
+    }
+
+    pub(super) fn write_slot(
+        &self,
+        slot: Slot,
+        within: At<'_>,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<(), DiskError> {
+        let folder = self.folder(within, "write into")?;
+        let aside = self.aside(Area::Stage, slot, &folder)?;
+        write_new(&aside, bytes, durability).map_err(|error| {
+            // The first error counts; what cannot be removed now is swept later.
+            let _swept_later = fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty());
+            match Errno::from_io_error(&error) {
+                Some(errno) => DiskError::from_errno(errno, "write into", shown(within, "")),
+                None => DiskError {
+                    source: Some(error),
+                    ..DiskError::new(DiskErrorKind::Other, "write into", shown(within, ""))
+                },
+            }
+        })
+    }
+
+    pub(super) fn read_slot(
+        &self,
+        area: Area,
+        slot: Slot,
+        within: At<'_>,
+        limit: usize,
+    ) -> Result<Content, DiskError> {
+        let aside = self.known_aside(area, slot, within)?;
+        read_in(&aside.dir, &aside.name, &aside.name, limit)
+    }
+
+    pub(super) fn displace_slot(&self, slot: Slot, within: At<'_>) -> Result<(), DiskError> {
+        // It is made before it is looked for.
+        drop(self.private(Area::Displaced)?);
+        let from = self.known_aside(Area::Stage, slot, within)?;
+        let to = self.known_aside(Area::Displaced, slot, within)?;
+        failpoint::pass("disk: before a file is displaced");
+        fs::renameat(&from.dir, &from.name, &to.dir, &to.name)
+            .map_err(|errno| DiskError::from_errno(errno, "move away", &from.name))?;
+        failpoint::pass("disk: file displaced");
+        Ok(())
+    }
+
+    pub(super) fn empty_slot(
+        &self,
+        area: Area,
+        slot: Slot,
+        within: At<'_>,
+    ) -> Result<(), DiskError> {
+        let aside = match self.known_aside(area, slot, within) {
+            Err(error) if is_gone(&error) => return Ok(()),
+            aside => aside?,
+        };
+        failpoint::pass("disk: before a slot is emptied");
+        match fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(DiskError::from_errno(errno, "remove", &aside.name)),
+        }
+    }
+
+    /// Empties the slots that nobody knows, wherever they are.
+    pub(super) fn sweep_slots(
+        &self,
+        known: &BTreeMap<Slot, Place>,
+        lost: bool,
+    ) -> Result<usize, DiskError> {
+        let mut swept = if lost { self.keep_stage()? } else { 0 };
+        for area in [Area::Stage, Area::Displaced] {
+            if let Some(dir) = self.known_private(area) {
+                for name in names(&dir, name_of(area))? {
+                    if !name.starts_with(LOST) {
+                        swept += self.sweep_one(&dir, &name, &name, (known, lost))?;
+                    }
+                }
+            }
+        }
+        swept += self.sweep_folder(At::Root, (known, lost))?;
+        for entry in self.list(At::Root)?.entries {
+            if entry.kind != Kind::Folder || entry.name.starts_with('.') {
+                continue;
+            }
+            swept += match self.sweep_folder(At::Folder(&entry.name), (known, lost)) {
+                Ok(count) => count,
+                // What cannot be read now is swept another time; the scan says that it cannot.
+                Err(error)
+                    if error.kind == DiskErrorKind::Denied
+                        || error.kind == DiskErrorKind::NotFound =>
+                {
+                    0
+                }
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(swept)
+    }
+
+    /// Moves what lies in the stage to where nobody removes it.
+    fn keep_stage(&self) -> Result<usize, DiskError> {
+        let Some(stage) = self.known_private(Area::Stage) else {
+            return Ok(0);
+        };
+        let names = names(&stage, name_of(Area::Stage))?;
+        if names.is_empty() {
+            return Ok(0);
+        }
+        let Some(displaced) = self.private(Area::Displaced)? else {
+            return Ok(0);
+        };
+        for name in &names {
+            let kept = self.beside(&stage, name, &displaced, &format!("{LOST}{name}"));
+            kept.map_err(|errno| DiskError::from_errno(errno, "clear up", name))?;
+        }
+        Ok(names.len())
+    }
+
+    fn sweep_folder(
+        &self,
+        within: At<'_>,
+        (known, lost): (&BTreeMap<Slot, Place>, bool),
+    ) -> Result<usize, DiskError> {
+        let folder = self.folder(within, "clear up")?;
+        let mut swept = 0;
+        for name in names(&folder, &shown(within, ""))? {
+            if let Some(slot) = name.strip_prefix(TEMPORARY) {
+                let slot = slot.strip_prefix(DISPLACED).unwrap_or(slot);
+                swept += self.sweep_one(&folder, &name, slot, (known, lost))?;
+            }
+        }
+        Ok(swept)
+    }
+
+    /// Deals with one name of the stage. `slot` is what it says of its slot.
+    fn sweep_one(
+        &self,
+        dir: &OwnedFd,
+        name: &str,
+        slot: &str,
+        (known, lost): (&BTreeMap<Slot, Place>, bool),
+    ) -> Result<usize, DiskError> {
+        let fail = |errno| DiskError::from_errno(errno, "clear up", name);
+        let number = slot.strip_suffix(OLD).unwrap_or(slot).parse::<Slot>();
+        let place = number.as_ref().ok().and_then(|number| known.get(number));
+        match (number.is_ok(), place) {
+            (true, Some(place)) if slot.ends_with(OLD) => {
+                self.settle_old(dir, name, place)?;
+                return Ok(1);
+            }
+            (true, Some(_)) => return Ok(0),
+            (true, None) if !lost => fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?,
+            // Settings that were being written.
+            (false, _) if slot.starts_with("settings-") => {
+                fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
+            }
+            // An earlier version of kbsync left it, which kept no journal; or that one is lost.
+            (true | false, _) => self.give_name(dir, name, slot)?,
+        }
+        failpoint::pass("disk: leftover removed");
+        Ok(1)
+    }
+
+    /// A replaced file that waits for its slot: with the new bytes still in it, nothing was put in place.
+    fn settle_old(&self, dir: &OwnedFd, old: &str, place: &Place) -> Result<(), DiskError> {
+        let slot = old.strip_suffix(OLD).unwrap_or(old);
+        let settled = || -> Result<(), Errno> {
+            if look_in(dir, slot)?.is_none() {
+                return fs::renameat(dir, old, dir, slot);
+            }
+            let folder = open_dir(&self.root, &place.folder)?;
+            match self.rename_free(dir, old, &folder, &place.file) {
+                Err(Errno::EXIST) => self.beside(dir, old, &folder, &place.file).map(drop),
+                other => other,
+            }
+        };
+        settled().map_err(|errno| DiskError::from_errno(errno, "clear up", old))
+    }
+
+    /// Gives a file its name back that was being removed, or one that a person sees.
+    fn give_name(&self, dir: &OwnedFd, name: &str, slot: &str) -> Result<(), DiskError> {
+        let was = slot.split_once("-was-").map(|(_, was)| was);
+        let given = || -> Result<(), Errno> {
+            if look_in(dir, name)?.is_some_and(|found| found.stamp.size == 0) {
+                return fs::unlinkat(dir, name, AtFlags::empty());
+            }
+            let freed = was.map(|was| self.rename_free(dir, name, dir, was));
+            match freed {
+                Some(Err(Errno::EXIST)) | None => {
+                    let was = was.unwrap_or("found-after-a-crash.html");
+                    self.beside(dir, name, dir, was).map(drop)
+                }
+                Some(freed) => freed,
+            }
+        };
+        given().map_err(|errno| DiskError::from_errno(errno, "clear up", name))
+    }
+
+    /// Gives a file a free name beside another one.
+    pub(super) fn beside(
+        &self,
+        dir: &OwnedFd,
+        old: &str,
+        folder: &OwnedFd,
+        name: &str,
+    ) -> Result<String, Errno> {
+        for number in 1..=1_000_u32 {
+            let beside = super::beside_name(name, number);
+            match self.rename_free(dir, old, folder, &beside) {
+                Ok(()) => return Ok(beside),
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
+    pub(super) fn set_slot_beside(
+        &self,
+        slot: Slot,
+        within: At<'_>,
+        name: &str,
+    ) -> Result<String, DiskError> {
+        let folder = self.folder(within, "write beside")?;
+        let name = single(name, "write beside")?;
+        let aside = self.aside(Area::Stage, slot, &folder)?;
+        self.beside(&aside.dir, &aside.name, &folder, name)
+            .map_err(|errno| DiskError::from_errno(errno, "write beside", shown(within, name)))
+    }
+
+    pub(super) fn look_at_slot(
+        &self,
+        area: Area,
+        slot: Slot,
+        within: At<'_>,
+    ) -> Result<Option<Stamp>, DiskError> {
+        let aside = match self.known_aside(area, slot, within) {
+            Err(error) if is_gone(&error) => return Ok(None),
+            aside => aside?,
+        };
+        let found = look_in(&aside.dir, &aside.name)
+            .map_err(|errno| DiskError::from_errno(errno, "look at", &aside.name))?;
+        Ok(found.map(|found| found.stamp))
+    }
+}
+
+/// Returns whether a folder is not there any more.
+fn is_gone(error: &DiskError) -> bool {
+    error.kind == DiskErrorKind::NotFound || error.kind == DiskErrorKind::WrongKind
+}
+
+fn name_of(area: Area) -> &'static str {
+    match area {
+        Area::Stage => "stage",
+        Area::Displaced => "displaced",
+    }
+}
+
+/// Returns whether a file can be renamed from one folder to another. The mounts are compared before the names are
+/// looked up.
+fn reaches(dir: &OwnedFd, folder: &OwnedFd) -> bool {
+    let renamed = fs::renameat_with(dir, NOWHERE, folder, NOWHERE, RenameFlags::empty());
+    renamed != Err(Errno::XDEV)
+}
+
+fn write_new(aside: &Aside, bytes: &[u8], durability: Durability) -> std::io::Result<()> {
+    let (dir, name) = (&aside.dir, &aside.name);
+    failpoint::pass("disk: before a file is staged");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o644);
+    let mut file = match fs::openat(dir, name, flags, mode) {
+        // Nobody knows it: a number is given once.
+        Err(Errno::EXIST) => {
+            fs::unlinkat(dir, name, AtFlags::empty())?;
+            File::from(fs::openat(dir, name, flags, mode)?)
+        }
+        other => File::from(other?),
+    };
+    failpoint::pass("disk: staged file made");
+    file.write_all(bytes)?;
+    failpoint::pass("disk: staged file written");
+    if durability == Durability::Now {
+        file.sync_all()?;
+        fs::fsync(dir)?;
+    }
+    failpoint::pass("disk: staged file durable");
+    Ok(())
+}
+
+/// The names in an open folder that are UTF-8.
+fn names(folder: &OwnedFd, shown: &str) -> Result<Vec<String>, DiskError> {
+    let fail = |errno| DiskError::from_errno(errno, "clear up", shown);
+    let mut names = Vec::new();
+    for found in Dir::read_from(folder).map_err(fail)? {
+        let found = found.map_err(fail)?;
+        let name = found.file_name();
+        if name != c"." && name != c".." {
+            names.extend(name.to_str().ok().map(str::to_owned));
+        }
+    }
+    Ok(names)
+}
