@@ -44,6 +44,7 @@ use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::Service;
 use crate::state::{FigureRow, home::Home, store::Store};
+use journal::recover::Recovered;
 use kept::Kept;
 use memory::Memory;
 use neighbours::Neighbours;
@@ -51,6 +52,7 @@ use observe::lately::{Hidden, Probed};
 use observe::sift::{self, Sifted};
 use report::{BudgetLeft, Report, Requests, Status, put_below};
 use settings::{Look, Request, Settings};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -318,13 +320,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
         report: &mut Report,
     ) -> anyhow::Result<Option<Stop>> {
+        let mut request = Cow::Borrowed(request);
+        let mut recovered = Recovered::default();
         if !request.dry_run {
-            self.recover(!self.cleared_up)?;
+            recovered = self.recover(!self.cleared_up)?;
             if !self.cleared_up {
                 self.begin_state()?;
             }
             self.cleared_up = true;
         }
+        if !recovered.open.is_empty() {
+            // What the journal has still to settle is nobody's edit and nobody's removal.
+            let request = request.to_mut();
+            request.look = Look::Whole;
+            request.unsettled.extend(recovered.open);
+        }
+        let request = &*request;
         let kept = if request.dry_run {
             None
         } else {
@@ -332,6 +343,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let (plan, mut sight) = self.decide(request, kept).await?;
         report.problems.clone_from(&plan.problems);
+        report.problems.extend(recovered.problems);
         report.doubt = sight.hides || sight.doubt.is_some();
         if request.dry_run {
             report.plan(&plan);

@@ -1,7 +1,8 @@
 //! Both sides edited: what merges, what waits for a person, and how it is settled.
 
 use crate::look::{
-    articles, assert_quiet, both, changed_rows, dump, held, kept, problems, requests, stamps,
+    articles, assert_quiet, both, changed_rows, dump, held, kept, let_stamps_settle, problems,
+    requests, stamps,
 };
 use crate::world::{World, lines};
 use kbsync::engine::report::Report;
@@ -90,6 +91,7 @@ async fn f062_both_versions_are_kept_and_shown_and_nothing_is_sent() {
     assert_eq!(on_service(&world, one), THEIRS);
     assert!(kept(&world, one, MINE) && kept(&world, one, THEIRS));
     // It waits without a further write, request or copy.
+    let_stamps_settle(&world).await;
     let (files, rows, times) = (world.files(), dump(&world), stamps(&world));
     for _ in 0..2 {
         let report = world.sync().await;

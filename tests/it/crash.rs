@@ -105,7 +105,9 @@ pub(crate) fn outcome(world: &Stage) -> Outcome {
                 .lines()
                 .filter(|line| !line.starts_with("id: "))
                 .collect();
-            (path, kept.join("\n"))
+            // A name that was taken goes on with digits of the id.
+            let name = path.split_once('~').map(|(name, _)| format!("{name}~"));
+            (name.unwrap_or(path), kept.join("\n"))
         })
         .collect();
     Outcome {

@@ -508,7 +508,11 @@ async fn what_gets_another_name_or_place_is_there_afterwards() {
     stage.clock.advance(Duration::from_hours(25));
     let report = sync_with(&stage, &witness.meddler()).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
-    assert!(stage.read("begin/two.html").contains("# short"));
+    let files = stage.files();
+    let aside = files
+        .iter()
+        .find(|(path, _)| path.starts_with("begin/two~"));
+    assert!(aside.expect("it made way").1.contains("# short"));
     assert!(stage.read("begin/one.html").contains("Two."));
     assert!(stage.read("begin/three.html").contains("Three."));
     let moved = witness.moved.lock().expect("no panic holds it").clone();

@@ -132,12 +132,6 @@ impl Disk for Tampered {
         })
     }
 
-    fn put_back(&self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError> {
-        self.step("put back", named(at, name), || {
-            self.inner.put_back(slot, at, name)
-        })
-    }
-
     fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
         self.step("set beside", named(at, name), || {
             self.inner.set_beside(slot, at, name)

@@ -67,11 +67,11 @@ const TABLE: [Row; 15] = {
         row(Replaced, [old, later, NO], true, [later, NO, NO]),
         row(Removed, [old, NO, NO], true, [NO, NO, NO]),
         row(Moved, [old, new, NO], true, [new, NO, NO]),
-        // Other bytes, not as expected: a save was caught.
-        row(Replaced, [saved, new, NO], false, [saved, NO, NO]),
-        row(Removed, [saved, NO, NO], false, [saved, NO, NO]),
+        // Other bytes, not as expected: published, and a save was caught.
+        row(Replaced, [saved, new, NO], true, [new, saved, NO]),
+        row(Removed, [saved, NO, NO], true, [NO, saved, NO]),
         // The same, and edited again since.
-        row(Replaced, [saved, later, NO], false, [later, saved, NO]),
+        row(Replaced, [saved, later, NO], true, [later, saved, NO]),
         // Nothing: published, if it was new and something is there.
         row(Made, [NO, new, NO], true, [new, NO, NO]),
         row(Moved, [NO, new, old], true, [new, NO, NO]),

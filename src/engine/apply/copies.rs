@@ -50,8 +50,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) => return Ok(Err(error)),
         };
         let place = Place::new(&conflict.place.folder, copy);
-        let like = (&conflict.place, Durability::Now);
-        let change = match self.stage_like(&place, source.as_bytes(), like)? {
+        let bytes = source.as_bytes();
+        let change = match self.stage_like(&place, bytes, &conflict.place, Durability::Now)? {
             Ok(staged) => staged.over(over),
             Err(error) => return Ok(Err(error)),
         };

@@ -11,10 +11,12 @@ use crate::engine::report::Status;
 use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{Disk, Durability};
 use crate::model::base::ArticleRow;
+use crate::model::path::{EXTENSION, fold, stem_for};
 use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest, Timestamp, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::Service;
 use crate::state::{Outcome, RowChange, Seen as SeenVersion, Subject, Writing};
+use std::collections::BTreeMap;
 
 /// Files in one batch.
 const BATCH: usize = 2048;
@@ -81,6 +83,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         } else {
             Durability::Now
         };
+        let opened = open_circles(actions);
         let mut jobs = Vec::with_capacity(actions.len());
         let mut wall: Option<Stop> = None;
         for action in actions {
@@ -95,6 +98,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.say(action, Status::Skipped, Some(wall.message.clone()));
                 continue;
             }
+            let settle = opened.get(&settle.id).unwrap_or(settle);
             let job = self.prepare(action, settle, durability, run)?;
             if let Some(Err(Done::Wall(stop))) = &job.outcome {
                 wall = Some(stop.clone());
@@ -103,8 +107,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         self.carry_out(&mut jobs, true, run)?;
         for mut job in jobs {
+            let note = || {
+                let settle = opened.get(&job.settle.id)?;
+                Some(format!("as {}: files take each other's names", settle.to))
+            };
             let done = match job.outcome.take() {
-                Some(Ok(_)) | None => Done::Yes(None),
+                Some(Ok(_)) | None => Done::Yes(note()),
                 Some(Err(done)) => done,
             };
             self.conclude(job.action, done, run)?;
@@ -151,7 +159,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(job);
         }
         let staged = match moves {
-            Some(from) => self.stage_like(&settle.to, &bytes, (from, durability))?,
+            Some(from) => self.stage_like(&settle.to, &bytes, from, durability)?,
             None => self.stage(&settle.to, &bytes, durability)?,
         };
         match staged {
@@ -194,7 +202,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if changes.is_empty() {
                 Vec::new()
             } else {
-                self.change_files(changes, &before, &rows)?
+                self.change_files(&changes, &before, &rows)?
             }
         };
         // What needs no file, or has it already, is recorded alone.
@@ -331,6 +339,42 @@ impl Job<'_> {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Files that take each other's names in a circle: one of them gets the name of an article whose address is taken, so
+/// that the others find theirs free.
+fn open_circles(actions: &[Action]) -> BTreeMap<ArticleId, Settle> {
+    let settles = actions.iter().filter_map(|action| {
+        let Step::Settle(settle) = &action.step else {
+            return None;
+        };
+        Some((settle.from.as_ref()?, &**settle))
+    });
+    let moves: BTreeMap<&Place, &Settle> = settles
+        .filter(|(from, settle)| **from != settle.to)
+        .collect();
+    let mut opened = BTreeMap::new();
+    for settle in moves.values() {
+        let follows = |last: &&Settle| moves.get(&last.to).copied();
+        let chain = std::iter::successors(follows(settle), follows).take(moves.len());
+        let closed = chain
+            .take_while(|next| !opened.contains_key(&next.id))
+            .any(|next| next.id == settle.id);
+        if closed {
+            let stem = stem_for(settle.to.stem(), settle.id.uuid(), &|folded| {
+                folded == fold(settle.to.stem())
+            });
+            let to = Place::new(&settle.to.folder, format!("{stem}{EXTENSION}"));
+            opened.insert(
+                settle.id,
+                Settle {
+                    to,
+                    ..Settle::clone(settle)
+                },
+            );
+        }
+    }
+    opened
 }
 
 /// A file's stamp, if it may be trusted from now on.

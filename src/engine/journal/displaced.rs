@@ -1,4 +1,4 @@
-//! Files that were replaced or removed stay for a day. What a program writes into one of them after that is kept in
+//! Files that were replaced or removed stay for a day, the newest ones of them. What a program writes into one of them after that is kept in
 //! the history, and beside the file, where a person sees it (failures row 81).
 //!
 //! It is no edit of the file that lies there now, which the program never saw; so nothing is merged, and
@@ -7,7 +7,7 @@
 use super::{at, keep::keep};
 use crate::engine::Engine;
 use crate::engine::apply::MAX_FILE;
-use crate::mirror::disk::{Area, Disk, DiskError, DiskErrorKind, Durability, Expect, beside_name};
+use crate::mirror::disk::{Area, Disk, DiskError, DiskErrorKind, Durability};
 use crate::model::{KnownFile, Place, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::service::Service;
@@ -16,11 +16,11 @@ use crate::state::DisplacedRow;
 /// How long a displaced file stays, in milliseconds.
 const LONG: i64 = 86_400_000;
 
+/// How many of them stay: each is looked at in every cycle.
+const MANY: usize = 200;
+
 /// Into a file that was written to within this time more may be on its way, in nanoseconds.
 const RESTING: i64 = 1_000_000_000;
-
-/// Names that are tried beside a file.
-const NAMES: u32 = 1_000;
 
 /// Why it is in the history.
 const CAUSE: &str = "written after it was replaced";
@@ -28,7 +28,7 @@ const CAUSE: &str = "written after it was replaced";
 const OPEN: &str = "a program had it open while it was replaced, and wrote into it afterwards";
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Looks at the displaced files, and lets go of those that have been there for a day. `patient`: what is being
+    /// Looks at the displaced files, and lets go of those that have been there for long. `patient`: what is being
     /// written is left to the next cycle.
     pub(in crate::engine) fn look_at_displaced(
         &mut self,
@@ -38,8 +38,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut problems = Vec::new();
         let mut seen = Vec::new();
         let mut old = Vec::new();
-        for row in self.store.displaced()? {
-            let is_old = now.0.saturating_sub(row.since.0) >= LONG;
+        let rows = self.store.displaced()?;
+        let spare = rows.len().saturating_sub(MANY);
+        for (number, row) in rows.into_iter().enumerate() {
+            let is_old = now.0.saturating_sub(row.since.0) >= LONG || number < spare;
             match self.late_words(&row, patient && !is_old, now) {
                 Ok(Some((known, problem))) => {
                     problems.extend(problem);
@@ -134,25 +136,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Writes bytes beside a file; gives the name.
     fn write_beside(&mut self, place: &Place, bytes: &[u8]) -> Result<String, DiskError> {
         let unknown = |_| DiskError::new(DiskErrorKind::Other, "write beside", place.to_string());
-        for number in 1..=NAMES {
-            let name = beside_name(&place.file, number);
-            let slot = self.next_slot().map_err(unknown)?;
-            self.disk.stage(slot, at(place), bytes, Durability::Now)?;
-            self.disk.keep_mode(slot, at(place), place)?;
-            match self.disk.publish(slot, at(place), &name, Expect::Absent) {
-                Ok(_) => {
-                    self.disk.sync_folder(at(place))?;
-                    return Ok(name);
-                }
-                Err(error) if error.kind == DiskErrorKind::Exists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(DiskError::new(
-            DiskErrorKind::Exists,
-            "write beside",
-            place.to_string(),
-        ))
+        let slot = self.next_slot().map_err(unknown)?;
+        self.disk.stage(slot, at(place), bytes, Durability::Now)?;
+        self.disk.keep_mode(slot, at(place), place)?;
+        let beside = self.disk.set_beside(slot, at(place), &place.file)?;
+        self.disk.sync_folder(at(place))?;
+        Ok(beside)
     }
 
     /// Brings files to their slots that a crash left in the stage after they were recorded.

@@ -5,22 +5,21 @@
 //! | in the slot | means | so |
 //! |---|---|---|
 //! | the new bytes | not published | they go, and the row |
-//! | other bytes, as expected | published | the rows become true |
-//! | other bytes, not as expected; the new ones lie at the target | a save was caught | it is put back, and the row goes |
-//! | other bytes, not as expected; something else lies at the target | the same, and edited since | they are kept beside it and in the history, and the row goes |
+//! | other bytes | published | the rows become true; bytes that were not expected are a save that was caught: they are kept beside the file and in the history |
 //! | nothing, the row says "new", something lies at the target | published | the rows become true |
 //! | nothing, the row says "replaced" or "removed" | somebody cleared the stage | the row goes |
 //! | a file without a row | never journalled | it goes |
 //!
-//! A moved file that lies at its new place is removed where it was before its rows become true. In a circle the new
-//! bytes are published after all where another file has taken the old place. Where the row goes the sides tell, as in
-//! any other cycle. Doing this twice changes nothing.
+//! A moved file that lies at its new place is removed where it was before its rows become true. Where the row goes the
+//! sides tell, as in any other cycle. Doing this twice changes nothing. What the disk refuses stays in the journal, and
+//! its files are left alone until it is settled.
 
 use super::{at, keep::keep};
 use crate::engine::Engine;
 use crate::engine::apply::{MAX_FILE, met};
-use crate::mirror::disk::{Area, At, Content, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
+use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
 use crate::model::{Digest, KnownFile, Place};
+use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::Base;
 use crate::service::Service;
 use crate::state::store::Store;
@@ -31,6 +30,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Why caught bytes are in the history.
 const CAUSE: &str = "found after a crash";
 
+const EDITED: &str =
+    "it was edited in the instant in which kbsync replaced it, and kbsync was killed";
+
 /// A file's change, as the journal has it.
 struct Begun<'a> {
     slot: Slot,
@@ -40,17 +42,12 @@ struct Begun<'a> {
     over: Option<KnownFile>,
 }
 
-/// What became of a change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Found {
-    /// The new bytes are in the slot.
-    NotPublished,
-    /// It is done, but for the place that a moved file leaves.
-    Published,
-    /// A file came out that was not expected.
-    Caught,
-    /// Somebody cleared the stage, or nothing was done.
-    Nothing,
+/// What recovery could not settle, and what a person is told.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct Recovered {
+    /// Paths whose changes are still in the journal.
+    pub(in crate::engine) open: BTreeSet<String>,
+    pub(in crate::engine) problems: Vec<Problem>,
 }
 
 /// Applies to a base what the journal says to be done, where nothing may be written.
@@ -59,9 +56,8 @@ pub(in crate::engine) fn overlay(
     store: &Store,
     base: &mut Base,
 ) -> anyhow::Result<()> {
-    let journal = store.journal()?;
-    for change in &journal {
-        if found(disk, change)? == Found::Published {
+    for change in store.journal()? {
+        if matches!(is_published(disk, &change), Ok(true)) {
             change.rows.iter().for_each(|row| take(base, row));
         }
     }
@@ -70,38 +66,53 @@ pub(in crate::engine) fn overlay(
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Settles what an earlier run began, or this one could not finish. `first`: nothing was settled by this run yet.
-    pub(in crate::engine) fn recover(&mut self, first: bool) -> anyhow::Result<()> {
+    pub(in crate::engine) fn recover(&mut self, first: bool) -> anyhow::Result<Recovered> {
         let journal = self.store.journal()?;
-        if journal.is_empty() && !first {
-            return Ok(());
-        }
-        if first {
+        let mut recovered = Recovered::default();
+        if first || !journal.is_empty() {
             self.sweep(&journal)?;
         }
         if journal.is_empty() {
-            return Ok(());
+            return Ok(recovered);
         }
         self.disk
             .flush()
             .context("failed to make durable what an earlier run wrote")?;
-        let all = journal.iter().map(|change| found(&*self.disk, change));
-        let mut all = all.collect::<Result<Vec<Found>, _>>()?;
-        self.push_on(&journal, &mut all)?;
-        let taken: BTreeSet<&Place> = journal
-            .iter()
-            .filter_map(|change| Some(begun(change)?.target))
+        let all: Vec<_> = journal
+            .into_iter()
+            .map(|change| (is_published(&*self.disk, &change), change))
             .collect();
-        for (change, found) in journal.iter().zip(all) {
-            tracing::debug!(?change, ?found, "an earlier run left this behind");
-            let is_done = match (found, begun(change)) {
-                (Found::Published, Some(begun)) => self.leave(&begun, &taken)?,
-                (Found::Published, None) => true,
-                (Found::Caught, Some(begun)) => self.settle_caught(&begun)?,
-                (Found::Caught, None) | (Found::NotPublished | Found::Nothing, _) => false,
-            };
-            self.end(change, is_done)?;
+        let published = all.iter().filter(|(done, _)| matches!(done, Ok(true)));
+        let taken: BTreeSet<Place> = published
+            .filter_map(|(_, change)| Some(begun(change)?.target.clone()))
+            .collect();
+        for (published, change) in all {
+            tracing::debug!(?change, ?published, "an earlier run left this behind");
+            let settled = published
+                .map_err(anyhow::Error::new)
+                .and_then(|done| self.settle_change(&change, done, &taken));
+            match settled {
+                Ok(problem) => recovered.problems.extend(problem),
+                Err(error) if error.is::<DiskError>() => recovered.stays_open(&change, &error),
+                Err(error) => return Err(error),
+            }
         }
-        Ok(())
+        Ok(recovered)
+    }
+
+    fn settle_change(
+        &mut self,
+        change: &Journalled,
+        is_done: bool,
+        taken: &BTreeSet<Place>,
+    ) -> anyhow::Result<Option<Problem>> {
+        let mut problem = None;
+        if let Some(begun) = begun(change).filter(|_| is_done) {
+            self.leave(&begun, taken)?;
+            problem = self.keep_caught(&begun)?;
+        }
+        self.end(change, is_done)?;
+        Ok(problem)
     }
 
     fn sweep(&mut self, journal: &[Journalled]) -> anyhow::Result<()> {
@@ -125,138 +136,61 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Publishes what was not published yet and has lost its old place to another one of its circle. Where that cannot
-    /// be, it has no base any more, and is pulled again.
-    fn push_on(&mut self, journal: &[Journalled], all: &mut [Found]) -> anyhow::Result<()> {
-        let mut seen = BTreeSet::new();
-        loop {
-            let is = |index: usize, found: Found| all[index] == found;
-            let is_new = |index: &usize| !seen.contains(index) && !is(*index, Found::Published);
-            let pushed_out = journal.iter().enumerate().find(|(index, change)| {
-                let left = begun(change).and_then(|begun| Some(begun.leaves?.0));
-                let mut others = journal.iter().enumerate();
-                is_new(index)
-                    && others.any(|(other, change)| {
-                        let target = begun(change).map(|begun| begun.target);
-                        is(other, Found::Published) && left.is_some() && left == target
-                    })
-            });
-            let Some((index, change)) = pushed_out else {
-                return Ok(());
-            };
-            seen.insert(index);
-            let staged = is(index, Found::NotPublished);
-            let published = begun(change).is_some_and(|begun| staged && self.publish_late(&begun));
-            all[index] = if published {
-                Found::Published
-            } else {
-                self.forget_base(change)?;
-                all[index]
-            };
-        }
-    }
-
-    fn publish_late(&self, begun: &Begun<'_>) -> bool {
-        let Place { file, .. } = begun.target;
-        let expect = match (self.disk.look(at(begun.target), file), begun.over) {
-            (Ok(None), _) => Expect::Absent,
-            (Ok(Some(now)), Some(over)) if now.stamp.same_content(&over.stamp) => {
-                Expect::Bytes(now.stamp, over.digest)
-            }
-            (Ok(Some(_)) | Err(_), _) => return false,
-        };
-        let published = self
-            .disk
-            .publish(begun.slot, at(begun.target), file, expect)
-            .and_then(|_| self.disk.sync_folder(at(begun.target)));
-        published.is_ok()
-    }
-
-    fn forget_base(&mut self, change: &Journalled) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            for row in &change.rows {
-                if let RowChange::Article(row) = row {
-                    tx.remove_article(row.id)?;
-                }
-            }
-            Ok(())
-        })?;
-        Ok(())
-    }
-
-    /// Removes a moved file where it was. One that was edited there since is kept beside the new one.
-    fn leave(&mut self, begun: &Begun<'_>, taken: &BTreeSet<&Place>) -> anyhow::Result<bool> {
-        let Some((place, known)) = begun.leaves.filter(|(place, _)| !taken.contains(place)) else {
-            return Ok(true);
+    /// Removes a moved file where it was.
+    fn leave(&mut self, begun: &Begun<'_>, taken: &BTreeSet<Place>) -> Result<(), DiskError> {
+        let Some((place, _)) = begun.leaves.filter(|(place, _)| !taken.contains(place)) else {
+            return Ok(());
         };
         let found = match self.disk.look(at(place), &place.file) {
             // Its folder is gone as well.
             Err(error) if error.kind == DiskErrorKind::NotFound => None,
             found => found?,
         };
-        let aside = self
-            .disk
-            .look_aside(Area::Stage, begun.slot, at(begun.target))?;
+        let at_target = at(begun.target);
+        let aside = self.disk.look_aside(Area::Stage, begun.slot, at_target)?;
         let Some(found) = found.filter(|found| aside.is_none() && found.kind == Kind::File) else {
-            return Ok(true);
+            return Ok(());
         };
-        let content = self.disk.read(at(place), &place.file, MAX_FILE)?;
         let expect = Expect::Stamp(found.stamp);
         self.disk.take(begun.slot, at(place), &place.file, expect)?;
-        if KnownFile::of(known.stamp, &content.bytes) != known {
-            self.set_aside(begun, &content)?;
+        self.disk.sync_folder(at(place))
+    }
+
+    /// Keeps a file in the history and beside its place that came out and that nobody expected: an editor saved it in
+    /// that instant.
+    fn keep_caught(&mut self, begun: &Begun<'_>) -> anyhow::Result<Option<Problem>> {
+        let (slot, target) = (begun.slot, begun.target);
+        let Some(stamp) = self.disk.look_aside(Area::Stage, slot, at(target))? else {
+            return Ok(None);
+        };
+        let is_expected = |known: KnownFile| known.stamp.same_content(&stamp);
+        if begun.expected().is_some_and(is_expected) {
+            return Ok(None);
         }
-        self.disk.sync_folder(at(place))?;
-        Ok(true)
-    }
-
-    /// A file came out that nobody expected: an editor saved it in that instant.
-    fn settle_caught(&mut self, begun: &Begun<'_>) -> anyhow::Result<bool> {
-        let Place { file, .. } = begun.target;
-        let moved = begun.leaves.is_some();
-        let is_back = !moved
-            && self.holds(begun.target, begun.new)?
-            && self
-                .disk
-                .put_back(begun.slot, at(begun.target), file)
-                .is_ok();
-        if is_back {
-            self.disk.sync_folder(at(begun.target))?;
-        } else {
-            let content =
-                self.disk
-                    .read_aside(Area::Stage, begun.slot, at(begun.target), MAX_FILE)?;
-            self.set_aside(begun, &content)?;
+        let content = self
+            .disk
+            .read_aside(Area::Stage, slot, at(target), MAX_FILE)?;
+        let digest = Digest::of_parts(&[&content.bytes]);
+        if begun.expected().is_some_and(|known| known.digest == digest) {
+            return Ok(None);
         }
-        // A moved file lies at its new place: what was caught is an edit of the old one.
-        Ok(moved)
-    }
-
-    /// Returns whether a place holds the new bytes, or nothing, where the file was removed.
-    fn holds(&self, place: &Place, new: Option<Digest>) -> anyhow::Result<bool> {
-        Ok(digest_at(&*self.disk, place)? == new)
-    }
-
-    /// Keeps the file of a slot in the history and beside its place.
-    fn set_aside(&mut self, begun: &Begun<'_>, content: &Content) -> anyhow::Result<()> {
         let now = self.clock.now();
-        let kept = keep(&mut self.store, begun.target, &content.bytes, (CAUSE, now))?;
+        let kept = keep(&mut self.store, target, &content.bytes, (CAUSE, now))?;
         let beside = self
             .disk
-            .set_beside(begun.slot, at(begun.target), &begun.target.file)
-            .and_then(|beside| self.disk.sync_folder(at(begun.target)).map(|()| beside));
-        match beside {
-            Ok(beside) => {
-                tracing::warn!(path = %begun.target, "it was edited while it was written: take over from {beside} what you want to keep");
-            }
+            .set_beside(slot, at(target), &target.file)
+            .and_then(|beside| self.disk.sync_folder(at(target)).map(|()| beside));
+        let message = match beside {
+            Ok(beside) => format!("{EDITED}: take over from {beside} what you want to keep"),
             // Such as where the folder is gone.
-            Err(error) if kept => {
-                tracing::warn!(path = %begun.target, %error, "it was edited while it was written: what it held is in the history");
-            }
+            Err(_) if kept => format!("{EDITED}; what it held is in the history (`kbsync log`)"),
             Err(error) => return Err(error.into()),
-        }
-        Ok(())
+        };
+        Ok(Some(Problem {
+            path: target.to_string(),
+            id: None,
+            message,
+        }))
     }
 
     /// Records what became of a change, and empties its slot.
@@ -297,13 +231,37 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let aside = self
             .disk
             .look_aside(Area::Stage, begun.slot, at(begun.target))?;
-        let known = begun.over.or(begun.leaves.map(|(_, known)| known));
-        Ok(aside.zip(known).map(|(_, known)| DisplacedRow {
+        Ok(aside.zip(begun.expected()).map(|(_, known)| DisplacedRow {
             slot: begun.slot,
             place: begun.target.clone(),
             known,
             since: self.clock.now(),
         }))
+    }
+}
+
+impl Recovered {
+    fn stays_open(&mut self, change: &Journalled, error: &anyhow::Error) {
+        let paths: Vec<String> = match &change.entry {
+            Entry::File { target, leaves, .. } => {
+                let left = leaves.iter().map(|(place, _)| place.to_string());
+                left.chain([target.to_string()]).collect()
+            }
+            Entry::Folder { from, to, .. } => vec![from.clone(), to.clone()],
+        };
+        self.problems.push(Problem {
+            path: paths.last().cloned().unwrap_or_default(),
+            id: None,
+            message: format!("what an earlier run began cannot be finished: {error:#}"),
+        });
+        self.open.extend(paths);
+    }
+}
+
+impl Begun<'_> {
+    /// What comes out of the change.
+    fn expected(&self) -> Option<KnownFile> {
+        self.over.or(self.leaves.map(|(_, known)| known))
     }
 }
 
@@ -350,42 +308,31 @@ fn begun(change: &Journalled) -> Option<Begun<'_>> {
     }
 }
 
-/// What became of a change.
-fn found(disk: &impl Disk, change: &Journalled) -> Result<Found, DiskError> {
+/// Returns whether a change was made, but for the place that a moved file leaves.
+fn is_published(disk: &impl Disk, change: &Journalled) -> Result<bool, DiskError> {
     let Some(begun) = begun(change) else {
-        return folder_found(disk, &change.entry);
+        return folder_is_renamed(disk, &change.entry);
     };
     let at = at(begun.target);
     let Some(stamp) = disk.look_aside(Area::Stage, begun.slot, at)? else {
+        // Somebody cleared the stage, or nothing came out.
         let is_new = begun.new.is_some() && begun.over.is_none();
-        let is_there = is_new && digest_at(disk, begun.target)?.is_some();
-        return Ok(if is_there {
-            Found::Published
-        } else {
-            Found::Nothing
-        });
+        return Ok(is_new && digest_at(disk, begun.target)?.is_some());
     };
-    let expected = begun.over.or(begun.leaves.map(|(_, known)| known));
-    if expected.is_some_and(|known| known.stamp.same_content(&stamp)) {
-        return Ok(Found::Published);
+    let is_expected = |known: KnownFile| known.stamp.same_content(&stamp);
+    if begun.expected().is_some_and(is_expected) {
+        return Ok(true);
     }
     let content = disk.read_aside(Area::Stage, begun.slot, at, MAX_FILE)?;
-    let digest = Digest::of_parts(&[&content.bytes]);
-    if content.whole && begun.new == Some(digest) && digest_at(disk, begun.target)? != begun.new {
-        return Ok(Found::NotPublished);
-    }
-    Ok(if expected.is_some_and(|known| known.digest == digest) {
-        Found::Published
-    } else {
-        Found::Caught
-    })
+    let digest = content.whole.then(|| Digest::of_parts(&[&content.bytes]));
+    Ok(digest.is_none() || begun.new != digest || digest_at(disk, begun.target)? == digest)
 }
 
 /// A folder was renamed if it has its new name, and nothing has the old one. Where case is folded, either name is found
 /// under the other one: the listing tells.
-fn folder_found(disk: &impl Disk, entry: &Entry) -> Result<Found, DiskError> {
+fn folder_is_renamed(disk: &impl Disk, entry: &Entry) -> Result<bool, DiskError> {
     let Entry::Folder { from, to, inode } = entry else {
-        return Ok(Found::Nothing);
+        return Ok(false);
     };
     let listing = disk.list(At::Root)?;
     let mut entries = listing.entries.iter();
@@ -393,11 +340,7 @@ fn folder_found(disk: &impl Disk, entry: &Entry) -> Result<Found, DiskError> {
     let renamed = entries.any(|entry| {
         entry.name == *to && entry.kind == Kind::Folder && entry.stamp.inode == *inode
     });
-    Ok(if renamed && left {
-        Found::Published
-    } else {
-        Found::Nothing
-    })
+    Ok(renamed && left)
 }
 
 /// The digest of what lies at a place; `None`: nothing.

@@ -269,7 +269,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         wishes: &[Wish],
         restored: &mut Restored,
     ) -> anyhow::Result<()> {
-        self.recover(!self.cleared_up)?;
+        let recovered = self.recover(!self.cleared_up)?;
+        if let Some(problem) = recovered
+            .problems
+            .first()
+            .filter(|_| !recovered.open.is_empty())
+        {
+            anyhow::bail!("{}: {}", problem.path, problem.message);
+        }
         self.cleared_up = true;
         let look = self.look()?;
         self.begin_restoring(wishes, &look)?;

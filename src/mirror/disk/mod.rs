@@ -174,9 +174,6 @@ pub trait Disk: Send + Sync + 'static {
     /// Takes a file away into an empty slot.
     fn take(&self, slot: Slot, at: At<'_>, name: &str, expect: Expect) -> Result<(), DiskError>;
 
-    /// Puts the file of a slot back under its name. What has the name by now lies in the slot afterwards.
-    fn put_back(&self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError>;
-
     /// Gives the file of a slot a free name beside another one, which a person sees and no scan takes for an
     /// article.
     fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError>;

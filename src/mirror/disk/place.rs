@@ -20,9 +20,6 @@ use rustix::{
 };
 use std::os::fd::OwnedFd;
 
-/// How often names are exchanged back before the file is put beside the name instead.
-const EXCHANGES: usize = 3;
-
 impl RealDisk {
     pub(super) fn put_in_place(
         &self,
@@ -102,42 +99,6 @@ impl RealDisk {
         Ok(())
     }
 
-    pub(super) fn give_back(
-        &self,
-        slot: Slot,
-        within: At<'_>,
-        name: &str,
-    ) -> Result<(), DiskError> {
-        let folder = self.folder(within, "put back")?;
-        let target = Target::new(&folder, within, name, "put back")?;
-        let aside = self.aside(Area::Stage, slot, &folder)?;
-        let given = || -> Result<(), Failure> {
-            for _ in 0..EXCHANGES {
-                match self.rename_free(&aside.dir, &aside.name, &folder, name) {
-                    Err(Errno::EXIST) => {}
-                    done => return Ok(done?),
-                }
-                match self.exchange(&aside, &target) {
-                    Ok(()) => return Ok(()),
-                    Err(Errno::NOENT) => {}
-                    Err(errno) if lacks_flag(errno) => {
-                        fs::renameat(&folder, name, &aside.dir, aside.old())?;
-                        self.rename_free(&aside.dir, &aside.name, &folder, name)?;
-                        return Ok(fs::renameat(
-                            &aside.dir,
-                            aside.old(),
-                            &aside.dir,
-                            &aside.name,
-                        )?);
-                    }
-                    Err(errno) => return Err(errno.into()),
-                }
-            }
-            Err(Failure::Changed)
-        };
-        given().map_err(|failure| target.fail(failure))
-    }
-
     fn place_new(&self, aside: &Aside, target: &Target<'_>) -> Result<(), Failure> {
         self.step("place");
         Ok(self.rename_free(&aside.dir, &aside.name, target.folder, target.name)?)
@@ -179,23 +140,14 @@ impl RealDisk {
         target: &Target<'_>,
         staged: Stamp,
     ) -> Result<(), Failure> {
-        for _ in 0..EXCHANGES {
-            self.step("exchange back");
-            match self.exchange(aside, target) {
-                Ok(()) if is_ours(aside, staged) => return Ok(()),
-                Ok(()) => return self.put_beside(aside, &aside.name, target),
-                // The name was freed meanwhile.
-                Err(Errno::NOENT) => {
-                    match self.rename_free(&aside.dir, &aside.name, target.folder, target.name) {
-                        Ok(()) => return Ok(()),
-                        Err(Errno::EXIST) => {}
-                        Err(errno) => return Err(errno.into()),
-                    }
-                }
-                Err(errno) => return Err(errno.into()),
-            }
+        self.step("exchange back");
+        match self.exchange(aside, target) {
+            Ok(()) if is_ours(aside, staged) => Ok(()),
+            Ok(()) => self.put_beside(aside, &aside.name, target),
+            // The name was freed meanwhile.
+            Err(Errno::NOENT) => self.return_file(aside, &aside.name, target),
+            Err(errno) => Err(errno.into()),
         }
-        self.put_beside(aside, &aside.name, target)
     }
 
     fn put_beside(&self, aside: &Aside, name: &str, target: &Target<'_>) -> Result<(), Failure> {

@@ -189,10 +189,6 @@ impl Disk for RealDisk {
         self.take_away(slot, at, name, expect)
     }
 
-    fn put_back(&self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError> {
-        self.give_back(slot, at, name)
-    }
-
     fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
         self.set_slot_beside(slot, at, name)
     }

@@ -62,10 +62,6 @@ impl Disk for Watched {
         not_here()
     }
 
-    fn put_back(&self, _: Slot, _: At<'_>, _: &str) -> Result<(), DiskError> {
-        not_here()
-    }
-
     fn set_beside(&self, _: Slot, _: At<'_>, _: &str) -> Result<String, DiskError> {
         not_here()
     }

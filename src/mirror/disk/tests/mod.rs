@@ -137,25 +137,9 @@ fn files_are_written_replaced_and_removed_and_what_was_there_lies_in_the_slot() 
         world.take("a.html", second).expect("taken");
         assert_eq!(world.aside().as_deref(), Some("two"));
         assert!(world.names().is_empty(), "{:?}", world.names());
-        world.disk.put_back(SLOT, IN, "a.html").expect("put back");
-        assert_eq!(world.text("start/a.html"), "two");
-        assert_eq!(world.aside(), None);
-    }
-}
-
-#[test]
-fn what_is_put_back_over_another_file_takes_its_place() {
-    for plain in [false, true] {
-        let world = World::with(plain);
-        let stamp = world.write("start/a.html", "theirs");
-        world.take("a.html", stamp).expect("taken");
-        world.write("start/a.html", "ours");
-        world.disk.put_back(SLOT, IN, "a.html").expect("put back");
-        assert_eq!(world.text("start/a.html"), "theirs");
-        assert_eq!(world.aside().as_deref(), Some("ours"), "plain: {plain}");
         let beside = world.disk.set_beside(SLOT, IN, "a.html").expect("beside");
-        assert_eq!(world.text(&format!("start/{beside}")), "ours");
-        assert_eq!(world.names(), ["a.1.conflict.html", "a.html"]);
+        assert_eq!(world.text(&format!("start/{beside}")), "two");
+        assert_eq!(world.aside(), None);
     }
 }
 
@@ -751,7 +735,6 @@ proptest! {
             prop_assert!(listing.entries.iter().all(|entry| entry.name != "only here"));
         }
         let _taken = world.disk.take(8, IN, "a", Expect::Stamp(stamp));
-        let _back = world.disk.put_back(8, at, &file);
         let _beside = world.disk.set_beside(SLOT, at, &file);
         let _renamed = world.disk.rename_folder(&folder, &new);
         let _removed = world.disk.remove_folder(&new);

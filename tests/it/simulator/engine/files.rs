@@ -238,17 +238,6 @@ impl Disk for Files {
         taken
     }
 
-    fn put_back(&self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError> {
-        self.confined(&[folder_of(at), name]);
-        self.step(
-            Call::Exchange,
-            &place(at, name),
-            true,
-            |tree| tree.put_back(slot, at, name),
-            |folder, disk| folder.put_back(disk, (slot, at), name),
-        )
-    }
-
     fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
         self.confined(&[folder_of(at), name]);
         self.step(

@@ -248,18 +248,6 @@ impl Folder {
         Ok(())
     }
 
-    pub(crate) fn put_back(
-        &mut self,
-        disk: &RealDisk,
-        (slot, at): (Slot, At<'_>),
-        name: &str,
-    ) -> Result<(), DiskError> {
-        disk.put_back(slot, at, name)?;
-        self.changed(at, name);
-        self.changed_aside(disk, slot, at);
-        Ok(())
-    }
-
     pub(crate) fn look_aside(
         &self,
         disk: &RealDisk,

@@ -315,12 +315,6 @@ impl Tree {
         Ok(())
     }
 
-    pub(crate) fn put_back(&mut self, slot: Slot, at: At<'_>, name: &str) -> Result<(), DiskError> {
-        self.folder(at, "put back")?;
-        self.swap(slot, key(at), name);
-        Ok(())
-    }
-
     pub(crate) fn set_beside(
         &mut self,
         slot: Slot,
