@@ -182,7 +182,7 @@ fn below(root: &Path, path: &Path) -> String {
 
 /// Returns whether a file is one that kbsync was writing or removing when it died.
 pub(super) fn is_temporary(path: &str) -> bool {
-    path.starts_with(".kbsync/stage/")
+    path.contains(".kbsync/stage/") || path.contains(".kbsync-tmp-")
 }
 
 /// Both sides as they are.
