@@ -7,7 +7,7 @@
 //! all of this is dropped.
 
 use super::memory::Memory;
-use super::observe::questions::ASK_AGAIN;
+use super::observe::backoff::ASK_AGAIN;
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::Known;
 use crate::model::base::{ArticleRow, Visibility};
@@ -25,7 +25,7 @@ pub(super) struct Kept {
     /// The places and stamps of all files.
     pub(super) mirror: Known,
     rows: HashMap<ArticleId, Brief>,
-    /// From then on something is to be asked for, though nothing changed.
+    /// From then on a category is to be read, though nothing changed.
     due: Timestamp,
 }
 
@@ -103,10 +103,6 @@ impl Kept {
             Visibility::Unpublished => Shown::Hidden,
             Visibility::Published | Visibility::NotVisible | Visibility::Gone => Shown::Open,
         };
-        if shown == Shown::Hidden {
-            let asked = row.asked.unwrap_or(Timestamp(i64::MIN));
-            self.due = self.due.min(again(asked));
-        }
         let brief = Brief {
             said: memory.said(&row.remote, &row.revision),
             flags: row.remote_flags,
@@ -128,7 +124,7 @@ impl Kept {
         self.rows.iter().map(|(id, brief)| (*id, brief))
     }
 
-    /// Returns whether nothing is to be asked for that did not change.
+    /// Returns whether no category is to be read.
     pub(super) fn asks_nothing(&self, now: Timestamp) -> bool {
         now < self.due
     }

@@ -38,17 +38,17 @@ pub use progress::{Progress, Teller};
 pub use stop::{Stop, ending_of};
 
 use crate::mirror::disk::{Disk, Slot};
-use crate::model::{ArticleId, Place, Stamp, Timestamp};
+use crate::model::{ArticleId, Place, Stamp};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::Service;
-use crate::state::{FigureRow, home::Home, store::Store};
+use crate::state::{FigureRow, Target, home::Home, store::Store};
 use journal::recover::Recovered;
 use kept::Kept;
 use memory::Memory;
 use neighbours::Neighbours;
-use observe::lately::{Hidden, Probed};
+use observe::backoff::Answer;
 use observe::sift::{self, Sifted};
 use report::{BudgetLeft, Report, Requests, Status, put_below};
 use settings::{Look, Request, Settings};
@@ -82,12 +82,8 @@ pub struct Engine<S, D> {
     home: Option<Home>,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
-    /// When articles were asked for in this cycle whose answers told something new.
-    asked: BTreeMap<ArticleId, Timestamp>,
-    /// What probes said of articles that are listed although we knew them for disabled.
-    probed: Probed,
-    /// What hidden articles were found to say.
-    hidden: Hidden,
+    /// What the service was asked for in this cycle, and the answers; `None`: it is asked again in the next one.
+    answers: BTreeMap<Target, Option<Answer>>,
     /// Whether a probe was refused in this cycle, of which a dry run keeps nothing.
     probe_refused: bool,
     /// The last slot of the stage that was used; `None`: the journal knows.
@@ -122,9 +118,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             neighbours: neighbours::among(Vec::new()),
             home: None,
             figures: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            probed: Probed::default(),
-            hidden: Hidden::default(),
+            answers: BTreeMap::new(),
             probe_refused: false,
             last_slot: None,
             memory: Memory::new(),
@@ -427,7 +421,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         kept: Option<Kept>,
     ) -> anyhow::Result<(Plan, observe::Sight)> {
         self.figures.clear();
-        self.asked.clear();
+        self.answers.clear();
         self.probe_refused = false;
         if let Look::Paths(places) = &request.look
             && let Some(sight) = self.observe_paths(places, request).await?

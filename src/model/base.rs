@@ -51,8 +51,6 @@ pub struct ArticleRow {
     pub earlier: Vec<(Digest, Revision)>,
     /// The digest and revision after our last write: the newest version that only kbsync made.
     pub written: Option<Revision>,
-    /// When an absent article was last probed.
-    pub asked: Option<Timestamp>,
 }
 
 /// How many replaced versions are stored beside the last one.

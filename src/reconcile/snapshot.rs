@@ -8,6 +8,7 @@ use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Version,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ pub struct LocalSnapshot {
 }
 
 /// The service's version of an article, as it was seen in this cycle.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// What it says.
     pub version: Version,
@@ -105,7 +106,8 @@ pub struct Seen {
 }
 
 /// What the service said of an article.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Remote {
     /// It is there.
     Present(Seen),

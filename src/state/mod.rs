@@ -289,6 +289,26 @@ pub struct Approval {
     pub at: Timestamp,
 }
 
+/// What the service was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Target {
+    /// An article, or an id of which only a file tells.
+    Article(ArticleId),
+    /// A category.
+    Category(CategoryId),
+}
+
+/// When the service was last asked for something that it did not list or show.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Attempt {
+    /// When it was asked.
+    pub last_asked: Timestamp,
+    /// How often in a row that failed.
+    pub failures: u32,
+    /// The answer, as JSON; `None`: what the base says.
+    pub answer: Option<String>,
+}
+
 /// Views, ratings and public address of an article, for `kbsync stats`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FigureRow {

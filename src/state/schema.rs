@@ -19,6 +19,7 @@ pub(super) const STEPS: &[&str] = &[
     REPLACED_BEFORE,
     UNCONFIRMED_IDS,
     JOURNAL,
+    BACKOFF,
 ];
 
 /// What a reader needs in place of each step that a database has not taken; nothing, where it reads the same without.
@@ -28,6 +29,7 @@ pub(super) const STAND_INS: &[&str] = &[
     WITHOUT_REPLACED_BEFORE,
     WITHOUT_UNCONFIRMED_IDS,
     WITHOUT_JOURNAL,
+    WITHOUT_BACKOFF,
 ];
 
 const FIRST: &str = "
@@ -263,6 +265,34 @@ CREATE TEMP VIEW journal AS SELECT 0 AS slot, '' AS entry, '' AS changes WHERE 0
 CREATE TEMP VIEW displaced AS SELECT 0 AS slot, '' AS folder, '' AS file, 0 AS stamp_size,
   0 AS stamp_mtime, 0 AS stamp_ctime, 0 AS stamp_inode, x'' AS digest, 0 AS since WHERE 0;
 "#;
+
+/// When the service was last asked for what it did not list or show, and the answer: in one table for all of them.
+const BACKOFF: &str = "
+CREATE TABLE backoff (
+  kind TEXT NOT NULL,
+  id BLOB NOT NULL,
+  last_asked INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  answer TEXT,
+  PRIMARY KEY (kind, id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO backoff SELECT 'article', id, asked, 0, NULL FROM articles
+  WHERE asked IS NOT NULL AND visibility <> 'published';
+INSERT OR REPLACE INTO backoff
+  SELECT 'article', unhex(replace(key, '-', '')), value ->> 'at', 0, json_object('article', json_object(
+    'remote', json_object(iif(value ->> 'hidden', 'not_visible', 'unknown'), value ->> 'why'),
+    'file', NULL))
+  FROM (SELECT value AS stored FROM meta WHERE key = 'strangers'), json_each(stored);
+INSERT OR REPLACE INTO backoff
+  SELECT 'category', unhex(replace(key, '-', '')), value ->> 'at', 1,
+    json_object('category', json_object('why', value ->> 'why', 'foreign', value -> 'foreign'))
+  FROM (SELECT value AS stored FROM meta WHERE key = 'unread_categories'), json_each(stored);
+DELETE FROM meta WHERE key IN ('strangers', 'unread_categories');
+ALTER TABLE articles DROP COLUMN asked;
+";
+const WITHOUT_BACKOFF: &str = "CREATE TEMP VIEW backoff AS
+  SELECT 'article' AS kind, id, asked AS last_asked, 0 AS failures, NULL AS answer
+  FROM main.articles WHERE asked IS NOT NULL AND visibility <> 'published';";
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

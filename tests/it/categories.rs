@@ -736,6 +736,7 @@ async fn polls_ask_ever_more_rarely_for_a_category_that_cannot_be_read() {
     world.write("lost/_category.yaml", &format!("id: {lost}\nname: L\n"));
     let mut poll = Request::new(Direction::Both);
     poll.purpose = Purpose::Poll;
+    poll.patient = true;
     let mut asked = 0;
     let mut first = None;
     for _ in 0..16 {

@@ -72,7 +72,6 @@ fn row(number: u8, title: &str, text: TextDigest) -> ArticleRow {
         replaced: None,
         earlier: Vec::new(),
         written: None,
-        asked: None,
     }
 }
 

@@ -1,6 +1,9 @@
 //! A state that is not of today: rolled back by a backup, or come along with a copy of the folder.
 
 use crate::world::{World, lines};
+use kbsync::engine::Clock as _;
+use kbsync::engine::settings::Request;
+use kbsync::reconcile::snapshot::Direction;
 use std::fs;
 
 /// The state as it lies in the folder while nobody has it open.
@@ -118,8 +121,8 @@ async fn what_an_earlier_version_began_is_settled_by_what_is_found() {
     world.sync().await;
     let conn = rusqlite::Connection::open(world.path(".kbsync/state.db")).expect("the state");
     conn.execute_batch(
-        "DROP TABLE journal; DROP TABLE displaced; DROP TABLE unconfirmed_ids;
-         PRAGMA user_version = 3;
+        "DROP TABLE journal; DROP TABLE displaced; DROP TABLE unconfirmed_ids; DROP TABLE backoff;
+         ALTER TABLE articles ADD COLUMN asked INTEGER; PRAGMA user_version = 3;
          INSERT INTO intents (json) VALUES ('{\"write_file\":{}}'), ('{\"remove_file\":{}}');",
     )
     .expect("as it was");
@@ -150,4 +153,34 @@ async fn what_an_earlier_version_began_is_settled_by_what_is_found() {
     assert_eq!(text("caught"), "<p>One.</p>\n<p>End.</p>");
     let beside = world.read("start/caught.1.conflict.html");
     assert!(beside.contains("Caught."), "{beside}");
+}
+
+#[tokio::test]
+async fn what_an_earlier_version_was_told_of_an_unknown_id_is_not_asked_for_again() {
+    let (world, ..) = World::start(&[("one", "<p>One.</p>")]).await;
+    let unknown = "00000000-0000-0000-0000-00000000004d";
+    let text = format!("---\nid: {unknown}\ntitle: Two\n---\n<p>Two.</p>\n");
+    world.write("start/two.html", &text);
+    let told = lines(&world.sync().await);
+    let conn = rusqlite::Connection::open(world.path(".kbsync/state.db")).expect("the state");
+    let stored = format!(
+        "{{\"{unknown}\":{{\"at\":{},\"why\":\"no\",\"hidden\":true}}}}",
+        world.clock.now().0
+    );
+    conn.execute_batch(
+        "DROP TABLE backoff; ALTER TABLE articles ADD COLUMN asked INTEGER; PRAGMA user_version = 5;",
+    )
+    .expect("as it was");
+    conn.execute("INSERT INTO meta VALUES ('strangers', ?1)", [stored])
+        .expect("as it was");
+    drop(conn);
+    world.asked();
+    let report = world
+        .run(&Request {
+            patient: true,
+            ..Request::new(Direction::Both)
+        })
+        .await;
+    assert_eq!(lines(&report), told);
+    assert_eq!(world.asked(), ["GET base"], "the listing alone");
 }

@@ -434,7 +434,7 @@ fn shape(scene: &Scene) -> String {
 
 fn bare(row: &ArticleRow) -> String {
     format!(
-        "{} {} {} {} {:?} {:?} {:?} own={} replaced={:?} asked={}",
+        "{} {} {} {} {:?} {:?} {:?} own={} replaced={:?}",
         row.id,
         row.place,
         row.local.digest(),
@@ -444,7 +444,6 @@ fn bare(row: &ArticleRow) -> String {
         row.visibility,
         row.written.as_ref() == Some(&row.revision),
         row.replaced.as_ref().map(|(digest, _)| *digest),
-        row.asked.is_some(),
     )
 }
 

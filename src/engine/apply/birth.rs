@@ -15,7 +15,7 @@ use crate::mirror::disk::{At, Disk, DiskErrorKind, Durability};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;
 use crate::model::{
-    ArticleId, Flags, KnownFile, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
+    ArticleId, Flags, KnownFile, Place, Revision, Side, Stamp, TextDigest, Version,
 };
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::LocalFile;
@@ -93,7 +93,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 newborn.wish,
                 (self.settings.new_enabled, self.settings.new_draft),
             ),
-            ..birth.row(newborn, flags, self.clock.now())
+            ..birth.row(newborn, flags)
         };
         self.record_birth(birth, newborn, &row, sent)?;
         if let Some(old) = birth.instead_of {
@@ -101,6 +101,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             run.sight.base.articles.remove(&old);
         }
         run.sight.base.articles.insert(id, row.clone());
+        self.ask_again(id, false);
         self.figures.insert(id, FigureRow::default());
         run.born.insert(birth.action.path.clone(), id);
         // The article is there and known; what goes wrong with its file is left to the next cycle.
@@ -309,7 +310,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
 impl Birth<'_> {
     /// The base of a new article.
-    fn row(&self, newborn: &Newborn, flags: Flags, now: Timestamp) -> ArticleRow {
+    fn row(&self, newborn: &Newborn, flags: Flags) -> ArticleRow {
         let same_text = newborn.sent.text == self.version.text;
         ArticleRow {
             id: newborn.id,
@@ -325,7 +326,6 @@ impl Birth<'_> {
             replaced: None,
             earlier: Vec::new(),
             written: Some(newborn.revision.clone()).filter(|known| *known != Revision::default()),
-            asked: Some(now),
         }
     }
 }

@@ -33,8 +33,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         whole: bool,
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
-        let mut refreshed = self.refreshed(sight)?;
-        self.note_asked(&mut refreshed)?;
+        let refreshed = self.refreshed(sight)?;
+        let attempts = self.attempts_after(sight, request)?;
         let read = self.read_categories_again(sight, report, now)?;
         let read = self.with_stamps(read, sight)?;
         let figures = std::mem::take(&mut self.figures);
@@ -59,6 +59,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
             refreshed.iter().try_for_each(|row| tx.put_article(row))?;
             read.values().try_for_each(|row| tx.put_category(row))?;
+            for (target, attempt) in &attempts {
+                match attempt {
+                    Some(attempt) => tx.put_attempt(*target, attempt)?,
+                    None => tx.remove_attempt(*target)?,
+                }
+            }
             for (id, row) in &figures {
                 let same = known.get(id).is_some_and(|old| {
                     (old.views, old.happy, old.neutral, old.sad)
@@ -98,21 +104,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.settings.keep_versions,
             now,
         )?;
-        Ok(())
-    }
-
-    /// Notes when articles were asked for whose answers told something new, now that this was dealt with.
-    fn note_asked(&mut self, rows: &mut Vec<ArticleRow>) -> anyhow::Result<()> {
-        for (id, at) in std::mem::take(&mut self.asked) {
-            if let Some(row) = rows.iter_mut().find(|row| row.id == id) {
-                row.asked = row.asked.max(Some(at));
-            } else if let Some(row) = self.store.article(id)?
-                && row.asked < Some(at)
-            {
-                let asked = Some(at);
-                rows.push(ArticleRow { asked, ..row });
-            }
-        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
 //! made durable one by one, which is quicker for them (`engine::journal`).
 
-use super::record::{agreed, asked_for, deed, row_after, vouches};
+use super::record::{agreed, deed, row_after, vouches};
 use super::render::{Rendered, keep_whole};
 use super::{Done, Run, not_written};
 use crate::engine::journal::{FEW, FileChange};
@@ -190,7 +190,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .unzip();
         let rows = |job: &Job<'_>, stamp: Option<Stamp>| {
             let stamp = stamp.and_then(|stamp| trusted(stamp, now, &run.sight.racy));
-            job.rows((stamp, now), whole, run)
+            job.rows(stamp, whole, run)
         };
         let done = {
             let jobs = &*jobs;
@@ -241,7 +241,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 None => run.sight.stamps.get(&settle.to).copied(),
             };
             let stamp = stamp.and_then(|stamp| trusted(stamp, now, &run.sight.racy));
-            let row = job.row((stamp, now), run);
+            let row = job.row(stamp, run);
             if let Some(Ok(stamp)) = &job.outcome {
                 run.sight.stamps.insert(settle.to.clone(), *stamp);
                 run.sight.written.insert(settle.to.clone(), settle.id);
@@ -262,26 +262,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 impl Job<'_> {
-    fn row(&self, (stamp, now): (Option<Stamp>, Timestamp), run: &Run<'_>) -> ArticleRow {
-        let row = row_after(
+    fn row(&self, stamp: Option<Stamp>, run: &Run<'_>) -> ArticleRow {
+        row_after(
             run.row_for(self.settle),
             self.settle,
             stamp,
             self.text_lf,
             None,
-        );
-        asked_for(row, now)
+        )
     }
 
     /// The rows that become true with the file.
-    fn rows(
-        &self,
-        (stamp, now): (Option<Stamp>, Timestamp),
-        whole: bool,
-        run: &Run<'_>,
-    ) -> Vec<RowChange> {
+    fn rows(&self, stamp: Option<Stamp>, whole: bool, run: &Run<'_>) -> Vec<RowChange> {
         let settle = self.settle;
-        let row = self.row((stamp, now), run);
+        let row = self.row(stamp, run);
         let mut rows = vec![RowChange::Article(Box::new(row.clone()))];
         if settle.settles {
             rows.push(RowChange::NoConflict(row.id));

@@ -61,7 +61,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(article) => article,
             Err(error) => {
                 if recalled && !error.stops_all() {
-                    self.ask_next_time(id)?;
+                    self.ask_again(id, true);
                 }
                 return Ok(Some(failed(error)));
             }
@@ -76,7 +76,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run.latest.insert(id, latest);
         let other = changed(id, seen, run);
         if recalled && other.is_some() {
-            self.ask_next_time(id)?;
+            self.ask_again(id, true);
             if self.awaits_answer(id)? {
                 run.unanswered.insert(id, article);
             }
@@ -218,7 +218,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let fingerprints = Marks {
             tombstones: &tombstones,
             changed: &changed,
-            now,
         };
         let rows = &run.sight.base.articles;
         let request = ListRequest {

@@ -192,6 +192,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             slug: article.slug.clone(),
             ..seen.version.clone()
         };
+        let meddled = row.as_ref().is_none_or(|row| row.written.is_none());
+        self.ask_again(article.id, meddled);
         run.wrote(article.id, version, article.revision.clone());
         run.sight
             .base
@@ -219,7 +221,6 @@ fn parked(row: ArticleRow, seen: &Seen, article: &RemoteArticle) -> ArticleRow {
         earlier: row.earlier_than(&over, &article.revision),
         replaced: Some(over),
         written: (!shown).then(|| article.revision.clone()),
-        asked: row.asked.filter(|_| !shown),
         revision: if known {
             article.revision.clone()
         } else {

@@ -17,8 +17,6 @@ use crate::state::{Deed, Seen as SeenVersion, Subject};
 
 /// What a PUT came to.
 pub(super) struct Sent {
-    /// When the service answered: an article that is unpublished by this needs no question today.
-    pub(super) at: Timestamp,
     pub(super) version: Version,
     /// The revision that goes with `version`.
     pub(super) revision: Revision,
@@ -82,9 +80,6 @@ pub(super) fn row_after(
             Some(sent) => Some(sent.written.clone()),
             None => old.and_then(|row| row.written.clone()),
         },
-        asked: sent
-            .map(|sent| sent.at)
-            .or_else(|| old.and_then(|row| row.asked)),
     }
 }
 
@@ -92,15 +87,6 @@ pub(super) fn row_after(
 pub(super) fn vouches(stamp: Stamp, now: Timestamp) -> Option<Stamp> {
     let now = now.0.saturating_mul(1_000_000);
     (settled(&stamp, now) || defect::is(Defect::RacyStampTrusted)).then_some(stamp)
-}
-
-/// What is not listed was asked for, or it would not be known: that need not be done again at once.
-pub(super) fn asked_for(row: ArticleRow, now: Timestamp) -> ArticleRow {
-    let unasked = row.asked.is_none() && row.visibility == Visibility::Unpublished;
-    ArticleRow {
-        asked: if unasked { Some(now) } else { row.asked },
-        ..row
-    }
 }
 
 /// The version that both sides now have, for the history.
@@ -168,7 +154,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let stamp = run.sight.stamps.get(&settle.to).copied();
                 let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
                 let lf = run.sight.text_lf.get(&settle.file.text).copied();
-                asked_for(row_after(run.row_for(settle), settle, stamp, lf, None), now)
+                row_after(run.row_for(settle), settle, stamp, lf, None)
             })
             .collect();
         let categories: Vec<CategoryRow> = categories

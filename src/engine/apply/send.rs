@@ -203,7 +203,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             settle.seen.visibility
         };
         let sent = Sent {
-            at: self.clock.now(),
             version,
             revision,
             written: article.revision.clone(),
@@ -220,8 +219,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             // It is not as we left it: the next look at it tells what it is.
             row.revision.clone_from(&settle.seen.revision);
             row.written = None;
-            row.asked = None;
         }
+        self.ask_again(settle.id, meddled);
         self.write_sent(action, settle, &row, article.text.as_deref(), intent)?;
         if settle.settles {
             self.clear_copy(settle.id, run)?;

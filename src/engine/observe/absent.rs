@@ -1,5 +1,6 @@
 //! Asking for the articles that left the listing, and remembering the answers.
 
+use super::backoff::Answer;
 use super::remote::Marks;
 use super::{Sight, questions};
 use crate::drill::defect::{self, Defect};
@@ -9,11 +10,11 @@ use crate::engine::recover;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, Side, Timestamp};
+use crate::model::{ArticleId, Side};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::Service;
-use crate::state::Intent;
+use crate::state::{Intent, Target};
 use std::collections::BTreeSet;
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -34,7 +35,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 sight.remote.articles.entry(*id).or_insert(Remote::Gone);
             }
         }
-        let questions = self.questions(base, request, marks.now, sight)?;
+        let questions = self.questions(base, request, sight)?;
         if !questions.is_empty() {
             self.tell(
                 "asking for absent articles",
@@ -57,16 +58,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         sight.doubt.get_or_insert_with(|| gap.to_owned());
                     }
                     sight.unlisted |= !question.listed && is_published(&answer);
-                    self.remember_answer(base, question.id, &answer, request)?;
-                    let file = sight.paired.files.get(&question.id);
-                    self.hidden.note(question.id, file, &answer, marks.now);
-                    if question.listed
-                        && let Some(Remote::Present(listed)) =
-                            sight.remote.articles.get(&question.id)
-                        && let Remote::Present(seen) = &answer
-                    {
-                        self.probed.note(question.id, &listed.revision, seen);
-                    }
+                    self.record_absence(base, question.id, &answer, request)?;
+                    let listed = sight.remote.articles.get(&question.id);
+                    let noted = match (listed, &answer) {
+                        (Some(Remote::Present(listed)), Remote::Present(seen))
+                            if question.listed =>
+                        {
+                            Answer::Listed {
+                                revision: listed.revision.clone(),
+                                flags: seen.flags,
+                                visibility: seen.visibility,
+                            }
+                        }
+                        _ => {
+                            let file = sight.paired.files.get(&question.id);
+                            Answer::Article {
+                                remote: answer.clone(),
+                                file: file.map(|file| file.version.digest()),
+                            }
+                        }
+                    };
+                    self.note_answer(Target::Article(question.id), noted);
                     sight.remote.articles.insert(question.id, answer);
                 }
                 Err(error) => {
@@ -138,13 +150,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self,
         base: &Base,
         request: &Request,
-        now: Timestamp,
         sight: &mut Sight,
     ) -> anyhow::Result<Vec<questions::Question>> {
         let limit = self.settings.max_deletes.limit(base.articles.len());
         let approvals = self.store.approvals()?;
         let approved = approvals.into_iter().map(|approval| approval.set).collect();
-        let lately = self.lately(request)?;
+        let backoff = self.backoff(request)?;
         let rules = questions::Rules {
             limit: if request.allow_deletes {
                 usize::MAX
@@ -152,16 +163,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 limit
             },
             approved: &approved,
-            lately: &lately,
+            backoff: &backoff,
             sent: &self.unanswered()?,
-            now,
         };
         let listed = &sight.remote.articles;
         let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
         sight.remote.articles.append(&mut absent.known);
         sight.recalled.append(&mut absent.recalled);
         let listed = &mut sight.remote.articles;
-        let doubtful = questions::listed_but_disabled(base, listed, &lately, now);
+        let doubtful = questions::listed_but_disabled(base, listed, &backoff);
         absent
             .ask
             .extend(doubtful.into_iter().map(|id| questions::Question {
@@ -186,33 +196,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(sent.collect())
     }
 
-    /// A confirmed 404 is remembered, and so is when an article was asked for: with what the answer tells anew only
-    /// once that was dealt with, or a cycle that is cut off before would leave it for a day.
-    pub(super) fn remember_answer(
+    /// Records at once that an article is gone or cannot be seen.
+    pub(super) fn record_absence(
         &mut self,
         base: &mut Base,
         id: ArticleId,
         answer: &Remote,
         request: &Request,
     ) -> anyhow::Result<()> {
-        let Some(row) = base.articles.get_mut(&id).filter(|_| !request.dry_run) else {
+        let visibility = match answer {
+            Remote::Gone => Visibility::Gone,
+            Remote::NotVisible(_) => Visibility::NotVisible,
+            Remote::Present(_) | Remote::Unknown(_) => return Ok(()),
+        };
+        let row = base.articles.get_mut(&id).filter(|_| !request.dry_run);
+        let Some(row) = row.filter(|row| row.visibility != visibility) else {
             return Ok(());
         };
-        let now = self.clock.now();
-        // What is recorded later in this cycle is made from this row: it must not forget the question.
-        row.asked = Some(now);
-        if let Remote::Present(seen) = answer
-            && (seen.version != row.remote || seen.revision != row.revision)
-        {
-            self.asked.insert(id, now);
-            return Ok(());
-        }
-        match answer {
-            Remote::Gone => row.visibility = Visibility::Gone,
-            Remote::NotVisible(_) => row.visibility = Visibility::NotVisible,
-            Remote::Present(_) | Remote::Unknown(_) => {}
-        }
-        let row = row.clone();
+        row.visibility = visibility;
+        let (now, row) = (self.clock.now(), row.clone());
         self.store.write(now, |tx| tx.put_article(&row))?;
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Which categories are read in a cycle, and reading them.
 
+use super::backoff::{ASK_AGAIN, Answer};
 use super::remote::{Known, Listing};
-use super::{Sight, foreign, questions};
+use super::{Sight, foreign};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
@@ -9,7 +10,8 @@ use crate::model::base::CategoryRow;
 use crate::model::{CategoryId, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote};
-use crate::service::{Purpose, RemoteCategory, Service};
+use crate::service::{RemoteCategory, Service};
+use crate::state::Target;
 use std::collections::BTreeSet;
 
 /// Categories that are read again in one cycle, once their day is over.
@@ -26,7 +28,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight: &mut Sight,
     ) -> anyhow::Result<Vec<CategoryId>> {
         let now = self.clock.now();
-        let unread = self.unread()?;
+        let backoff = self.backoff(request)?;
         let mut wanted: BTreeSet<CategoryId> = listing
             .bodiless
             .iter()
@@ -58,9 +60,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut old: Vec<&CategoryRow> = base
             .categories
             .values()
-            .filter(|row| now.millis_since(row.read_at) >= questions::ASK_AGAIN)
+            .filter(|row| now.millis_since(row.read_at) >= ASK_AGAIN)
             .collect();
-        old.sort_by_key(|row| (unread.knows(row.id), row.read_at));
+        old.sort_by_key(|row| (backoff.failed(Target::Category(row.id)), row.read_at));
         wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
         // Whoever names a folder wants to see it as it is.
         if !request.patient && !request.scope.is_empty() {
@@ -72,9 +74,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let rows = base.categories.values().filter(named);
             wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
         }
-        if request.purpose == Purpose::Poll {
-            self.pass_over(&unread, &mut wanted, now, base, sight);
-        }
+        wanted.retain(|id| match backoff.of_category(*id) {
+            Some((why, foreign)) => {
+                self.report_unread(*id, why, foreign, base, sight);
+                false
+            }
+            None => true,
+        });
         let changed = changed_categories(base, sight, request);
         wanted.extend(changed);
         wanted.retain(|id| !sight.remote.categories.contains_key(id));
@@ -94,16 +100,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         self.tell("reading categories", Some(wanted.len() as u64), 1);
-        let now = self.clock.now();
-        let mut unread = self.unread()?;
         for (done, &id) in wanted.iter().enumerate() {
             match self.service.category(id, request.purpose).await {
                 Ok((category, articles)) => {
                     if self.is_foreign(&category, base, sight) {
-                        unread.note(id, foreign::of_another(id), true, now);
+                        let (why, foreign) = (foreign::of_another(id), true);
+                        self.note_answer(Target::Category(id), Answer::Category { why, foreign });
                         continue;
                     }
-                    unread.forget(id);
+                    self.note_answer(Target::Category(id), None);
                     if !request.dry_run {
                         self.keep_category_there(id, &category.version)?;
                     }
@@ -119,18 +124,36 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     break;
                 }
                 Err(error) => {
-                    let message = format!("its category cannot be read: {error}");
-                    unread.note(id, message.clone(), false, now);
-                    sight.problems.push(Problem {
-                        path: folder_of(base, &sight.local, id),
-                        id: None,
-                        message,
-                    });
+                    let why = format!("its category cannot be read: {error}");
+                    self.report_unread(id, why.clone(), false, base, sight);
+                    let foreign = false;
+                    self.note_answer(Target::Category(id), Answer::Category { why, foreign });
                 }
             }
             self.told(done as u64 + 1);
         }
-        self.keep_unread(unread, request)
+        Ok(())
+    }
+
+    /// Reports a category that cannot be read, or is another workspace's.
+    fn report_unread(
+        &self,
+        id: CategoryId,
+        message: String,
+        foreign: bool,
+        base: &Base,
+        sight: &mut Sight,
+    ) {
+        if foreign {
+            sight.remote.foreign.insert(id);
+            self.tell_foreign(id, message, base, sight);
+            return;
+        }
+        sight.problems.push(Problem {
+            path: folder_of(base, &sight.local, id),
+            id: None,
+            message,
+        });
     }
 }
 

@@ -6,11 +6,11 @@
 //! asked for.
 
 mod absent;
+pub(in crate::engine) mod backoff;
 mod bodies;
 mod categories;
 mod dropped;
 mod foreign;
-pub(in crate::engine) mod lately;
 pub(in crate::engine) mod local;
 mod moved;
 pub(in crate::engine) mod paths;
@@ -19,7 +19,6 @@ mod reader;
 pub(in crate::engine) mod remote;
 pub(in crate::engine) mod sift;
 mod sight;
-mod unread;
 pub(in crate::engine) mod unsettled;
 mod yaml;
 
@@ -93,7 +92,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let fingerprints = Marks {
             tombstones: &tombstones,
             changed: &changed,
-            now,
         };
         let known = fingerprints.with(&base.articles);
         let Handed {
@@ -129,7 +127,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let known = fingerprints.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
-        self.keep_strangers(&base, request, &asked, &sight)?;
         // A file may meet an article that only the answers brought to light. With many articles there is no
         // room for both.
         if !asked.is_empty() || listed.is_none() || sight.extent(&base) != listed {

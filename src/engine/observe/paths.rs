@@ -8,6 +8,7 @@
 //! [`is_enough`] looks at the plan once more. What it gives is incomplete on both sides, so nothing can be
 //! concluded from an absence, and nothing is created, moved or deleted.
 
+use super::backoff::Answer;
 use super::local::{self, Scanned};
 use super::questions::Question;
 use super::remote::{Known, as_recorded};
@@ -22,6 +23,7 @@ use crate::reconcile::pairing;
 use crate::reconcile::plan::{Plan, Settle, Step};
 use crate::reconcile::snapshot::{Base, Direction, Remote, RemoteSnapshot, Seen};
 use crate::service::Service;
+use crate::state::Target;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tokio::time::Instant;
@@ -169,7 +171,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Some(seen) if stays(row, &seen) => {
                     let answer = Remote::Present(seen);
                     if row.visibility == Visibility::Unpublished {
-                        self.remember_answer(base, row.id, &answer, request)?;
+                        let noted = Answer::Article {
+                            remote: answer.clone(),
+                            file: None,
+                        };
+                        self.note_answer(Target::Article(row.id), noted);
                     }
                     articles.insert(row.id, answer);
                 }

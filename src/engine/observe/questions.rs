@@ -2,7 +2,7 @@
 //!
 //! Absent is not deleted: an article is gone only when a GET and a probe both say so. See `docs/decisions/10-absent-is-not-deleted.md`.
 
-use super::lately::{self, Lately};
+use super::backoff::{self, Backoff};
 use super::remote::{self, Known, take_seen, visibility_of};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
@@ -10,16 +10,13 @@ use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, Digest, Timestamp};
+use crate::model::{ArticleId, Digest};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
-use crate::state::Intent;
+use crate::state::{Intent, Target};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-
-/// Known drafts and disabled articles are asked for again after this long, in milliseconds.
-pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
 
 /// One article to ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,10 +62,9 @@ pub(super) struct Rules<'a> {
     /// What a person released, as fingerprints of actions.
     pub(super) approved: &'a HashSet<Digest>,
     /// What need not be asked for again.
-    pub(super) lately: &'a Lately,
+    pub(super) backoff: &'a Backoff,
     /// Articles to which a PUT was sent that got no answer: only they themselves can tell.
     pub(super) sent: &'a BTreeSet<ArticleId>,
-    pub(super) now: Timestamp,
 }
 
 /// Sorts the articles that a complete listing does not have.
@@ -79,7 +75,7 @@ pub(super) fn sort_absent(
     rules: &Rules<'_>,
 ) -> Absent {
     let mut absent = Absent::default();
-    let &Rules { limit, now, .. } = rules;
+    let limit = rules.limit;
     // Whoever approved the removal of a file wants its article to be asked for now.
     let released = |id: ArticleId| {
         paired.files.get(&id).is_some_and(|file| {
@@ -98,18 +94,14 @@ pub(super) fn sort_absent(
         let edited_here =
             |file: &LocalFile| file.version != row.local || file.flags != row.file_flags;
         let touched = sent || file.is_none_or(edited_here) && !paired.unknown.contains_key(&row.id);
-        let due = row
-            .asked
-            .is_none_or(|asked| now.millis_since(asked) >= ASK_AGAIN);
+        let due = !rules.backoff.rests(Target::Article(row.id));
         match row.visibility {
             Visibility::Gone => {
                 absent.known.insert(row.id, Remote::Gone);
             }
             Visibility::Published | Visibility::Unpublished | Visibility::NotVisible
-                if let Some(remote) = (rules.lately.of(row, base, now))
-                    .filter(|_| touched)
-                    .or_else(|| rules.lately.of_hidden(row.id, file, base, now))
-                    .filter(|_| !sent) =>
+                if let Some(remote) =
+                    rules.backoff.of_waiting(row, base, file).filter(|_| !sent) =>
             {
                 absent.recall(row.id, remote);
             }
@@ -129,7 +121,7 @@ pub(super) fn sort_absent(
             }
             // Of many that were edited or removed at once, the rest is read when its turn to be sent comes.
             Visibility::Unpublished if touched && edited >= limit => {
-                absent.recall(row.id, Remote::Present(lately::last_seen(row, base)));
+                absent.recall(row.id, Remote::Present(backoff::last_seen(row, base)));
             }
             Visibility::NotVisible if touched && edited >= limit => {
                 let why = format!("more than {limit} hidden articles are to be asked for");
@@ -144,7 +136,7 @@ pub(super) fn sort_absent(
                 absent.ask(row.id, false);
             }
             Visibility::Unpublished => {
-                let seen = Remote::Present(lately::last_seen(row, base));
+                let seen = Remote::Present(backoff::last_seen(row, base));
                 if base.conflicts.contains_key(&row.id) {
                     absent.recall(row.id, seen);
                 } else {
@@ -152,7 +144,7 @@ pub(super) fn sort_absent(
                 }
             }
             Visibility::NotVisible => {
-                let why = lately::NOT_LISTED.to_owned();
+                let why = backoff::NOT_LISTED.to_owned();
                 absent.known.insert(row.id, Remote::NotVisible(why));
             }
         }
@@ -174,7 +166,6 @@ fn sort_strangers(
         .keys()
         .filter(|id| !base.articles.contains_key(id) && !listed.contains_key(id));
     for &id in strangers {
-        let file = paired.files.get(&id);
         // A conflict without a version to show: it was gone when it was asked for.
         if base
             .conflicts
@@ -182,10 +173,8 @@ fn sort_strangers(
             .is_some_and(|shown| shown.remote.is_none())
         {
             absent.known.insert(id, Remote::Gone);
-        } else if let Some(remote) = rules.lately.of_hidden(id, file, base, rules.now) {
+        } else if let Some(remote) = rules.backoff.of_unknown_id(id, paired.files.get(&id)) {
             absent.recall(id, remote);
-        } else if let Some(remote) = rules.lately.of_stranger(id, rules.now) {
-            absent.known.insert(id, remote);
         } else {
             absent.ask(id, true);
         }
@@ -198,8 +187,7 @@ fn sort_strangers(
 pub(super) fn listed_but_disabled(
     base: &Base,
     listed: &mut BTreeMap<ArticleId, Remote>,
-    lately: &Lately,
-    now: Timestamp,
+    backoff: &Backoff,
 ) -> Vec<ArticleId> {
     let mut suspicious = Vec::new();
     for row in base
@@ -212,9 +200,7 @@ pub(super) fn listed_but_disabled(
         };
         let listing = seen.visibility == Visibility::Published && seen.flags.enabled.is_none();
         let own = row.written.as_ref() == Some(&seen.revision);
-        let due = row
-            .asked
-            .is_none_or(|asked| now.millis_since(asked) >= ASK_AGAIN);
+        let due = !backoff.rests(Target::Article(row.id));
         if !listing || own {
             continue;
         }
@@ -222,7 +208,7 @@ pub(super) fn listed_but_disabled(
         if row.visibility == Visibility::Unpublished && same {
             seen.visibility = row.visibility;
             seen.flags = row.remote_flags;
-        } else if let Some(answered) = lately.of_listed(row, seen, now) {
+        } else if let Some(answered) = backoff.of_listed(row.id, seen) {
             *seen = answered;
         } else {
             suspicious.push(row.id);

@@ -5,7 +5,7 @@ use crate::drill::defect::{self, Defect};
 use crate::engine::memory::{Entries, Memory};
 use crate::engine::spool::Spool;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Timestamp, Version};
+use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{
     Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service, ServiceError,
@@ -107,7 +107,6 @@ pub(in crate::engine) struct Known<'a> {
 pub(in crate::engine) struct Marks<'a> {
     pub(in crate::engine) tombstones: &'a HashSet<(ArticleId, Revision)>,
     pub(in crate::engine) changed: &'a BTreeSet<ArticleId>,
-    pub(in crate::engine) now: Timestamp,
 }
 
 impl<'a> Marks<'a> {

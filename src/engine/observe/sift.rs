@@ -15,7 +15,7 @@ use super::paths::{self, MAX_PATHS};
 use super::remote::{self, Listing, Marks, ReadRows, Rows, as_recorded};
 use super::{Looked, Sight, load_beside};
 use crate::drill::defect;
-use crate::engine::kept::{Kept, Shown};
+use crate::engine::kept::{Brief, Kept, Shown};
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
@@ -29,6 +29,7 @@ use crate::reconcile::snapshot::{
 };
 use crate::reconcile::{listed_as_known, pairing};
 use crate::service::{ListEnd, Service};
+use crate::state::Target;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -137,6 +138,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(mut kept) = kept.renewed(&mut self.store, &self.memory)? else {
             return Ok(Sifted::All(None, Look::Clear));
         };
+        let backoff = self.backoff(request)?;
+        let rests = |(id, row): (ArticleId, &Brief)| {
+            row.shown != Shown::Hidden || backoff.rests(Target::Article(id))
+        };
+        if !kept.rows().all(rests) || !backoff.is_calm(|id| kept.row(id).is_some()) {
+            return Ok(Sifted::All(None, Look::Clear));
+        }
         self.tell("scanning", None, 0);
         let mirror = std::mem::take(&mut kept.mirror);
         let look = Survey::begin(self.disk.clone(), mirror);
@@ -215,9 +223,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && self.store.approvals()?.is_empty()
             && waiting::held(&self.store)?.is_empty()
             && waiting::undone(&self.store)?.is_empty()
-            && self.store.unconfirmed_ids()?.is_empty()
-            && self.knows_no_stranger()?
-            && self.unread()?.is_empty())
+            && self.store.unconfirmed_ids()?.is_empty())
     }
 
     /// Lists the workspace, and reads the rows of the articles whose entries are not familiar.
@@ -234,7 +240,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tombstones: &tombstones,
             // Only of a dry run does it matter which bodies may be merged.
             changed: &BTreeSet::new(),
-            now,
         };
         let base = load_beside(&self.store)?;
         let mut list = self.list_request(&base, &[], request)?;

@@ -38,6 +38,11 @@ impl Looked {
         }
     }
 
+    /// Returns whether everything was looked at and compared.
+    pub(in crate::engine) const fn sees_all(self) -> bool {
+        matches!(self, Self::All)
+    }
+
     /// Returns whether the base has the rows of a few articles only.
     pub(in crate::engine) const fn has_few(self) -> bool {
         match self {

@@ -149,6 +149,5 @@ fn newborn(
         replaced: None,
         earlier: Vec::new(),
         written: as_sent.then(|| seen.revision.clone()),
-        asked: None,
     }
 }

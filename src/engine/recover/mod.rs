@@ -62,14 +62,6 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     if verdicts.is_empty() || request.dry_run {
         return Ok(());
     }
-    // What the answers tell besides is not dealt with yet: cut off before that, it is asked for again.
-    for (_, verdict) in &mut verdicts {
-        if let Verdict::Article(row) = verdict
-            && engine.asked.contains_key(&row.id)
-        {
-            row.asked = None;
-        }
-    }
     // All at once: what one says of a file may rest on another that is still there.
     engine.store.write(now, |tx| {
         for (id, verdict) in &verdicts {

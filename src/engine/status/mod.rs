@@ -162,7 +162,7 @@ pub fn status<D: Disk>(
         changes,
         conflicts: open.into_values().collect(),
         held,
-        invisible: invisible(&base),
+        invisible: invisible(store, &base)?,
         problems,
         budget: None,
         last_sync: last_poll(store)?.map(Timestamp::to_rfc3339),

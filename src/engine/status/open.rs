@@ -10,6 +10,7 @@ use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
 use crate::reconcile::snapshot::{Base, LocalSnapshot};
 use crate::reconcile::{copy_of, place_in_conflict, removed_in_conflict};
+use crate::state::Target;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -142,7 +143,8 @@ pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Problem>> {
         .collect())
 }
 
-pub(super) fn invisible(base: &Base) -> Vec<Open> {
+pub(super) fn invisible(store: &Store, base: &Base) -> anyhow::Result<Vec<Open>> {
+    let attempts = store.backoff()?;
     let why = |row: &ArticleRow| match row.visibility {
         Visibility::Published => None,
         Visibility::Unpublished if row.remote_flags.draft == Some(true) => Some("a draft"),
@@ -150,7 +152,8 @@ pub(super) fn invisible(base: &Base) -> Vec<Open> {
         Visibility::NotVisible => Some("left the listing, and nothing said why"),
         Visibility::Gone => Some("deleted on the service"),
     };
-    base.articles
+    Ok(base
+        .articles
         .values()
         .filter_map(|row| {
             Some(Open {
@@ -159,9 +162,11 @@ pub(super) fn invisible(base: &Base) -> Vec<Open> {
                 action: None,
                 side: None,
                 reason: why(row)?.to_owned(),
-                since: row.asked.map(Timestamp::to_rfc3339),
+                since: attempts
+                    .get(&Target::Article(row.id))
+                    .map(|attempt| attempt.last_asked.to_rfc3339()),
                 removed: false,
             })
         })
-        .collect()
+        .collect())
 }

@@ -406,7 +406,6 @@ impl Small {
                 replaced: None,
                 earlier: Vec::new(),
                 written: Some(revision.clone()),
-                asked: None,
             },
         );
         self.remote.articles.insert(
@@ -526,7 +525,6 @@ impl Small {
                 Some(sent) => Some(sent.revision.clone()),
                 None => old.and_then(|row| row.written.clone()),
             },
-            asked: None,
         }
     }
 

@@ -347,7 +347,6 @@ impl Small {
                     replaced: None,
                     earlier: Vec::new(),
                     written: None,
-                    asked: None,
                 },
             );
         }

@@ -84,7 +84,6 @@ fn base(article: u8, local: u8, remote: u8) -> ArticleRow {
         replaced: None,
         earlier: Vec::new(),
         written: None,
-        asked: None,
     }
 }
 

@@ -20,7 +20,7 @@ macro_rules! columns {
          remote_title, remote_slug, remote_category, remote_introtext, remote_keywords, remote_text, \
          revision, file_enabled, file_draft, remote_enabled, remote_draft, visibility, \
          stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
-         replaced_digest, replaced_revision, written, asked, replaced_before"
+         replaced_digest, replaced_revision, written, replaced_before"
     };
 }
 
@@ -35,7 +35,7 @@ const PUT: &str = concat!(
     "INSERT OR REPLACE INTO articles (",
     columns!(),
     ", local_digest, remote_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33)"
+     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)"
 );
 
 impl Store {
@@ -114,7 +114,6 @@ impl Writing<'_> {
             replaced_digest,
             replaced_revision,
             article.written,
-            article.asked,
             (!article.earlier.is_empty()).then_some(Json(&article.earlier)),
             local.digest(),
             remote.digest(),
@@ -161,9 +160,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ArticleRow> {
         stamp: stamp(row, 22)?,
         replaced,
         written: row.get(28)?,
-        asked: row.get(29)?,
         earlier: row
-            .get::<_, Option<Json<_>>>(30)?
+            .get::<_, Option<Json<_>>>(29)?
             .map_or_else(Vec::new, |json| json.0),
     })
 }

@@ -8,6 +8,7 @@
 //! Each kind of row has a file here. Who may open the store is decided elsewhere: the mirror's lock.
 
 mod articles;
+mod backoff;
 mod bodies;
 mod categories;
 mod columns;

@@ -69,7 +69,6 @@ pub(super) fn article(number: u128) -> ArticleRow {
         replaced: Some((Digest::of_parts(&[b"x"]), Revision("2025".to_owned()))),
         earlier: vec![(Digest::of_parts(&[b"w"]), Revision("2024".to_owned()))],
         written: Some(Revision("2026".to_owned())),
-        asked: Some(NOW),
     }
 }
 

@@ -3,11 +3,12 @@
 use super::{NOW, article, binding, id, memory, seen};
 use crate::{
     drill::death,
-    model::{Revision, Side, WorkspaceId},
-    state::{ArticleRow, Binding, ErrorKind, Store, Subject},
+    model::{ArticleId, CategoryId, Revision, Side, Timestamp, WorkspaceId},
+    state::{ArticleRow, Attempt, Binding, ErrorKind, Store, Subject, Target, Visibility},
 };
 use rusqlite::{Connection, StatementStatus, config::DbConfig};
 use std::{
+    collections::BTreeMap,
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::Path,
@@ -284,6 +285,8 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
            article BLOB NOT NULL PRIMARY KEY, revision TEXT NOT NULL, at INTEGER NOT NULL
          ) STRICT, WITHOUT ROWID;
          DROP TABLE unconfirmed_ids;
+         DROP TABLE backoff;
+         ALTER TABLE articles ADD COLUMN asked INTEGER;
          PRAGMA user_version = 1;",
     )
     .expect("as it was");
@@ -336,8 +339,11 @@ fn a_state_from_before_unconfirmed_ids_were_recorded_has_those_that_may_be() {
         })
         .expect("written");
     let conn = Connection::open(dir.path().join("state.db")).expect("opens");
-    conn.execute_batch("DROP TABLE unconfirmed_ids; DROP TABLE journal; DROP TABLE displaced; PRAGMA user_version = 3;")
-        .expect("as it was");
+    conn.execute_batch(
+        "DROP TABLE unconfirmed_ids; DROP TABLE journal; DROP TABLE displaced; DROP TABLE backoff;
+         ALTER TABLE articles ADD COLUMN asked INTEGER; PRAGMA user_version = 3;",
+    )
+    .expect("as it was");
     drop(conn);
     let read = Store::open_read_only(dir.path(), None).expect("opens");
     let read = read.expect("is there").unconfirmed_ids().expect("ids");
@@ -716,4 +722,61 @@ fn statements_stay_prepared_whatever_is_bound() {
     let guarantee = DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG;
     store.conn.set_db_config(guarantee, false).expect("taken");
     assert!(prepared_anew(&store.conn) > 0, "nothing would show it");
+}
+
+#[test]
+fn a_state_from_before_there_was_one_table_for_attempts_carries_them_over() {
+    let dir = folder();
+    let hidden = ArticleRow {
+        visibility: Visibility::Unpublished,
+        ..article(1)
+    };
+    open(dir.path())
+        .write(NOW, |tx| {
+            tx.put_article(&hidden)?;
+            tx.put_article(&article(2))
+        })
+        .expect("written");
+    let conn = Connection::open(dir.path().join("state.db")).expect("opens");
+    conn.execute_batch(
+        "DROP TABLE backoff;
+         ALTER TABLE articles ADD COLUMN asked INTEGER;
+         UPDATE articles SET asked = 5;
+         INSERT INTO meta VALUES
+           ('strangers', '{\"00000000-0000-0000-0000-00000000004d\":{\"at\":6,\"why\":\"gone\",\"hidden\":true}}'),
+           ('unread_categories', '{\"00000000-0000-0000-0000-00000000004e\":{\"since\":1,\"at\":7,\"why\":\"no\",\"foreign\":true}}');
+         PRAGMA user_version = 5;",
+    )
+    .expect("as it was");
+    drop(conn);
+    let read = Store::open_read_only(dir.path(), None).expect("opens");
+    let known = Target::Article(hidden.id);
+    let attempts = read.expect("is there").backoff().expect("rows");
+    assert_eq!(attempts.keys().collect::<Vec<_>>(), [&known]);
+    let store = open(dir.path());
+    let attempt = |last_asked, failures, answer: Option<&str>| Attempt {
+        last_asked: Timestamp(last_asked),
+        failures,
+        answer: answer.map(str::to_owned),
+    };
+    let (unknown, category) = (Uuid::from_u128(0x4d), Uuid::from_u128(0x4e));
+    assert_eq!(
+        store.backoff().expect("rows"),
+        BTreeMap::from([
+            (known, attempt(5, 0, None)),
+            (
+                Target::Article(ArticleId::new(unknown)),
+                attempt(
+                    6,
+                    0,
+                    Some(r#"{"article":{"remote":{"not_visible":"gone"},"file":null}}"#)
+                ),
+            ),
+            (
+                Target::Category(CategoryId::new(category)),
+                attempt(7, 1, Some(r#"{"category":{"why":"no","foreign":true}}"#)),
+            ),
+        ])
+    );
+    assert_eq!(store.meta("strangers").expect("read"), None);
 }

@@ -550,7 +550,7 @@ prop_compose! {
         ]),
         stamp in any::<Option<(u64, i64, i64, u64)>>(),
         digests in any::<(Option<[u8; 32]>, Option<[u8; 32]>)>(),
-        (written, asked) in any::<(Option<String>, Option<i64>)>(),
+        written in any::<Option<String>>(),
     ) -> ArticleRow {
         let [folder, file, revision, replaced] = names;
         let mut remote = local.clone();
@@ -573,7 +573,6 @@ prop_compose! {
             replaced: digests.1.map(|bytes| (Digest::from_bytes(bytes), Revision(replaced.clone()))),
             earlier: digests.0.map(|bytes| (Digest::from_bytes(bytes), Revision(replaced))).into_iter().collect(),
             written: written.map(Revision),
-            asked: asked.map(Timestamp),
         }
     }
 }

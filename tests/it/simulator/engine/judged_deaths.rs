@@ -40,7 +40,6 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
         replaced: None,
         earlier: Vec::new(),
         written: None,
-        asked: None,
     };
     let change = Journalled {
         slot: 1,

@@ -273,7 +273,6 @@ impl Scene {
             replaced: None,
             earlier: Vec::new(),
             written: Some(seen.revision.clone()),
-            asked: None,
         };
         self.base.articles.insert(id, row);
         self.remote.articles.insert(id, Remote::Present(seen));
@@ -348,7 +347,6 @@ impl Scene {
             replaced: None,
             earlier: Vec::new(),
             written: sent.map(|sent| sent.revision.clone()).or(written),
-            asked: None,
         };
         self.base.articles.insert(settle.id, row);
     }

@@ -161,7 +161,6 @@ impl Scene {
                 replaced: None,
                 earlier: Vec::new(),
                 written: None,
-                asked: None,
             };
             self.base.articles.insert(id, row);
         }

@@ -1,0 +1,294 @@
+//! When the service may be asked again: one rule for hidden articles, ids of which only a file tells, and categories that
+//! cannot be read.
+//!
+//! - An answer counts for a day. A question that failed is repeated after two minutes, then four, and so on up to a day.
+//! - A cycle in the background goes on with the last answer. A person's command asks at once.
+//! - A stored answer decides nothing: the article is read before anything replaces it ([`Sight::recalled`]).
+//! - An answer is recorded at the end of the cycle that dealt with it. A cycle that is cut off before asks again.
+
+use super::Sight;
+use super::remote::as_recorded;
+use crate::engine::settings::Request;
+use crate::engine::{Engine, waiting};
+use crate::mirror::disk::Disk;
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, CategoryId, Digest, Flags, Revision, Timestamp};
+use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
+use crate::service::Service;
+use crate::state::{Attempt, Target};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How long an answer counts, in milliseconds.
+pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
+
+const MINUTE: u64 = 60 * 1000;
+
+/// What is said of an article that is known not to be in the listing.
+pub(super) const NOT_LISTED: &str = "it is not listed";
+
+/// What the service said when it was asked.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::engine) enum Answer {
+    /// What the base says.
+    AsRecorded,
+    /// What is not in the listing, and the words of its file: a file that was saved again is a reason to ask.
+    Article {
+        remote: Remote,
+        file: Option<Digest>,
+    },
+    /// Who sees an article that is listed under this revision although it was disabled.
+    Listed {
+        revision: Revision,
+        flags: Flags,
+        visibility: Visibility,
+    },
+    /// Why a category cannot be read; `foreign`: it is another workspace's.
+    Category { why: String, foreign: bool },
+}
+
+/// The attempts, as one cycle found them.
+pub(in crate::engine) struct Backoff {
+    attempts: BTreeMap<Target, Attempt>,
+    now: Timestamp,
+    is_background: bool,
+    /// Articles whose action is held.
+    held: BTreeSet<ArticleId>,
+}
+
+impl Backoff {
+    /// Returns whether the service need not be asked yet. A clock that went back counts as no rest.
+    pub(in crate::engine) fn rests(&self, target: Target) -> bool {
+        self.attempts.get(&target).is_some_and(|attempt| {
+            let wait = match attempt.failures {
+                0 => ASK_AGAIN,
+                failures => ASK_AGAIN.min(MINUTE << failures.min(16)),
+            };
+            attempt.last_asked <= self.now && self.now.millis_since(attempt.last_asked) < wait
+        })
+    }
+
+    /// Returns whether the last attempt failed.
+    pub(super) fn failed(&self, target: Target) -> bool {
+        let attempt = self.attempts.get(&target);
+        attempt.is_some_and(|attempt| attempt.failures > 0)
+    }
+
+    /// Returns whether a cycle has nothing to ask for: every attempt is about an article that is known, and rests.
+    pub(super) fn is_calm(&self, is_known: impl Fn(ArticleId) -> bool) -> bool {
+        self.attempts.keys().all(|target| match target {
+            Target::Article(id) => is_known(*id) && self.rests(*target),
+            Target::Category(_) => false,
+        })
+    }
+
+    /// The stored answer; `None`: ask.
+    pub(super) fn answer(&self, target: Target) -> Option<Answer> {
+        if !self.is_background || !self.rests(target) {
+            return None;
+        }
+        let attempt = self.attempts.get(&target)?;
+        match &attempt.answer {
+            None => Some(Answer::AsRecorded),
+            Some(answer) => serde_json::from_str(answer).ok(),
+        }
+    }
+
+    /// The stored answer of an article that is not listed and waits for a person; `None`: ask.
+    pub(super) fn of_waiting(
+        &self,
+        row: &ArticleRow,
+        base: &Base,
+        file: Option<&LocalFile>,
+    ) -> Option<Remote> {
+        if !base.conflicts.contains_key(&row.id) && !self.held.contains(&row.id) {
+            return None;
+        }
+        match (self.answer(Target::Article(row.id))?, row.visibility) {
+            (Answer::Article { remote, file: then }, _) => {
+                Some(remote).filter(|_| is_same(then, file))
+            }
+            (_, Visibility::Unpublished) => Some(Remote::Present(last_seen(row, base))),
+            (_, Visibility::NotVisible) => Some(Remote::NotVisible(NOT_LISTED.to_owned())),
+            (_, Visibility::Published | Visibility::Gone) => None,
+        }
+    }
+
+    /// The stored answer of an id of which only a file tells; `None`: ask.
+    pub(super) fn of_unknown_id(&self, id: ArticleId, file: Option<&LocalFile>) -> Option<Remote> {
+        let Answer::Article { remote, file: then } = self.answer(Target::Article(id))? else {
+            return None;
+        };
+        Some(remote).filter(|_| is_same(then, file))
+    }
+
+    /// Who sees an article that is listed although it was disabled, if a probe said so of this revision; `None`: ask.
+    pub(super) fn of_listed(&self, id: ArticleId, seen: &Seen) -> Option<Seen> {
+        let Answer::Listed {
+            revision,
+            flags,
+            visibility,
+        } = self.answer(Target::Article(id))?
+        else {
+            return None;
+        };
+        (revision == seen.revision).then(|| Seen {
+            flags,
+            visibility,
+            ..seen.clone()
+        })
+    }
+
+    /// Why a category could not be read, and whether it is another workspace's; `None`: read it.
+    pub(super) fn of_category(&self, id: CategoryId) -> Option<(String, bool)> {
+        let Answer::Category { why, foreign } = self.answer(Target::Category(id))? else {
+            return None;
+        };
+        Some((why, foreign))
+    }
+}
+
+fn is_same(then: Option<Digest>, file: Option<&LocalFile>) -> bool {
+    then.is_none_or(|then| file.is_some_and(|file| file.version.digest() == then))
+}
+
+/// A hidden article as it was last seen: as a standing conflict shows it, or as the base has it.
+pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
+    let shown = base.conflicts.get(&row.id);
+    let shown = shown.and_then(|shown| Some((shown.remote.clone()?, shown.revision.clone())));
+    match shown {
+        Some((version, revision)) => Seen {
+            version,
+            revision,
+            flags: row.remote_flags,
+            visibility: Visibility::Unpublished,
+        },
+        None => as_recorded(row),
+    }
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Reads the attempts.
+    pub(in crate::engine) fn backoff(&self, request: &Request) -> anyhow::Result<Backoff> {
+        let held = waiting::held(&self.store)?;
+        Ok(Backoff {
+            attempts: self.store.backoff()?,
+            now: self.clock.now(),
+            is_background: request.patient,
+            held: held.iter().filter_map(|held| held.id).collect(),
+        })
+    }
+
+    /// Notes an answer for the end of the cycle; `None`: the service is asked again in the next one.
+    pub(in crate::engine) fn note_answer(
+        &mut self,
+        target: Target,
+        answer: impl Into<Option<Answer>>,
+    ) {
+        self.answers.insert(target, answer.into());
+    }
+
+    /// Notes whether the service is to be asked for an article again in the next cycle, or has just said enough.
+    pub(in crate::engine) fn ask_again(&mut self, id: ArticleId, again: bool) {
+        let answer = (!again).then_some(Answer::AsRecorded);
+        self.note_answer(Target::Article(id), answer);
+    }
+
+    /// Returns what is to be recorded at the end of a cycle: an attempt for each answer, and nothing for what is listed,
+    /// or gone from both sides.
+    pub(in crate::engine) fn attempts_after(
+        &mut self,
+        sight: &Sight,
+        request: &Request,
+    ) -> anyhow::Result<BTreeMap<Target, Option<Attempt>>> {
+        let before = self.backoff(request)?;
+        let mut answers = std::mem::take(&mut self.answers);
+        for (id, entry) in &sight.remote.articles {
+            let target = Target::Article(*id);
+            let is_asked = before.attempts.contains_key(&target);
+            if let Some(answer) = answers.get_mut(&target) {
+                // It says more than when it was asked for: its category cannot be read, say.
+                if let Some(Answer::Article { remote, .. }) = answer {
+                    remote.clone_from(entry);
+                }
+            } else if let Remote::Present(seen) = entry {
+                let is_published = seen.visibility == Visibility::Published;
+                if is_published == is_asked {
+                    answers.insert(target, (!is_published).then_some(Answer::AsRecorded));
+                }
+            }
+        }
+        for (target, attempt) in &before.attempts {
+            let is_there = match target {
+                Target::Article(id) => {
+                    !sight.looked.sees_all()
+                        || sight.base.articles.contains_key(id)
+                        || sight.paired.files.contains_key(id)
+                }
+                // What nobody has asked for in days is not wanted any more.
+                Target::Category(_) => before.now.millis_since(attempt.last_asked) < 3 * ASK_AGAIN,
+            };
+            if !is_there {
+                answers.insert(*target, None);
+            }
+        }
+        let mut after = BTreeMap::new();
+        for (target, answer) in answers {
+            let known = before.attempts.get(&target);
+            let answer = answer.filter(|answer| is_kept(target, answer, sight));
+            let attempt = answer.map(|answer| attempt(target, &answer, sight, &before));
+            let attempt = attempt.transpose()?;
+            if attempt.is_some() || known.is_some() {
+                after.insert(target, attempt);
+            }
+        }
+        Ok(after)
+    }
+}
+
+/// Returns whether an answer tells more than the base and the next listing do.
+fn is_kept(target: Target, answer: &Answer, sight: &Sight) -> bool {
+    if let Answer::Article { remote, .. } = answer
+        && *remote == Remote::Gone
+    {
+        return false;
+    }
+    let Target::Article(id) = target else {
+        return true;
+    };
+    let row = sight.base.articles.get(&id);
+    let is_published = row.is_none_or(|row| row.visibility == Visibility::Published);
+    *answer != Answer::AsRecorded || !is_published
+}
+
+fn attempt(
+    target: Target,
+    answer: &Answer,
+    sight: &Sight,
+    before: &Backoff,
+) -> serde_json::Result<Attempt> {
+    let is_recorded = match (target, answer) {
+        (Target::Article(id), Answer::Article { remote, .. }) => {
+            let row = sight.base.articles.get(&id);
+            row.is_some_and(|row| Remote::Present(as_recorded(row)) == *remote)
+        }
+        _ => *answer == Answer::AsRecorded,
+    };
+    let failures = match (target, answer) {
+        (Target::Category(_), Answer::Category { .. }) => {
+            let known = before.attempts.get(&target);
+            known.map_or(1, |known| known.failures.saturating_add(1))
+        }
+        _ => 0,
+    };
+    Ok(Attempt {
+        last_asked: before.now,
+        failures,
+        answer: if is_recorded {
+            None
+        } else {
+            Some(serde_json::to_string(answer)?)
+        },
+    })
+}

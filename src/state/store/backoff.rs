@@ -1,0 +1,72 @@
+//! When the service was last asked for what it did not list or show.
+
+use super::{Store, Writing};
+use crate::{
+    model::{ArticleId, CategoryId},
+    state::{Attempt, Outcome, Target},
+};
+use rusqlite::{params, types::ToSql};
+use std::collections::BTreeMap;
+
+const ARTICLE: &str = "article";
+
+const CATEGORY: &str = "category";
+
+impl Store {
+    /// Reads all attempts.
+    pub fn backoff(&self) -> Outcome<BTreeMap<Target, Attempt>> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT kind, id, last_asked, failures, answer FROM backoff")?
+                .query_map([], |row| {
+                    let target = if row.get_ref(0)?.as_str()? == ARTICLE {
+                        Target::Article(row.get::<_, ArticleId>(1)?)
+                    } else {
+                        Target::Category(row.get::<_, CategoryId>(1)?)
+                    };
+                    let attempt = Attempt {
+                        last_asked: row.get(2)?,
+                        failures: row.get(3)?,
+                        answer: row.get(4)?,
+                    };
+                    Ok((target, attempt))
+                })?
+                .collect()
+        })
+    }
+}
+
+impl Writing<'_> {
+    /// Records an attempt, in place of the one before.
+    pub fn put_attempt(&mut self, target: Target, attempt: &Attempt) -> Outcome<()> {
+        let (kind, id) = columns(&target);
+        self.sql()?
+            .prepare_cached(
+                "INSERT OR REPLACE INTO backoff (kind, id, last_asked, failures, answer) \
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                kind,
+                id,
+                attempt.last_asked,
+                attempt.failures,
+                attempt.answer
+            ])?;
+        Ok(())
+    }
+
+    /// Forgets an attempt: the service is asked again at once.
+    pub fn remove_attempt(&mut self, target: Target) -> Outcome<()> {
+        let (kind, id) = columns(&target);
+        self.sql()?
+            .prepare_cached("DELETE FROM backoff WHERE kind = ?1 AND id = ?2")?
+            .execute(params![kind, id])?;
+        Ok(())
+    }
+}
+
+fn columns(target: &Target) -> (&'static str, &dyn ToSql) {
+    match target {
+        Target::Article(id) => (ARTICLE, id),
+        Target::Category(id) => (CATEGORY, id),
+    }
+}
