@@ -15,7 +15,7 @@ use std::{
 };
 
 /// A moment on two clocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Moment {
     /// Milliseconds since 1970 by the wall clock, which may jump.
     pub wall_ms: i64,

@@ -1,9 +1,9 @@
-//! Records the ledger that a mirror used last, so that `status` can read the remaining budget without the token.
+//! Records the file of counts that a mirror used last, so that `status` can read the remaining budget without the token.
 //!
-//! A file for each mirror and service holds the ledger's name, which is a hash. A command writes the file before it sends
+//! A file for each mirror and service holds that file's name, which is a hash. A command writes the file before it sends
 //! something, and only if the name changed.
 
-use super::{Budget, Limits, Store, SystemClock, ledger::Ledger};
+use super::{Budget, Limits, Store, SystemClock, file::CountFile};
 use crate::{model::Digest, service::origin::Origin};
 use std::{
     io::{self, Write as _},
@@ -12,16 +12,16 @@ use std::{
     sync::Arc,
 };
 
-/// The longest name of a ledger.
+/// The longest name of a file of counts.
 const LONGEST: usize = 64;
 
 impl Budget {
     /// Records that this mirror uses this budget. `dir` is the user's state directory.
     pub fn remember(&self, dir: &Path, mirror: &Path, origin: &Origin) -> io::Result<()> {
-        let Store::File(ledger) = &self.store else {
+        let Store::File(file) = &self.store else {
             return Ok(());
         };
-        let (path, name) = (place(dir, mirror, origin), ledger.name());
+        let (path, name) = (place(dir, mirror, origin), file.name());
         if read(&path)?.as_deref() == Some(name) {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Budget {
         Ok(Some(Self {
             limits,
             clock: Arc::new(SystemClock),
-            store: Store::File(Arc::new(Ledger::at(&folder(dir), &name)?)),
+            store: Store::File(Arc::new(CountFile::at(&folder(dir), &name)?)),
         }))
     }
 }
@@ -104,7 +104,7 @@ mod tests {
         }
         let other = Origin::of("https://kb2.example.com").expect("an address");
         assert!(last(&other).is_none());
-        // What is no name of a ledger leads to no file.
+        // A name that is no hash leads to no file.
         std::fs::write(place(user.path(), mirror.path(), &origin), "../../x").expect("damaged");
         assert!(last(&origin).is_none());
     }

@@ -6,25 +6,23 @@
 //! several requests reserves them before it begins, so that it is not left half done. The client does the waiting.
 
 pub mod clock;
+mod counts;
+mod file;
 mod last;
-mod ledger;
-mod record;
-mod tally;
 
 #[cfg(test)]
 mod tests;
 
 use super::{Purpose, origin::Origin, token::Token};
 use clock::{Clock, Moment, SystemClock, TokioClock};
-use ledger::Ledger;
-use record::{Entry, Record};
+use counts::{Counts, DAY_MS, MINUTE_MS};
+use file::CountFile;
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
-use tally::{DAY_MS, Tally};
 
 /// How often the lock is tried. Each holder needs well under a millisecond.
 const LOCK_TRIES: u32 = 2000;
@@ -79,8 +77,10 @@ pub enum Refusal {
     },
 }
 
-/// The wait before a reserved request is asked for again.
-const SHORT_WAIT: Duration = Duration::from_secs(1);
+/// The refusal where another process has reserved the rest.
+const SHORTLY: Refusal = Refusal::Minute {
+    free_in: Duration::from_secs(1),
+};
 
 /// Requests that are reserved for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,13 +91,8 @@ pub struct Reservation {
 
 impl Reservation {
     /// Returns how many of them are still in force.
-    fn in_force(self, tally: &Tally, now: Moment) -> u32 {
-        self.left.min(tally.reserved_at(now.millis_since(self.at)))
-    }
-
-    /// Returns a record about the reservation, which has the reservation's moment.
-    fn record(self, entry: Entry) -> Record {
-        Record { at: self.at, entry }
+    fn in_force(self, counts: &Counts, now: Moment) -> u32 {
+        self.left.min(counts.reserved_at(self.at, now))
     }
 }
 
@@ -117,8 +112,8 @@ pub struct Budget {
 
 #[derive(Clone, Debug)]
 enum Store {
-    Memory(Arc<Mutex<Vec<Record>>>),
-    File(Arc<Ledger>),
+    Memory(Arc<Mutex<Counts>>),
+    File(Arc<CountFile>),
 }
 
 impl Budget {
@@ -136,11 +131,11 @@ impl Budget {
         clock: Arc<dyn Clock>,
     ) -> io::Result<Self> {
         let name = token.fingerprint(&["budget", origin.as_str()]);
-        let ledger = Ledger::at(&dir.join("budget"), &name)?;
+        let file = CountFile::at(&dir.join("budget"), &name)?;
         Ok(Self {
             limits,
             clock,
-            store: Store::File(Arc::new(ledger)),
+            store: Store::File(Arc::new(file)),
         })
     }
 
@@ -170,29 +165,21 @@ impl Budget {
         reservation: &mut Option<Reservation>,
     ) -> Result<Counted, Refusal> {
         let before = *reservation;
-        let (counted, left) = self
-            .turn(|tally, now| {
-                let own = before.map_or(0, |reservation| reservation.in_force(tally, now));
-                if let Err(refusal) = self.verdict(tally, purpose, 1, own) {
-                    return (Err(refusal), Vec::new());
-                }
-                let mut records = vec![Record {
-                    at: now,
-                    entry: Entry::Spent(1),
-                }];
+        let (at, left) = self
+            .turn(|counts, now| {
+                let own = before.map_or(0, |reservation| reservation.in_force(counts, now));
+                self.verdict(counts, now, purpose, 1, own)?;
+                counts.spend(now, 1);
                 if let Some(reservation) = before.filter(|_| own > 0) {
-                    records.push(reservation.record(Entry::Released(1)));
+                    counts.release(reservation.at, now, 1);
                 }
-                (Ok((Counted { at: now }, own.saturating_sub(1))), records)
+                Ok((now, own.saturating_sub(1)))
             })
             .await??;
         *reservation = before
-            .map(|reservation| Reservation {
-                left,
-                ..reservation
-            })
+            .map(|Reservation { at, .. }| Reservation { at, left })
             .filter(|reservation| reservation.left > 0);
-        Ok(counted)
+        Ok(Counted { at })
     }
 
     /// Reserves requests for an operation, if there is room for all of them (failures row 114). Nobody else gets them
@@ -208,24 +195,18 @@ impl Budget {
     ) -> Result<(), Refusal> {
         let before = *reservation;
         *reservation = self
-            .turn(|tally, now| {
-                let own = before.map_or(0, |reservation| reservation.in_force(tally, now));
+            .turn(|counts, now| {
+                let own = before.map_or(0, |reservation| reservation.in_force(counts, now));
                 if own >= requests {
-                    return (Ok(before), Vec::new());
+                    return Ok(before);
                 }
-                if let Err(refusal) = self.verdict(tally, purpose, requests, own) {
-                    return (Err(refusal), Vec::new());
+                self.verdict(counts, now, purpose, requests, own)?;
+                if let Some(reservation) = before {
+                    counts.release(reservation.at, now, own);
                 }
-                let mut records = Vec::new();
-                if let Some(reservation) = before.filter(|_| own > 0) {
-                    records.push(reservation.record(Entry::Released(own)));
-                }
-                let fresh = Reservation {
-                    at: now,
-                    left: requests,
-                };
-                records.push(fresh.record(Entry::Reserved(requests)));
-                (Ok(Some(fresh)), records)
+                counts.reserve(now, requests);
+                let left = requests;
+                Ok(Some(Reservation { at: now, left }))
             })
             .await??;
         Ok(())
@@ -233,66 +214,46 @@ impl Budget {
 
     /// Releases a reservation.
     pub async fn release(&self, reservation: Reservation) -> Result<(), Refusal> {
-        self.turn(|_, _| {
-            (
-                (),
-                vec![reservation.record(Entry::Released(reservation.left))],
-            )
-        })
-        .await
+        let Reservation { at, left } = reservation;
+        self.turn(|counts, now| counts.release(at, now, left)).await
     }
 
     /// Uncounts a request that never left this machine, because there was no connection.
     pub async fn uncount(&self, counted: Counted) -> Result<(), Refusal> {
-        let record = Record {
-            at: counted.at,
-            entry: Entry::Unsent(1),
-        };
-        self.turn(|_, _| ((), vec![record])).await
+        self.turn(|counts, now| counts.uncount(counted.at, now))
+            .await
     }
 
     /// Returns whether there is room for a request, and counts none: for callers that prefer not to wait.
     pub async fn check(&self, purpose: Purpose) -> Result<(), Refusal> {
-        self.turn(|tally, _| (self.verdict(tally, purpose, 1, 0), Vec::new()))
+        self.turn(|counts, now| self.verdict(counts, now, purpose, 1, 0))
             .await?
     }
 
     /// Returns whether the day has room for requests, and reserves none.
     pub async fn check_day(&self, requests: u32, purpose: Purpose) -> Result<(), Refusal> {
-        self.turn(|tally, _| (self.day_verdict(tally, purpose, requests, 0), Vec::new()))
+        self.turn(|counts, now| self.day_verdict(counts, now, purpose, requests, 0))
             .await?
     }
 
     /// Takes over the service's own count from an answer's headers: the limit and the rest.
     pub async fn observe(&self, limit: Option<u32>, remaining: Option<u32>) -> Result<(), Refusal> {
-        if let Some(limit) = limit.filter(|&limit| limit > 0) {
-            self.turn(|tally, now| {
-                let news = tally.named_limit() != Some(limit)
-                    && (limit < self.limits.per_minute || tally.named_limit().is_some());
-                let entry = news.then_some(Entry::Limit(limit));
-                ((), entry.map(|entry| Record { at: now, entry }))
-            })
-            .await?;
-        }
-        if let Some(remaining) = remaining {
-            self.turn(|tally, now| {
-                let ours = tally
-                    .per_minute(&self.limits)
-                    .saturating_sub(tally.minute());
-                let others = ours.saturating_sub(remaining);
-                let entry = (others > 0).then_some(Entry::Spent(others));
-                ((), entry.map(|entry| Record { at: now, entry }))
-            })
-            .await?;
-        }
-        Ok(())
+        self.turn(|counts, now| {
+            if let Some(limit) = limit {
+                counts.note_limit(now, limit, &self.limits);
+            }
+            let ours = self.minute_left(counts, now);
+            let others = ours.saturating_sub(remaining.unwrap_or(ours));
+            if others > 0 {
+                counts.spend(now, others);
+            }
+        })
+        .await
     }
 
     /// Pauses the requests of all processes (failures row 110).
     pub async fn block(&self, wait: Duration) -> Result<(), Refusal> {
-        let millis = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-        let entry = Entry::Blocked(millis);
-        self.turn(|_, now| ((), [Record { at: now, entry }])).await
+        self.turn(|counts, now| counts.pause(now, wait)).await
     }
 
     /// Returns the requests of a day.
@@ -302,31 +263,29 @@ impl Budget {
 
     /// Returns the rest of the rolling minute and of the rolling day, for pushes. Zero if unknown.
     pub fn left(&self) -> (u32, u32) {
-        let records = match &self.store {
-            Store::Memory(records) => records
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
-            Store::File(ledger) => match ledger.read() {
-                Ok(records) => records,
+        let mut counts = match &self.store {
+            Store::Memory(counts) => locked(counts).clone(),
+            Store::File(file) => match file.read() {
+                Ok(counts) => counts,
                 Err(error) => {
-                    tracing::warn!(path = %ledger.path().display(), %error, "cannot read the budget");
+                    tracing::warn!(path = %file.path().display(), %error, "cannot read the budget");
                     return (0, 0);
                 }
             },
         };
-        let tally = Tally::of(&records, self.clock.now());
-        let reservation = tally.reserved();
+        let now = self.clock.now();
+        counts.advance(now);
+        let day = counts.within(now, DAY_MS).saturating_add(counts.reserved());
         (
-            tally
-                .per_minute(&self.limits)
-                .saturating_sub(tally.minute())
-                .saturating_sub(reservation),
-            self.limits
-                .per_day
-                .saturating_sub(tally.day())
-                .saturating_sub(reservation),
+            self.minute_left(&counts, now)
+                .saturating_sub(counts.reserved()),
+            self.limits.per_day.saturating_sub(day),
         )
+    }
+
+    fn minute_left(&self, counts: &Counts, now: Moment) -> u32 {
+        let spent = counts.within(now, MINUTE_MS);
+        counts.per_minute(&self.limits).saturating_sub(spent)
     }
 
     /// Returns the limits.
@@ -342,52 +301,46 @@ impl Budget {
     /// Returns whether there is room for requests; `own` of the reserved requests are the caller's.
     fn verdict(
         &self,
-        tally: &Tally,
+        counts: &Counts,
+        now: Moment,
         purpose: Purpose,
         requests: u32,
         own: u32,
     ) -> Result<(), Refusal> {
-        self.day_verdict(tally, purpose, requests, own)?;
-        if let Some(free_in) = tally.blocked() {
+        self.day_verdict(counts, now, purpose, requests, own)?;
+        if let Some(free_in) = counts.paused(now) {
             return Err(Refusal::Blocked { free_in });
         }
-        let per_minute = self.share(tally.per_minute(&self.limits), purpose);
-        let others = tally.reserved().saturating_sub(own);
+        let per_minute = self.share(counts.per_minute(&self.limits), purpose);
+        let others = counts.reserved().saturating_sub(own);
         let together = requests.min(per_minute.div_ceil(2).max(2)).min(per_minute);
         let room = per_minute.saturating_sub(together.saturating_sub(1));
-        if let Some(free_in) = tally.minute_frees(room) {
+        let frees = |room| counts.frees(now, MINUTE_MS, room);
+        if let Some(free_in) = frees(room) {
             return Err(Refusal::Minute { free_in });
         }
-        if tally.minute_frees(room.saturating_sub(others)).is_some() {
-            // The room may be free again as soon as the other operation ends.
-            return Err(Refusal::Minute {
-                free_in: SHORT_WAIT,
-            });
-        }
-        Ok(())
+        // The room may be free again as soon as the other operation ends.
+        frees(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))
     }
 
     fn day_verdict(
         &self,
-        tally: &Tally,
+        counts: &Counts,
+        now: Moment,
         purpose: Purpose,
         requests: u32,
         own: u32,
     ) -> Result<(), Refusal> {
         let per_day = self.share(self.limits.per_day, purpose);
-        let others = tally.reserved().saturating_sub(own);
+        let others = counts.reserved().saturating_sub(own);
         let requests = requests.max(1).min(per_day);
         let room = per_day.saturating_sub(requests - 1);
-        if let Some(free_in) = tally.day_frees(room) {
+        let frees = |room| counts.frees(now, DAY_MS, room);
+        if let Some(free_in) = frees(room) {
             return Err(Refusal::Day { free_in });
         }
-        if tally.day_frees(room.saturating_sub(others)).is_some() {
-            // The day is not spent: the other process may release some.
-            return Err(Refusal::Minute {
-                free_in: SHORT_WAIT,
-            });
-        }
-        Ok(())
+        // The day is not spent: the other process may release some.
+        frees(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))
     }
 
     /// Returns what a purpose may spend of a limit: one request at least, or polls would never run.
@@ -400,49 +353,45 @@ impl Budget {
         u32::try_from(share).unwrap_or(limit).max(1)
     }
 
-    /// Reads the records, decides what to append, and appends it, all under the lock.
-    async fn turn<T, R: IntoIterator<Item = Record>>(
-        &self,
-        decide: impl FnOnce(&Tally, Moment) -> (T, R),
-    ) -> Result<T, Refusal> {
+    /// Reads the counts, changes them, and writes them, all under the lock.
+    async fn turn<T>(&self, change: impl FnOnce(&mut Counts, Moment) -> T) -> Result<T, Refusal> {
         match &self.store {
-            Store::Memory(records) => {
-                let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);
+            Store::Memory(counts) => {
+                let mut counts = locked(counts);
                 let now = self.clock.now();
-                records.retain(|record| now.millis_since(record.at) < DAY_MS);
-                let (outcome, news) = decide(&Tally::of(&records, now), now);
-                records.extend(news);
-                Ok(outcome)
+                counts.advance(now);
+                Ok(change(&mut counts, now))
             }
-            Store::File(ledger) => {
-                self.turn_at(ledger, decide)
+            Store::File(file) => {
+                self.turn_at(file, change)
                     .await
                     .map_err(|source| Refusal::Broken {
-                        path: ledger.path().to_owned(),
+                        path: file.path(),
                         source,
                     })
             }
         }
     }
 
-    async fn turn_at<T, R: IntoIterator<Item = Record>>(
+    async fn turn_at<T>(
         &self,
-        ledger: &Ledger,
-        decide: impl FnOnce(&Tally, Moment) -> (T, R),
+        file: &CountFile,
+        change: impl FnOnce(&mut Counts, Moment) -> T,
     ) -> io::Result<T> {
         for _ in 0..LOCK_TRIES {
-            let Some(locked) = ledger.try_lock()? else {
+            let Some(_lock) = file.try_lock()? else {
                 // A real pause, whatever the clock, because the wait is for another process.
                 tokio::time::sleep(LOCK_PAUSE).await;
                 continue;
             };
-            let records = ledger.read()?;
-            // The clock is read under the lock, so that the records are in order.
-            let now: Moment = self.clock.now();
-            let (outcome, news) = decide(&Tally::of(&records, now), now);
-            locked.tidy(&records, now, DAY_MS)?;
-            for record in news {
-                locked.append(&record)?;
+            let before = file.read()?;
+            let mut counts = before.clone();
+            // The clock is read under the lock, so that the counts are in order.
+            let now = self.clock.now();
+            counts.advance(now);
+            let outcome = change(&mut counts, now);
+            if counts != before {
+                file.replace(&counts)?;
             }
             return Ok(outcome);
         }
@@ -451,4 +400,8 @@ impl Budget {
             "another process does not let go of the lock",
         ))
     }
+}
+
+fn locked(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
