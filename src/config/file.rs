@@ -8,9 +8,11 @@ use super::{
     values::{
         boolean, duration, number, parse_id, parse_poll, parse_service, parse_workspace, text,
     },
-    yaml::{self, Entry, Node, Value},
 };
-use crate::model::CategoryId;
+use crate::model::{
+    CategoryId,
+    yaml::{self, Entry, FaultKind, Node, Value},
+};
 use std::path::{Component, Path, PathBuf};
 
 /// The content of a settings file, over the defaults.
@@ -35,6 +37,9 @@ impl FileSettings {
         }
     }
 }
+
+/// The deepest nesting of lists and mappings.
+const MAX_DEPTH: usize = 8;
 
 const KEYS: [&str; 19] = [
     "service",
@@ -67,14 +72,20 @@ pub(super) fn read(
     // The parser counts line breaks that editors do not show as such. A missing key is reported in the line after the
     // last one.
     let last = text.lines().count() + 1;
-    let root = yaml::read(text).map_err(|fault| SettingError {
+    let document = yaml::parse(text, MAX_DEPTH).map_err(|fault| SettingError {
         line: fault.line.clamp(1, last),
-        ..fault
+        ..refused(fault)
     })?;
     let mut given = FileSettings::empty();
     let (mut one, mut several) = (None, None);
-    for entry in map(&root, "the settings")? {
-        let Entry { line, key, node } = entry;
+    let entries = match &document.root {
+        Some(root) => map(root, "the settings")?,
+        None => &[],
+    };
+    for entry in entries {
+        let Entry {
+            line, key, node, ..
+        } = entry;
         let at = |wrong: ValueError| wrong.at(*line);
         match key.as_str() {
             "service" => {
@@ -101,7 +112,9 @@ pub(super) fn read(
 }
 
 fn option(entry: &Entry, options: &mut Options) -> Result<(), SettingError> {
-    let Entry { line, key, node } = entry;
+    let Entry {
+        line, key, node, ..
+    } = entry;
     let at = |wrong: ValueError| wrong.at(*line);
     match key.as_str() {
         "poll" => options.poll = text(node, key).and_then(parse_poll).map_err(at)?,
@@ -124,7 +137,9 @@ fn option(entry: &Entry, options: &mut Options) -> Result<(), SettingError> {
 }
 
 fn nested(outer: &str, entry: &Entry, options: &mut Options) -> Result<(), SettingError> {
-    let Entry { line, key, node } = entry;
+    let Entry {
+        line, key, node, ..
+    } = entry;
     let at = |wrong: ValueError| wrong.at(*line);
     let most = u32::MAX;
     match (outer, key.as_str()) {
@@ -297,7 +312,7 @@ fn timezone(node: &Node) -> Result<String, ValueError> {
 }
 
 fn branch(node: &Node) -> Result<PublishedBranch, ValueError> {
-    if node.value == Value::Null {
+    if node.is_null() {
         return Ok(PublishedBranch::Auto);
     }
     Ok(match text(node, "branch")? {
@@ -310,7 +325,7 @@ fn branch(node: &Node) -> Result<PublishedBranch, ValueError> {
 fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], SettingError> {
     match &node.value {
         Value::Map(entries) => Ok(entries),
-        Value::Null | Value::Text(_) | Value::List(_) => {
+        Value::Text(..) | Value::List(_) => {
             let message = format!("{what} must be written as `key: value`");
             let example = match what {
                 "max_deletes" => "write `max_deletes: {count: 10, percent: 25}`",
@@ -330,11 +345,34 @@ fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], SettingError> {
 fn list<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a [Node], SettingError> {
     match &node.value {
         Value::List(nodes) => Ok(nodes),
-        Value::Null => Ok(&[]),
-        Value::Text(_) | Value::Map(_) => {
+        Value::Text(..) if node.is_null() => Ok(&[]),
+        Value::Text(..) | Value::Map(_) => {
             Err(ValueError::new(format!("`{key}` must be a list"), example).at(node.line))
         }
     }
+}
+
+fn refused(fault: yaml::Fault) -> SettingError {
+    let may_not = |what: &str| {
+        let message = format!("settings may not hold {what}");
+        ValueError::new(message, "write the value out, or put it in quotes")
+    };
+    let wrong = match fault.kind {
+        FaultKind::Syntax { reason, .. } => ValueError::new(
+            format!("this is not YAML: {reason}"),
+            "mind the indentation, put a space after each `:`, and quote texts with special characters",
+        ),
+        FaultKind::Anchor => may_not("an anchor (`&name`) or an alias (`*name`)"),
+        FaultKind::Tag => may_not("a tag (`!name`)"),
+        FaultKind::Key => may_not("a key that is no text"),
+        FaultKind::Twice(key) => {
+            let message = format!("the key `{key}` stands here a second time");
+            ValueError::new(message, "keep one of the two")
+        }
+        FaultKind::Deep => may_not("nesting this deep"),
+        FaultKind::SecondDocument => may_not("a second document"),
+    };
+    wrong.at(fault.line)
 }
 
 fn both_workspaces(line: usize) -> SettingError {

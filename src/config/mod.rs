@@ -4,7 +4,7 @@
 //! error names its file and line, if it has one, and the remedy. An unknown key is an error, because a misspelt guard
 //! would be no guard.
 //!
-//! - `yaml` parses YAML into a tree that knows its lines; `file` parses the keys; `values` the values.
+//! - `file` parses the keys; `values` the values.
 //! - `load` finds the mirror, merges the sources, and checks required settings.
 //! - `token` fetches the token; `create` writes a new `kbsync.yaml`.
 //! - `consent` stores what the user agreed to, because a settings file may come from somebody else.
@@ -19,7 +19,6 @@ mod file;
 mod load;
 mod token;
 mod values;
-mod yaml;
 
 #[cfg(test)]
 mod tests;

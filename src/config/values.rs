@@ -2,12 +2,11 @@
 //!
 //! Each function takes the text as written. Its errors fit a file, an environment variable and a flag.
 
-use super::{
-    Poll,
-    error::ValueError,
+use super::{Poll, error::ValueError};
+use crate::model::{
+    WorkspaceId,
     yaml::{Node, Value},
 };
-use crate::model::WorkspaceId;
 use croner::{
     Cron,
     errors::CronError,
@@ -193,8 +192,8 @@ pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u3
 /// Returns a text that is not empty.
 pub(super) fn text<'a>(node: &'a Node, key: &str) -> Result<&'a str, ValueError> {
     match &node.value {
-        Value::Text(text) if !text.trim().is_empty() => Ok(text.trim()),
-        Value::Text(_) | Value::Null => Err(ValueError::new(
+        Value::Text(text, _) if !text.trim().is_empty() && !node.is_null() => Ok(text.trim()),
+        Value::Text(..) => Err(ValueError::new(
             format!("`{key}` is empty"),
             format!("give it a value, or remove the line `{key}:`"),
         )),

@@ -14,6 +14,7 @@ pub mod path;
 pub mod side;
 pub mod stamp;
 pub mod time;
+pub mod yaml;
 
 pub use article::{Field, Flags, Revision, Version};
 pub use category::CategoryVersion;

@@ -4,23 +4,11 @@
 //! edits it by line.
 
 use super::{problem::NotReady, reader::read_entries};
+pub(super) use crate::model::yaml::Style;
 use std::{borrow::Cow, ops::Range};
 
 /// The longest block, in bytes.
 pub(super) const MAX_BLOCK: usize = 64 * 1024;
-
-/// How a scalar was written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Style {
-    /// Without quotes.
-    Plain,
-    /// In single quotes.
-    Single,
-    /// In double quotes.
-    Double,
-    /// With `|` or `>`.
-    Block,
-}
 
 /// What stands behind a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
