@@ -145,18 +145,12 @@ pub enum Access {
 impl Access {
     /// Returns whether the access allows reading.
     pub fn reads(self) -> bool {
-        match self {
-            Self::None => false,
-            Self::Read | Self::Write | Self::Owner => true,
-        }
+        self != Self::None
     }
 
     /// Returns whether the access allows writing.
     pub fn writes(self) -> bool {
-        match self {
-            Self::None | Self::Read => false,
-            Self::Write | Self::Owner => true,
-        }
+        matches!(self, Self::Write | Self::Owner)
     }
 }
 

@@ -106,7 +106,7 @@ pub(super) async fn get_category(
             .listed_in_category(seen.options, category.id)
             .map(|article| ReadArticle::listed(article, seen.options.category_bodies))
             .collect();
-        let category = ReadCategory::single(category, articles);
+        let category = ReadCategory::of(category, articles);
         Ok(reply::ok(&json!({"success": true, "category": category})))
     })
 }

@@ -88,12 +88,11 @@ pub(super) fn parse_id(id: &str, what: &'static str) -> Result<Uuid, Refusal> {
 
 /// Refuses a caller without the right to read in `workspace`.
 pub(super) fn may_read(rights: &Rights, workspace: Option<Uuid>) -> Result<(), Refusal> {
-    match workspace {
-        Some(workspace) if !rights.access(workspace).reads() => Err(Refusal::Forbidden(
-            "You do not have access to the requested resource.".to_owned(),
-        )),
-        Some(_) | None => Ok(()),
+    if workspace.is_none_or(|workspace| rights.access(workspace).reads()) {
+        return Ok(());
     }
+    let message = "You do not have access to the requested resource.";
+    Err(Refusal::Forbidden(message.to_owned()))
 }
 
 /// Refuses a caller without the right to write in `workspace`.
@@ -102,10 +101,9 @@ pub(super) fn may_write(
     workspace: Option<Uuid>,
     what: &str,
 ) -> Result<(), Refusal> {
-    match workspace {
-        Some(workspace) if !rights.access(workspace).writes() => Err(Refusal::Forbidden(format!(
-            "You do not have permission to {what}."
-        ))),
-        Some(_) | None => Ok(()),
+    if workspace.is_none_or(|workspace| rights.access(workspace).writes()) {
+        return Ok(());
     }
+    let message = format!("You do not have permission to {what}.");
+    Err(Refusal::Forbidden(message))
 }

@@ -199,27 +199,45 @@ impl World {
 
     /// Adds a category, as colleagues do.
     pub(super) fn add_category(&mut self, workspace: Uuid, name: &str, slug: &str) -> Uuid {
-        let (id, now) = (self.new_id(), self.tick());
-        self.store.put_category(Category {
-            id,
-            user_id: COLLEAGUE,
+        let category = self.new_category(workspace, name.to_owned(), slug.to_owned(), COLLEAGUE);
+        let id = category.id;
+        self.store.put_category(category);
+        id
+    }
+
+    /// Makes a category of a user, which is not stored yet.
+    pub(super) fn new_category(
+        &mut self,
+        workspace: Uuid,
+        name: String,
+        slug: String,
+        user_id: u64,
+    ) -> Category {
+        let now = self.tick();
+        Category {
+            id: self.new_id(),
+            user_id,
             workspace,
-            name: name.to_owned(),
-            slug: slug.to_owned(),
+            name,
+            slug,
             description: None,
             meta_description: None,
             updated_at: now,
             created_at: now,
-        });
-        id
+        }
     }
 
     /// Adds an article, as colleagues do.
     pub(super) fn add_article(&mut self, new: NewSeed) -> Uuid {
-        let (id, now) = (self.new_id(), self.tick());
-        self.store.put_article(Article {
-            id,
-            user_id: COLLEAGUE,
+        self.put_new_article(new, COLLEAGUE).id
+    }
+
+    /// Adds an article of a user.
+    pub(super) fn put_new_article(&mut self, new: NewSeed, user_id: u64) -> Article {
+        let now = self.tick();
+        let article = Article {
+            id: self.new_id(),
+            user_id,
             category_id: new.category,
             title: new.title,
             slug: new.slug,
@@ -234,7 +252,8 @@ impl World {
             rating_sad: 0,
             updated_at: now,
             created_at: now,
-        });
-        id
+        };
+        self.store.put_article(article.clone());
+        article
     }
 }

@@ -8,7 +8,7 @@ use super::{
     options::{EmptyPut, Options, Rights},
     reply::{self, Refusal},
     routes::{may_write, parse_id, with_world},
-    store::{Article, Category},
+    store::{Article, Category, NewSeed},
     wire::{WrittenArticle, WrittenCategory},
     world::World,
 };
@@ -39,7 +39,7 @@ pub(super) async fn post_article(
         let article = create_article(world, &rights, given)?;
         Ok(reply::with_status(
             StatusCode::CREATED,
-            &json!({"success": true, "article": WrittenArticle::created(&article)}),
+            &json!({"success": true, "article": WrittenArticle::of(&article, true)}),
         ))
     })
 }
@@ -62,11 +62,8 @@ fn create_article(
     let title = given.title.unwrap_or_default();
     let slug = given.slug.unwrap_or_else(|| slug_from(&title));
     free_article_slug(world, category_id, &slug, None)?;
-    let now = world.tick();
-    let mut article = Article {
-        id: world.new_id(),
-        user_id: rights.user,
-        category_id,
+    let mut new = NewSeed {
+        category: category_id,
         title,
         slug,
         text: given.text.unwrap_or_default(),
@@ -74,17 +71,10 @@ fn create_article(
         keywords: None,
         enabled: given.enabled.unwrap_or(world.options.enabled_default),
         draft: given.draft.unwrap_or(world.options.draft_default),
-        views: 0,
-        rating_happy: 0,
-        rating_neutral: 0,
-        rating_sad: 0,
-        updated_at: now,
-        created_at: now,
     };
-    given.introtext.put(&mut article.introtext);
-    given.keywords.put(&mut article.keywords);
-    world.store.put_article(article.clone());
-    Ok(article)
+    given.introtext.put(&mut new.introtext);
+    given.keywords.put(&mut new.keywords);
+    Ok(world.put_new_article(new, rights.user))
 }
 
 fn free_article_slug(
@@ -93,14 +83,10 @@ fn free_article_slug(
     slug: &str,
     but: Option<Uuid>,
 ) -> Result<(), Refusal> {
-    if world
-        .store
-        .article_slug_taken(&world.options, category, slug, but)
-    {
-        return Err(Refusal::field(
-            "slug",
-            "An article with this slug already exists in the category.",
-        ));
+    let store = &world.store;
+    if store.article_slug_taken(&world.options, category, slug, but) {
+        let wrong = "An article with this slug already exists in the category.";
+        return Err(Refusal::field("slug", wrong));
     }
     Ok(())
 }
@@ -129,7 +115,7 @@ pub(super) async fn put_article(
         refuse_empty(&world.options, given.is_empty())?;
         let given = fields::article(&world.options, given, false)?;
         let article = update_article(world, &rights, &article, given)?;
-        let answer = json!({"success": true, "article": WrittenArticle::updated(&article)});
+        let answer = json!({"success": true, "article": WrittenArticle::of(&article, false)});
         Ok(reply::ok(&answer))
     })
 }
@@ -217,7 +203,7 @@ pub(super) async fn post_category(
         let category = create_category(world, &rights, given)?;
         Ok(reply::with_status(
             StatusCode::CREATED,
-            &json!({"success": true, "category": WrittenCategory::created(&category)}),
+            &json!({"success": true, "category": WrittenCategory::of(&category, true)}),
         ))
     })
 }
@@ -240,18 +226,7 @@ fn create_category(
     let name = given.name.unwrap_or_default();
     let slug = given.slug.unwrap_or_else(|| slug_from(&name));
     free_category_slug(world, workspace, &slug, None)?;
-    let now = world.tick();
-    let mut category = Category {
-        id: world.new_id(),
-        user_id: rights.user,
-        workspace,
-        name,
-        slug,
-        description: None,
-        meta_description: None,
-        updated_at: now,
-        created_at: now,
-    };
+    let mut category = world.new_category(workspace, name, slug, rights.user);
     given.description.put(&mut category.description);
     given.meta_description.put(&mut category.meta_description);
     world.store.put_category(category.clone());
@@ -265,10 +240,8 @@ fn free_category_slug(
     but: Option<Uuid>,
 ) -> Result<(), Refusal> {
     if world.store.category_slug_taken(workspace, slug, but) {
-        return Err(Refusal::field(
-            "slug",
-            "A category with this slug already exists in the workspace.",
-        ));
+        let wrong = "A category with this slug already exists in the workspace.";
+        return Err(Refusal::field("slug", wrong));
     }
     Ok(())
 }
@@ -303,7 +276,7 @@ pub(super) async fn put_category(
             new.updated_at = world.tick();
             world.store.put_category(new.clone());
         }
-        let answer = json!({"success": true, "category": WrittenCategory::updated(&new)});
+        let answer = json!({"success": true, "category": WrittenCategory::of(&new, false)});
         Ok(reply::ok(&answer))
     })
 }
