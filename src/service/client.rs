@@ -18,7 +18,7 @@ use super::{
 };
 use crate::drill::failpoint;
 use reqwest::{
-    Method, Response, Url,
+    Response, Url,
     header::{
         CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, RETRY_AFTER,
     },
@@ -26,7 +26,7 @@ use reqwest::{
 use std::{
     fmt,
     sync::{
-        Mutex, Once, PoisonError,
+        Mutex, MutexGuard, Once, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
@@ -41,7 +41,8 @@ pub struct Client {
     pub(super) base: Url,
     pub(super) options: ClientOptions,
     origin: Origin,
-    sent: Sent,
+    /// The number of requests of each verb.
+    sent: [AtomicU64; 4],
     /// The requests that are reserved for the current operation.
     reservation: Mutex<Option<Reservation>>,
     /// The number of guarded requests in a row that were answered with 429.
@@ -54,25 +55,6 @@ pub struct Client {
     accepted_once: Once,
     /// Why the token must not be sent again.
     foreign: Mutex<Option<String>>,
-}
-
-#[derive(Default)]
-struct Sent {
-    get: AtomicU64,
-    post: AtomicU64,
-    put: AtomicU64,
-    delete: AtomicU64,
-}
-
-impl Sent {
-    fn of(&self, verb: Verb) -> &AtomicU64 {
-        match verb {
-            Verb::Get => &self.get,
-            Verb::Post => &self.post,
-            Verb::Put => &self.put,
-            Verb::Delete => &self.delete,
-        }
-    }
 }
 
 /// A request.
@@ -107,7 +89,7 @@ impl Client {
             http: transport::build(&options, &origin)?,
             base,
             origin,
-            sent: Sent::default(),
+            sent: Default::default(),
             reservation: Mutex::default(),
             throttled: AtomicU32::new(0),
             no_listing: AtomicBool::new(false),
@@ -159,7 +141,7 @@ impl Client {
             return Err(self.unsent(call, ErrorKind::Unauthorized, &why));
         }
         let counted = self.pay(call).await?;
-        let mut request = self.http.request(method(call.verb), call.url.clone());
+        let mut request = self.http.request(call.verb.method(), call.url.clone());
         if let Some(validator) = call.validator {
             let conditions = [
                 (IF_NONE_MATCH, &validator.etag),
@@ -273,13 +255,13 @@ impl Client {
     /// Counts the request in the budget. Waits for room if the minute is full.
     async fn pay(&self, call: &Call<'_>) -> Result<Counted, Failure> {
         let counted = loop {
-            let mut reservation = self.take_kept();
+            let mut reservation = self.reserved().take();
             let counted = self
                 .options
                 .budget
                 .acquire(call.purpose, &mut reservation)
                 .await;
-            self.put_kept(reservation);
+            *self.reserved() = reservation;
             match counted {
                 Ok(counted) => break counted,
                 Err(Refusal::Minute { free_in } | Refusal::Blocked { free_in }) if call.guarded => {
@@ -290,7 +272,7 @@ impl Client {
                 Err(refusal) => self.make_room(call, refusal).await?,
             }
         };
-        self.sent.of(call.verb).fetch_add(1, Ordering::Relaxed);
+        self.sent[call.verb as usize].fetch_add(1, Ordering::Relaxed);
         Ok(counted)
     }
 
@@ -322,7 +304,7 @@ impl Client {
 
     /// A request that never left this machine does not count.
     async fn uncount(&self, call: &Call<'_>, counted: Counted) {
-        self.sent.of(call.verb).fetch_sub(1, Ordering::Relaxed);
+        self.sent[call.verb as usize].fetch_sub(1, Ordering::Relaxed);
         if let Err(refusal) = self.options.budget.uncount(counted).await {
             tracing::warn!(?refusal, "a request that was not sent stays counted");
         }
@@ -352,18 +334,11 @@ impl Client {
         foreign.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn take_kept(&self) -> Option<Reservation> {
+    /// The requests that are reserved for the current operation.
+    fn reserved(&self) -> MutexGuard<'_, Option<Reservation>> {
         self.reservation
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .take()
-    }
-
-    fn put_kept(&self, reservation: Option<Reservation>) {
-        *self
-            .reservation
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = reservation;
     }
 
     async fn wait(&self, reason: WaitReason, wait: Duration) {
@@ -383,33 +358,27 @@ impl Client {
 impl Service for Client {
     fn usage(&self) -> Usage {
         let (minute_left, day_left) = self.options.budget.left();
+        let sent = |verb: Verb| self.sent[verb as usize].load(Ordering::Relaxed);
         Usage {
-            get: self.sent.get.load(Ordering::Relaxed),
-            post: self.sent.post.load(Ordering::Relaxed),
-            put: self.sent.put.load(Ordering::Relaxed),
-            delete: self.sent.delete.load(Ordering::Relaxed),
+            get: sent(Verb::Get),
+            post: sent(Verb::Post),
+            put: sent(Verb::Put),
+            delete: sent(Verb::Delete),
             minute_left,
             day_left,
         }
     }
 
     async fn reserve(&self, requests: u32, purpose: Purpose) -> Answer<()> {
-        let call = Call {
-            verb: Verb::Get,
-            url: self.base.clone(),
-            body: None,
-            purpose,
-            validator: None,
-            guarded: false,
-        };
+        let call = self.call(Verb::Get, "", purpose);
         loop {
-            let mut reservation = self.take_kept();
+            let mut reservation = self.reserved().take();
             let outcome = self
                 .options
                 .budget
                 .reserve(requests, purpose, &mut reservation)
                 .await;
-            self.put_kept(reservation);
+            *self.reserved() = reservation;
             match outcome {
                 Ok(()) => return Ok(()),
                 Err(refusal) => self
@@ -421,13 +390,11 @@ impl Service for Client {
     }
 
     async fn release(&self) {
-        if let Some(reservation) = self.take_kept()
+        let reservation = self.reserved().take();
+        if let Some(reservation) = reservation
             && let Err(refusal) = self.options.budget.release(reservation).await
         {
-            tracing::warn!(
-                ?refusal,
-                "what was reservation of the budget stays reservation for a while"
-            );
+            tracing::warn!(?refusal, "reserved requests stay reserved for a while");
         }
     }
 }
@@ -437,15 +404,6 @@ impl fmt::Debug for Client {
         f.debug_struct("Client")
             .field("base", &self.base.as_str())
             .finish_non_exhaustive()
-    }
-}
-
-fn method(verb: Verb) -> Method {
-    match verb {
-        Verb::Get => Method::GET,
-        Verb::Post => Method::POST,
-        Verb::Put => Method::PUT,
-        Verb::Delete => Method::DELETE,
     }
 }
 

@@ -9,10 +9,7 @@ use super::{
     client::{Call, Client},
     entry_reader::EntryReader,
     retry::Verb,
-    wire::{
-        ArticleAnswer, ArticlePost, ArticlePut, BaseAnswer, BasesAnswer, CategoryAnswer,
-        CategoryPost, CategoryPut, Seen,
-    },
+    wire::{ArticleAnswer, BaseAnswer, BasesAnswer, CategoryAnswer, CategoryPost, Seen},
 };
 use crate::model::{ArticleId, CategoryId, WorkspaceId};
 use reqwest::Url;
@@ -75,17 +72,16 @@ impl ServiceRead for Client {
 impl ServiceWrite for Client {
     async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
         let call = self.call(Verb::Post, "api/article", Purpose::Push);
-        let call = self.with_body(call, &ArticlePost::from(new))?;
+        let call = self.with_body(call, new)?;
         self.one_article(&call, None).await
     }
 
     async fn update_article(&self, id: ArticleId, patch: &ArticlePatch) -> Answer<RemoteArticle> {
-        self.put_article(id, &ArticlePut::from(patch), Purpose::Push, true)
-            .await
+        self.put_article(id, patch, Purpose::Push, true).await
     }
 
     async fn probe(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
-        self.put_article(id, &ArticlePut::default(), purpose, false)
+        self.put_article(id, &ArticlePatch::default(), purpose, false)
             .await
     }
 
@@ -113,7 +109,7 @@ impl ServiceWrite for Client {
             guarded: true,
             ..self.call(Verb::Put, &format!("api/category/{id}"), Purpose::Push)
         };
-        let call = self.with_body(call, &CategoryPut::from(patch))?;
+        let call = self.with_body(call, patch)?;
         self.one_category(&call, Some(id)).await
     }
 }
@@ -146,7 +142,7 @@ impl Client {
     async fn put_article(
         &self,
         id: ArticleId,
-        body: &ArticlePut<'_>,
+        body: &ArticlePatch,
         purpose: Purpose,
         guarded: bool,
     ) -> Answer<RemoteArticle> {
@@ -158,7 +154,8 @@ impl Client {
         self.one_article(&call, Some(id)).await
     }
 
-    fn call(&self, verb: Verb, path: &str, purpose: Purpose) -> Call<'static> {
+    /// A request without a body.
+    pub(super) fn call<'v>(&self, verb: Verb, path: &str, purpose: Purpose) -> Call<'v> {
         Call {
             verb,
             url: self.address(path),

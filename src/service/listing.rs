@@ -105,13 +105,10 @@ impl Client {
     }
 
     fn list_call<'r>(&self, request: &'r ListRequest) -> Call<'r> {
+        let path = format!("api/base/{}/articles", request.workspace);
         Call {
-            verb: Verb::Get,
-            url: self.address(&format!("api/base/{}/articles", request.workspace)),
-            body: None,
-            purpose: request.purpose,
             validator: request.validator.as_ref(),
-            guarded: false,
+            ..self.call(Verb::Get, &path, request.purpose)
         }
     }
 
@@ -219,14 +216,7 @@ impl Client {
         purpose: Purpose,
         reader: &mut EntryReader<'_>,
     ) -> Answer<RemoteCategory> {
-        let call = Call {
-            verb: Verb::Get,
-            url: self.address(&format!("api/category/{id}")),
-            body: None,
-            purpose,
-            validator: None,
-            guarded: false,
-        };
+        let call = self.call(Verb::Get, &format!("api/category/{id}"), purpose);
         let read = (reader.entries, reader.readable);
         let whole = self
             .stream(&call, paging::CATEGORY, reader, Some(id))

@@ -32,6 +32,7 @@ mod wire;
 mod tests;
 
 pub use error::{ErrorKind, ServiceError};
+pub use wire::{ArticlePatch, CategoryPatch, NewArticle};
 
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
 use fingerprint::{Fingerprint, KnownEntries};
@@ -180,46 +181,6 @@ pub enum Purpose {
     Poll,
 }
 
-/// A new article (A4.6). The slug is always sent: it is the idempotency key.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NewArticle {
-    /// The category.
-    pub category: CategoryId,
-    /// The title.
-    pub title: String,
-    /// The slug.
-    pub slug: String,
-    /// The body.
-    pub text: String,
-    /// Empty: not sent.
-    pub introtext: String,
-    /// Empty: not sent.
-    pub keywords: String,
-    /// Whether readers can see it.
-    pub enabled: bool,
-    /// Whether it begins as a draft.
-    pub draft: bool,
-}
-
-/// Changes to an article (A4.7); fields that are `None` are not sent.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ArticlePatch {
-    /// Moves the article.
-    pub category: Option<CategoryId>,
-    /// A new title.
-    pub title: Option<String>,
-    /// A new slug.
-    pub slug: Option<String>,
-    /// A new body.
-    pub text: Option<String>,
-    /// A new summary; `""` removes it.
-    pub introtext: Option<String>,
-    /// New search words; `""` removes them.
-    pub keywords: Option<String>,
-    /// Shows or hides it.
-    pub enabled: Option<bool>,
-}
-
 /// A new category (A4.9).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewCategory {
@@ -227,19 +188,6 @@ pub struct NewCategory {
     pub workspace: WorkspaceId,
     /// Its texts; the slug is always sent, empty descriptions are not.
     pub version: CategoryVersion,
-}
-
-/// Changes to a category (A4.10); fields that are `None` are not sent.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct CategoryPatch {
-    /// A new name.
-    pub name: Option<String>,
-    /// A new slug.
-    pub slug: Option<String>,
-    /// A new description; `""` removes it.
-    pub description: Option<String>,
-    /// A new description for search engines; `""` removes it.
-    pub meta_description: Option<String>,
 }
 
 /// The reading half of the service.

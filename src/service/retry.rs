@@ -9,6 +9,7 @@
 //! There are five attempts in all. `Retry-After` is obeyed; if it exceeds the longest wait, the request fails.
 
 use chrono::{DateTime, Utc};
+use reqwest::Method;
 use std::time::Duration;
 
 /// The most attempts for one request.
@@ -44,12 +45,19 @@ impl Verb {
         }
     }
 
+    /// The method of the HTTP client.
+    pub(super) const fn method(self) -> Method {
+        match self {
+            Self::Get => Method::GET,
+            Self::Post => Method::POST,
+            Self::Put => Method::PUT,
+            Self::Delete => Method::DELETE,
+        }
+    }
+
     /// Returns whether the method changes nothing, so that the client may repeat it.
     pub const fn is_read(self) -> bool {
-        match self {
-            Self::Get => true,
-            Self::Post | Self::Put | Self::Delete => false,
-        }
+        matches!(self, Self::Get)
     }
 }
 

@@ -4,8 +4,7 @@
 //! numbers, strings or booleans. An id must be a UUID.
 
 use super::{
-    ArticlePatch, CategoryPatch, Figures, NewArticle, NewCategory, RemoteArticle, RemoteCategory,
-    Workspace,
+    Figures, NewCategory, RemoteArticle, RemoteCategory, Workspace,
     lenient::{Lenient, One, Presence},
 };
 use crate::model::{
@@ -206,67 +205,55 @@ pub(super) struct BaseAnswer {
     pub(super) base: One<WireBase>,
 }
 
-/// The body of `POST /api/article`.
-#[derive(Serialize)]
-pub(super) struct ArticlePost<'a> {
-    category_id: CategoryId,
-    title: &'a str,
-    slug: &'a str,
-    text: &'a str,
-    enabled: bool,
-    draft: bool,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    introtext: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    keywords: &'a str,
+/// A new article: the body of `POST /api/article` (A4.6). The slug is always sent: it is the idempotency key.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct NewArticle {
+    /// The category.
+    #[serde(rename = "category_id")]
+    pub category: CategoryId,
+    /// The title.
+    pub title: String,
+    /// The slug.
+    pub slug: String,
+    /// The body.
+    pub text: String,
+    /// Whether readers can see it.
+    pub enabled: bool,
+    /// Whether it begins as a draft.
+    pub draft: bool,
+    /// Empty: not sent.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub introtext: String,
+    /// Empty: not sent.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub keywords: String,
 }
 
-impl<'a> From<&'a NewArticle> for ArticlePost<'a> {
-    fn from(new: &'a NewArticle) -> Self {
-        Self {
-            category_id: new.category,
-            title: &new.title,
-            slug: &new.slug,
-            text: &new.text,
-            enabled: new.enabled,
-            draft: new.draft,
-            introtext: &new.introtext,
-            keywords: &new.keywords,
-        }
-    }
-}
-
-/// The body of `PUT /api/article/{id}`: only changed fields. An empty body is a probe.
-#[derive(Serialize, Default)]
-pub(super) struct ArticlePut<'a> {
+/// Changes to an article: the body of `PUT /api/article/{id}` (A4.7). Fields that are `None` are not sent; an empty body
+/// is a probe.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct ArticlePatch {
+    /// Moves the article.
+    #[serde(rename = "category_id", skip_serializing_if = "Option::is_none")]
+    pub category: Option<CategoryId>,
+    /// A new title.
     #[serde(skip_serializing_if = "Option::is_none")]
-    category_id: Option<CategoryId>,
+    pub title: Option<String>,
+    /// A new slug.
     #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
+    pub slug: Option<String>,
+    /// A new body.
     #[serde(skip_serializing_if = "Option::is_none")]
-    slug: Option<&'a str>,
+    pub text: Option<String>,
+    /// Shows or hides it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'a str>,
+    pub enabled: Option<bool>,
+    /// A new summary; `""` removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    enabled: Option<bool>,
+    pub introtext: Option<String>,
+    /// New search words; `""` removes them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    introtext: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    keywords: Option<&'a str>,
-}
-
-impl<'a> From<&'a ArticlePatch> for ArticlePut<'a> {
-    fn from(patch: &'a ArticlePatch) -> Self {
-        Self {
-            category_id: patch.category,
-            title: patch.title.as_deref(),
-            slug: patch.slug.as_deref(),
-            text: patch.text.as_deref(),
-            enabled: patch.enabled,
-            introtext: patch.introtext.as_deref(),
-            keywords: patch.keywords.as_deref(),
-        }
-    }
+    pub keywords: Option<String>,
 }
 
 /// The body of `POST /api/category`.
@@ -293,28 +280,21 @@ impl<'a> From<&'a NewCategory> for CategoryPost<'a> {
     }
 }
 
-/// The body of `PUT /api/category/{id}`: only changed fields.
-#[derive(Serialize)]
-pub(super) struct CategoryPut<'a> {
+/// Changes to a category: the body of `PUT /api/category/{id}` (A4.10). Fields that are `None` are not sent.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct CategoryPatch {
+    /// A new name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
+    pub name: Option<String>,
+    /// A new slug.
     #[serde(skip_serializing_if = "Option::is_none")]
-    slug: Option<&'a str>,
+    pub slug: Option<String>,
+    /// A new description; `""` removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
+    pub description: Option<String>,
+    /// A new description for search engines; `""` removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    meta_description: Option<&'a str>,
-}
-
-impl<'a> From<&'a CategoryPatch> for CategoryPut<'a> {
-    fn from(patch: &'a CategoryPatch) -> Self {
-        Self {
-            name: patch.name.as_deref(),
-            slug: patch.slug.as_deref(),
-            description: patch.description.as_deref(),
-            meta_description: patch.meta_description.as_deref(),
-        }
-    }
+    pub meta_description: Option<String>,
 }
 
 /// Parses an id, or says which id is invalid.

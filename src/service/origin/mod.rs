@@ -144,7 +144,6 @@ pub enum OriginError {
 /// `trust` allows any origin. Returns the record to write when the service there has accepted the token: the token
 /// must not be bound to a mistyped address. Until then the origin is recorded as tried. `None`: the origin is
 /// recorded already.
-/// noted as tried. `None`: it is known.
 pub fn check_origin(
     dir: &Path,
     token: &Token,
