@@ -22,8 +22,6 @@ pub(crate) struct Catch {
     pub(crate) runs: Option<u64>,
     /// The short trace, and what it violates.
     pub(crate) trace: Option<(Trace, Violation)>,
-    /// Whether a trace violated something without the defect.
-    pub(crate) false_alarm: bool,
     /// Worlds until the planner's own layer found it.
     pub(crate) worlds: Option<u64>,
 }
@@ -41,7 +39,6 @@ pub(crate) fn hunt(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
         defect,
         runs: None,
         trace: None,
-        false_alarm: false,
         worlds: None,
     };
     for seed in 1..=limit {
@@ -55,7 +52,6 @@ pub(crate) fn hunt(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
         let without = bench.run(outcome.trace.setup, source, Ground::Memory);
         if without.violation.is_some() {
             // It says nothing of the defect.
-            found.false_alarm = true;
             continue;
         }
         found.runs = Some(seed);
