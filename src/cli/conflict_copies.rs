@@ -30,8 +30,8 @@ pub(super) fn command(file: &Path) -> String {
     format!("echo '{}' >> {}", line(), quoted(&file))
 }
 
-/// Makes git ignore the conflict copies of a new mirror. The mirror exists already, so a failure is only reported, with
-/// the command that adds the rule.
+/// Makes git ignore the conflict copies of a folder that becomes a mirror. A mirror works without the rule, so a failure
+/// is only reported, with the command that adds the rule.
 pub(super) fn hide(mirror: &Path, context: &Context) {
     let mirror = mirror.canonicalize().unwrap_or_else(|_| mirror.to_owned());
     let file = match repository(&mirror) {

@@ -59,8 +59,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     }
     let settings = chosen(args, &folder, context).await?;
     let user_state_dir = config::user_state_dir(context.request().env)?;
-    let path = config::create(&folder, &settings)?;
+    // The settings make the folder a mirror, so they come last: an `init` that was killed before them is run again.
     conflict_copies::hide(&folder, context);
+    let path = config::create(&folder, &settings)?;
     // The user chose the service: that is consent.
     agree_to_own(&user_state_dir, &folder, &settings.service)?;
     if context.out.json {
