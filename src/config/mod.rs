@@ -33,6 +33,7 @@ pub use load::{
 pub use token::TokenSource;
 pub use values::{parse_cron, parse_poll, parse_service, parse_workspace};
 
+pub use crate::model::limits::{MaxDeletes, OnConflict};
 use crate::model::{CategoryId, WorkspaceId};
 use std::{path::PathBuf, time::Duration};
 
@@ -182,26 +183,6 @@ pub enum Poll {
     Cron(String),
 }
 
-/// The limit on deletions on one side; more are held.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MaxDeletes {
-    /// This number of articles,
-    pub count: u32,
-    /// or this percentage of them, if that is less.
-    pub percent: u32,
-}
-
-/// What happens to an article that changed on both sides and cannot be merged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OnConflict {
-    /// It waits for a person.
-    Hold,
-    /// The file wins.
-    Local,
-    /// The service wins.
-    Remote,
-}
-
 /// The flags of a new article whose file has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewArticles {
@@ -242,10 +223,7 @@ impl Options {
             delete_grace: Duration::from_mins(1),
             rescan: Duration::from_mins(1),
             guard_window: Duration::from_secs(15),
-            max_deletes: MaxDeletes {
-                count: 10,
-                percent: 25,
-            },
+            max_deletes: MaxDeletes::default(),
             on_conflict: OnConflict::Hold,
             probe: true,
             new_articles: NewArticles {

@@ -5,10 +5,8 @@
 
 use super::settings::Settings;
 use super::{Clock, Engine, SystemClock, neighbours};
-use crate::config::{self, Config, Root};
+use crate::config::{Config, Root};
 use crate::mirror::disk::RealDisk;
-use crate::reconcile::guard::MaxDeletes;
-use crate::reconcile::snapshot::OnConflict;
 use crate::service::Service;
 use crate::state::home::Home;
 use crate::state::store::Store;
@@ -40,15 +38,8 @@ pub fn settings(config: &Config, root: &Root) -> Settings {
         prefix: prefix(config, root),
         categories: config.categories.iter().copied().collect(),
         guard_window: options.guard_window,
-        max_deletes: MaxDeletes {
-            count: options.max_deletes.count,
-            percent: options.max_deletes.percent,
-        },
-        on_conflict: match options.on_conflict {
-            config::OnConflict::Hold => OnConflict::Hold,
-            config::OnConflict::Local => OnConflict::Local,
-            config::OnConflict::Remote => OnConflict::Remote,
-        },
+        max_deletes: options.max_deletes,
+        on_conflict: options.on_conflict,
         probe: options.probe,
         new_enabled: options.new_articles.enabled,
         new_draft: options.new_articles.draft,

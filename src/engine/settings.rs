@@ -44,10 +44,7 @@ impl Settings {
             prefix: String::new(),
             categories: BTreeSet::new(),
             guard_window: Duration::from_secs(15),
-            max_deletes: MaxDeletes {
-                count: 10,
-                percent: 25,
-            },
+            max_deletes: MaxDeletes::default(),
             on_conflict: OnConflict::Hold,
             probe: true,
             new_enabled: true,

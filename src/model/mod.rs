@@ -9,6 +9,7 @@ pub mod category;
 pub mod digest;
 pub mod html;
 pub mod id;
+pub mod limits;
 pub mod lint;
 pub mod path;
 pub mod side;

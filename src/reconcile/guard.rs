@@ -12,22 +12,7 @@ use crate::model::path::quoted;
 use crate::model::{ArticleId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Setting `max_deletes`: how many deletions towards one side go through unasked.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct MaxDeletes {
-    /// At most this many.
-    pub count: u32,
-    /// At most this share of the articles, in percent, but never less than three.
-    pub percent: u32,
-}
-
-impl MaxDeletes {
-    /// The limit for a workspace with so many articles.
-    pub fn limit(self, articles: usize) -> usize {
-        let share = articles.saturating_mul(self.percent as usize) / 100;
-        (self.count as usize).min(share.max(3))
-    }
-}
+pub use crate::model::limits::MaxDeletes;
 
 /// How many articles of one side may go back to older versions in one cycle, or in cycles that follow each other
 /// closely: what is unpacked over the mirror comes in small batches.

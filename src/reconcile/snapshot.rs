@@ -5,6 +5,7 @@
 
 use super::scope::Scope;
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
+pub use crate::model::limits::OnConflict;
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Version,
 };
@@ -158,17 +159,6 @@ impl Direction {
     pub const fn pushes(self) -> bool {
         matches!(self, Self::Both | Self::Push)
     }
-}
-
-/// What happens to a conflict (settings, `on_conflict`, and `--prefer`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OnConflict {
-    /// It waits for a person.
-    Hold,
-    /// The file wins.
-    Local,
-    /// The service wins.
-    Remote,
 }
 
 /// A person's word on one conflict (`kbsync resolve`).

@@ -1,0 +1,38 @@
+//! Settings that decide over plans: the limit on deletions, and what happens to conflicts.
+
+/// What happens to an article that changed on both sides and cannot be merged (`on_conflict`, and `--prefer`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnConflict {
+    /// It waits for a person.
+    Hold,
+    /// The file wins.
+    Local,
+    /// The service wins.
+    Remote,
+}
+
+/// Setting `max_deletes`: how many deletions towards one side go through unasked; more are held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MaxDeletes {
+    /// At most this many.
+    pub count: u32,
+    /// At most this share of the articles, in percent, but never less than three.
+    pub percent: u32,
+}
+
+impl Default for MaxDeletes {
+    fn default() -> Self {
+        Self {
+            count: 10,
+            percent: 25,
+        }
+    }
+}
+
+impl MaxDeletes {
+    /// The limit for a workspace with so many articles.
+    pub fn limit(self, articles: usize) -> usize {
+        let share = articles.saturating_mul(self.percent as usize) / 100;
+        (self.count as usize).min(share.max(3))
+    }
+}
