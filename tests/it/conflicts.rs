@@ -786,6 +786,7 @@ async fn what_was_written_into_a_copy_is_kept_though_its_writer_takes_the_copy_a
     let edited = THEIRS.replace("theirs", "in the copy");
     world.sync().await;
     assert!(kept(&world, one, &edited));
+    let_stamps_settle(&world).await;
     let rows = dump(&world);
     world.sync().await;
     assert_eq!(changed_rows(&rows, &dump(&world)), Vec::<String>::new());
