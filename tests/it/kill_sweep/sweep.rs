@@ -30,6 +30,13 @@ pub(super) struct Scenario {
     pub(super) nested: usize,
 }
 
+impl Scenario {
+    /// Returns whether the command is the daemon.
+    fn is_daemon(&self) -> bool {
+        self.command == ["run"]
+    }
+}
+
 /// Nothing on either side, and `kbsync sync`.
 pub(super) const SYNC: Scenario = Scenario {
     name: "",
@@ -113,8 +120,15 @@ pub(super) fn sweep(stage: &Stage, scenario: &Scenario, choice: Choice) -> Swept
                 .push(format!("{name}: nothing came to {number} ({point})"));
         }
     }
-    // A daemon passes as many points as it gets the time for: on a busy machine a quarter fewer or more.
-    if swept.missed > swept.kills + swept.pairs {
+    // A daemon passes as many points as it gets the time for: on a busy machine a quarter fewer or more. A command passes
+    // a transaction fewer where the stamp of a file is too young to be stored.
+    let runs = swept.kills + swept.pairs;
+    let most = if scenario.is_daemon() {
+        runs
+    } else {
+        runs.div_ceil(10)
+    };
+    if swept.missed > most {
         let Swept { missed, kills, .. } = swept;
         let name = scenario.name;
         swept.failures.push(format!(
@@ -216,11 +230,11 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Runs the command until it is killed, and looks at what is there in that instant. Returns whether it was: a
-    /// daemon that is asked to stop has not always as many points left.
+    /// Runs the command until it is killed, and looks at what is there in that instant. Returns whether it was killed:
+    /// a run has not always as many points.
     fn kill(&self, number: usize) -> Result<bool, String> {
         let ran = self.stage.run_killed_at(self.scenario.command, number);
-        if ran.code == Some(0) && self.scenario.command == ["run"] {
+        if ran.code == Some(0) {
             return Ok(false);
         }
         if ran.code.is_some() {
