@@ -19,7 +19,7 @@ use crate::{
     config::{Config, Need},
     engine::{compare::Pair, past::as_file},
     model::{ArticleId, Field, Side, path::CATEGORY_FILE},
-    state::{Event, Kept},
+    state::{Event, StoredVersion},
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -283,7 +283,7 @@ fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> 
 }
 
 /// Returns on which side a version appeared, whether both sides got it, and whether they still have it.
-fn sides(kept: &Kept, both: bool, present: Option<u64>) -> String {
+fn sides(kept: &StoredVersion, both: bool, present: Option<u64>) -> String {
     let first = side(kept.seen.side);
     let now = present == Some(kept.number);
     match (both && kept.seen.side != Side::Both, now) {
@@ -295,7 +295,7 @@ fn sides(kept: &Kept, both: bool, present: Option<u64>) -> String {
 }
 
 /// Returns what a version changed.
-fn changes(named: &VersionSpec, kept: &Kept) -> String {
+fn changes(named: &VersionSpec, kept: &StoredVersion) -> String {
     let fields = named.past.changed(kept);
     let mut words: Vec<String> = fields.iter().map(ToString::to_string).collect();
     let before = named.past.before(kept.number);
@@ -311,7 +311,11 @@ fn changes(named: &VersionSpec, kept: &Kept) -> String {
     words.join(", ")
 }
 
-fn headline(named: &VersionSpec, (kept, both): (&Kept, bool), present: Option<u64>) -> String {
+fn headline(
+    named: &VersionSpec,
+    (kept, both): (&StoredVersion, bool),
+    present: Option<u64>,
+) -> String {
     let changes = changes(named, kept);
     let changes = if changes.is_empty() {
         String::new()
@@ -329,7 +333,7 @@ fn headline(named: &VersionSpec, (kept, both): (&Kept, bool), present: Option<u6
 }
 
 /// Returns the difference to the version before; `None`: the files are equal.
-fn difference(named: &VersionSpec, kept: &Kept) -> Result<Option<Pair>, Failure> {
+fn difference(named: &VersionSpec, kept: &StoredVersion) -> Result<Option<Pair>, Failure> {
     let before = named.past.before(kept.number);
     let old = match before {
         Some(before) => as_file(&named.store, before)?,
@@ -339,7 +343,7 @@ fn difference(named: &VersionSpec, kept: &Kept) -> Result<Option<Pair>, Failure>
     if before.is_some() && old.as_ref() == Some(&new) {
         return Ok(None);
     }
-    let path = |kept: &Kept| named.path(&kept.seen.place);
+    let path = |kept: &StoredVersion| named.path(&kept.seen.place);
     Ok(Some(Pair {
         old_path: before.filter(|_| old.is_some()).map(path),
         new_path: Some(path(kept)),

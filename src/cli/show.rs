@@ -14,7 +14,7 @@ use crate::{
     config::Need,
     engine::past::as_file,
     model::{ArticleId, Side},
-    state::{FigureRow, Kept},
+    state::{FigureRow, StoredVersion},
 };
 use serde::Serialize;
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-fn not_kept(named: &VersionSpec, kept: &Kept) -> Failure {
+fn not_kept(named: &VersionSpec, kept: &StoredVersion) -> Failure {
     Failure::failed(anyhow::anyhow!(
         "the text of {}@{} is not in the state any more",
         named.name,
@@ -91,7 +91,7 @@ fn not_kept(named: &VersionSpec, kept: &Kept) -> Failure {
 fn as_json(
     context: &Context,
     named: &VersionSpec,
-    kept: &Kept,
+    kept: &StoredVersion,
     file: Option<String>,
 ) -> Result<(), Failure> {
     let id = named.past.article();

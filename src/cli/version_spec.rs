@@ -19,7 +19,7 @@ use crate::{
         ArticleId, Place, Side, Timestamp,
         path::{CATEGORY_FILE, EXTENSION},
     },
-    state::{Kept, Store, Subject},
+    state::{Store, StoredVersion, Subject},
 };
 use chrono::{Local, TimeZone as _};
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) struct VersionSpec {
 
 impl VersionSpec {
     /// Returns the version with the number; without a number, the newest one.
-    pub(super) fn version(&self) -> Result<&Kept, Failure> {
+    pub(super) fn version(&self) -> Result<&StoredVersion, Failure> {
         let found = match self.number {
             Some(number) => self.past.numbered(number),
             // The text of a conflict copy was never the file's.

@@ -8,7 +8,7 @@ use crate::mirror::document::{Changes, Document};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name};
 use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
 use crate::state::store::Store;
-use crate::state::{Event, Kept, Outcome, Subject};
+use crate::state::{Event, Outcome, StoredVersion, Subject};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Past {
     /// What it is.
     pub subject: Subject,
     /// Its versions, newest first; never empty.
-    pub versions: Vec<Kept>,
+    pub versions: Vec<StoredVersion>,
     /// Where its file is by the state; `None`: it was deleted, or was never created.
     pub now_at: Option<Place>,
     /// When it was deleted, by the log or else by its last version; `None`: it lives, or never did.
@@ -27,23 +27,23 @@ pub struct Past {
 
 impl Past {
     /// Its newest version.
-    pub fn newest(&self) -> Option<&Kept> {
+    pub fn newest(&self) -> Option<&StoredVersion> {
         self.versions.first()
     }
 
     /// The last version with an address of its own: the copy of a conflict has none.
-    pub fn last_address(&self) -> Option<&Kept> {
+    pub fn last_address(&self) -> Option<&StoredVersion> {
         self.versions.iter().find(|kept| has_address(kept))
     }
 
     /// The version with a number.
-    pub fn numbered(&self, number: u64) -> Option<&Kept> {
+    pub fn numbered(&self, number: u64) -> Option<&StoredVersion> {
         self.versions.iter().find(|kept| kept.number == number)
     }
 
     /// The version that one is compared with: the one before it of its own side, so that a colleague's
     /// edit does not look as if it took back what was written here meanwhile.
-    pub fn before(&self, number: u64) -> Option<&Kept> {
+    pub fn before(&self, number: u64) -> Option<&StoredVersion> {
         let at = self
             .versions
             .iter()
@@ -58,7 +58,7 @@ impl Past {
     }
 
     /// The fields in which a version differs from the one before it; none for the first.
-    pub fn changed(&self, kept: &Kept) -> Vec<Field> {
+    pub fn changed(&self, kept: &StoredVersion) -> Vec<Field> {
         self.before(kept.number).map_or_else(Vec::new, |before| {
             let (now, was) = (&kept.seen.version, &before.seen.version);
             let mut fields = differing(&self.subject, now, was);
@@ -73,13 +73,13 @@ impl Past {
     ///
     /// The history also notes when both sides agreed on what one of them had, and what a file held before
     /// it was replaced; read by a person these are no versions of their own.
-    pub fn sayings(&self) -> Vec<(&Kept, bool)> {
+    pub fn sayings(&self) -> Vec<(&StoredVersion, bool)> {
         self.told().0
     }
 
     /// The version that [`Past::sayings`] gives in a version's stead: they say the same. One that is given itself
     /// stands for itself.
-    pub fn listed<'p>(&'p self, kept: &'p Kept) -> &'p Kept {
+    pub fn listed<'p>(&'p self, kept: &'p StoredVersion) -> &'p StoredVersion {
         let number = self.told().1.get(&kept.number).copied();
         number
             .and_then(|number| self.numbered(number))
@@ -87,8 +87,8 @@ impl Past {
     }
 
     /// What is said, newest first, and by which number what is not said anew was said before.
-    fn told(&self) -> (Vec<(&Kept, bool)>, BTreeMap<u64, u64>) {
-        let mut said: Vec<(&Kept, bool)> = Vec::new();
+    fn told(&self) -> (Vec<(&StoredVersion, bool)>, BTreeMap<u64, u64>) {
+        let mut said: Vec<(&StoredVersion, bool)> = Vec::new();
         let mut listed = BTreeMap::new();
         // Where what was said since both sides last agreed begins.
         let mut since = 0;
@@ -167,13 +167,13 @@ impl Past {
 }
 
 /// Returns whether a version has an address of its own: the copy of a conflict has none, and was never in the file.
-pub(in crate::engine) fn has_address(kept: &Kept) -> bool {
+pub(in crate::engine) fn has_address(kept: &StoredVersion) -> bool {
     kept.seen.subject.is_category() || ignored_name(&kept.seen.place.file).is_none()
 }
 
 /// Returns whether two versions say the same. What the service has lies at no place of the mirror, and a category's
 /// file is not there.
-fn same(one: &Kept, other: &Kept) -> bool {
+fn same(one: &StoredVersion, other: &StoredVersion) -> bool {
     let there = one.seen.side == Side::Remote || other.seen.side == Side::Remote;
     if !there {
         return one.seen.version == other.seen.version && one.seen.place == other.seen.place;
@@ -277,7 +277,7 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<Past>> {
         && past.now_at.is_none()
     {
         // What was never on both sides was never met here: a copied file may have another workspace's id.
-        let both = |kept: &Kept| kept.seen.side == Side::Both;
+        let both = |kept: &StoredVersion| kept.seen.side == Side::Both;
         let met = past.versions.iter().any(both);
         let last = last_end(store, id)?.map(|event| event.at);
         past.ended = last.or(past.newest().filter(|_| met).map(|kept| kept.at));
@@ -297,7 +297,7 @@ fn lives_at(store: &Store, id: ArticleId) -> Outcome<Option<Place>> {
 
 /// The file that a version was, or would have been; `None`: its body is not kept any more. Whoever puts that in the
 /// file's place must not publish what is hidden: `enabled` and `draft` are those of today, or of its end.
-pub fn as_file(store: &Store, kept: &Kept) -> Outcome<Option<String>> {
+pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
     if let Some(whole) = kept.seen.file
         && let Some(file) = store.body(whole)?
     {
@@ -380,9 +380,9 @@ mod tests {
 
     fn past(sides: &[(Side, &str)]) -> Past {
         let subject = Subject::File(Place::new("a", "b.html"));
-        let mut versions: Vec<Kept> = (1..)
+        let mut versions: Vec<StoredVersion> = (1..)
             .zip(sides)
-            .map(|(number, (side, text))| Kept {
+            .map(|(number, (side, text))| StoredVersion {
                 number,
                 at: Timestamp(0),
                 seen: Seen {

@@ -8,7 +8,7 @@ use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
 use crate::state::store::Store;
-use crate::state::{Kept, Outcome, Seen, Subject};
+use crate::state::{Outcome, Seen, StoredVersion, Subject};
 
 /// A version of a category's file, for the history; `text` is that of the whole file.
 pub(super) fn seen_as(
@@ -38,7 +38,7 @@ pub(super) fn seen_as(
 /// Returns whether the history has a version with these words, and a later one with others that was in the mirror.
 pub(super) fn replaced(store: &Store, id: CategoryId, words: &CategoryVersion) -> Outcome<bool> {
     let versions = store.versions(&Subject::category(id))?;
-    let said = |kept: &Kept| {
+    let said = |kept: &StoredVersion| {
         let said = &kept.seen.version;
         said.title == words.name
             && said.slug == words.slug
@@ -77,6 +77,6 @@ pub(super) fn last_document(
 }
 
 /// Returns whether a version was in the mirror, and not only on the service.
-pub(super) fn was_here(kept: &Kept) -> bool {
+pub(super) fn was_here(kept: &StoredVersion) -> bool {
     kept.seen.side != Side::Remote
 }

@@ -78,7 +78,7 @@ pub struct Seen {
 
 /// A version in the history.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct StoredVersion {
     /// Counts from 1 per subject.
     pub number: u64,
     /// When it was recorded.

@@ -14,7 +14,7 @@ use kbsync::engine::settings::Request;
 use kbsync::model::{ArticleId, CategoryId, Place, TextDigest};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::sandbox::Sandbox;
-use kbsync::state::{Kept, Store, Subject};
+use kbsync::state::{Store, StoredVersion, Subject};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -592,7 +592,7 @@ async fn what_the_settings_say_of_the_history_is_kept_and_no_more() {
     let kept = || {
         let reader = store(&stage);
         let versions = reader.versions(&subject).expect("read");
-        let text = |kept: &Kept| reader.body(kept.seen.version.text).expect("read");
+        let text = |kept: &StoredVersion| reader.body(kept.seen.version.text).expect("read");
         versions.iter().map(text).collect::<BTreeSet<_>>()
     };
     // All of it is younger than a day.

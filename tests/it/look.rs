@@ -5,7 +5,7 @@ use kbsync::engine::report::{Report, Status};
 use kbsync::model::base::ArticleRow;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::state::{Kept, Subject};
+use kbsync::state::{StoredVersion, Subject};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ pub(crate) fn row(world: &World, id: Uuid) -> Option<ArticleRow> {
 }
 
 /// The versions of an article, newest first.
-pub(crate) fn versions(world: &World, id: Uuid) -> Vec<Kept> {
+pub(crate) fn versions(world: &World, id: Uuid) -> Vec<StoredVersion> {
     let engine = world.engine();
     engine
         .store()

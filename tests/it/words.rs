@@ -7,7 +7,7 @@ use kbsync::mirror::document::{CategoryDocument, Document};
 use kbsync::model::path::CATEGORY_FILE;
 use kbsync::model::{ArticleId, CategoryId, Place, TextDigest};
 use kbsync::sandbox::{Article, Category};
-use kbsync::state::{Kept, Store, Subject};
+use kbsync::state::{Store, StoredVersion, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What somebody wrote.
@@ -125,7 +125,7 @@ impl Written {
 }
 
 /// What a version of the history can bring back.
-pub(crate) fn in_version(store: &Store, kept: &Kept) -> Vec<Words> {
+pub(crate) fn in_version(store: &Store, kept: &StoredVersion) -> Vec<Words> {
     let body = |digest: TextDigest| store.body(digest).expect("read");
     let version = &kept.seen.version;
     let mut words = Vec::new();

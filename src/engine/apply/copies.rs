@@ -13,7 +13,7 @@ use crate::mirror::document::{Changes, Document};
 use crate::model::{ArticleId, CategoryId, KnownFile, Place, Side, TextDigest, Version};
 use crate::reconcile::plan::{Conflict, Kind};
 use crate::service::Service;
-use crate::state::{Intent, Kept, Seen as SeenVersion, Subject};
+use crate::state::{Intent, Seen as SeenVersion, StoredVersion, Subject};
 use std::collections::BTreeMap;
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -232,9 +232,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let now = anew::goes_on_as(&self.store, id)?.unwrap_or(id);
             let versions = self.store.versions(&Subject::Article(now))?;
             // While they stood against each other, both sides agreed on nothing.
-            let agreed = |kept: &&Kept| kept.seen.side == Side::Both && kept.at < row.at;
+            let agreed = |kept: &&StoredVersion| kept.seen.side == Side::Both && kept.at < row.at;
             let since = versions.iter().find(agreed).map_or(0, |kept| kept.number);
-            let written = |kept: &&Kept| {
+            let written = |kept: &&StoredVersion| {
                 kept.number > since && kept.seen.cause == COPY && kept.seen.place == place
             };
             let last = versions.iter().find(written).map(|kept| kept.number);

@@ -9,7 +9,7 @@ use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, quoted, slug_of
 use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::snapshot::{LocalFile, LocalSnapshot};
 use crate::reconcile::{copy_of, place_in_conflict};
-use crate::state::{Kept, Subject};
+use crate::state::{StoredVersion, Subject};
 
 /// Where a version comes back to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -278,7 +278,7 @@ impl<D: Disk> Ground<'_, D> {
         };
         let folder = self.disk.look(At::Root, &place.folder)?;
         let has_folder = folder.is_some_and(|entry| entry.kind == Kind::Folder);
-        let came_from = |last: &Kept| {
+        let came_from = |last: &StoredVersion| {
             let category = last.seen.version.category;
             last.seen.place.folder == place.folder && self.base.categories.contains_key(&category)
         };

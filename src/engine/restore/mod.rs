@@ -33,7 +33,7 @@ use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, RemoteSnapshot};
 use crate::service::Service;
 use crate::state::store::Store;
-use crate::state::{Kept, Subject};
+use crate::state::{StoredVersion, Subject};
 use begun::articles;
 use std::collections::BTreeSet;
 use tokio::task::yield_now;
@@ -94,7 +94,7 @@ pub fn changed_nothing(line: &Line) -> bool {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Prepared {
     /// The version.
-    pub kept: Kept,
+    pub kept: StoredVersion,
     /// Its number and time as people know them: those that they named, else those in `kbsync log`, which lists of
     /// versions that say the same the first one.
     known: (u64, Timestamp),

@@ -9,14 +9,14 @@ use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::path::slug_of_stem;
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
-use crate::state::{Kept, Subject};
+use crate::state::{StoredVersion, Subject};
 
 /// The fields that come back; the address stays.
 const WORDS: [Field; 4] = [Field::Title, Field::Introtext, Field::Keywords, Field::Text];
 
 /// A version with its body.
 struct Wanted<'p> {
-    kept: &'p Kept,
+    kept: &'p StoredVersion,
     text: String,
     /// The whole file, where it was kept and is no article: it comes back as it was.
     raw: Option<String>,
@@ -290,14 +290,14 @@ impl<D: Disk> Ground<'_, D> {
 }
 
 /// The last version that the file itself had.
-fn last_here(past: &Past) -> Option<&Kept> {
-    let own = |kept: &&Kept| kept.seen.side != Side::Remote && has_address(kept);
+fn last_here(past: &Past) -> Option<&StoredVersion> {
+    let own = |kept: &&StoredVersion| kept.seen.side != Side::Remote && has_address(kept);
     past.versions.iter().find(own)
 }
 
 /// The last version that was not undone by a later one: where both sides had their own, the writer's, though what the
 /// service had may have been seen after it.
-fn last_words(past: &Past) -> Option<&Kept> {
+fn last_words(past: &Past) -> Option<&StoredVersion> {
     let addressed = past.versions.iter().filter(|kept| has_address(kept));
     let mut apart = addressed.take_while(|kept| kept.seen.side != Side::Both);
     apart
@@ -308,7 +308,7 @@ fn last_words(past: &Past) -> Option<&Kept> {
 
 /// Returns whether what would be written can be read back. What was no article when it was kept (a file that
 /// was not ready) comes back just so.
-fn wanted_is_words(aim: &Aim, kept: &Kept, new: &str) -> bool {
+fn wanted_is_words(aim: &Aim, kept: &StoredVersion, new: &str) -> bool {
     matches!(aim, Aim::Category { .. })
         || kept.seen.file == Some(TextDigest::of(new))
         || Document::parse_with_markers(new.as_bytes()).is_ok()

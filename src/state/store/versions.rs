@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     model::{ArticleId, Digest, Place, Side, TextDigest, path::CONFLICT_EXTENSION},
-    state::{Kept, Outcome, Seen, Subject},
+    state::{Outcome, Seen, StoredVersion, Subject},
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -22,7 +22,7 @@ macro_rules! columns {
 
 impl Store {
     /// Lists the versions of a subject, newest first, without their bodies.
-    pub fn versions(&self, subject: &Subject) -> Outcome<Vec<Kept>> {
+    pub fn versions(&self, subject: &Subject) -> Outcome<Vec<StoredVersion>> {
         self.read(|conn| {
             let Some(key) = find(conn, subject)? else {
                 return Ok(Vec::new());
@@ -39,7 +39,7 @@ impl Store {
     }
 
     /// Reads one version of a subject.
-    pub fn version(&self, subject: &Subject, number: u64) -> Outcome<Option<Kept>> {
+    pub fn version(&self, subject: &Subject, number: u64) -> Outcome<Option<StoredVersion>> {
         let Ok(number) = i64::try_from(number) else {
             return Ok(None);
         };
@@ -124,7 +124,7 @@ impl Store {
 
     /// Lists the last version of every article that has no base any more, the latest first; not of those that were
     /// seen on the service only, and never met.
-    pub fn deleted_articles(&self) -> Outcome<Vec<Kept>> {
+    pub fn deleted_articles(&self) -> Outcome<Vec<StoredVersion>> {
         self.read(|conn| {
             collect(
                 conn.prepare_cached(concat!(
@@ -379,8 +379,8 @@ fn subject(row: &Row<'_>, at: usize) -> rusqlite::Result<Subject> {
     })
 }
 
-fn kept(row: &Row<'_>, subject: Subject) -> rusqlite::Result<Kept> {
-    Ok(Kept {
+fn kept(row: &Row<'_>, subject: Subject) -> rusqlite::Result<StoredVersion> {
+    Ok(StoredVersion {
         number: count(row, 0)?,
         at: row.get(1)?,
         seen: Seen {
