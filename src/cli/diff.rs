@@ -23,6 +23,7 @@ use crate::{
     },
     mirror::RealDisk,
     model::path::quoted_as_git,
+    service::ServiceError,
 };
 use anstyle::Style;
 use dialoguer::console::measure_text_width;
@@ -94,7 +95,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if let Some(session) = &session {
         session.finish();
     }
-    print(context, &all, args)?;
+    let theirs = if args.remote { "theirs" } else { "last agreed" };
+    let view = View {
+        context: args.unified,
+        is_side_by_side: args.side_by_side,
+        ..View::between(theirs, "yours")
+    };
+    print(context, &all, (!args.stat).then_some(view))?;
     Ok(if args.exit_code && !all.pairs.is_empty() {
         ExitCode::Failed
     } else {
@@ -116,13 +123,22 @@ async fn compare(
     match session.and_then(Session::client) {
         Some(client) => {
             let found = comparer.with_service(client, &settings).await;
-            Ok(found.map_err(Failure::of)??)
+            let failure = |error: anyhow::Error| match error.downcast::<ServiceError>() {
+                Ok(error) => error.into(),
+                Err(error) => Failure::of(error),
+            };
+            found.map_err(failure)
         }
         None => comparer.with_base(&settings).map_err(Failure::of),
     }
 }
 
-fn print(context: &Context, found: &Comparison, args: &Args) -> Result<(), Failure> {
+/// Prints a comparison; without a view only how many lines were added and removed.
+pub(super) fn print(
+    context: &Context,
+    found: &Comparison,
+    view: Option<View>,
+) -> Result<(), Failure> {
     let out = context.out;
     if out.json {
         let files = found.pairs.iter().map(|pair| FileDiff {
@@ -136,18 +152,12 @@ fn print(context: &Context, found: &Comparison, args: &Args) -> Result<(), Failu
             notes: &found.notes,
         })?);
     }
-    if args.stat {
-        let columns = [Column::shortened("file"), Column::details("lines")];
-        out.table(&columns, found.pairs.iter().map(counted))?;
-    } else {
-        let theirs = if args.remote { "theirs" } else { "last agreed" };
-        let view = View {
-            context: args.unified,
-            is_side_by_side: args.side_by_side,
-            ..View::between(theirs, "yours")
-        };
+    if let Some(view) = view {
         let texts = found.pairs.iter().map(|pair| formatted(out, pair, view));
         show(context, &texts.collect::<String>())?;
+    } else {
+        let columns = [Column::shortened("file"), Column::details("lines")];
+        out.table(&columns, found.pairs.iter().map(counted))?;
     }
     for note in &found.notes {
         out.note(escape_line(note));

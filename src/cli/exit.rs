@@ -44,6 +44,14 @@ impl ExitCode {
         }
     }
 
+    /// Returns the code with a number; any other number is a failure.
+    pub fn numbered(number: u8) -> Self {
+        let mut codes = Self::ALL.into_iter();
+        codes
+            .find(|code| code.number() == number)
+            .unwrap_or(Self::Failed)
+    }
+
     /// Returns the code of several results together: the first of 2, 1, 5, 4, 3, else 0.
     ///
     /// With wrong settings nothing is done, so 2 never really meets another code.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
-    engine::{compare::Pair, past::as_file},
+    engine::{compare::Pair, history::as_file},
     model::{ArticleId, Field, Side, path::CATEGORY_FILE},
     state::{Event, StoredVersion},
 };
@@ -230,9 +230,9 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
     out.line(format!("{HELP}{}{HELP:#}", heading(named)))?;
     let limit = args.limit().unwrap_or(usize::MAX);
     if args.patch {
-        let present = named.past.present();
+        let present = named.history.present();
         let mut text = String::new();
-        for (kept, both) in named.past.sayings().into_iter().take(limit) {
+        for (kept, both) in named.history.distinct().into_iter().take(limit) {
             let headline = headline(named, (kept, both), present);
             text += &out.styled(&format!("{HELP}{headline}{HELP:#}\n"));
             if let Some(pair) = difference(named, kept)? {
@@ -249,7 +249,7 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
         Column::details("changed"),
     ];
     out.table(&columns, rows(named, limit))?;
-    if named.past.ended.is_some() {
+    if named.history.ended.is_some() {
         out.line(format!(
             "{DIM}deleted; `kbsync restore {}` brings it back as a new article{DIM:#}",
             escape(&named.name)
@@ -259,7 +259,7 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
 }
 
 fn heading(named: &VersionSpec) -> String {
-    let past = &named.past;
+    let past = &named.history;
     match (&past.now_at, past.article()) {
         (Some(place), Some(id)) => format!("{} {id}", escape(&named.path(place))),
         (Some(place), None) => escape(&named.path(place)).into_owned(),
@@ -269,8 +269,8 @@ fn heading(named: &VersionSpec) -> String {
 
 /// Returns a row for each version that adds something.
 fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> {
-    let said = named.past.sayings().into_iter().take(limit);
-    let present = named.past.present();
+    let said = named.history.distinct().into_iter().take(limit);
+    let present = named.history.present();
     said.map(move |(kept, both)| {
         vec![
             format!("@{}", kept.number),
@@ -296,9 +296,9 @@ fn sides(kept: &StoredVersion, both: bool, present: Option<u64>) -> String {
 
 /// Returns what a version changed.
 fn changes(named: &VersionSpec, kept: &StoredVersion) -> String {
-    let fields = named.past.changed(kept);
+    let fields = named.history.changed(kept);
     let mut words: Vec<String> = fields.iter().map(ToString::to_string).collect();
-    let before = named.past.before(kept.number);
+    let before = named.history.before(kept.number);
     let own = kept.seen.side == Side::Local && kept.seen.file.is_some();
     if words.is_empty() && before.is_some() && own {
         words.push("comments or keys of your own".to_owned());
@@ -334,7 +334,7 @@ fn headline(
 
 /// Returns the difference to the version before; `None`: the files are equal.
 fn difference(named: &VersionSpec, kept: &StoredVersion) -> Result<Option<Pair>, Failure> {
-    let before = named.past.before(kept.number);
+    let before = named.history.before(kept.number);
     let old = match before {
         Some(before) => as_file(&named.store, before)?,
         None => None,
@@ -355,7 +355,7 @@ fn difference(named: &VersionSpec, kept: &StoredVersion) -> Result<Option<Pair>,
 fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Failure> {
     let limit = args.limit().unwrap_or(usize::MAX);
     let mut versions = Vec::new();
-    for kept in named.past.versions.iter().take(limit) {
+    for kept in named.history.versions.iter().take(limit) {
         let diff = if args.patch {
             let pair = difference(named, kept)?;
             Some(pair.as_ref().map_or_else(String::new, as_patch))
@@ -368,20 +368,20 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
             side: kept.seen.side,
             cause: kept.seen.cause.clone(),
             path: named.path(&kept.seen.place),
-            changed: named.past.changed(kept),
+            changed: named.history.changed(kept),
             title: kept.seen.version.title.clone(),
             diff,
         });
     }
-    let id = named.past.article();
-    let events = match (id, &named.past.now_at) {
+    let id = named.history.article();
+    let events = match (id, &named.history.now_at) {
         (Some(id), _) => named.store.events_of(id, limit)?,
         (None, Some(place)) if place.file == CATEGORY_FILE => {
             named.store.events(limit, Some(&place.folder))?
         }
         (None, Some(_) | None) => Vec::new(),
     };
-    let now_at = named.past.now_at.as_ref().map(|place| named.path(place));
+    let now_at = named.history.now_at.as_ref().map(|place| named.path(place));
     Ok(context.out.json(&Report {
         version: 1,
         path: now_at,
@@ -397,7 +397,7 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
         others: named
             .others
             .iter()
-            .filter_map(crate::engine::past::Past::article)
+            .filter_map(crate::engine::history::History::article)
             .collect(),
     })?)
 }

@@ -32,7 +32,7 @@ impl Part {
     }
 
     /// Returns a path below this workspace; `""` is the workspace itself.
-    fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
+    pub(super) fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
         if self.prefix.is_empty() || path == self.prefix {
             return Some(path.strip_prefix(&self.prefix).unwrap_or(path));
         }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     config::Need,
-    engine::past::as_file,
+    engine::history::as_file,
     model::{ArticleId, Side},
     state::{FigureRow, StoredVersion},
 };
@@ -94,7 +94,7 @@ fn as_json(
     kept: &StoredVersion,
     file: Option<String>,
 ) -> Result<(), Failure> {
-    let id = named.past.article();
+    let id = named.history.article();
     let row = match id {
         Some(id) => named.store.article(id)?,
         None => None,
@@ -109,7 +109,7 @@ fn as_json(
         version: 1,
         path: named.path(&kept.seen.place),
         id,
-        now_at: named.past.now_at.as_ref().map(|place| named.path(place)),
+        now_at: named.history.now_at.as_ref().map(|place| named.path(place)),
         number: kept.number,
         at: kept.at.to_rfc3339(),
         side: kept.seen.side,

@@ -398,7 +398,6 @@ mod tests {
             side: None,
             reason: reason.to_owned(),
             since: None,
-            removed: false,
         };
         let mut all: Vec<Open> = (0..9).map(|number| open(number, "too many")).collect();
         all.push(open(9, "another"));

@@ -12,11 +12,12 @@ use super::{
 use crate::{
     config::Config,
     engine::{
-        anew, open,
-        past::{self, Past},
+        anew,
+        history::{self, History},
+        open,
     },
     model::{
-        ArticleId, Place, Side, Timestamp,
+        ArticleId, Side, Timestamp,
         path::{CATEGORY_FILE, EXTENSION},
     },
     state::{Store, StoredVersion, Subject},
@@ -32,58 +33,45 @@ pub(super) struct VersionSpec {
     /// The workspace's state.
     pub(super) store: Store,
     /// Its versions.
-    pub(super) past: Past,
+    pub(super) history: History,
     /// Other subjects that had this path.
-    pub(super) others: Vec<Past>,
+    pub(super) others: Vec<History>,
     /// The number after `@`.
     pub(super) number: Option<u64>,
     /// The argument without the number.
     pub(super) name: String,
     /// The path in the workspace; `None`: the argument is an id.
-    below: Option<String>,
+    pub(super) below: Option<String>,
 }
 
 impl VersionSpec {
     /// Returns the version with the number; without a number, the newest one.
     pub(super) fn version(&self) -> Result<&StoredVersion, Failure> {
         let found = match self.number {
-            Some(number) => self.past.numbered(number),
+            Some(number) => self.history.numbered(number),
             // The text of a conflict copy was never the file's.
-            None => self.past.last_address().or(self.past.newest()),
+            None => self.history.last_address().or(self.history.newest()),
         };
-        found.ok_or_else(|| self.no_such_version())
-    }
-
-    fn no_such_version(&self) -> Failure {
-        let numbers = self.past.versions.iter().map(|kept| kept.number);
-        let (oldest, newest) = (
-            numbers.clone().min().unwrap_or(0),
-            numbers.max().unwrap_or(0),
-        );
-        Failure::usage(
-            format!(
-                "{} has no version @{}",
-                self.name,
-                self.number.unwrap_or_default()
-            ),
-            format!(
-                "its versions are @{oldest} to @{newest}; `kbsync log {}` lists those that are kept",
-                self.name
-            ),
-        )
+        found.ok_or_else(|| {
+            let numbers = self.history.versions.iter().map(|kept| kept.number);
+            let newest = numbers.clone().max().unwrap_or_default();
+            let oldest = numbers.min().unwrap_or_default();
+            let (name, number) = (&self.name, self.number.unwrap_or_default());
+            Failure::usage(
+                format!("{name} has no version @{number}"),
+                format!(
+                    "its versions are @{oldest} to @{newest}; `kbsync log {name}` lists those that are kept"
+                ),
+            )
+        })
     }
 
     /// Returns whether the subject is at the named path now, or was named by its id.
     pub(super) fn is_meant(&self) -> bool {
         self.below.as_ref().is_none_or(|below| {
-            let now_at = self.past.now_at.as_ref();
+            let now_at = self.history.now_at.as_ref();
             now_at.is_some_and(|now| is_at(now, below))
         })
-    }
-
-    /// Returns whether a place is the named one, or the subject was named by its id.
-    pub(super) fn names(&self, place: &Place) -> bool {
-        self.below.as_ref().is_none_or(|below| is_at(place, below))
     }
 
     /// Returns a place of the workspace as a path below the mirror.
@@ -93,15 +81,12 @@ impl VersionSpec {
 
     /// Returns whether the subject is the last deletion at the named path, and nothing else with this path exists.
     pub(super) fn ended_last(&self) -> bool {
-        let ended = |past: &Past| {
-            let place = past.last_address().map(|kept| kept.seen.place.clone())?;
-            let here = self
-                .below
-                .as_deref()
-                .is_some_and(|below| is_at(&place, below));
-            past.ended.filter(|_| here)
+        let ended = |history: &History| {
+            let place = &history.last_address()?.seen.place;
+            let below = self.below.as_ref()?;
+            history.ended.filter(|_| is_at(place, below))
         };
-        let last = ended(&self.past);
+        let last = ended(&self.history);
         last.is_some()
             && self.others.iter().all(|other| {
                 other.article().is_none() || (other.now_at.is_none() && ended(other) < last)
@@ -111,17 +96,18 @@ impl VersionSpec {
     /// Prints the other subjects that had this path.
     pub(super) fn note_others(&self, context: &Context) {
         for other in &self.others {
+            let other = described(other);
             context
                 .out
-                .note(format!("also known by this path: {}", described(other)));
+                .note(format!("also known by this path: {other}"));
         }
     }
 }
 
-/// Returns whether a path is this place; `.html` may be left out.
-fn is_at(place: &Place, below: &str) -> bool {
+/// Returns whether a path names this place; `.html` may be left out.
+pub(super) fn is_at(place: &impl ToString, path: &str) -> bool {
     let place = place.to_string();
-    place == below || place.strip_suffix(EXTENSION) == Some(below)
+    place == path || place.strip_suffix(EXTENSION) == Some(path)
 }
 
 /// Returns a place of a workspace as a path below the mirror.
@@ -134,26 +120,28 @@ pub(super) fn below_mirror(part: &Part, below: impl std::fmt::Display) -> String
 }
 
 /// Describes a subject in a line: its id, its fate, its title.
-pub(super) fn described(past: &Past) -> String {
-    let id = match &past.subject {
+pub(super) fn described(history: &History) -> String {
+    let id = match &history.subject {
         Subject::Article(id) => id.to_string(),
         Subject::File(_) => "a file without an id".to_owned(),
     };
-    format!("{id} ({})", became(past))
+    format!("{id} ({})", became(history))
 }
 
 /// Describes a subject's fate and its title.
-pub(super) fn became(past: &Past) -> String {
-    let newest = past.newest();
+pub(super) fn became(history: &History) -> String {
+    let newest = history.newest();
     let seen = newest.map_or_else(String::new, |kept| {
         format!("last seen {}", local_time(kept.at))
     });
-    let state = match (&past.now_at, past.ended, past.article()) {
+    let state = match (&history.now_at, history.ended, history.article()) {
         (Some(place), _, _) => format!("now {place}, {seen}"),
         (None, Some(at), _) => format!("deleted {}", local_time(at)),
-        (None, None, Some(_)) if past.was_met() => format!("no article of this workspace, {seen}"),
-        (None, None, Some(_)) => format!("never fetched, {seen}"),
         (None, None, None) => format!("never created, {seen}"),
+        (None, None, Some(_)) if history.was_met() => {
+            format!("no article of this workspace, {seen}")
+        }
+        (None, None, Some(_)) => format!("never fetched, {seen}"),
     };
     let title = newest.map_or("", |kept| kept.seen.version.title.as_str());
     format!("{state}, \"{}\"", escape(title))
@@ -168,52 +156,32 @@ pub(super) fn lookup(
     let text = argument.to_string_lossy().into_owned();
     let (name, number) = split(&text)?;
     // The name of a file may have an `@`.
-    let readings = if number.is_some() {
-        vec![(text.as_str(), None), (name, number)]
-    } else {
-        vec![(text.as_str(), None)]
-    };
+    let readings = [Some((&*text, None)), number.map(|_| (name, number))];
     let mut first_failure = None;
-    for (name, number) in readings {
+    for (name, number) in readings.into_iter().flatten() {
         match found(context, config, name) {
-            Ok(Some(Found {
-                part,
-                store,
-                below,
-                mut pasts,
-            })) if !pasts.is_empty() => {
-                let past = pasts.remove(0);
-                return Ok(VersionSpec {
-                    part,
-                    store,
-                    past,
-                    others: pasts,
-                    number,
-                    name: name.to_owned(),
-                    below,
-                });
-            }
-            Ok(_) => {}
+            Ok(Some(found)) => return Ok(VersionSpec { number, ..found }),
+            Ok(None) => {}
             Err(failure) => first_failure = first_failure.or(Some(failure)),
         }
     }
-    Err(first_failure.unwrap_or_else(|| {
-        let folder = text.trim_end_matches('/');
-        let folder = folder.rsplit_once('@').map_or(folder, |(name, _)| name);
-        if !folder.is_empty() && context.current.join(folder).is_dir() {
-            return Failure::usage(
-                format!("{folder} is a folder, which has no versions of its own"),
-                format!(
-                    "a category's are those of {folder}/{CATEGORY_FILE}; `kbsync log {folder}` lists \
-                     what happened in it"
-                ),
-            );
-        }
-        Failure::usage(
-            format!("the history has nothing about {name}"),
-            "check the path; `kbsync log` lists what happened lately, deletions and former names included",
-        )
-    }))
+    Err(first_failure.unwrap_or_else(|| nothing_about(context, name)))
+}
+
+fn nothing_about(context: &Context, name: &str) -> Failure {
+    let folder = name.trim_end_matches('/');
+    if !folder.is_empty() && context.current.join(folder).is_dir() {
+        return Failure::usage(
+            format!("{folder} is a folder, which has no versions of its own"),
+            format!(
+                "a category's are those of {folder}/{CATEGORY_FILE}; `kbsync log {folder}` lists what happened in it"
+            ),
+        );
+    }
+    Failure::usage(
+        format!("the history has nothing about {name}"),
+        "check the path; `kbsync log` lists what happened lately, deletions and former names included",
+    )
 }
 
 /// Splits `PATH@N`.
@@ -233,34 +201,29 @@ fn split(text: &str) -> Result<(&str, Option<u64>), Failure> {
     }
 }
 
-/// The result of a lookup.
-struct Found {
-    part: Part,
-    store: Store,
-    below: Option<String>,
-    pasts: Vec<Past>,
-}
-
 /// Looks up a name in the states: an id in all workspaces, a path in its own.
-fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Found>, Failure> {
+fn found(context: &Context, config: &Config, name: &str) -> Result<Option<VersionSpec>, Failure> {
+    let spec = |part, store, below, mut found: Vec<History>| VersionSpec {
+        part,
+        store,
+        history: found.remove(0),
+        others: found,
+        number: None,
+        name: name.to_owned(),
+        below,
+    };
     if let Ok(id) = name.parse::<ArticleId>() {
         for part in scope::all(config) {
             let Some(store) = state(config, &part)? else {
                 continue;
             };
             let current = anew::goes_on_as(&store, id)?;
-            if let Some(past) = past::of(&store, Subject::Article(current.unwrap_or(id)))? {
+            if let Some(history) = history::of(&store, Subject::Article(current.unwrap_or(id)))? {
                 if let Some(current) = current {
-                    context
-                        .out
-                        .note(format!("article {id} was created anew as {current}"));
+                    let note = format!("article {id} was created anew as {current}");
+                    context.out.note(note);
                 }
-                return Ok(Some(Found {
-                    part,
-                    store,
-                    below: None,
-                    pasts: vec![past],
-                }));
+                return Ok(Some(spec(part, store, None, vec![history])));
             }
         }
         return Ok(None);
@@ -273,13 +236,8 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Found>
             "run `kbsync sync` first",
         ));
     };
-    let pasts = past::at_path(&store, &path)?;
-    Ok(Some(Found {
-        part,
-        store,
-        below: Some(path),
-        pasts,
-    }))
+    let found = history::at_path(&store, &path)?;
+    Ok((!found.is_empty()).then(|| spec(part, store, Some(path), found)))
 }
 
 /// Opens a workspace's state for reading.

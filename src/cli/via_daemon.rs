@@ -207,14 +207,8 @@ pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
 }
 
 fn refused(refusal: Refusal) -> Failure {
-    let code = match refusal.code {
-        2 => ExitCode::Usage,
-        3 => ExitCode::Attention,
-        5 => ExitCode::Retry,
-        _ => ExitCode::Failed,
-    };
     Failure {
-        code,
+        code: ExitCode::numbered(refusal.code),
         ..Failure::failed(anyhow::Error::msg(refusal.message)).help(refusal.help)
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     engine::{
         self, Engine,
         report::{BudgetLeft, Ending, Report},
-        restore::{Refused, RefusedKind},
+        restore::Refused,
         settings::Request,
     },
     mirror::{
@@ -308,7 +308,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
             return Ok(());
         }
         let restored = self.engine.restore(wishes).await;
-        report.add_restored(restored.lines, restored.refusals);
+        report.add_restored(restored.lines, restored.refused);
         if let Some(error) = restored.failed {
             return Err(error);
         }
@@ -338,10 +338,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
 /// The exit codes are those of the same command without a daemon.
 fn refusal(why: Refused) -> Refusal {
     Refusal {
-        code: match why.kind {
-            RefusedKind::Undecided => 3,
-            RefusedKind::Impossible => 2,
-        },
+        code: why.kind.exit_code(),
         message: why.message,
         help: why.help,
     }

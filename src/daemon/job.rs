@@ -111,7 +111,7 @@ pub struct CycleCommand {
     pub approve: Vec<Approval>,
     /// Versions to restore before the cycle, in the workspace that the scope names.
     #[serde(default)]
-    pub restore: Vec<restore::Wish>,
+    pub restore: Vec<restore::RestoreRequest>,
 }
 
 /// A held action that a person approved.

@@ -6,10 +6,10 @@
 //! whose content was written by a commit made here is an edit, too. If git cannot say, a file with an older version counts
 //! as behind. Articles and `_category.yaml` have the same rule. The guard in `reconcile::behind` holds these files.
 
+use super::history::category as category_history;
 use super::observe::Sight;
 use super::observe::local::category_version;
 use super::spool::text_lf;
-use super::yaml_past;
 use super::{Contents, Engine, Since, settings::Request, waiting::Held};
 use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryDocument, Document};
@@ -189,7 +189,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let known = self.store.knew(id, version.digest(), Side::Local)?;
                 known.is_some()
             }
-            Content::Category(id, version) => yaml_past::replaced(&self.store, id, version)?,
+            Content::Category(id, version) => category_history::replaced(&self.store, id, version)?,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::observe::Sight;
-use super::restore::begun;
+use super::restore::unfinished;
 use super::settings::Request;
 use super::waiting::{self, Held};
 use crate::drill::defect::{self, Defect};
@@ -119,7 +119,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .collect(),
             git: self.held_by_git(plan, sight, request),
             restoring: if deletes(Side::Remote) {
-                begun::begun(&self.store)?
+                unfinished::unfinished(&self.store)?
             } else {
                 BTreeSet::new()
             },

@@ -54,13 +54,7 @@ pub fn writer<S: Service>(
     root: &Root,
     service: S,
 ) -> anyhow::Result<Engine<S, RealDisk>> {
-    let store = write_state(config, root)?;
-    let disk = RealDisk::open(&root.path)?;
-    let engine = Engine::new(service, disk, store, settings(config, root));
-    let home = Home::of(&root.path, &config.user_state_dir)?;
-    Ok(engine
-        .with_neighbours(neighbours::of(config, root))
-        .with_home(home))
+    over(config, root, service, write_state(config, root)?)
 }
 
 /// Opens a workspace to look at it. Where nothing was synced yet, the state is an empty one.
@@ -69,7 +63,15 @@ pub fn reader<S: Service>(
     root: &Root,
     service: S,
 ) -> anyhow::Result<Engine<S, RealDisk>> {
-    let store = read_state(config, root)?;
+    over(config, root, service, read_state(config, root)?)
+}
+
+fn over<S: Service>(
+    config: &Config,
+    root: &Root,
+    service: S,
+    store: Store,
+) -> anyhow::Result<Engine<S, RealDisk>> {
     let disk = RealDisk::open(&root.path)?;
     let engine = Engine::new(service, disk, store, settings(config, root));
     let home = Home::of(&root.path, &config.user_state_dir)?;
@@ -81,11 +83,8 @@ pub fn reader<S: Service>(
 /// The state of a workspace, for writing.
 pub fn write_state(config: &Config, root: &Root) -> anyhow::Result<Store> {
     Store::prepare(&root.state)?;
-    Ok(Store::open(
-        &root.state,
-        &binding(config, root),
-        SystemClock.now(),
-    )?)
+    let now = SystemClock.now();
+    Ok(Store::open(&root.state, &binding(config, root), now)?)
 }
 
 /// The state of a workspace, for reading; an empty one where there is none.

@@ -2,7 +2,7 @@
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
-use super::restore::Refusal;
+use super::restore::Refused;
 use crate::model::path::{CATEGORY_FILE, quoted};
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// How a cycle ended, worst first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// It could not be carried out.
@@ -23,6 +25,7 @@ pub enum Ending {
     /// A person is needed.
     Attention,
     /// Both sides are equal.
+    #[default]
     Done,
 }
 
@@ -144,7 +147,7 @@ pub struct BudgetLeft {
 }
 
 /// The report of one cycle.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     /// The version of this form.
     pub version: u32,
@@ -182,17 +185,8 @@ impl Report {
     pub fn new(dry_run: bool) -> Self {
         Self {
             version: 1,
-            outcome: Ending::Done,
             dry_run,
-            actions: Vec::new(),
-            problems: Vec::new(),
-            requests: Requests::default(),
-            budget: BudgetLeft::default(),
-            elapsed_ms: 0,
-            partial: false,
-            stopped: None,
-            doubt: false,
-            overtaken: BTreeSet::new(),
+            ..Self::default()
         }
     }
 
@@ -296,13 +290,13 @@ impl Report {
     }
 
     /// Adds what came of bringing versions back before the cycle.
-    pub fn add_restored(&mut self, lines: Vec<Line>, refusals: Vec<Refusal>) {
-        if !refusals.is_empty() {
+    pub fn add_restored(&mut self, lines: Vec<Line>, refused: Vec<Refused>) {
+        if !refused.is_empty() {
             self.outcome = self.outcome.min(Ending::Partial);
         }
         self.actions.extend(lines);
-        let problems = refusals.into_iter().map(Refusal::problem);
-        self.problems.extend(problems);
+        self.problems
+            .extend(refused.into_iter().map(Refused::problem));
     }
 
     /// Returns whether anything was or would be done, or waits.

@@ -9,7 +9,7 @@ use crate::words::{self, Words};
 use crate::world::lines;
 use kbsync::engine::Clock;
 use kbsync::engine::report::Report;
-use kbsync::engine::restore::Wish;
+use kbsync::engine::restore::RestoreRequest;
 use kbsync::engine::settings::Request;
 use kbsync::model::{ArticleId, CategoryId, Place, TextDigest};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
@@ -526,7 +526,7 @@ async fn what_a_restore_replaces_is_kept_and_the_next_scan_adds_nothing() {
     let subject = Subject::Article(ArticleId::new(one));
     let witness = Witness::of(&stage);
     let mut restoring = engine(&stage, &witness.meddler());
-    let wish = Wish {
+    let wish = RestoreRequest {
         subject: subject.clone(),
         number: Some(1),
         to: None,
@@ -561,7 +561,7 @@ async fn a_save_in_the_very_moment_of_a_restore_is_not_replaced() {
         }
         Ok(())
     });
-    let wish = Wish {
+    let wish = RestoreRequest {
         subject: Subject::Article(ArticleId::new(one)),
         number: Some(1),
         to: None,

@@ -3,7 +3,7 @@
 use crate::hostile::{Meddler, Stage, calm, engine, sync, sync_with, world};
 use crate::world::lines;
 use kbsync::engine::Progress;
-use kbsync::engine::restore::{Restored, Wish};
+use kbsync::engine::restore::{RestoreRequest, Restored};
 use kbsync::engine::settings::Request;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::ArticleId;
@@ -26,8 +26,8 @@ async fn emptied() -> (Stage, Vec<Uuid>) {
     (stage, articles)
 }
 
-fn wishes(articles: &[Uuid]) -> Vec<Wish> {
-    let wish = |id: &Uuid| Wish::missing(ArticleId::new(*id));
+fn wishes(articles: &[Uuid]) -> Vec<RestoreRequest> {
+    let wish = |id: &Uuid| RestoreRequest::missing(ArticleId::new(*id));
     articles.iter().map(wish).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::hostile::{Meddler, Stage, calm, engine, sync, world};
 use crate::world::lines;
-use kbsync::engine::restore::{Restored, Wish};
+use kbsync::engine::restore::{RestoreRequest, Restored};
 use kbsync::engine::settings::Request;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
@@ -19,16 +19,16 @@ async fn synced() -> (Stage, [Uuid; 3]) {
     (stage, articles)
 }
 
-async fn restored(stage: &Stage, meddle: &Meddler, wishes: &[Wish]) -> Restored {
+async fn restored(stage: &Stage, meddle: &Meddler, wishes: &[RestoreRequest]) -> Restored {
     engine(stage, meddle).restore(wishes).await
 }
 
 /// Version `number` of an article, whatever lies there.
-fn version(id: Uuid, number: u64) -> Wish {
-    Wish {
+fn version(id: Uuid, number: u64) -> RestoreRequest {
+    RestoreRequest {
         missing: false,
         number: Some(number),
-        ..Wish::missing(ArticleId::new(id))
+        ..RestoreRequest::missing(ArticleId::new(id))
     }
 }
 
@@ -50,16 +50,16 @@ async fn a_missing_file_that_came_back_and_is_not_ready_is_left_as_it_is() {
         stage.remove("start/n0.html");
         stage.remove("start/n1.html");
         stage.write("start/n0.html", broken);
-        let wishes = [0, 1].map(|number| Wish::missing(ArticleId::new(articles[number])));
+        let wishes = [0, 1].map(|number| RestoreRequest::missing(ArticleId::new(articles[number])));
         let restored = restored(&stage, &calm(), &wishes).await;
         assert!(restored.failed.is_none(), "{restored:?}");
         assert_eq!(stage.read("start/n0.html"), *broken);
         assert!(stage.exists("start/n1.html"));
-        let [refusal] = restored.refusals.as_slice() else {
+        let [refusal] = restored.refused.as_slice() else {
             panic!("{restored:?}");
         };
         assert_eq!(refusal.path, "start/n0.html");
-        assert!(refusal.why.message.contains("ready"), "{refusal:?}");
+        assert!(refusal.message.contains("is there again"), "{refusal:?}");
         // Who asks for a version by its number wants that one.
         let restored = self::restored(&stage, &calm(), &[version(articles[0], 1)]).await;
         assert!(restored.failed.is_none(), "{restored:?}");
@@ -81,10 +81,10 @@ async fn a_file_that_comes_back_unready_in_that_very_moment_stops_only_itself() 
         }
         Ok(())
     });
-    let wishes = [0, 1].map(|number| Wish::missing(ArticleId::new(articles[number])));
+    let wishes = [0, 1].map(|number| RestoreRequest::missing(ArticleId::new(articles[number])));
     let restored = restored(&stage, &meddle, &wishes).await;
     assert!(restored.failed.is_none(), "{restored:?}");
-    assert_eq!(restored.refusals.len(), 1, "{restored:?}");
+    assert_eq!(restored.refused.len(), 1, "{restored:?}");
     assert!(stage.read("start/n0.html").contains("half a save"));
     assert!(stage.exists("start/n1.html"));
 }

@@ -5,7 +5,7 @@ use crate::hostile::{Meddler, Stage, calm, engine, store, sync, world};
 use crate::world::lines;
 use kbsync::engine::Clock as _;
 use kbsync::engine::report::Report;
-use kbsync::engine::restore::{self, Refusal, Refused, Restored, Wish};
+use kbsync::engine::restore::{self, Refused, RestoreRequest, Restored};
 use kbsync::engine::settings::Request;
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::DiskErrorKind;
@@ -40,8 +40,8 @@ fn put_back(stage: &Stage, number: usize, id: Uuid, text: &str) {
 }
 
 async fn restored(stage: &Stage, meddle: &Meddler, articles: &[Uuid]) -> Restored {
-    let missing = |id: &Uuid| Wish::missing(ArticleId::new(*id));
-    let wishes: Vec<Wish> = articles.iter().map(missing).collect();
+    let missing = |id: &Uuid| RestoreRequest::missing(ArticleId::new(*id));
+    let wishes: Vec<RestoreRequest> = articles.iter().map(missing).collect();
     engine(stage, meddle).restore(&wishes).await
 }
 
@@ -50,6 +50,13 @@ fn there(stage: &Stage, count: usize) -> Vec<usize> {
     (0..count)
         .filter(|number| stage.exists(&file(*number)))
         .collect()
+}
+
+/// The files that were there again.
+fn left_alone(restored: &Restored) -> Vec<String> {
+    let refused = restored.refused.iter();
+    let left = refused.filter(|one| one.message.contains("left as it is"));
+    left.map(|one| one.path.clone()).collect()
 }
 
 /// Why an article is not deleted whose file was there.
@@ -80,9 +87,9 @@ async fn a_file_that_came_back_before_its_turn_is_left_as_it_is() {
     assert!(stage.read(&file(0)).contains("Theirs."));
     assert!(stage.read(&file(1)).contains("Mine again."));
     assert!(stage.exists(&file(2)));
-    let told = |line: usize| restored.lines[line].reason.clone().unwrap_or_default();
-    assert!(told(0).contains("is there again"), "{}", told(0));
-    assert!(told(2).contains("version @"), "{}", told(2));
+    assert_eq!(left_alone(&restored), [file(0), file(1)]);
+    let told = restored.lines[0].reason.clone().unwrap_or_default();
+    assert!(told.contains("version @"), "{told}");
     let report = sync(&stage).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
     let text = |number: usize| {
@@ -100,30 +107,32 @@ async fn a_file_that_came_back_before_its_turn_is_left_as_it_is() {
 async fn a_file_that_was_shown_as_missing_is_left_as_it_is_when_it_came_back_meanwhile() {
     let (stage, articles) = synced(1).await;
     stage.remove(&file(0));
-    let named = |number| Wish {
+    let named = |number| RestoreRequest {
         missing: false,
         number,
-        ..Wish::missing(ArticleId::new(articles[0]))
+        ..RestoreRequest::missing(ArticleId::new(articles[0]))
     };
-    let shown = |wish: Wish| {
+    let shown = |wish: RestoreRequest| {
         let disk = RealDisk::open(stage.folder.path()).expect("a mirror");
         let mut store = store(&stage);
         let wishes = std::slice::from_ref(&wish);
         let found = restore::prepare(&disk, &mut store, wishes, stage.clock.now());
         let found = found.expect("looked").pop().expect("one of one");
-        wish.as_shown(&found.expect("it can"))
+        found.expect("it can").agreed(&wish)
     };
-    let (latest, first) = (shown(named(None)), shown(named(Some(1))));
+    let shown_missing = [None, Some(1)].map(|number| shown(named(number)));
     // A colleague's edit wins over the removal.
     stage.sandbox().edit(articles[0], |article| {
         article.text = "<p>Theirs.</p>".into();
     });
     sync(&stage).await;
-    let restored = engine(&stage, &calm()).restore(&[latest]).await;
-    assert!(restored.failed.is_none(), "{restored:?}");
-    assert!(stage.read(&file(0)).contains("Theirs."));
-    // Who names a version wants that one, whatever is there; and so does who sees that there is something.
-    for wish in [first, shown(named(None))] {
+    for wish in shown_missing {
+        let restored = engine(&stage, &calm()).restore(&[wish]).await;
+        assert!(restored.failed.is_some_and(|error| error.is::<Refused>()));
+        assert!(stage.read(&file(0)).contains("Theirs."));
+    }
+    // A person who sees the file wants the version.
+    for wish in [None, Some(1)].map(|number| shown(named(number))) {
         let restored = engine(&stage, &calm()).restore(&[wish]).await;
         assert!(restored.failed.is_none(), "{restored:?}");
         assert!(stage.read(&file(0)).contains("Words."));
@@ -152,12 +161,11 @@ async fn a_file_that_comes_back_while_others_are_brought_back_is_left_as_it_is()
     });
     let restored = restored(&stage, &meddle, &articles).await;
     assert!(restored.failed.is_none(), "{restored:?}");
-    assert_eq!(restored.lines.len(), 3);
+    assert_eq!(restored.lines.len(), 1);
     for number in [1, 2] {
         assert!(stage.read(&file(number)).contains("<p>Mine.</p>"));
-        let told = restored.lines[number].reason.clone().unwrap_or_default();
-        assert!(told.contains("is there again"), "{told}");
     }
+    assert_eq!(left_alone(&restored), [file(1), file(2)]);
     let report = sync(&stage).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
     assert_eq!(stage.sandbox().articles().len(), 3);
@@ -176,11 +184,7 @@ async fn an_article_that_is_gone_by_its_turn_does_not_come_back_as_a_new_one() {
     stage.remove(&file(2));
     let restored = restored(&stage, &calm(), &articles).await;
     assert!(restored.failed.is_none(), "{restored:?}");
-    let told: Vec<_> = restored
-        .refusals
-        .iter()
-        .map(|one| one.why.to_string())
-        .collect();
+    let told: Vec<_> = restored.refused.iter().map(ToString::to_string).collect();
     for id in &articles[..2] {
         let command = format!("`kbsync restore {id}`");
         let mut told = told.iter();
@@ -205,7 +209,7 @@ async fn what_cannot_come_back_stops_nothing_but_itself() {
     assert!(restored.failed.is_none(), "{restored:?}");
     assert_eq!(there(&stage, 5), [0, 2, 3, 4]);
     assert_eq!(restored.places.len(), 3);
-    let told = restored.refusals.into_iter().map(Refusal::problem);
+    let told = restored.refused.into_iter().map(Refused::problem);
     let told: Vec<_> = told
         .map(|problem| (problem.path, problem.message))
         .collect();
@@ -332,10 +336,10 @@ async fn a_folder_that_is_named_for_a_new_article_does_not_become_the_category_o
     stage.run(&allowed).await;
     assert_eq!(stage.sandbox().articles().len(), 0);
     std::fs::create_dir(stage.path("fresh")).expect("made");
-    let wish = Wish {
+    let wish = RestoreRequest {
         missing: false,
         to: Some(Place::new("fresh", "again.html")),
-        ..Wish::missing(ArticleId::new(articles[0]))
+        ..RestoreRequest::missing(ArticleId::new(articles[0]))
     };
     let restored = engine(&stage, &calm()).restore(&[wish]).await;
     assert!(restored.failed.is_none(), "{restored:?}");

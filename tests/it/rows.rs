@@ -5,7 +5,7 @@ use crate::kb::Service;
 use crate::words::Words;
 use crate::world::lines;
 use futures_util::FutureExt as _;
-use kbsync::engine::restore::Wish;
+use kbsync::engine::restore::RestoreRequest;
 use kbsync::engine::settings::Request;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
@@ -313,7 +313,7 @@ async fn f003_a_body_that_was_cut_short_can_be_taken_back() {
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
     let text = |id| stage.sandbox().article(id).expect("there").text;
     assert_eq!(text(one), "<p>One.</p>");
-    let wish = Wish {
+    let wish = RestoreRequest {
         subject: Subject::Article(ArticleId::new(one)),
         number: Some(1),
         to: None,
@@ -362,7 +362,7 @@ async fn f046_what_a_deletion_of_ours_ends_comes_back_as_another_article() {
         let report = sync(&stage).await;
         assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
         assert!(stage.sandbox().article(one).is_none() && kept("<p>One.</p>"));
-        let wish = Wish {
+        let wish = RestoreRequest {
             subject: subject.clone(),
             number: None,
             to: None,

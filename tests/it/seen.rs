@@ -4,7 +4,7 @@
 use crate::hostile::{self, Stage};
 use crate::wire::problems;
 use crate::world::lines;
-use kbsync::engine::restore::{Refused, Wish};
+use kbsync::engine::restore::{Refused, RestoreRequest};
 use kbsync::engine::settings::Request;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
@@ -89,7 +89,7 @@ async fn what_a_push_saw_of_an_article_that_it_may_not_fetch_is_kept() {
     assert_eq!(store.deleted_articles().expect("read"), []);
     drop(store);
     // It lives: brought back as a new one it would be there twice.
-    let mut wish = Wish {
+    let mut wish = RestoreRequest {
         subject: Subject::Article(ArticleId::new(new)),
         number: Some(1),
         to: None,

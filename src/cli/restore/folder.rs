@@ -1,50 +1,32 @@
 //! Finds the versions behind `kbsync restore FOLDER`: the files that are missing in the folder, or with `--deleted` the
 //! articles that were deleted there.
 
+use super::{Asked, Group};
 use crate::{
     cli::{
         context::Context,
         failure::Failure,
-        scope::{self, Part},
+        scope,
         version_spec::{below_mirror, is_folder},
     },
     config::Config,
     engine::{
-        Clock as _, SystemClock, anew, open, past,
-        restore::{Refusal, Refused, RefusedKind, Wish},
-        status::{self, ChangeKind},
+        Clock as _, SystemClock, anew, history, open,
+        restore::{self, Refused, RestoreRequest},
     },
     mirror::RealDisk,
-    model::{
-        ArticleId, Place, Timestamp,
-        path::{EXTENSION, quoted},
-    },
+    model::{ArticleId, Place, Timestamp, path::quoted},
     state::{Store, Subject},
 };
 use std::{cmp::Reverse, collections::BTreeSet, path::Path};
 
-/// The versions to restore in one workspace.
-#[derive(Debug)]
-pub(super) struct WorkspaceRestore {
-    /// The argument, as it was written.
-    pub(super) name: String,
-    /// The workspace.
-    pub(super) part: Part,
-    /// The versions.
-    pub(super) wishes: Vec<Wish>,
-    /// Whether the versions are all missing files of the workspace.
-    pub(super) whole: bool,
-    /// The versions behind the argument that cannot come back.
-    pub(super) refusals: Vec<Refusal>,
-}
-
-/// Returns the workspace and the folder that an argument names; `""` is the workspace itself. `None`: the argument names
-/// no folder.
-fn workspace_and_folder(
+/// Returns the versions of a folder. `None`: the argument names no folder.
+pub(super) fn group(
     context: &Context,
     config: &Config,
     path: &Path,
-) -> Result<Option<(Part, String)>, Failure> {
+    deleted_ones: bool,
+) -> Result<Option<Group>, Failure> {
     if path.to_string_lossy().parse::<ArticleId>().is_ok() {
         return Ok(None);
     }
@@ -55,61 +37,28 @@ fn workspace_and_folder(
     if folder.contains('/') || (!folder.is_empty() && !is_folder(config, &part, &folder)?) {
         return Ok(None);
     }
-    Ok(Some((part, folder)))
-}
-
-/// Returns the last versions of the files that were removed from a folder. `None`: the argument names no folder.
-pub(super) fn missing(
-    context: &Context,
-    config: &Config,
-    path: &Path,
-) -> Result<Option<WorkspaceRestore>, Failure> {
-    let Some((part, folder)) = workspace_and_folder(context, config, path)? else {
-        return Ok(None);
-    };
     let mut store = open::read_state(config, &part.root)?;
-    let disk = RealDisk::open(&part.root.path)?;
-    let settings = open::settings(config, &part.root);
-    let found = status::status(&disk, &mut store, &settings, SystemClock.now());
-    let found = found.map_err(Failure::of)?;
-    let within = below_mirror(&part, &folder);
-    let within = within.trim_end_matches('/');
-    let is_in = |path: &str| {
-        let rest = path.strip_prefix(within);
-        within.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
-    };
-    // A category's folder comes back with its files.
-    let removed = found.changes.iter().filter(|change| {
-        change.change == ChangeKind::Deleted
-            && change.path.ends_with(EXTENSION)
-            && is_in(&change.path)
-    });
-    let removed = removed.filter_map(|change| change.id.as_ref()?.parse().ok());
-    // An article in conflict since the first sync has no row in the base, so the status does not list its removal.
-    let conflicts = found.conflicts.iter();
-    let in_conflict = conflicts
-        .filter(|open| open.removed && is_in(&open.path))
-        .filter_map(|open| open.id);
-    let ids: BTreeSet<ArticleId> = removed.chain(in_conflict).collect();
-    // Some files may exist again before the restore writes them, as after a checkout.
-    let wishes: Vec<Wish> = ids.into_iter().map(Wish::missing).collect();
-    if wishes.is_empty() {
-        return Err(none_missing(path, gone(&store, &folder)?.len()));
+    let gone = gone(&store, &folder)?;
+    let mut group = Group::new(part);
+    if deleted_ones {
+        group.add_deleted(gone, path)?;
+        return Ok(Some(group));
     }
-    Ok(Some(WorkspaceRestore {
-        name: path.display().to_string(),
-        whole: folder.is_empty(),
-        part,
-        wishes,
-        refusals: Vec::new(),
-    }))
+    let disk = RealDisk::open(&group.part.root.path)?;
+    let missing = restore::missing(&disk, &mut store, &folder, SystemClock.now());
+    let missing = missing.map_err(Failure::of)?;
+    if missing.is_empty() {
+        return Err(none_missing(path, gone.len()));
+    }
+    group.asked.extend(missing.into_iter().map(Asked::of));
+    group.whole = folder.is_empty();
+    Ok(Some(group))
 }
 
 /// Makes the failure for a folder without missing files. Deleted articles come back as new articles, which needs a flag of
 /// its own.
 fn none_missing(path: &Path, deleted: usize) -> Failure {
-    let name = path.display();
-    let message = format!("no file of an article is missing in {name}");
+    let message = format!("no file of an article is missing in {}", path.display());
     let were = match deleted {
         0 => {
             return Failure::usage(
@@ -125,102 +74,71 @@ fn none_missing(path: &Path, deleted: usize) -> Failure {
         ),
     };
     let folder = path.to_string_lossy();
+    let folder = quoted(&folder);
     Failure::usage(
         message,
-        format!(
-            "{were} with:\n  kbsync restore {} --deleted",
-            quoted(&folder)
-        ),
+        format!("{were} with:\n  kbsync restore {folder} --deleted"),
     )
 }
 
-/// Returns the last versions of the articles that were deleted in a folder; each comes back as a new article. Of several
-/// articles with one path, the article that was deleted last comes back.
-pub(super) fn deleted(
-    context: &Context,
-    config: &Config,
-    path: &Path,
-) -> Result<Option<WorkspaceRestore>, Failure> {
-    let Some((part, folder)) = workspace_and_folder(context, config, path)? else {
-        return Ok(None);
-    };
-    let store = open::read_state(config, &part.root)?;
-    let mut gone = gone(&store, &folder)?;
-    if gone.is_empty() {
-        return Err(Failure::usage(
-            format!("no article of {} was deleted", path.display()),
-            "`kbsync log` lists what happened lately",
-        ));
-    }
-    gone.sort_by_key(|one| Reverse(one.ended));
-    let (mut places, mut wishes, mut refusals) = (BTreeSet::new(), Vec::new(), Vec::new());
-    for one in gone {
-        if !places.insert(one.place.clone()) {
-            refusals.push(one.taken(&part));
-            continue;
+impl Group {
+    /// Adds the last versions of deleted articles; each comes back as a new article. Of several articles with one path,
+    /// the article that was deleted last comes back.
+    fn add_deleted(&mut self, mut gone: Vec<Deleted>, path: &Path) -> Result<(), Failure> {
+        if gone.is_empty() {
+            return Err(Failure::usage(
+                format!("no article of {} was deleted", path.display()),
+                "`kbsync log` lists what happened lately",
+            ));
         }
-        wishes.push(Wish {
-            subject: Subject::Article(one.id),
-            number: None,
-            to: None,
-            missing: false,
-        });
+        gone.sort_by_key(|one| Reverse(one.ended));
+        let mut places = BTreeSet::new();
+        for Deleted { id, place, .. } in gone {
+            if places.insert(place.clone()) {
+                self.asked.push(Asked::of(RestoreRequest {
+                    missing: false,
+                    ..RestoreRequest::missing(id)
+                }));
+            } else {
+                let refused = Refused::impossible(
+                    "another article with this path was deleted later, and that article comes back",
+                    format!(
+                        "`kbsync restore {id} --to FOLDER/NAME.html` brings the earlier article back"
+                    ),
+                );
+                let path = below_mirror(&self.part, &place);
+                self.refused.push(refused.at(path, Some(id)));
+            }
+        }
+        Ok(())
     }
-    Ok(Some(WorkspaceRestore {
-        name: path.display().to_string(),
-        part,
-        wishes,
-        whole: false,
-        refusals,
-    }))
 }
 
 /// A deleted article that was not restored since.
-struct DeletedArticle {
+struct Deleted {
     id: ArticleId,
     /// The last place of its file.
     place: Place,
     ended: Timestamp,
 }
 
-impl DeletedArticle {
-    /// Makes the refusal: an article that was deleted later takes the place.
-    fn taken(&self, part: &Part) -> Refusal {
-        Refusal {
-            path: below_mirror(part, &self.place),
-            id: Some(self.id),
-            why: Refused {
-                kind: RefusedKind::Impossible,
-                message:
-                    "another article with this path was deleted later, and that article comes back"
-                        .to_owned(),
-                help: format!(
-                    "`kbsync restore {} --to FOLDER/NAME.html` brings the earlier article back",
-                    self.id
-                ),
-            },
-        }
-    }
-}
-
 /// Returns the deleted articles whose last place was in a folder; `""` stands for all folders.
-fn gone(store: &Store, folder: &str) -> Result<Vec<DeletedArticle>, Failure> {
+fn gone(store: &Store, folder: &str) -> Result<Vec<Deleted>, Failure> {
     let mut gone = Vec::new();
     for kept in store.deleted_articles()? {
-        let Subject::Article(id) = kept.seen.subject else {
+        let (subject, place) = (kept.seen.subject, kept.seen.place);
+        let Subject::Article(id) = subject else {
             continue;
         };
-        let place = kept.seen.place.clone();
         if !folder.is_empty() && place.folder != folder {
             continue;
         }
-        let past = past::of(store, kept.seen.subject)?;
-        let ended = past.and_then(|past| past.ended);
+        let history = history::of(store, subject)?;
         // A restored article exists under another id.
-        if let Some(ended) = ended
+        if let Some(ended) = history.and_then(|history| history.ended)
             && !anew::came_back(store, id)?
         {
-            gone.push(DeletedArticle { id, place, ended });
+            gone.push(Deleted { id, place, ended });
         }
     }
     Ok(gone)

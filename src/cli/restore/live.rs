@@ -7,60 +7,8 @@ use crate::{
         version_spec::below_mirror,
     },
     config::Config,
-    engine::{
-        open,
-        restore::{GoesLive, goes_live},
-    },
+    engine::restore::GoesLive,
 };
-
-/// The changes for readers, to show to the user.
-#[derive(Default)]
-struct LiveChanges {
-    lines: Vec<String>,
-    changed: usize,
-    created: usize,
-}
-
-impl LiveChanges {
-    fn of(config: &Config, planned: &[Planned]) -> Result<Self, Failure> {
-        let mut live = Self::default();
-        for one in planned {
-            let part = &one.group.part;
-            let store = open::read_state(config, &part.root)?;
-            for prospect in &one.found {
-                let effect = goes_live(&store, prospect, &config.options.new_articles);
-                let what = match effect.map_err(Failure::of)? {
-                    None => continue,
-                    Some(GoesLive::Changed) => {
-                        live.changed += 1;
-                        "changes"
-                    }
-                    Some(GoesLive::Created) => {
-                        live.created += 1;
-                        "is a new article"
-                    }
-                };
-                live.lines.push(format!(
-                    "  {} {what}: {}",
-                    escape(&below_mirror(part, prospect.place())),
-                    prospect.described()
-                ));
-            }
-        }
-        Ok(live)
-    }
-
-    /// Returns the number of changes: `change 1 live article and publish 2 new articles`.
-    fn consequences(&self) -> String {
-        let changed = format!("change {}", several(self.changed, "live article"));
-        let created = format!("publish {}", several(self.created, "new article"));
-        match (self.changed, self.created) {
-            (_, 0) => changed,
-            (0, _) => created,
-            (_, _) => format!("{changed} and {created}"),
-        }
-    }
-}
 
 /// Returns whether the user agrees to the changes; `true` if readers would see no change.
 pub(super) fn agreed(
@@ -68,11 +16,29 @@ pub(super) fn agreed(
     config: &Config,
     planned: &[Planned],
 ) -> Result<bool, Failure> {
-    let live = LiveChanges::of(config, planned)?;
-    if live.lines.is_empty() {
+    let (mut lines, mut changed, mut created) = (Vec::new(), 0, 0);
+    for one in planned {
+        for file in &one.found {
+            let what = match file.goes_live(&config.options.new_articles) {
+                None => continue,
+                Some(GoesLive::Changed) => {
+                    changed += 1;
+                    "changes"
+                }
+                Some(GoesLive::Created) => {
+                    created += 1;
+                    "is a new article"
+                }
+            };
+            let path = below_mirror(&one.group.part, &file.place);
+            let path = escape(&path);
+            lines.push(format!("  {path} {what}: {}", file.described()));
+        }
+    }
+    if lines.is_empty() {
         return Ok(true);
     }
-    let consequences = live.consequences();
+    let consequences = consequences(changed, created);
     if context.out.json || context.out.quiet || !ask::possible() {
         return Err(Failure::usage(
             format!("this would {consequences}, and nobody has agreed to that"),
@@ -83,8 +49,19 @@ pub(super) fn agreed(
         ));
     }
     context.out.note(format!("This would {consequences}:"));
-    for line in &live.lines {
+    for line in &lines {
         context.out.note(line);
     }
     ask::agrees("Publish?")
+}
+
+/// Returns the number of changes: `change 1 live article and publish 2 new articles`.
+fn consequences(changed: usize, created: usize) -> String {
+    let change = format!("change {}", several(changed, "live article"));
+    let publish = format!("publish {}", several(created, "new article"));
+    match (changed, created) {
+        (_, 0) => change,
+        (0, _) => publish,
+        (_, _) => format!("{change} and {publish}"),
+    }
 }

@@ -7,13 +7,12 @@
 
 mod folder;
 mod live;
-mod preview;
 mod targets;
 
 use super::{
     Outcome,
     context::Context,
-    cycle,
+    cycle, diff,
     exit::ExitCode,
     failure::Failure,
     interrupt::{Work, unless_interrupted},
@@ -27,17 +26,18 @@ use crate::{
     config::{Config, Need},
     daemon::job::CycleCommand,
     engine::{
-        Clock as _, SystemClock, open,
+        Clock as _, SystemClock,
+        compare::{Comparison, Pair},
+        open,
         report::Report,
-        restore::{self, Prospect, Refusal, Refused, RefusedKind, Wish, begun},
+        restore::{self, Refused, RestoreRequest, RestoredFile, unfinished},
         settings::Request,
     },
     mirror::{RealDisk, lock::PRIVATE_FOLDER},
     reconcile::snapshot::Direction,
 };
-use folder::WorkspaceRestore;
 use std::path::PathBuf;
-use targets::Targets;
+use targets::{Asked, Group};
 
 /// Brings a version back.
 #[derive(clap::Args, Debug)]
@@ -75,170 +75,169 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 
 async fn restore(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let Targets {
-        groups,
-        mut refusals,
-    } = Targets::of(args, context, &config)?;
+    let (groups, mut refused) = targets::groups(args, context, &config)?;
     let planned = groups.into_iter().map(|group| Planned::at(&config, group));
-    let planned = planned.collect::<Result<Vec<_>, _>>()?;
+    let mut planned = planned.collect::<Result<Vec<_>, _>>()?;
     let nothing = planned.iter().all(|one| one.found.is_empty());
-    if nothing || args.dry_run {
-        refusals.extend(planned.iter().flat_map(|one| one.refusals.iter().cloned()));
-        refusals.sort_by(|a, b| a.path.cmp(&b.path));
+    for one in &mut planned {
+        refused.append(&mut one.group.refused);
+        // The engine refuses the others again, and remembers that their files were wanted.
+        if args.dry_run || one.found.is_empty() {
+            refused.append(&mut one.refused);
+        }
     }
-    if nothing && let Some(all) = Refusal::all(refusals.clone()) {
-        return Err(refused(all));
+    refused.sort_by(|a, b| a.path.cmp(&b.path));
+    if nothing && let Some(all) = Refused::all(refused.clone()) {
+        return Err(failure_of(all));
     }
     if args.dry_run {
-        return preview::show(context, &planned, refusals);
+        let mut preview = preview(&planned, refused);
+        let is_one = preview.pairs.len() == 1;
+        // For a reader, whole articles are shown one at a time.
+        let is_shown = |pair: &Pair| is_one || pair.old_path.is_some() || context.out.json;
+        preview.pairs.retain(is_shown);
+        let view = diff::View::between("now", "restored");
+        diff::print(context, &preview, Some(view))?;
+        return Ok(ExitCode::Done);
     }
     published_branch::may_write(&config).await?;
     if !args.yes && !live::agreed(context, &config, &planned)? {
         context.out.note("nothing was restored");
         return Ok(ExitCode::Attention);
     }
-    let session_report = carry_out_all(context, &config, planned, refusals).await?;
+    let session_report = carry_out_all(context, &config, planned, refused).await?;
     report::print(context, &session_report)?;
-    let broken_off = session_report
-        .failures
-        .iter()
-        .find(|failure| failure.code == ExitCode::Interrupted);
-    Ok(broken_off.map_or_else(
-        || report::code(&session_report.report, false),
-        |failure| failure.code,
-    ))
+    let mut failures = session_report.failures.iter().map(|failure| failure.code);
+    let interrupted = failures.find(|code| *code == ExitCode::Interrupted);
+    Ok(interrupted.unwrap_or_else(|| report::code(&session_report.report, false)))
 }
 
-/// The restore of one workspace, with the effect of each version.
+/// The restore of one workspace.
 struct Planned {
-    group: WorkspaceRestore,
+    group: Group,
     /// The files that would be written.
-    found: Vec<Prospect>,
-    /// The wishes that are refused.
-    refusals: Vec<Refusal>,
+    found: Vec<RestoredFile>,
+    /// The requests that are refused.
+    refused: Vec<Refused>,
 }
 
 impl Planned {
-    fn at(config: &Config, mut group: WorkspaceRestore) -> Result<Self, Failure> {
-        let (mut found, mut refusals) = (Vec::new(), Vec::new());
-        let each = prospects(config, &group.part, &group.wishes)?;
-        for (wish, one) in group.wishes.iter_mut().zip(each) {
-            match one {
-                Ok(prospect) => {
-                    *wish = wish.clone().as_shown(&prospect);
-                    found.push(prospect);
-                }
-                Err(refusal) => refusals.push(Refusal {
-                    path: below_mirror(&group.part, &refusal.path),
-                    ..refusal
-                }),
+    fn at(config: &Config, mut group: Group) -> Result<Self, Failure> {
+        let part = &group.part;
+        let mut store = open::read_state(config, &part.root)?;
+        let disk = RealDisk::open(&part.root.path)?;
+        let requests: Vec<RestoreRequest> = requests(&group.asked).collect();
+        let each = restore::prepare(&disk, &mut store, &requests, SystemClock.now());
+        let (mut asked, mut found, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        for (mut one, file) in group.asked.into_iter().zip(each.map_err(Failure::of)?) {
+            if let Some(moved) = one.moved(part, &file) {
+                group.refused.push(moved);
+                continue;
             }
+            match file {
+                Ok(file) => {
+                    one.request = file.agreed(&one.request);
+                    found.push(file);
+                }
+                Err(one) => {
+                    let path = below_mirror(part, &one.path);
+                    refused.push(Refused { path, ..one });
+                }
+            }
+            asked.push(one);
         }
+        group.asked = asked;
         Ok(Self {
             group,
             found,
-            refusals,
+            refused,
         })
     }
 }
 
-/// Returns the prospect of each wish. Nothing is written.
-fn prospects(
-    config: &Config,
-    part: &Part,
-    wishes: &[Wish],
-) -> Result<Vec<Result<Prospect, Refusal>>, Failure> {
-    let mut store = open::read_state(config, &part.root)?;
-    let disk = RealDisk::open(&part.root.path)?;
-    let prepared = restore::prepare(&disk, &mut store, wishes, SystemClock.now());
-    prepared.map_err(Failure::of)
+/// Returns the changes in the files, in the form of `kbsync diff`.
+fn preview(planned: &[Planned], refused: Vec<Refused>) -> Comparison {
+    let mut preview = Comparison::default();
+    for Planned { group, found, .. } in planned {
+        for file in found {
+            let path = below_mirror(&group.part, &file.place);
+            preview.notes.push(file.described());
+            preview.pairs.extend((!file.is_there()).then(|| Pair {
+                old_path: file.old().map(|_| path.clone()),
+                new_path: Some(path),
+                old: file.old().unwrap_or_default().to_owned(),
+                new: file.new.clone(),
+            }));
+        }
+    }
+    let refused = refused.into_iter();
+    let notes = refused.map(|one| format!("{}: {one}", one.path));
+    preview.notes.extend(notes);
+    preview
 }
 
-/// Restores the versions of each workspace. `refusals` belong to no workspace.
+fn requests(asked: &[Asked]) -> impl Iterator<Item = RestoreRequest> {
+    asked.iter().map(|asked| asked.request.clone())
+}
+
+/// Restores the versions of each workspace. `refused` are reported with them.
 async fn carry_out_all(
     context: &Context,
     config: &Config,
     planned: Vec<Planned>,
-    refusals: Vec<Refusal>,
+    refused: Vec<Refused>,
 ) -> Result<SessionReport, Failure> {
-    let mut all: Option<SessionReport> = None;
-    let mut refused_before = refusals;
-    for one in planned {
-        if one.found.is_empty() {
-            refused_before.extend(one.refusals);
-            continue;
-        }
-        let done = Box::pin(carry_out(context, config, one)).await;
-        all = Some(match (all, done) {
-            (None, done) => done?,
-            (Some(mut all), Ok(done)) => {
-                all.report.add(done.report);
-                all.failures.extend(done.failures);
-                all
-            }
-            // The earlier workspaces were restored, and the report says so.
-            (Some(mut all), Err(failure)) => {
-                all.report.outcome = all.report.outcome.min(cycle::ending(&failure));
-                all.failures.push(failure);
-                all
-            }
-        });
-    }
-    let mut session_report = all.unwrap_or_else(|| SessionReport {
+    let mut all = SessionReport {
         report: Report::new(false),
         failures: Vec::new(),
-    });
-    session_report
-        .report
-        .add_restored(Vec::new(), refused_before);
-    Ok(session_report)
+    };
+    let mut is_first = true;
+    for one in planned.into_iter().filter(|one| !one.found.is_empty()) {
+        match Box::pin(carry_out(context, config, one)).await {
+            Ok(done) => {
+                all.report.add(done.report);
+                all.failures.extend(done.failures);
+            }
+            Err(failure) if is_first => return Err(failure),
+            // The earlier workspaces were restored, and the report says so.
+            Err(failure) => {
+                all.report.outcome = all.report.outcome.min(cycle::ending(&failure));
+                all.failures.push(failure);
+            }
+        }
+        is_first = false;
+    }
+    all.report.add_restored(Vec::new(), refused);
+    Ok(all)
 }
 
+/// Restores the versions of one workspace: by way of the daemon, if it has the mirror.
 async fn carry_out(
     context: &Context,
     config: &Config,
-    planned: Planned,
+    Planned { group, found, .. }: Planned,
 ) -> Result<SessionReport, Failure> {
-    let WorkspaceRestore {
-        part,
-        wishes,
-        whole,
-        ..
-    } = planned.group;
-    let places = planned.found.iter().map(|one| one.place().to_string());
+    let requests: Vec<RestoreRequest> = requests(&group.asked).collect();
     let part = Part {
-        scope: places.collect(),
-        ..part
+        scope: found.iter().map(|file| file.place.to_string()).collect(),
+        ..group.part
     };
-    match to_daemon(context, config, &part, &wishes).await? {
-        Some(session_report) => Ok(session_report),
-        None => here(context, config, part, &wishes, whole).await,
-    }
-}
-
-fn refused(refused: Refused) -> Failure {
-    let failure = Failure::usage(refused.message, refused.help);
-    match refused.kind {
-        RefusedKind::Undecided => Failure {
-            code: ExitCode::Attention,
-            ..failure
-        },
-        RefusedKind::Impossible => failure,
-    }
-}
-
-async fn to_daemon(
-    context: &Context,
-    config: &Config,
-    part: &Part,
-    wishes: &[Wish],
-) -> Result<Option<SessionReport>, Failure> {
     let request = Request::new(Direction::Both);
     let asked = CycleCommand {
-        restore: wishes.to_vec(),
-        ..via_daemon::cycle_command(std::slice::from_ref(part), &request, Vec::new())
+        restore: requests.clone(),
+        ..via_daemon::cycle_command(std::slice::from_ref(&part), &request, Vec::new())
     };
-    via_daemon::to_daemon(context, config, asked).await
+    match via_daemon::to_daemon(context, config, asked).await? {
+        Some(session_report) => Ok(session_report),
+        None => here(context, config, part, &requests, group.whole).await,
+    }
+}
+
+fn failure_of(refused: Refused) -> Failure {
+    Failure {
+        code: ExitCode::numbered(refused.kind.exit_code()),
+        ..Failure::usage(refused.message, refused.help)
+    }
 }
 
 /// Writes the files and runs the cycle under the command's own lock.
@@ -246,28 +245,28 @@ async fn here(
     context: &Context,
     config: &Config,
     part: Part,
-    wishes: &[Wish],
+    requests: &[RestoreRequest],
     whole: bool,
 ) -> Result<SessionReport, Failure> {
     let refilled = whole.then_some(&part.root);
     if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
         // The lock makes the folder count as synced, whatever happens next.
-        let missing = begun::articles(wishes);
         let mut store = open::write_state(config, root).map_err(Failure::of)?;
-        begun::begin(&mut store, missing, SystemClock.now()).map_err(Failure::of)?;
+        unfinished::begin(&mut store, requests, SystemClock.now()).map_err(Failure::of)?;
     }
     let mut session = Session::writing_into(context, config, "restore", refilled)?;
     let mut engine = session.engine(&part, false)?;
     let mut report = Report::new(false);
     report.partial = true;
     let so_far = session.so_far();
-    let writing = Box::pin(async { Ok(engine.restore(wishes).await) });
+    let writing = Box::pin(async { Ok(engine.restore(requests).await) });
     let restored = unless_interrupted(Work::Step, writing, so_far).await?;
     session.give_back(engine);
     let scope = restored.places;
-    report.add_restored(restored.lines, restored.refusals);
+    let is_empty = scope.is_empty();
+    report.add_restored(restored.lines, restored.refused);
     let failed = restored.failed.map(|error| match error.downcast() {
-        Ok(reason) => refused(reason),
+        Ok(reason) => failure_of(reason),
         Err(error) => Failure::of(error),
     });
     let cycle = match failed {
@@ -275,7 +274,7 @@ async fn here(
             let request = Request::new(Direction::Both);
             session.cycles(&[Part { scope, ..part }], &request).await
         }
-        Some(failure) if scope.is_empty() => return Err(failure),
+        Some(failure) if is_empty => return Err(failure),
         Some(failure) => Err(failure),
     };
     let failures = match cycle {

@@ -2,11 +2,7 @@
 //!
 //! Each argument is judged on its own: an argument that names nothing does not stop the others.
 
-use super::{
-    Args,
-    folder::{self, WorkspaceRestore},
-    prospects,
-};
+use super::{Args, folder};
 use crate::{
     cli::{
         context::Context,
@@ -14,100 +10,153 @@ use crate::{
         failure::Failure,
         paths::in_mirror,
         scope::Part,
-        version_spec::{VersionSpec, became, described, is_folder, lookup},
+        version_spec::{VersionSpec, became, below_mirror, described, is_at, is_folder, lookup},
     },
     config::Config,
-    engine::restore::{Prospect, Refusal, Refused, RefusedKind, Wish},
-    model::{ArticleId, Place, path::quoted},
+    engine::restore::{Refused, RefusedKind, RestoreRequest, RestoredFile},
+    model::{Place, path::quoted},
 };
 use std::path::Path;
 
-/// The versions to restore, and the arguments that name none.
-#[derive(Debug, Default)]
-pub(super) struct Targets {
-    /// The versions, by workspace.
-    pub(super) groups: Vec<WorkspaceRestore>,
-    /// The refused arguments, each in place of a path.
-    pub(super) refusals: Vec<Refusal>,
+/// The versions to restore in one workspace.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The workspace.
+    pub(super) part: Part,
+    /// The versions.
+    pub(super) asked: Vec<Asked>,
+    /// Whether the versions are all missing files of the workspace.
+    pub(super) whole: bool,
+    /// The requests that are refused.
+    pub(super) refused: Vec<Refused>,
 }
 
-impl Targets {
-    /// Finds the versions of all arguments.
-    pub(super) fn of(args: &Args, context: &Context, config: &Config) -> Result<Self, Failure> {
-        if args.to.is_some() && args.paths.len() > 1 {
-            return Err(to_is_for_one());
-        }
-        let mut wanted = Self::default();
-        for path in &args.paths {
-            match one_argument(path, args, context, config) {
-                Ok(found) => wanted.add(found),
-                Err(failure) if args.paths.len() > 1 => wanted.refuse(path, failure)?,
-                Err(failure) => return Err(failure),
-            }
-        }
-        Ok(wanted)
-    }
+/// A version that an argument named.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Asked {
+    /// The version.
+    pub(super) request: RestoreRequest,
+    /// The argument of an article that was named by its path, and the path in the workspace.
+    named: Option<(String, String)>,
+}
 
-    fn add(&mut self, mut found: WorkspaceRestore) {
-        self.refusals.append(&mut found.refusals);
-        let known = self.groups.iter_mut();
-        let Some(group) = known.into_iter().find(|group| group.part == found.part) else {
-            self.groups.push(found);
-            return;
-        };
-        group.whole |= found.whole;
-        for wish in found.wishes {
-            let twice = group.wishes.iter_mut();
-            match twice
-                .into_iter()
-                .find(|known| known.subject == wish.subject)
-            {
-                None => group.wishes.push(wish),
-                // The argument of a file overrides the argument of its folder: only the file's argument chooses a version.
-                Some(known) if known.missing => *known = wish,
-                Some(known) if wish.missing || *known == wish => {}
-                Some(_) => self.refusals.push(Refusal {
-                    path: found.name.clone(),
-                    id: None,
-                    why: Refused {
-                        kind: RefusedKind::Impossible,
-                        message: "the file is named twice, with different versions".to_owned(),
-                        help: "name one version".to_owned(),
-                    },
-                }),
-            }
+impl Group {
+    /// Makes a group without versions.
+    pub(super) const fn new(part: Part) -> Self {
+        Self {
+            part,
+            asked: Vec::new(),
+            whole: false,
+            refused: Vec::new(),
         }
-    }
-
-    /// Adds an argument that names nothing to the refusals. A failure of the machine stops all arguments.
-    fn refuse(&mut self, path: &Path, failure: Failure) -> Result<(), Failure> {
-        let kind = match failure.code {
-            ExitCode::Usage => RefusedKind::Impossible,
-            ExitCode::Attention => RefusedKind::Undecided,
-            ExitCode::Done
-            | ExitCode::Failed
-            | ExitCode::Partial
-            | ExitCode::Retry
-            | ExitCode::Interrupted => return Err(failure),
-        };
-        self.refusals.push(Refusal {
-            path: path.display().to_string(),
-            id: None,
-            why: Refused {
-                kind,
-                message: failure.error.to_string(),
-                help: failure.help.unwrap_or_default(),
-            },
-        });
-        Ok(())
     }
 }
 
-fn to_is_for_one() -> Failure {
-    Failure::usage(
-        "--to is for one article",
-        "name one file, or leave --to out",
-    )
+impl Asked {
+    /// A version that was named by an id or a folder.
+    pub(super) const fn of(request: RestoreRequest) -> Self {
+        Self {
+            request,
+            named: None,
+        }
+    }
+
+    /// Refuses the former path of a moved file without a version's number: the user expects a missing file there, and
+    /// would get the file's previous version at its new path.
+    pub(super) fn moved(
+        &self,
+        part: &Part,
+        found: &Result<RestoredFile, Refused>,
+    ) -> Option<Refused> {
+        let named = self.named.as_ref();
+        let (name, below) = named.filter(|_| self.request.number.is_none())?;
+        let (path, id) = match found {
+            Ok(file) => (file.place.to_string(), file.id),
+            Err(refused) => (refused.path.clone(), refused.id),
+        };
+        let is_there = match found {
+            Ok(file) => file.old().is_some(),
+            // A file that was only moved has no previous version.
+            Err(_) => part.root.path.join(&path).is_file(),
+        };
+        if !is_there || is_at(&path, below) {
+            return None;
+        }
+        let path = below_mirror(part, &path);
+        let shown = quoted(&path);
+        let help = format!(
+            "`kbsync log {shown}` lists its versions, `kbsync restore {shown}` restores the previous one"
+        );
+        let message = format!("the file of {name} is {path} now");
+        Some(Refused::impossible(message, help).at(path, id))
+    }
+}
+
+/// Finds the versions of all arguments, by workspace. Returns the refused arguments as well, each in place of a path.
+pub(super) fn groups(
+    args: &Args,
+    context: &Context,
+    config: &Config,
+) -> Result<(Vec<Group>, Vec<Refused>), Failure> {
+    if args.to.is_some() && args.paths.len() > 1 {
+        return Err(Failure::usage(
+            "--to is for one article",
+            "name one file, or leave --to out",
+        ));
+    }
+    let (mut groups, mut all_refused) = (Vec::new(), Vec::new());
+    for path in &args.paths {
+        match one_argument(path, args, context, config) {
+            Ok(found) => add(&mut groups, found, path),
+            Err(failure) if args.paths.len() > 1 => all_refused.push(refused(path, failure)?),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok((groups, all_refused))
+}
+
+fn add(groups: &mut Vec<Group>, mut found: Group, path: &Path) {
+    let Some(group) = groups.iter_mut().find(|group| group.part == found.part) else {
+        groups.push(found);
+        return;
+    };
+    group.whole |= found.whole;
+    group.refused.append(&mut found.refused);
+    for asked in found.asked {
+        let mut known = group.asked.iter_mut();
+        let subject = &asked.request.subject;
+        match known.find(|known| known.request.subject == *subject) {
+            None => group.asked.push(asked),
+            // The argument of a file overrides the argument of its folder: only the file's argument chooses a version.
+            Some(known) if known.request.missing => *known = asked,
+            Some(known) if asked.request.missing || known.request == asked.request => {}
+            Some(_) => {
+                let named = asked.named.map(|(name, _)| name);
+                let refused = Refused::impossible(
+                    "the file is named twice, with different versions",
+                    "name one version",
+                );
+                let path = named.unwrap_or_else(|| path.display().to_string());
+                group.refused.push(refused.at(path, None));
+            }
+        }
+    }
+}
+
+/// Refuses an argument that names nothing. A failure of the machine stops all arguments.
+fn refused(path: &Path, failure: Failure) -> Result<Refused, Failure> {
+    let kind = match failure.code {
+        ExitCode::Usage => RefusedKind::Impossible,
+        ExitCode::Attention => RefusedKind::Undecided,
+        ExitCode::Done
+        | ExitCode::Failed
+        | ExitCode::Partial
+        | ExitCode::Retry
+        | ExitCode::Interrupted => return Err(failure),
+    };
+    let message = failure.error.to_string();
+    let refused = Refused::impossible(message, failure.help.unwrap_or_default());
+    Ok(Refused { kind, ..refused }.at(path.display().to_string(), None))
 }
 
 /// Finds the versions of one argument.
@@ -116,13 +165,8 @@ fn one_argument(
     args: &Args,
     context: &Context,
     config: &Config,
-) -> Result<WorkspaceRestore, Failure> {
-    let of_folder = if args.deleted {
-        folder::deleted(context, config, path)?
-    } else {
-        folder::missing(context, config, path)?
-    };
-    match of_folder {
+) -> Result<Group, Failure> {
+    match folder::group(context, config, path, args.deleted)? {
         Some(_) if args.to.is_some() => Err(Failure::usage(
             "--to is for one article, and this is a folder",
             "name a file, or leave --to out",
@@ -135,27 +179,17 @@ fn one_argument(
                 quoted(&path.to_string_lossy())
             ),
         )),
-        None => {
-            let (named, wish) = wish(path, args, context, config)?;
-            is_named_now(config, &named, &wish)?;
-            Ok(WorkspaceRestore {
-                name: named.name,
-                part: named.part,
-                wishes: vec![wish],
-                whole: false,
-                refusals: Vec::new(),
-            })
-        }
+        None => one_version(path, args, context, config),
     }
 }
 
-/// Makes the wish for a file's path or an article's id.
-fn wish(
+/// Finds the version of a file's path or an article's id.
+fn one_version(
     path: &Path,
     args: &Args,
     context: &Context,
     config: &Config,
-) -> Result<(VersionSpec, Wish), Failure> {
+) -> Result<Group, Failure> {
     let named = one(context, lookup(context, config, path)?)?;
     if named.number.is_some() {
         named.version()?;
@@ -164,109 +198,68 @@ fn wish(
         Some(to) => Some(place(context, config, &named.part, to)?),
         None => None,
     };
-    let wish = Wish {
-        subject: named.past.subject.clone(),
-        number: named.number,
-        to,
-        missing: false,
+    let below = named.below.filter(|_| named.history.article().is_some());
+    let asked = Asked {
+        request: RestoreRequest {
+            subject: named.history.subject,
+            number: named.number,
+            to,
+            missing: false,
+        },
+        named: below.map(|below| (named.name, below)),
     };
-    Ok((named, wish))
-}
-
-/// Refuses the former path of a moved file without a version's number: the user expects a missing file there, and would
-/// get the file's previous version at its new path.
-fn is_named_now(config: &Config, named: &VersionSpec, wish: &Wish) -> Result<(), Failure> {
-    if wish.number.is_some() || named.past.article().is_none() {
-        return Ok(());
-    }
-    let found = prospects(config, &named.part, std::slice::from_ref(wish))?;
-    let moved = found.iter().find_map(|prospect| match prospect {
-        Ok(Prospect::Write(prepared)) if prepared.old.is_some() => {
-            Some((prepared.place.clone(), true))
-        }
-        Ok(Prospect::Write(_) | Prospect::IsBack { .. }) => None,
-        // A file that was only moved has no previous version.
-        Err(refusal) => {
-            let is_there = named.part.root.path.join(&refusal.path).is_file();
-            let (folder, file) = refusal.path.split_once('/').filter(|_| is_there)?;
-            Some((Place::new(folder, file), false))
-        }
-    });
-    let Some((place, has_older)) = moved.filter(|(place, _)| !named.names(place)) else {
-        return Ok(());
-    };
-    let path = named.path(&place);
-    let shown = quoted(&path);
-    let help = if has_older {
-        format!(
-            "`kbsync restore {shown}` restores its previous version; `kbsync log {shown}` lists all versions"
-        )
-    } else {
-        format!("`kbsync log {shown}` lists its versions")
-    };
-    Err(Failure::usage(
-        format!("the file of {} is {path} now", named.name),
-        help,
-    ))
+    Ok(Group {
+        asked: vec![asked],
+        ..Group::new(named.part)
+    })
 }
 
 /// Of several articles that had a path, chooses the article that was deleted last. If time does not decide, the user
 /// names the article.
 fn one(context: &Context, named: VersionSpec) -> Result<VersionSpec, Failure> {
-    let articles = std::iter::once(&named.past).chain(&named.others);
-    let articles: Vec<_> = articles
-        .filter_map(|past| Some((past.article()?, past)))
+    let articles = std::iter::once(&named.history).chain(&named.others);
+    let articles = articles.filter_map(|history| Some((history.article()?, history)));
+    let number = named.number;
+    let number = number.map_or_else(String::new, |number| format!("@{number}"));
+    let commands: Vec<(String, String)> = articles
+        .map(|(id, history)| (format!("kbsync restore {id}{number}"), became(history)))
         .collect();
-    if articles.len() < 2 || named.is_meant() {
+    if commands.len() < 2 || named.is_meant() {
         return Ok(named);
     }
-    let number = named
-        .number
-        .map_or_else(String::new, |number| format!("@{number}"));
-    let command = |id: &ArticleId| format!("kbsync restore {id}{number}");
-    if named.ended_last() {
-        context.out.note(format!(
-            "several articles had this path; the article that was deleted last comes back: {}",
-            described(&named.past)
+    if !named.ended_last() {
+        let lines = commands
+            .iter()
+            .map(|(command, became)| format!("\n  {command}  # {became}"));
+        return Err(Failure::usage(
+            format!("several articles had the path {}", named.name),
+            format!("name the article by its id:{}", lines.collect::<String>()),
         ));
-        for (id, other) in &articles[1..] {
-            let command = command(id);
-            context.out.note(format!(
-                "for another article: `{command}` ({})",
-                became(other)
-            ));
-        }
-        return Ok(named);
     }
-    let commands: Vec<String> = articles
-        .iter()
-        .map(|(id, past)| format!("{}  # {}", command(id), became(past)))
-        .collect();
-    Err(Failure::usage(
-        format!("several articles had the path {}", named.name),
-        format!("name the article by its id:\n  {}", commands.join("\n  ")),
-    ))
+    context.out.note(format!(
+        "several articles had this path; the article that was deleted last comes back: {}",
+        described(&named.history)
+    ));
+    for (command, became) in &commands[1..] {
+        context
+            .out
+            .note(format!("for another article: `{command}` ({became})"));
+    }
+    Ok(named)
 }
 
 /// The place behind `--to`: a file in a category's folder of the same workspace.
 fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<Place, Failure> {
     let path = in_mirror(&config.mirror, &context.current, to)?;
-    let below = if part.prefix.is_empty() {
-        Some(path.as_str())
-    } else {
-        path.strip_prefix(&part.prefix)
-            .and_then(|rest| rest.strip_prefix('/'))
-    };
-    match below.and_then(|below| below.split_once('/')) {
+    let below = part.below(&path).and_then(|below| below.split_once('/'));
+    match below.filter(|(_, file)| !file.contains('/')) {
         // A typing error would make a category, which the API cannot delete.
-        Some((folder, file)) if !file.contains('/') && !is_folder(config, part, folder)? => {
-            Err(Failure::usage(
-                format!("{} is in no category's folder", to.display()),
-                "check the folder's name; for a new category, make its folder first",
-            ))
-        }
-        Some((folder, file)) if !file.contains('/') => Ok(Place::new(folder, file)),
-        Some(_) | None => Err(Failure::usage(
+        Some((folder, _)) if !is_folder(config, part, folder)? => Err(Failure::usage(
+            format!("{} is in no category's folder", to.display()),
+            "check the folder's name; for a new category, make its folder first",
+        )),
+        Some((folder, file)) => Ok(Place::new(folder, file)),
+        None => Err(Failure::usage(
             format!("an article of this workspace cannot be at {}", to.display()),
             "name a file like FOLDER/NAME.html",
         )),

@@ -3,8 +3,8 @@
 use super::category_yaml::MAX_YAML;
 use super::render::slug_key;
 use crate::engine::Engine;
+use crate::engine::history::category::seen_as;
 use crate::engine::observe::local::category_version;
-use crate::engine::yaml_past::seen_as;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::path::{CATEGORY_FILE, EXTENSION};

@@ -3,8 +3,8 @@
 use super::Run;
 use super::category_past::{changes, words_of};
 use crate::engine::Engine;
+use crate::engine::history::category::{last_document, seen_as};
 use crate::engine::observe::local::category_version;
-use crate::engine::yaml_past::{last_document, seen_as};
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;

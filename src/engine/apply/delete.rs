@@ -8,7 +8,7 @@ use super::record::deed;
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::past::noted;
+use crate::engine::history::noted;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
 use crate::model::base::{ArticleRow, Visibility};

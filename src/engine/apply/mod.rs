@@ -34,7 +34,7 @@ pub(super) use delete::hidden;
 pub(super) use files::met;
 pub(super) use put::version_of;
 pub(super) use record::deed;
-pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
+pub(super) use render::{MAX_FILE, hides_a_new_article, needs_whole, says, slug_key};
 pub(super) use run::{Done, Run};
 
 use super::observe::Sight;

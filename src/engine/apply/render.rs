@@ -160,7 +160,7 @@ pub(in crate::engine) fn slug_key(
 }
 
 /// Keeps a whole file, unless it is just what would be written from its version.
-pub(in crate::engine) fn keep_whole(
+pub(super) fn keep_whole(
     tx: &mut crate::state::Writing<'_>,
     bytes: &[u8],
     version: &Version,

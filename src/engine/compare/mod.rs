@@ -3,24 +3,18 @@
 //! The other version (the base's or the service's) is put into the file's own form, so that comments,
 //! quoting and keys of the writer's own do not show as differences. Nothing is written.
 
-mod asked;
 mod categories;
-mod other;
+mod service;
 
-use super::apply::MAX_FILE;
-use super::observe::unsettled::Unsettled;
-use super::observe::{load_base, local};
+use super::apply::{MAX_FILE, slug_key};
+use super::mirror_view::{Difference, MirrorView};
 use super::settings::Settings;
 use super::spool::Spool;
 use crate::mirror::disk::{At, Disk};
-use crate::mirror::document::Document;
+use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;
-use crate::model::{Place, Timestamp};
-use crate::reconcile::pairing::{self, Paired};
-use crate::reconcile::snapshot::{Base, LocalFile, RemoteSnapshot};
+use crate::model::{ArticleId, Flags, Place, Timestamp, Version};
 use crate::state::store::Store;
-use other::Other;
-use std::collections::BTreeSet;
 
 /// Two versions of one file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -48,10 +42,32 @@ pub struct Comparison {
 pub struct Comparer<'a, D> {
     disk: &'a D,
     store: &'a mut Store,
-    base: Base,
-    paired: Paired,
+    view: MirrorView,
     scope: Vec<String>,
     out: Comparison,
+}
+
+/// The version that a file is compared with.
+struct Other<'v> {
+    id: ArticleId,
+    place: &'v Place,
+    version: &'v Version,
+    /// `None`: the service did not show them; then they are the file's.
+    flags: Option<Flags>,
+    text: Option<String>,
+}
+
+impl Other<'_> {
+    fn changes(&self, written_slug: Option<&str>) -> Changes {
+        Changes {
+            id: Some(self.id),
+            slug: slug_key(self.place, &self.version.slug, written_slug),
+            enabled: self.flags.map(|flags| flags.enabled),
+            draft: self.flags.map(|flags| flags.draft),
+            text: self.text.clone(),
+            ..Changes::words(self.version)
+        }
+    }
 }
 
 impl<'a, D: Disk> Comparer<'a, D> {
@@ -62,20 +78,17 @@ impl<'a, D: Disk> Comparer<'a, D> {
         scope: Vec<String>,
         now: Timestamp,
     ) -> anyhow::Result<Self> {
-        let base = load_base(store)?;
-        let mut spool = Spool::new(true, now);
-        let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
-        let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
-        let mut out = Comparison::default();
-        for problem in scanned.problems.iter().chain(&paired.problems) {
-            out.notes
-                .push(format!("{}: {}", problem.path, problem.message));
-        }
+        let mut view = MirrorView::read(disk, store, Spool::new(true, now))?;
+        let problems = std::mem::take(&mut view.problems).into_iter();
+        let notes = problems.map(|problem| format!("{}: {}", problem.path, problem.message));
+        let out = Comparison {
+            notes: notes.collect(),
+            ..Comparison::default()
+        };
         Ok(Self {
             disk,
             store,
-            base,
-            paired,
+            view,
             scope,
             out,
         })
@@ -83,132 +96,84 @@ impl<'a, D: Disk> Comparer<'a, D> {
 
     /// Compares the files with what both sides last agreed on.
     pub fn with_base(mut self, settings: &Settings) -> anyhow::Result<Comparison> {
-        let rows: Vec<ArticleRow> = self.base.articles.values().cloned().collect();
-        for row in rows {
-            if self.paired.unknown.contains_key(&row.id) {
-                continue;
-            }
-            let file = self.paired.files.get(&row.id).cloned();
-            let place = file.as_ref().map_or(&row.place, |file| &file.place);
-            if !self.covers(place) && !self.covers(&row.place) {
-                continue;
-            }
-            let same = file.as_ref().is_some_and(|file| {
-                file.version == row.local && file.flags == row.file_flags && file.place == row.place
-            });
-            if !same {
-                let other = Other {
-                    id: row.id,
-                    place: row.place.clone(),
-                    flags: Some(row.file_flags),
-                    text: self.store.body(row.local.text)?,
-                    version: row.local,
-                };
-                self.article(file.as_ref(), &other)?;
+        let mut pairs = Vec::new();
+        for Difference { row, file } in self.view.differences() {
+            let file = file.map(|file| &file.place);
+            let mut places = file.into_iter().chain(row.map(|row| &row.place));
+            if places.any(|place| self.covers(place)) {
+                let other = row.map(|row| self.in_base(row)).transpose()?;
+                pairs.extend(self.article(other.as_ref(), file)?);
             }
         }
-        self.new_files()?;
+        self.out.pairs = pairs;
         self.note_mistyped();
         self.categories()?;
         Ok(self.done(settings))
     }
 
-    /// Adds an article's file and its other version, if they differ.
-    fn article(&mut self, file: Option<&LocalFile>, other: &Other) -> anyhow::Result<()> {
-        let Some(file) = file else {
-            let old = other.composed();
-            self.add(Some(other.place.to_string()), None, old, String::new());
-            return Ok(());
+    fn in_base<'v>(&self, row: &'v ArticleRow) -> anyhow::Result<Other<'v>> {
+        Ok(Other {
+            id: row.id,
+            place: &row.place,
+            version: &row.local,
+            flags: Some(row.file_flags),
+            text: self.store.body(row.local.text)?,
+        })
+    }
+
+    /// Puts an article's file beside its other version. `None`: they are equal.
+    fn article(
+        &self,
+        other: Option<&Other<'_>>,
+        file: Option<&Place>,
+    ) -> anyhow::Result<Option<Pair>> {
+        let new = match file {
+            Some(place) => self.read(place)?,
+            None => String::new(),
         };
-        let new = self.read(&file.place)?;
-        let old = match Document::parse_with_markers(new.as_bytes()) {
-            Ok(document) => other.in_the_form_of(&document),
-            Err(_not_ready) => other.composed(),
+        let old = match (other, Document::parse_with_markers(new.as_bytes())) {
+            (None, _) => String::new(),
+            (Some(other), Ok(document)) => document.edit(&other.changes(document.slug())),
+            (Some(other), Err(_not_ready)) => Document::compose(&other.changes(None)),
         };
-        self.add(
-            Some(other.place.to_string()),
-            Some(file.place.to_string()),
+        let pair = Pair {
+            old_path: other.map(|other| other.place.to_string()),
+            new_path: file.map(ToString::to_string),
             old,
             new,
-        );
-        Ok(())
-    }
-
-    fn new_files(&mut self) -> anyhow::Result<()> {
-        let base = &self.base;
-        let strangers = self
-            .paired
-            .files
-            .iter()
-            .filter(|(id, _)| !base.articles.contains_key(id) && !base.conflicts.contains_key(id))
-            .map(|(_, file)| file.place.clone());
-        let known: BTreeSet<String> = self
-            .out
-            .pairs
-            .iter()
-            .filter_map(|pair| pair.new_path.clone())
-            .collect();
-        let fresh = self.paired.fresh.iter().map(|file| file.place.clone());
-        let places: Vec<Place> = strangers
-            .chain(fresh)
-            .filter(|place| self.covers(place) && !known.contains(&place.to_string()))
-            .collect();
-        for place in places {
-            let new = self.read(&place)?;
-            self.add(None, Some(place.to_string()), String::new(), new);
-        }
-        Ok(())
-    }
-
-    fn add(
-        &mut self,
-        old_path: Option<String>,
-        new_path: Option<String>,
-        old: String,
-        new: String,
-    ) {
-        if old_path != new_path || old != new {
-            self.out.pairs.push(Pair {
-                old_path,
-                new_path,
-                old,
-                new,
-            });
-        }
+        };
+        Ok(Some(pair).filter(Pair::differs))
     }
 
     fn read(&self, place: &Place) -> anyhow::Result<String> {
-        let content = self
-            .disk
-            .read(At::Folder(&place.folder), &place.file, MAX_FILE)?;
+        let at = At::Folder(&place.folder);
+        let content = self.disk.read(at, &place.file, MAX_FILE)?;
         Ok(String::from_utf8_lossy(&content.bytes).into_owned())
     }
 
     fn covers(&self, place: &Place) -> bool {
-        self.scope.is_empty()
-            || self
-                .scope
-                .iter()
-                .any(|path| *path == place.folder || *path == place.to_string())
+        let path = place.to_string();
+        let mut scope = self.scope.iter();
+        self.scope.is_empty() || scope.any(|named| *named == place.folder || *named == path)
     }
 
-    fn done(mut self, settings: &Settings) -> Comparison {
+    fn done(self, settings: &Settings) -> Comparison {
+        let mut out = self.out;
         if !settings.prefix.is_empty() {
-            let prefix = &settings.prefix;
-            for pair in &mut self.out.pairs {
-                for path in [&mut pair.old_path, &mut pair.new_path]
-                    .into_iter()
-                    .flatten()
-                {
-                    *path = format!("{prefix}/{path}");
-                }
-            }
-            for note in &mut self.out.notes {
-                *note = format!("{prefix}/{note}");
+            let pairs = out.pairs.iter_mut();
+            let paths = pairs.flat_map(|pair| [&mut pair.old_path, &mut pair.new_path]);
+            for path in paths.flatten().chain(&mut out.notes) {
+                *path = format!("{}/{path}", settings.prefix);
             }
         }
         let path = |pair: &Pair| pair.new_path.clone().or_else(|| pair.old_path.clone());
-        self.out.pairs.sort_by_key(path);
-        self.out
+        out.pairs.sort_by_key(path);
+        out
+    }
+}
+
+impl Pair {
+    fn differs(&self) -> bool {
+        self.old_path != self.new_path || self.old != self.new
     }
 }

@@ -166,16 +166,11 @@ impl<'a> Reader<'a> {
         if let Some(lf) = text_lf(text) {
             self.out.text_lf.insert(digest, lf);
         }
+        let category = row.as_ref().map(|row| row.local.category);
+        let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));
         let version = Version {
-            title: document.title().to_owned(),
-            slug,
-            category: row.as_ref().map_or_else(
-                || CategoryId::provisional(&place.folder),
-                |row| row.local.category,
-            ),
-            introtext: document.introtext().to_owned(),
-            keywords: document.keywords().to_owned(),
             text: digest,
+            ..document.version(slug, category)
         };
         let edited = row.as_ref().is_none_or(|row| row.local != version);
         // Comments and keys of the writer's own are nobody's edit, and worth keeping all the same.

@@ -1,8 +1,8 @@
 //! `_category.yaml` as it was scanned: what it says goes into the history, and what a missing one said is found there.
 
 use super::local::{Scanned, category_version};
+use crate::engine::history::category::{last_document, last_here, seen_as};
 use crate::engine::spool::Spool;
-use crate::engine::yaml_past::{last_document, last_here, seen_as};
 use crate::mirror::document::CategoryDocument;
 use crate::mirror::scan::{CategoryContent, ScannedCategory};
 use crate::model::{CategoryId, Side, TextDigest};

@@ -1,140 +1,169 @@
-//! Bringing a version of the history back into the mirror, as a file's content.
+//! Bringing versions of the history back into the mirror. Nothing is sent here: a cycle over the files does that.
 //!
-//! - Of an article that lives, its file is edited: its words become those of the version, while its `id`,
-//!   its address (name, folder, `slug:`), `enabled`, `draft` and the writer's own keys and comments stay.
-//! - Of an article that was deleted, a new file is made. It has no `id`, so that a cycle creates it as a
-//!   new article, and a comment names the old one; the comment is the writer's, and is never sent.
-//! - What the file holds is in the history before it is replaced.
+//! - The file of an article that lives is edited: it gets the version's words, while its `id`, its address (name, folder,
+//!   `slug:`), `enabled`, `draft` and the writer's own keys and comments stay.
+//! - A deleted article gets a new file without an `id`, so that a cycle creates it as a new article. A comment names the
+//!   old one; the comment is the writer's, and is never sent.
+//! - The replaced text is in the history before it is replaced.
 //!
-//! [`prepare`] only looks, and says what would be written; [`Engine::restore`] writes. Nothing is sent
-//! here: a cycle over the file does that.
+//! `target` finds the place, `content` makes the text, `write` hands it to the journal, `unfinished` remembers what a
+//! broken-off restore left out.
 
-mod aim;
-pub mod begun;
-mod live;
-mod refused;
-mod wish;
-mod words;
+mod content;
+mod refusal;
+mod target;
+pub mod unfinished;
 mod write;
 
-pub use live::{GoesLive, goes_live};
-pub use refused::{Refusal, Refused, RefusedKind};
-pub use wish::Wish;
+pub use refusal::{Refused, RefusedKind};
 
-use super::observe::{load_base, local, unsettled::Unsettled};
+use super::mirror_view::MirrorView;
 use super::report::{Line, Status, put_below};
 use super::spool::Spool;
-use super::{Engine, past};
+use super::{Engine, history};
+use crate::config::NewArticles;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
-use crate::mirror::layout::Layout;
+use crate::mirror::document::Document;
+use crate::model::path::fold;
 use crate::model::{ArticleId, CategoryId, Field, Place, Side, Stamp, Timestamp};
-use crate::reconcile::pairing::{self, Paired};
+use crate::reconcile::place_in_conflict;
 use crate::reconcile::plan::Kind;
-use crate::reconcile::snapshot::{Base, LocalSnapshot, RemoteSnapshot};
 use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{StoredVersion, Subject};
-use begun::articles;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use tokio::task::yield_now;
 
-/// What a wish comes to.
+/// A version that a person wants back.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreRequest {
+    /// The article, category or file.
+    pub subject: Subject,
+    /// The version's number; `None`: the last one of a deleted article, the one before the present one of an article that
+    /// lives.
+    #[serde(default)]
+    pub number: Option<u64>,
+    /// A new place for a deleted article's file; `None`: where it was.
+    #[serde(default)]
+    pub to: Option<Place>,
+    /// Whether the file was missing when the person asked: a file that is there by then is left as it is.
+    #[serde(default)]
+    pub missing: bool,
+}
+
+impl RestoreRequest {
+    /// Asks for the last version of an article whose file is missing.
+    pub const fn missing(id: ArticleId) -> Self {
+        Self {
+            subject: Subject::Article(id),
+            number: None,
+            to: None,
+            missing: true,
+        }
+    }
+}
+
+/// The file that a request comes to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Prospect {
-    /// A file is written.
-    Write(Box<Prepared>),
-    /// Of a file that was missing: there is one again, which is left as it is.
-    IsBack {
-        /// Where it is.
-        place: Place,
-        /// The article.
-        id: ArticleId,
-    },
-}
-
-impl Prospect {
-    /// Where the file is or will be.
-    pub const fn place(&self) -> &Place {
-        match self {
-            Self::Write(prepared) => &prepared.place,
-            Self::IsBack { place, .. } => place,
-        }
-    }
-
-    /// The article that the file is.
-    pub const fn id(&self) -> Option<ArticleId> {
-        match self {
-            Self::Write(prepared) => prepared.id,
-            Self::IsBack { id, .. } => Some(*id),
-        }
-    }
-
-    /// What it is, for people.
-    pub fn described(&self) -> String {
-        match self {
-            Self::Write(prepared) if prepared.is_there() => {
-                format!("{HOLDS}{} already", prepared.described())
-            }
-            Self::Write(prepared) => prepared.described(),
-            Self::IsBack { .. } => IS_BACK.to_owned(),
-        }
-    }
-}
-
-const HOLDS: &str = "the file holds ";
-const IS_BACK: &str = "the file is there again, and was left as it is; name the file itself to restore its previous version";
-
-/// Returns whether a line of [`Restored`] says that the file was as wished for already.
-pub fn changed_nothing(line: &Line) -> bool {
-    let said = |reason: &str| reason.starts_with(HOLDS) || reason == IS_BACK;
-    line.action == Kind::Restore && line.reason.as_deref().is_some_and(said)
-}
-
-/// What bringing a version back would do.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Prepared {
+pub struct RestoredFile {
     /// The version.
-    pub kept: StoredVersion,
-    /// Its number and time as people know them: those that they named, else those in `kbsync log`, which lists of
-    /// versions that say the same the first one.
-    known: (u64, Timestamp),
+    pub version: StoredVersion,
+    /// The version's number and time as people know them: of versions that say the same, `kbsync log` lists the first.
+    label: (u64, Timestamp),
     /// Where the file is or will be.
     pub place: Place,
     /// The article that the file is; `None`: it is or becomes a new one.
     pub id: Option<ArticleId>,
     /// The deleted article that comes back as a new one.
     pub instead_of: Option<ArticleId>,
-    /// The category and the folder that it was in last.
-    home: Option<(CategoryId, String)>,
-    /// What the file holds now; `None`: there is none.
-    pub old: Option<String>,
-    /// What it would hold.
+    /// The category that the file's folder is, if the folder has no `_category.yaml`.
+    category: Option<CategoryId>,
+    /// The present text and its stamp; `None`: there is no file.
+    present: Option<(Stamp, String)>,
+    /// The text that is written.
     pub new: String,
-    /// The fields that change in it.
+    /// The fields that change.
     pub fields: Vec<Field>,
-    stamp: Option<Stamp>,
-    /// The article is in conflict, and the copy beside its file went with that.
-    lost_copy: bool,
+    /// Whether readers have these words already, or do not get them before a person decides.
+    is_silent: bool,
 }
 
-impl Prepared {
-    /// Returns whether the file holds the version already.
-    pub fn is_there(&self) -> bool {
-        self.old.as_ref() == Some(&self.new)
+/// The effect of a restored version on readers of the service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GoesLive {
+    /// An existing article or category changes.
+    Changed,
+    /// A new article appears.
+    Created,
+}
+
+const HOLDS: &str = "the file holds ";
+
+/// Returns whether a line of [`Restored`] reports a file that held the version already.
+pub fn changed_nothing(line: &Line) -> bool {
+    let reason = line.reason.as_deref();
+    line.action == Kind::Restore && reason.is_some_and(|reason| reason.starts_with(HOLDS))
+}
+
+impl RestoredFile {
+    /// The present text; `None`: there is no file.
+    pub fn old(&self) -> Option<&str> {
+        self.present.as_ref().map(|(_, text)| text.as_str())
     }
 
-    /// Which version it is, for people.
+    /// Returns whether the file holds the version already.
+    pub fn is_there(&self) -> bool {
+        self.old() == Some(&self.new)
+    }
+
+    /// Names the version for people.
     pub fn described(&self) -> String {
-        let (number, at) = self.known;
-        match self.instead_of {
+        let (number, at) = self.label;
+        let version = match self.instead_of {
             Some(id) => format!("version @{number} of {id}, of {at}"),
             None => format!("version @{number} of {at}"),
+        };
+        if self.is_there() {
+            format!("{HOLDS}{version} already")
+        } else {
+            version
         }
+    }
+
+    /// The request, once this was shown to the person: by its turn a missing file may be there again.
+    #[must_use]
+    pub fn agreed(&self, request: &RestoreRequest) -> RestoreRequest {
+        RestoreRequest {
+            missing: self.present.is_none() && self.id.is_some(),
+            ..request.clone()
+        }
+    }
+
+    /// Predicts the effect on readers; `None`: they see no change. A new article whose file has no flags gets `fresh`. In
+    /// doubt a version goes live.
+    pub fn goes_live(&self, fresh: &NewArticles) -> Option<GoesLive> {
+        if self.is_silent {
+            return None;
+        }
+        if self.version.seen.subject.is_category() {
+            return Some(GoesLive::Changed);
+        }
+        // A file that is not ready is never sent.
+        let document = Document::parse_with_markers(self.new.as_bytes()).ok()?;
+        let flags = document.flags();
+        if self.id.is_some() {
+            return (!flags.hides()).then_some(GoesLive::Changed);
+        }
+        let enabled = flags.enabled.unwrap_or(fresh.enabled);
+        let is_live = enabled && !flags.draft.unwrap_or(fresh.draft);
+        is_live.then_some(GoesLive::Created)
     }
 
     /// The version's cause in the history. It leads from the new article to the old one.
     fn cause(&self) -> String {
-        let (number, _) = self.known;
+        let (number, _) = self.label;
         match self.instead_of {
             Some(id) => format!("restored from {id}@{number}"),
             None => format!("restored from @{number}"),
@@ -142,131 +171,152 @@ impl Prepared {
     }
 }
 
-/// Both sides of the mirror's memory: one look at them is enough for many versions.
-struct Look {
-    base: Base,
-    local: LocalSnapshot,
-    paired: Paired,
-    layout: Layout,
+/// The mirror, the history and the base. One scan is enough for many requests.
+struct Preparer<'a, D> {
+    disk: &'a D,
+    store: &'a Store,
+    view: &'a MirrorView,
 }
 
-impl Look {
-    /// With a spool that is not dry every unseen edit goes into the history on the way.
-    fn at<D: Disk>(disk: &D, store: &mut Store, mut spool: Spool) -> anyhow::Result<Self> {
-        let base = load_base(store)?;
-        let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
-        Ok(Self {
-            paired: pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default()),
-            base,
-            local: scanned.snapshot,
-            layout: scanned.layout,
-        })
+impl<D: Disk> Preparer<'_, D> {
+    /// Finds the file that a request comes to. The place itself is looked at anew. Fails with [`Refused`].
+    fn prepare(&self, request: &RestoreRequest) -> anyhow::Result<RestoredFile> {
+        let Some(history) = history::of(self.store, request.subject.clone())? else {
+            return Err(Refused::impossible(
+                "nothing of it is in the history",
+                "`kbsync log` lists what is",
+            )
+            .into());
+        };
+        let target = self.target(&history, request)?;
+        self.content(&history, request, &target)
     }
 }
 
-/// What is needed to look for a place.
-struct Ground<'a, D> {
-    disk: &'a D,
-    store: &'a Store,
-    base: &'a Base,
-    paired: &'a Paired,
+/// Separates a refused request from a failure of the disk or the state.
+fn or_refused<T>(
+    view: &MirrorView,
+    request: &RestoreRequest,
+    result: anyhow::Result<T>,
+) -> anyhow::Result<Result<T, Refused>> {
+    let error = match result {
+        Ok(value) => return Ok(Ok(value)),
+        Err(error) => error,
+    };
+    let (path, id) = match &request.subject {
+        Subject::File(place) => (place.to_string(), None),
+        Subject::Article(id) => (path_of(view, *id), Some(*id)),
+    };
+    let moved =
+        |error: &DiskError| matches!(error.kind, DiskErrorKind::Changed | DiskErrorKind::Exists);
+    if error.downcast_ref::<DiskError>().is_some_and(moved) {
+        let message = format!("{path} changed in this moment, and was left as it is");
+        let help = "look at the file, then run the command again";
+        let refused = Refused {
+            kind: RefusedKind::Changed,
+            ..Refused::impossible(message, help)
+        };
+        return Ok(Err(refused.at(path, id)));
+    }
+    error
+        .downcast::<Refused>()
+        .map(|refused| Err(refused.at(path, id)))
 }
 
-/// Finds out what bringing versions back would do, and does nothing.
+/// The path that people know an article by.
+fn path_of(view: &MirrorView, id: ArticleId) -> String {
+    let file = view.paired.files.get(&id).map(|file| &file.place);
+    let row = || view.base.articles.get(&id).map(|row| &row.place);
+    let conflict = || {
+        let conflict = view.base.conflicts.get(&id)?;
+        Some(place_in_conflict(&view.base, conflict))
+    };
+    let place = file.or_else(row).or_else(conflict);
+    place.map_or_else(|| id.to_string(), ToString::to_string)
+}
+
+/// Finds the files that requests come to, and writes nothing.
+///
+/// # Errors
+///
+/// When the mirror or the state cannot be read.
 pub fn prepare<D: Disk>(
     disk: &D,
     store: &mut Store,
-    wishes: &[Wish],
+    requests: &[RestoreRequest],
     now: Timestamp,
-) -> anyhow::Result<Vec<Result<Prospect, Refusal>>> {
-    let look = Look::at(disk, store, Spool::new(true, now))?;
-    let each = wishes.iter().map(|wish| {
-        let found = prepared(disk, store, &look, wish)?;
-        Ok(found.map_err(|why| look.refusal(wish, why)))
-    });
-    each.collect()
+) -> anyhow::Result<Vec<Result<RestoredFile, Refused>>> {
+    let view = &MirrorView::read(disk, store, Spool::new(true, now))?;
+    let preparer = Preparer { disk, store, view };
+    let each = requests.iter();
+    each.map(|request| or_refused(view, request, preparer.prepare(request)))
+        .collect()
 }
 
-/// What bringing a version back would do. What lies at its place is looked at anew.
-fn prepared<D: Disk>(
+/// Returns requests for the missing files of a folder whose articles live; `""` stands for all folders.
+///
+/// # Errors
+///
+/// When the mirror or the state cannot be read.
+pub fn missing<D: Disk>(
     disk: &D,
-    store: &Store,
-    look: &Look,
-    wish: &Wish,
-) -> anyhow::Result<Result<Prospect, Refused>> {
-    let ground = Ground {
-        disk,
-        store,
-        base: &look.base,
-        paired: &look.paired,
-    };
-    if wish.missing
-        && let Subject::Article(id) = wish.subject
-        && let Some(place) = ground.back_at(id)?
-    {
-        return Ok(Ok(Prospect::IsBack { place, id }));
-    }
-    let Some(past) = past::of(store, wish.subject.clone())? else {
-        return Ok(Err(Refused {
-            kind: RefusedKind::Impossible,
-            message: "nothing of it is in the history".to_owned(),
-            help: "`kbsync log` lists what is".to_owned(),
-        }));
-    };
-    let aim = match ground.aim(&past, wish)? {
-        Ok(aim) => aim,
-        Err(refused) => return Ok(Err(refused)),
-    };
-    if let Some(place) = aim.ignored_by(&look.layout) {
-        return Ok(Err(aim::ignored(place)));
-    }
-    let lost_copy = ground.has_lost_its_copy(&aim, &look.local);
-    let own = ground.before_both_met(&past, wish)?;
-    let prepared = ground.words(own.as_ref().unwrap_or(&past), wish, &aim)?;
-    Ok(prepared.map(|prepared| {
-        Prospect::Write(Box::new(Prepared {
-            lost_copy,
-            ..prepared
-        }))
-    }))
+    store: &mut Store,
+    folder: &str,
+    now: Timestamp,
+) -> anyhow::Result<Vec<RestoreRequest>> {
+    let view = MirrorView::read(disk, store, Spool::new(true, now))?;
+    let differences = view.differences().into_iter();
+    let removed = differences.filter_map(|one| one.row.filter(|_| one.file.is_none()));
+    // An article in conflict since the first sync has no row in the base.
+    let conflicts = view.base.conflicts.values().filter(|row| {
+        let place = place_in_conflict(&view.base, row);
+        let names = view.local.names.get(&place.folder);
+        let is_taken = names.is_some_and(|names| names.contains(&fold(&place.file)));
+        let is_there = view.paired.files.contains_key(&row.id) || is_taken;
+        row.remote.is_some() && !is_there && !view.paired.unknown.contains_key(&row.id)
+    });
+    let conflicts = conflicts.map(|row| (row.id, place_in_conflict(&view.base, row)));
+    let all = removed.map(|row| (row.id, &row.place)).chain(conflicts);
+    let ids: BTreeSet<ArticleId> = all
+        .filter(|(_, place)| folder.is_empty() || place.folder == folder)
+        .map(|(id, _)| id)
+        .collect();
+    Ok(ids.into_iter().map(RestoreRequest::missing).collect())
 }
 
-/// What was brought back, and the category's file that came with it, where its words were never agreed on.
-type Brought = (Prospect, Option<String>);
-
-/// What came of bringing versions back.
+/// The result of a restore.
 #[derive(Debug, Default)]
 pub struct Restored {
     /// Where files are now, for a cycle to look at.
     pub places: Vec<String>,
     /// A line for each.
     pub lines: Vec<Line>,
-    /// What could not be brought back, while the rest was.
-    pub refusals: Vec<Refusal>,
-    /// What stopped it; a [`Refused`], where nothing of it could be and a person can do something about that.
+    /// The requests that were refused, while others were carried out.
+    pub refused: Vec<Refused>,
+    /// The failure that stopped it; a [`Refused`], where every request was refused.
     pub failed: Option<anyhow::Error>,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Brings versions back into the mirror, one after the other until the disk or the state fails. A cycle over
-    /// their places carries them to the service. What is left out by then is remembered as such: see [`begun`].
-    pub async fn restore(&mut self, wishes: &[Wish]) -> Restored {
+    /// their places carries them to the service. `unfinished` remembers those that are left out by then.
+    pub async fn restore(&mut self, requests: &[RestoreRequest]) -> Restored {
         let mut restored = Restored::default();
-        restored.failed = self.restore_each(wishes, &mut restored).await.err();
-        restored.refusals.sort_by(|a, b| a.path.cmp(&b.path));
+        restored.failed = self.restore_each(requests, &mut restored).await.err();
+        restored.refused.sort_by(|a, b| a.path.cmp(&b.path));
         if restored.places.is_empty() && restored.failed.is_none() {
-            let refused = Refusal::all(std::mem::take(&mut restored.refusals));
+            let refused = Refused::all(std::mem::take(&mut restored.refused));
             restored.failed = refused.map(anyhow::Error::new);
         }
-        for Refusal { path, why, .. } in &mut restored.refusals {
-            put_below(&self.settings.prefix, path, Some(&mut why.help));
+        for Refused { path, help, .. } in &mut restored.refused {
+            put_below(&self.settings.prefix, path, Some(help));
         }
         restored
     }
 
     async fn restore_each(
         &mut self,
-        wishes: &[Wish],
+        requests: &[RestoreRequest],
         restored: &mut Restored,
     ) -> anyhow::Result<()> {
         let recovered = self.recover(!self.cleared_up)?;
@@ -278,86 +328,49 @@ impl<S: Service, D: Disk> Engine<S, D> {
             anyhow::bail!("{}: {}", problem.path, problem.message);
         }
         self.cleared_up = true;
-        let look = self.look()?;
-        self.begin_restoring(wishes, &look)?;
-        self.tell("restoring", Some(wishes.len() as u64), 0);
-        for (done, wish) in wishes.iter().enumerate() {
-            match self.bring_back(wish, &look)? {
-                Ok((prospect, waits)) => {
-                    restored.places.push(prospect.place().to_string());
-                    restored.places.extend(waits);
-                    restored.lines.push(self.line(&prospect));
-                }
-                Err(why) => restored.refusals.push(look.refusal(wish, why)),
-            }
+        let now = self.clock.now();
+        let view = MirrorView::read(&*self.disk, &mut self.store, Spool::new(false, now))?;
+        unfinished::begin(&mut self.store, requests, now)?;
+        self.tell("restoring", Some(requests.len() as u64), 0);
+        for (done, request) in requests.iter().enumerate() {
+            let written = self.restore_one(request, &view, restored);
+            let refused = or_refused(&view, request, written)?.err();
+            restored.refused.extend(refused);
             self.told(done as u64 + 1);
-            // Files that are not there are written without a wait: who breaks it off is heard here.
+            // Files that are not there are written without a wait: an interrupt is heard here.
             yield_now().await;
         }
-        let refused: BTreeSet<_> = restored
-            .refusals
-            .iter()
-            .filter_map(|refusal| refusal.id)
-            .collect();
-        self.end_restoring(articles(wishes).filter(|id| !refused.contains(id)))
+        Ok(())
     }
 
-    fn look(&mut self) -> anyhow::Result<Look> {
-        let spool = Spool::new(false, self.clock.now());
-        Look::at(&*self.disk, &mut self.store, spool)
-    }
-
-    fn bring_back(&mut self, wish: &Wish, look: &Look) -> anyhow::Result<Result<Brought, Refused>> {
-        let written = self.write_wished(wish, look);
-        let Err(error) = &written else {
-            return written;
-        };
-        let met = error.downcast_ref::<DiskError>().map(|error| error.kind);
-        if wish.missing && matches!(met, Some(DiskErrorKind::Changed | DiskErrorKind::Exists)) {
-            // Somebody may have put it there in this very moment.
-            let look = self.look()?;
-            let again = prepared(&*self.disk, &self.store, &look, wish)?;
-            if matches!(again, Ok(Prospect::IsBack { .. }) | Err(_)) {
-                return Ok(again.map(|prospect| (prospect, None)));
-            }
-        }
-        written
-    }
-
-    fn write_wished(
+    fn restore_one(
         &mut self,
-        wish: &Wish,
-        look: &Look,
-    ) -> anyhow::Result<Result<Brought, Refused>> {
-        let now = self.clock.now();
-        let prospect = prepared(&*self.disk, &self.store, look, wish)?;
-        let mut waits = None;
-        if let Ok(Prospect::Write(prepared)) = &prospect
-            && !prepared.is_there()
-        {
-            self.keep_present(prepared, now)?;
-            self.keep_open(prepared, now)?;
-            waits = self.write_back(prepared)?;
-            self.note_restored(prepared, now)?;
+        request: &RestoreRequest,
+        view: &MirrorView,
+        restored: &mut Restored,
+    ) -> anyhow::Result<()> {
+        let preparer = Preparer {
+            disk: &*self.disk,
+            store: &self.store,
+            view,
+        };
+        let file = preparer.prepare(request)?;
+        if !file.is_there() {
+            restored.places.extend(self.write_restored(&file, view)?);
         }
-        Ok(prospect.map(|prospect| (prospect, waits)))
-    }
-
-    fn line(&self, prospect: &Prospect) -> Line {
-        let mut path = prospect.place().to_string();
+        restored.places.push(file.place.to_string());
+        let mut path = file.place.to_string();
         put_below(&self.settings.prefix, &mut path, None);
-        Line {
+        restored.lines.push(Line {
             action: Kind::Restore,
             side: Side::Local,
             path,
-            id: prospect.id(),
-            fields: match prospect {
-                Prospect::Write(prepared) => prepared.fields.clone(),
-                Prospect::IsBack { .. } => Vec::new(),
-            },
+            id: file.id,
+            fields: file.fields.clone(),
             status: Status::Done,
-            reason: Some(prospect.described()),
+            reason: Some(file.described()),
             rule: None,
-        }
+        });
+        Ok(())
     }
 }

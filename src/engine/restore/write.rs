@@ -1,235 +1,172 @@
-//! Writes a version's file, and what is to be remembered of it before and after.
+//! Hands a restored file to the journal, and records the replaced and the new text in the history.
 
-use super::Prepared;
+use super::RestoredFile;
 use crate::engine::Engine;
-use crate::engine::apply::{category_file, hides_a_new_article, keep_whole, needs_whole};
+use crate::engine::apply::{category_file, hides_a_new_article, needs_whole};
+use crate::engine::history::category::last_document;
 use crate::engine::journal::nothing;
+use crate::engine::mirror_view::MirrorView;
 use crate::engine::observe::local::category_version;
-use crate::engine::yaml_past::last_document;
 use crate::mirror::disk::{At, Disk, Durability};
-use crate::mirror::document::{CategoryChanges, CategoryDocument, Document};
+use crate::mirror::document::{CategoryChanges, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{CategoryId, KnownFile, Place, Side, TextDigest, Timestamp, Version};
+use crate::reconcile::copy_of;
 use crate::reconcile::plan::Kind;
 use crate::service::Service;
 use crate::state::{CategoryRow, Deed, Seen, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// The bytes that are about to be replaced go into the history.
-    pub(super) fn keep_present(
+    /// Writes a restored file. Returns the path of the category's own file as well, if its words were never agreed on.
+    pub(super) fn write_restored(
         &mut self,
-        prepared: &Prepared,
-        now: Timestamp,
-    ) -> anyhow::Result<()> {
-        let Some(old) = &prepared.old else {
-            return Ok(());
-        };
-        let document = Document::parse_with_markers(old.as_bytes()).ok();
-        let text = document.as_ref().map_or(old.as_str(), Document::text);
-        let version = match &document {
-            Some(document) => self.version_in_file(document, prepared)?,
-            // What is no article is kept as a whole.
-            None => Version {
-                text: TextDigest::of(old),
-                ..prepared.kept.seen.version.clone()
-            },
-        };
-        let seen = Seen {
-            subject: prepared.subject(),
-            place: prepared.place.clone(),
-            side: Side::Local,
-            cause: "replaced".to_owned(),
-            version,
-            file: None,
-        };
-        let hidden = document.as_ref().is_some_and(hides_a_new_article);
-        self.store.write(now, |tx| {
-            tx.put_body(text)?;
-            let file = if document.is_some() && !seen.subject.is_category() && !hidden {
-                keep_whole(tx, old.as_bytes(), &seen.version, &seen.place)?
-            } else {
-                Some(tx.put_body(old)?)
-            };
-            tx.record(&Seen { file, ..seen })
-        })?;
-        Ok(())
-    }
-
-    /// A conflict whose file is there and whose copy is not counts as settled by hand. Where both went, nobody has
-    /// settled it: it is shown anew.
-    pub(super) fn keep_open(&mut self, prepared: &Prepared, now: Timestamp) -> anyhow::Result<()> {
-        if let Some(id) = prepared.id.filter(|_| prepared.lost_copy) {
-            self.store.write(now, |tx| tx.forget_copy(id))?;
+        file: &RestoredFile,
+        view: &MirrorView,
+    ) -> anyhow::Result<Option<String>> {
+        if let Some(old) = file.old() {
+            self.record_text(file, old, "replaced", None)?;
         }
-        Ok(())
-    }
-
-    /// Writes the file. Gives the category's own file, where that came back as well and waits to be agreed on.
-    pub(super) fn write_back(&mut self, prepared: &Prepared) -> anyhow::Result<Option<String>> {
-        let mut waits = false;
-        let Place { folder, file } = &prepared.place;
-        let at = At::Folder(folder);
-        let is_new = self.disk.look(At::Root, folder)?.is_none();
-        if is_new {
+        let now = self.clock.now();
+        let conflict = file.id.and_then(|id| view.base.conflicts.get(&id));
+        // A conflict whose copy is missing counts as settled by hand. Where the file was missing as well, nobody has
+        // settled it: the copy is shown anew.
+        if let Some(row) = conflict.filter(|row| row.copy.is_some())
+            && copy_of(&view.base, &view.local, &view.paired, row).is_none()
+        {
+            self.store.write(now, |tx| tx.forget_copy(row.id))?;
+        }
+        let folder = &file.place.folder;
+        if self.disk.look(At::Root, folder)?.is_none() {
             self.disk.create_folder(folder)?;
             self.disk.sync_folder(At::Root)?;
         }
-        // The category's own file names it itself.
-        if *file != CATEGORY_FILE && self.disk.look(at, CATEGORY_FILE)?.is_none() {
-            waits = self.name_folder(prepared, is_new)?;
-        }
-        let over = prepared.stamp.zip(prepared.old.as_ref());
-        let over = over.map(|(stamp, old)| KnownFile::of(stamp, old.as_bytes()));
-        self.put_file(&prepared.place, prepared.new.as_bytes(), over)?;
-        Ok(waits.then(|| Place::new(folder, CATEGORY_FILE).to_string()))
-    }
-
-    /// A folder that comes back says which category it is: its name may not be that one's slug, and would make
-    /// another category, which nobody can delete. So does one that lies there without a name, made by a person or left
-    /// by a run that was broken off, where its category has no folder and it is not another's. Returns whether its words
-    /// wait to be agreed on.
-    fn name_folder(&mut self, prepared: &Prepared, is_new: bool) -> anyhow::Result<bool> {
-        let folder = &prepared.place.folder;
-        let row = match prepared.id {
-            Some(id) => self.store.article(id)?,
+        let unsettled = match file.category {
+            Some(id) => self.name_folder(id, folder)?,
             None => None,
         };
-        let home = prepared.home.as_ref();
-        let category = row.map(|row| row.local.category);
-        let Some(category) = category.or(home.map(|(category, _)| *category)) else {
-            return Ok(false);
+        let over = file.present.as_ref();
+        let over = over.map(|(stamp, old)| KnownFile::of(*stamp, old.as_bytes()));
+        self.put_file(&file.place, &file.new, over)?;
+        let deed = Deed {
+            action: Kind::Restore.word().to_owned(),
+            side: Side::Local,
+            path: file.place.to_string(),
+            id: file.id.or(file.instead_of),
+            detail: file.described(),
         };
-        let rows = self.store.categories()?;
-        // A folder that somebody names for a new article stays what it is.
-        let was_there = prepared.id.is_some() || home.is_some_and(|(_, last)| last == folder);
-        let is_known = |row: &CategoryRow| row.folder.as_ref() == Some(folder);
-        if !is_new && (!was_there || rows.iter().any(is_known)) {
-            return Ok(false);
-        }
-        let row = rows.into_iter().find(|row| {
-            let elsewhere = row.folder.as_ref().is_some_and(|known| known != folder);
-            row.id == category && !elsewhere
-        });
-        let Some(row) = row else {
-            return Ok(false);
-        };
-        let mut waits = false;
-        let source = match last_document(&self.store, row.id, Some(folder))? {
-            Some(last) => {
-                waits = self.keep_clash(&row, folder, &last)?;
-                last.edit(&CategoryChanges {
-                    id: Some(row.id),
-                    ..CategoryChanges::default()
-                })
-            }
-            None => category_file(row.id, folder, &row.local),
-        };
-        let place = Place::new(folder, CATEGORY_FILE);
-        self.put_file(&place, source.as_bytes(), None)?;
-        Ok(waits)
+        self.record_text(file, &file.new, &file.cause(), Some(&deed))?;
+        Ok(unsettled)
     }
 
     fn put_file(
         &mut self,
         place: &Place,
-        bytes: &[u8],
+        text: &str,
         over: Option<KnownFile>,
     ) -> anyhow::Result<()> {
-        let staged = self.stage(place, bytes, Durability::Now)??;
+        let staged = self.stage(place, text.as_bytes(), Durability::Now)??;
         self.change_file(staged.over(over), &nothing, &|_, _| Vec::new())??;
         Ok(())
     }
 
-    /// Words that come back and were never sent are the writer's alone: what the service said meanwhile was not
-    /// agreed to, though the folder was not there to say so. Returns whether there are such words.
-    fn keep_clash(
-        &mut self,
-        row: &CategoryRow,
-        folder: &str,
-        last: &CategoryDocument,
-    ) -> anyhow::Result<bool> {
-        if category_version(folder, last).is_ok_and(|words| words == row.local) {
-            return Ok(false);
+    /// Writes the `_category.yaml` of a folder that comes back without one: the folder's name may not be the category's
+    /// slug, and would make another category, which the API cannot delete. Returns its path if its words were never sent.
+    fn name_folder(&mut self, id: CategoryId, folder: &str) -> anyhow::Result<Option<String>> {
+        if self.disk.look(At::Folder(folder), CATEGORY_FILE)?.is_some() {
+            return Ok(None);
         }
-        let row = CategoryRow {
-            remote: row.local.clone(),
-            read_at: Timestamp::default(),
-            ..row.clone()
+        let (own, others): (Vec<_>, Vec<_>) = self
+            .store
+            .categories()?
+            .into_iter()
+            .partition(|row| row.id == id);
+        let known = |row: &CategoryRow| row.folder.as_deref() == Some(folder);
+        let Some(row) = own
+            .into_iter()
+            .find(|row| row.folder.is_none() || known(row))
+            .filter(|_| !others.iter().any(known))
+        else {
+            return Ok(None);
         };
-        let now = self.clock.now();
-        self.store.write(now, |tx| tx.put_category(&row))?;
-        Ok(true)
+        let place = Place::new(folder, CATEGORY_FILE);
+        let Some(last) = last_document(&self.store, id, Some(folder))? else {
+            self.put_file(&place, &category_file(id, folder, &row.local), None)?;
+            return Ok(None);
+        };
+        let is_agreed = category_version(folder, &last).is_ok_and(|words| words == row.local);
+        if !is_agreed {
+            // The service's words of the meantime were not agreed to: they are compared with these again.
+            let now = self.clock.now();
+            let row = CategoryRow {
+                remote: row.local.clone(),
+                read_at: Timestamp::default(),
+                ..row
+            };
+            self.store.write(now, |tx| tx.put_category(&row))?;
+        }
+        let text = last.edit(&CategoryChanges {
+            id: Some(id),
+            ..CategoryChanges::default()
+        });
+        self.put_file(&place, &text, None)?;
+        Ok((!is_agreed).then(|| place.to_string()))
     }
 
-    /// What the file holds now is a version of its own, which says where it came from.
-    pub(super) fn note_restored(
+    /// Records a text of the file as a version of the writer's.
+    fn record_text(
         &mut self,
-        prepared: &Prepared,
-        now: Timestamp,
+        file: &RestoredFile,
+        source: &str,
+        cause: &str,
+        deed: Option<&Deed>,
     ) -> anyhow::Result<()> {
-        let source = prepared.new.as_str();
         let document = Document::parse_with_markers(source.as_bytes()).ok();
-        let text = document.as_ref().map_or(source, Document::text).to_owned();
+        let text = document.as_ref().map_or(source, Document::text);
         let version = match &document {
-            Some(document) => self.version_in_file(document, prepared)?,
-            None => prepared.kept.seen.version.clone(),
+            Some(document) => self.version_of(file, document)?,
+            // A text that is no article is stored as a whole.
+            None => Version {
+                text: TextDigest::of(source),
+                ..file.version.seen.version.clone()
+            },
         };
-        let whole = document.as_ref().is_none_or(hides_a_new_article)
-            || needs_whole(source, &version, &prepared.place);
+        let is_whole = document.as_ref().is_none_or(hides_a_new_article)
+            || needs_whole(source, &version, &file.place);
         let seen = Seen {
-            subject: prepared.subject(),
-            place: prepared.place.clone(),
+            subject: match (file.id, &file.version.seen.subject) {
+                (Some(id), _) => Subject::Article(id),
+                (None, subject) if subject.is_category() => subject.clone(),
+                (None, _) => Subject::File(file.place.clone()),
+            },
+            place: file.place.clone(),
             side: Side::Local,
-            cause: prepared.cause(),
+            cause: cause.to_owned(),
             version,
-            file: None,
+            file: is_whole.then(|| TextDigest::of(source)),
         };
+        let now = self.clock.now();
         self.store.write(now, |tx| {
-            tx.put_body(&text)?;
-            let file = whole.then(|| tx.put_body(source)).transpose()?;
-            tx.record(&Seen { file, ..seen })?;
-            tx.event(&Deed {
-                action: Kind::Restore.word().to_owned(),
-                side: Side::Local,
-                path: prepared.place.to_string(),
-                id: prepared.id.or(prepared.instead_of),
-                detail: prepared.described(),
-            })
+            tx.put_body(text)?;
+            if is_whole {
+                tx.put_body(source)?;
+            }
+            tx.record(&seen)?;
+            deed.map_or(Ok(()), |deed| tx.event(deed))
         })?;
         Ok(())
     }
 
-    /// A file's words as the next scan reads them, so that it has nothing to add.
-    fn version_in_file(&self, document: &Document, prepared: &Prepared) -> anyhow::Result<Version> {
-        let row = match prepared.id {
+    /// The words of a file as the next scan reads them, so that it has nothing to add.
+    fn version_of(&self, file: &RestoredFile, document: &Document) -> anyhow::Result<Version> {
+        let row = match file.id {
             Some(id) => self.store.article(id)?,
             None => None,
         };
-        let place = &prepared.place;
+        let category = row.map(|row| row.local.category);
+        let category = category.unwrap_or_else(|| CategoryId::provisional(&file.place.folder));
+        let stem = file.place.stem();
         let slug = document.slug().map(str::to_owned);
-        Ok(Version {
-            title: document.title().to_owned(),
-            slug: slug
-                .or_else(|| slug_of_stem(place.stem()).ok())
-                .unwrap_or_else(|| place.stem().to_owned()),
-            category: row.map_or_else(
-                || CategoryId::provisional(&place.folder),
-                |row| row.local.category,
-            ),
-            introtext: document.introtext().to_owned(),
-            keywords: document.keywords().to_owned(),
-            text: TextDigest::of(document.text()),
-        })
-    }
-}
-
-impl Prepared {
-    /// Whose history the file's versions go into.
-    fn subject(&self) -> Subject {
-        match (self.id, &self.kept.seen.subject) {
-            (Some(id), _) => Subject::Article(id),
-            (None, subject) if subject.is_category() => subject.clone(),
-            (None, _) => Subject::File(self.place.clone()),
-        }
+        let slug = slug.or_else(|| slug_of_stem(stem).ok());
+        Ok(document.version(slug.unwrap_or_else(|| stem.to_owned()), category))
     }
 }

@@ -1,47 +1,36 @@
 //! Changes: what differs from the base here, and what an action of a plan says of the two sides.
 
 use super::{Change, ChangeKind};
+use crate::engine::mirror_view::{Difference, MirrorView};
 use crate::engine::report::Line;
 use crate::model::base::ArticleRow;
 use crate::model::path::fold;
 use crate::model::{CategoryVersion, Field, Side};
-use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Kind;
-use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot};
+use crate::reconcile::snapshot::LocalFile;
 
-/// What changed in the mirror since both sides agreed.
-pub(super) fn changes(base: &Base, local: &LocalSnapshot, paired: &Paired) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for row in base.articles.values() {
-        if paired.unknown.contains_key(&row.id) {
-            continue;
-        }
-        match paired.files.get(&row.id) {
-            Some(file) => changes.extend(edited(row, file)),
-            None => changes.push(Change {
-                path: row.place.to_string(),
-                id: Some(row.id.to_string()),
-                change: ChangeKind::Deleted,
-                fields: Vec::new(),
-                side: None,
-            }),
-        }
-    }
-    let strangers = paired
-        .files
-        .iter()
-        .filter(|(id, _)| !base.articles.contains_key(id) && !base.conflicts.contains_key(id))
-        .map(|(_, file)| file);
-    for file in strangers.chain(&paired.fresh) {
-        changes.push(Change {
-            path: file.place.to_string(),
-            id: file.id.map(|id| id.to_string()),
-            change: ChangeKind::Created,
+impl Change {
+    fn of(path: &impl ToString, id: Option<impl ToString>, change: ChangeKind) -> Self {
+        Self {
+            path: path.to_string(),
+            id: id.map(|id| id.to_string()),
+            change,
             fields: Vec::new(),
             side: None,
-        });
+        }
     }
-    changes.extend(category_changes(base, local, paired));
+}
+
+/// Returns the changes in the mirror since both sides agreed.
+pub(super) fn changes(view: &MirrorView) -> Vec<Change> {
+    let differences = view.differences().into_iter();
+    let articles = differences.filter_map(|Difference { row, file }| match (row, file) {
+        (Some(row), Some(file)) => edited(row, file),
+        (Some(row), None) => Some(Change::of(&row.place, Some(row.id), ChangeKind::Deleted)),
+        (None, file) => file.map(|file| Change::of(&file.place, file.id, ChangeKind::Created)),
+    });
+    let mut changes: Vec<Change> = articles.collect();
+    changes.extend(category_changes(view));
     changes
 }
 
@@ -53,92 +42,64 @@ fn edited(row: &ArticleRow, file: &LocalFile) -> Option<Change> {
     if file.flags.draft != row.file_flags.draft {
         fields.push(Field::Draft);
     }
+    // A folder that was renamed takes its files along; that is the category's change.
+    if fields.is_empty() && file.place.file == row.place.file {
+        return None;
+    }
     let moved = file.place != row.place
         || fields.contains(&Field::Slug)
         || fields.contains(&Field::Category);
-    if fields.is_empty() && !moved {
-        return None;
-    }
-    // A folder that was renamed takes its files along; that is the category's change.
-    let with_folder = fields.is_empty() && file.place.file == row.place.file;
-    (!with_folder).then(|| Change {
-        path: file.place.to_string(),
-        id: Some(row.id.to_string()),
-        change: if moved {
-            ChangeKind::Moved
-        } else {
-            ChangeKind::Modified
-        },
+    let kind = if moved {
+        ChangeKind::Moved
+    } else {
+        ChangeKind::Modified
+    };
+    Some(Change {
         fields,
-        side: None,
+        ..Change::of(&file.place, Some(row.id), kind)
     })
 }
 
-fn category_changes(base: &Base, local: &LocalSnapshot, paired: &Paired) -> Vec<Change> {
-    let mut changes = Vec::new();
-    for (id, category) in &paired.categories {
+fn category_changes(view: &MirrorView) -> impl Iterator<Item = Change> {
+    let (base, local, paired) = (&view.base, &view.local, &view.paired);
+    let there = paired.categories.iter().filter_map(|(id, category)| {
+        let folder = &category.folder;
         let Some(row) = base.categories.get(id) else {
-            changes.push(Change {
-                path: category.folder.clone(),
-                id: category.id.map(|id| id.to_string()),
-                change: ChangeKind::Created,
-                fields: Vec::new(),
-                side: None,
-            });
-            continue;
+            return Some(Change::of(folder, category.id, ChangeKind::Created));
         };
-        let mut fields = Vec::new();
-        if let Some(version) = &category.version {
-            fields.extend(
-                CategoryVersion::FIELDS
-                    .into_iter()
-                    .filter(|field| version.get(*field) != row.local.get(*field)),
-            );
-        }
-        let moved = row
-            .folder
-            .as_ref()
-            .is_some_and(|folder| *folder != category.folder);
-        if moved || !fields.is_empty() {
-            changes.push(Change {
-                path: category.folder.clone(),
-                id: Some(id.to_string()),
-                change: if moved {
-                    ChangeKind::Moved
-                } else {
-                    ChangeKind::Modified
-                },
-                fields,
-                side: None,
-            });
-        }
-    }
+        let mut fields = CategoryVersion::FIELDS.to_vec();
+        fields.retain(|field| {
+            let version = category.version.as_ref();
+            version.is_some_and(|version| version.get(*field) != row.local.get(*field))
+        });
+        let known = row.folder.as_ref();
+        let kind = if known.is_some_and(|known| known != folder) {
+            ChangeKind::Moved
+        } else {
+            ChangeKind::Modified
+        };
+        (kind == ChangeKind::Moved || !fields.is_empty()).then(|| Change {
+            fields,
+            ..Change::of(folder, Some(id), kind)
+        })
+    });
     let gone = base.categories.values().filter_map(|row| {
         let folder = row.folder.as_ref()?;
         let there = paired.categories.contains_key(&row.id)
             || local.unreadable.contains(folder)
             || local.unready_categories.contains(folder)
             || local.top.contains(&fold(folder));
-        (!there).then(|| Change {
-            path: folder.clone(),
-            id: Some(row.id.to_string()),
-            change: ChangeKind::Deleted,
-            fields: Vec::new(),
-            side: None,
-        })
+        (!there).then(|| Change::of(folder, Some(row.id), ChangeKind::Deleted))
     });
-    changes.extend(gone);
-    changes
+    there.chain(gone)
 }
 
-/// The changes that an action answers to, on the side where they were made.
+/// Returns the changes that an action answers to, on the side where they were made.
 pub(super) fn changes_behind(line: &Line) -> Vec<Change> {
-    let change = |change: ChangeKind, side: Side| Change {
-        path: line.path.clone(),
-        id: line.id.map(|id| id.to_string()),
-        change,
+    let change = |kind: ChangeKind, side: Side| Change {
         fields: line.fields.clone(),
         side: Some(side),
+        ..Change::of(&line.path, line.id, kind)
     };
     let maker = match line.side {
         Side::Local => Side::Remote,

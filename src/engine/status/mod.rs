@@ -8,16 +8,13 @@ mod changes;
 mod open;
 
 use super::apply::LAST_POLL;
-use super::observe::unsettled::Unsettled;
-use super::observe::{load_base, local};
-use super::report::{self, BudgetLeft, Line, Report, Status as Became};
+use super::mirror_view::MirrorView;
+use super::report::{self, BudgetLeft, Report, Status as Became};
 use super::settings::Settings;
 use super::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Field, Side, Timestamp};
-use crate::reconcile::pairing;
 use crate::reconcile::plan::{Kind, Problem};
-use crate::reconcile::snapshot::RemoteSnapshot;
 use crate::state::store::Store;
 use changes::{changes, changes_behind};
 use open::{held, invisible, open_conflicts, undone};
@@ -66,7 +63,7 @@ pub struct Change {
 }
 
 /// Something that stands open.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 pub struct Open {
     /// The path in the mirror.
     pub path: String,
@@ -82,9 +79,6 @@ pub struct Open {
     pub reason: String,
     /// Since when, in RFC 3339.
     pub since: Option<String>,
-    /// Whether it is a conflict with a living article whose file was removed, and nothing else lies at its place.
-    #[serde(skip)]
-    pub removed: bool,
 }
 
 /// The daemon that keeps a mirror.
@@ -110,7 +104,7 @@ pub struct Branches {
 }
 
 /// Where things stand.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Status {
     /// The version of this form.
     pub version: u32,
@@ -145,29 +139,23 @@ pub fn status<D: Disk>(
     settings: &Settings,
     now: Timestamp,
 ) -> anyhow::Result<Status> {
-    let base = load_base(store)?;
-    let mut spool = Spool::new(true, now);
-    let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
-    let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
-    let open = open_conflicts(&base, &scanned.snapshot, &paired);
-    let changes = changes(&base, &scanned.snapshot, &paired);
-    let held = held(&base, store, &open, &changes, now)?;
-    let mut problems = paired.problems;
-    problems.extend(scanned.problems);
+    let view = MirrorView::read(disk, store, Spool::new(true, now))?;
+    let conflicts = open_conflicts(&view);
+    let changes = changes(&view);
+    let held = held(&view.base, store, &conflicts, &changes, now)?;
+    let invisible = invisible(store, &view.base)?;
+    let mut problems = view.problems;
     problems.extend(undone(store)?);
     problems.sort();
     problems.dedup();
     let mut status = Status {
-        version: 1,
         changes,
-        conflicts: open.into_values().collect(),
+        conflicts: conflicts.into_values().collect(),
         held,
-        invisible: invisible(store, &base)?,
+        invisible,
         problems,
-        budget: None,
         last_sync: last_poll(store)?.map(Timestamp::to_rfc3339),
-        daemon: None,
-        git: None,
+        ..Status::empty()
     };
     status.sort();
     status.put_below(&settings.prefix);
@@ -179,15 +167,7 @@ impl Status {
     pub fn empty() -> Self {
         Self {
             version: 1,
-            changes: Vec::new(),
-            conflicts: Vec::new(),
-            held: Vec::new(),
-            invisible: Vec::new(),
-            problems: Vec::new(),
-            budget: None,
-            last_sync: None,
-            daemon: None,
-            git: None,
+            ..Self::default()
         }
     }
 
@@ -207,29 +187,24 @@ impl Status {
 
     /// Takes what a dry run found: both sides' changes, and what would wait.
     pub fn take_plan(&mut self, report: &Report) {
-        let both: Vec<Change> = report.actions.iter().flat_map(changes_behind).collect();
-        self.changes = both;
-        let line_of = |line: &Line| Open {
-            path: line.path.clone(),
-            id: line.id,
-            action: Some(line.action).filter(|action| *action != Kind::Conflict),
-            side: Some(line.side).filter(|side| *side != Side::Both),
-            reason: line.reason.clone().unwrap_or_default(),
-            since: None,
-            removed: false,
-        };
-        let known = |open: &[Open], line: &Line| open.iter().any(|one| one.path == line.path);
-        for line in report
-            .actions
-            .iter()
-            .filter(|line| line.status == Became::Held)
-        {
-            if line.action == Kind::Conflict {
-                if !known(&self.conflicts, line) {
-                    self.conflicts.push(line_of(line));
-                }
-            } else if !known(&self.held, line) {
-                self.held.push(line_of(line));
+        self.changes = report.actions.iter().flat_map(changes_behind).collect();
+        let held = report.actions.iter();
+        for line in held.filter(|line| line.status == Became::Held) {
+            let is_conflict = line.action == Kind::Conflict;
+            let list = if is_conflict {
+                &mut self.conflicts
+            } else {
+                &mut self.held
+            };
+            if list.iter().all(|open| open.path != line.path) {
+                list.push(Open {
+                    path: line.path.clone(),
+                    id: line.id,
+                    action: (!is_conflict).then_some(line.action),
+                    side: Some(line.side).filter(|side| *side != Side::Both),
+                    reason: line.reason.clone().unwrap_or_default(),
+                    ..Open::default()
+                });
             }
         }
         self.problems.extend(report.problems.iter().cloned());
@@ -271,8 +246,6 @@ impl Status {
 
 /// When the service was last listed whole.
 pub(super) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
-    let written = store.meta(LAST_POLL)?;
-    Ok(written
-        .and_then(|millis| millis.parse().ok())
-        .map(Timestamp))
+    let millis = store.meta(LAST_POLL)?.and_then(|text| text.parse().ok());
+    Ok(millis.map(Timestamp))
 }

@@ -1,14 +1,14 @@
 //! What stands open: conflicts, what is held or was refused, what failed, and what readers do not see.
 
 use super::{Change, Open};
+use crate::engine::mirror_view::MirrorView;
 use crate::engine::waiting;
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::path::{fold, quoted};
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::guard::why_not_again;
-use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
-use crate::reconcile::snapshot::{Base, LocalSnapshot};
+use crate::reconcile::snapshot::Base;
 use crate::reconcile::{copy_of, place_in_conflict, removed_in_conflict};
 use crate::state::Target;
 use crate::state::store::Store;
@@ -18,11 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
-pub(super) fn open_conflicts(
-    base: &Base,
-    local: &LocalSnapshot,
-    paired: &Paired,
-) -> BTreeMap<ArticleId, Open> {
+pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
+    let (base, local, paired) = (&view.base, &view.local, &view.paired);
     let stands = |row: &ConflictRow| {
         row.remote.is_none()
             || row.copy.is_none()
@@ -53,11 +50,9 @@ pub(super) fn open_conflicts(
             let open = Open {
                 path,
                 id: Some(row.id),
-                action: None,
-                side: None,
                 reason,
                 since: Some(row.at.to_rfc3339()),
-                removed: removed && row.remote.is_some() && !is_taken,
+                ..Open::default()
             };
             (row.id, open)
         })
@@ -98,7 +93,6 @@ pub(super) fn held(
             side: Some(held.side),
             reason: held.reason,
             since: Some(held.since.to_rfc3339()),
-            removed: false,
         })
         .collect();
     let paths: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
@@ -114,13 +108,12 @@ pub(super) fn held(
             open.push(Open {
                 path,
                 id,
-                action: None,
                 side: Some(Side::Remote),
                 reason: why_not_again(&parked.reason, |reason| {
                     format!("the service refused it ({reason})")
                 }),
                 since: Some(parked.at.to_rfc3339()),
-                removed: false,
+                ..Open::default()
             });
         }
     }
@@ -159,13 +152,11 @@ pub(super) fn invisible(store: &Store, base: &Base) -> anyhow::Result<Vec<Open>>
             Some(Open {
                 path: row.place.to_string(),
                 id: Some(row.id),
-                action: None,
-                side: None,
                 reason: why(row)?.to_owned(),
                 since: attempts
                     .get(&Target::Article(row.id))
                     .map(|attempt| attempt.last_asked.to_rfc3339()),
-                removed: false,
+                ..Open::default()
             })
         })
         .collect())

@@ -21,7 +21,7 @@ pub use frame::MAX_FILE;
 pub use problem::{NotReady, has_conflict_markers};
 
 use crate::model::{
-    ArticleId, Field, Flags,
+    ArticleId, CategoryId, Field, Flags, TextDigest, Version,
     article::{MAX_CHARS, over_limit},
 };
 use block::{Block, Entry, Style, Value};
@@ -90,6 +90,18 @@ pub struct Changes {
     pub keywords: Option<String>,
     /// The body.
     pub text: Option<String>,
+}
+
+impl Changes {
+    /// Gives a file a version's words, and leaves its address and its body.
+    pub fn words(version: &Version) -> Self {
+        Self {
+            title: Some(version.title.clone()),
+            introtext: Some(version.introtext.clone()),
+            keywords: Some(version.keywords.clone()),
+            ..Self::default()
+        }
+    }
 }
 
 impl Document {
@@ -281,6 +293,18 @@ impl Document {
     /// What `slug:` says; `None`: the file's name does.
     pub fn slug(&self) -> Option<&str> {
         self.words.slug.as_deref()
+    }
+
+    /// The file's words as a version with this address.
+    pub fn version(&self, slug: String, category: CategoryId) -> Version {
+        Version {
+            title: self.title().to_owned(),
+            slug,
+            category,
+            introtext: self.introtext().to_owned(),
+            keywords: self.keywords().to_owned(),
+            text: TextDigest::of(self.text()),
+        }
     }
 
     /// The summary; empty when there is none.

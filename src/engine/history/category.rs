@@ -11,7 +11,7 @@ use crate::state::store::Store;
 use crate::state::{Outcome, Seen, StoredVersion, Subject};
 
 /// A version of a category's file, for the history; `text` is that of the whole file.
-pub(super) fn seen_as(
+pub(in crate::engine) fn seen_as(
     id: CategoryId,
     folder: &str,
     (side, cause): (Side, &str),
@@ -36,7 +36,11 @@ pub(super) fn seen_as(
 }
 
 /// Returns whether the history has a version with these words, and a later one with others that was in the mirror.
-pub(super) fn replaced(store: &Store, id: CategoryId, words: &CategoryVersion) -> Outcome<bool> {
+pub(in crate::engine) fn replaced(
+    store: &Store,
+    id: CategoryId,
+    words: &CategoryVersion,
+) -> Outcome<bool> {
     let versions = store.versions(&Subject::category(id))?;
     let said = |kept: &StoredVersion| {
         let said = &kept.seen.version;
@@ -52,7 +56,7 @@ pub(super) fn replaced(store: &Store, id: CategoryId, words: &CategoryVersion) -
 }
 
 /// What the file itself said last, word for word; in this folder, if one is given.
-pub(super) fn last_here(
+pub(in crate::engine) fn last_here(
     store: &Store,
     id: CategoryId,
     folder: Option<&str>,
@@ -67,7 +71,7 @@ pub(super) fn last_here(
 }
 
 /// The same, read as what it is; `None` where it cannot be.
-pub(super) fn last_document(
+pub(in crate::engine) fn last_document(
     store: &Store,
     id: CategoryId,
     folder: Option<&str>,
@@ -77,6 +81,6 @@ pub(super) fn last_document(
 }
 
 /// Returns whether a version was in the mirror, and not only on the service.
-pub(super) fn was_here(kept: &StoredVersion) -> bool {
+pub(in crate::engine) fn was_here(kept: &StoredVersion) -> bool {
     kept.seen.side != Side::Remote
 }

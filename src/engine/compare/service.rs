@@ -1,0 +1,185 @@
+//! Comparing with the service: a few articles are asked for one by one, many are listed.
+
+use super::{Comparer, Comparison, Other};
+use crate::engine::mirror_view::{Difference, MirrorView};
+use crate::engine::settings::Settings;
+use crate::mirror::disk::Disk;
+use crate::model::path::{EXTENSION, safe_stem};
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Place, TextDigest, Version};
+use crate::service::{
+    ErrorKind, ListRequest, Listed, Purpose, RemoteArticle, Service, ServiceError,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Up to so many articles are asked for one by one; for more a listing is cheaper.
+const FEW: usize = 3;
+
+/// What the service showed.
+#[derive(Default)]
+struct Shown {
+    /// The articles that may differ from their files.
+    articles: Vec<RemoteArticle>,
+    /// All of them.
+    ids: BTreeSet<ArticleId>,
+    /// The categories that came along.
+    categories: BTreeMap<CategoryId, CategoryVersion>,
+}
+
+impl<D: Disk> Comparer<'_, D> {
+    /// Compares the files with what the service has. Fails with [`ServiceError`] where the service does.
+    pub async fn with_service<S: Service>(
+        mut self,
+        service: &S,
+        settings: &Settings,
+    ) -> anyhow::Result<Comparison> {
+        let files = self.view.paired.files.iter();
+        let files = files.map(|(id, file)| (*id, &file.place));
+        let rows = self.view.base.articles.values();
+        let known = files.chain(rows.map(|row| (row.id, &row.place)));
+        let known: BTreeMap<ArticleId, Place> = known
+            .filter(|(_, place)| self.covers(place))
+            .map(|(id, place)| (id, place.clone()))
+            .collect();
+        let is_few = known.len() <= FEW && !self.scope.is_empty();
+        let shown = if is_few && self.scope.iter().all(|path| path.contains('/')) {
+            fetch(service, known.keys()).await?
+        } else {
+            list(&self.view, service, settings).await?
+        };
+        for article in &shown.articles {
+            self.remote(article)?;
+        }
+        let unseen = known.iter().filter(|(id, _)| !shown.ids.contains(id));
+        self.out.notes.extend(unseen.map(|(_, place)| {
+            format!("{place}: the service does not show it (a draft, disabled or deleted)")
+        }));
+        let mut new = Vec::new();
+        for Difference { row, file } in self.view.differences() {
+            let file = file.filter(|file| row.is_none() && self.covers(&file.place));
+            let is_shown = |id| shown.ids.contains(&id);
+            if let Some(file) = file.filter(|file| !file.id.is_some_and(is_shown)) {
+                new.extend(self.article(None, Some(&file.place))?);
+            }
+        }
+        self.out.pairs.append(&mut new);
+        self.categories_there(service, shown.categories).await?;
+        Ok(self.done(settings))
+    }
+
+    /// Compares one article of the service with its file.
+    fn remote(&mut self, article: &RemoteArticle) -> anyhow::Result<()> {
+        let (id, view) = (article.id, &self.view);
+        if view.paired.unknown.contains_key(&id) {
+            return Ok(());
+        }
+        let category = view.base.categories.get(&article.category);
+        let known = category.map(|row| row.folder.as_ref().unwrap_or(&row.remote.slug).as_str());
+        let folder = match view.paired.folder(article.category).or(known) {
+            Some(folder) => folder.to_owned(),
+            None => article.category.to_string(),
+        };
+        let file = view.paired.files.get(&id).map(|file| &file.place);
+        let row = view.base.articles.get(&id).map(|row| &row.place);
+        let name = match file.or(row) {
+            Some(known) => known.file.clone(),
+            None if safe_stem(&article.slug) => format!("{}{EXTENSION}", article.slug),
+            None => format!("{id}{EXTENSION}"),
+        };
+        let place = &Place::new(folder, name);
+        if !self.covers(place) && !file.is_some_and(|file| self.covers(file)) {
+            return Ok(());
+        }
+        let text = article.text.clone().unwrap_or_default();
+        let other = Other {
+            id,
+            place,
+            flags: None,
+            version: &version_of(article, TextDigest::of(&text)),
+            text: Some(text),
+        };
+        let pair = self.article(Some(&other), file)?;
+        self.out.pairs.extend(pair);
+        Ok(())
+    }
+}
+
+async fn fetch<S: Service>(
+    service: &S,
+    ids: impl Iterator<Item = &ArticleId>,
+) -> Result<Shown, ServiceError> {
+    let mut shown = Shown::default();
+    for &id in ids {
+        match service.article(id, Purpose::Push).await {
+            Ok(article) => {
+                shown.ids.insert(id);
+                shown.articles.push(article);
+            }
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(shown)
+}
+
+async fn list<S: Service>(
+    view: &MirrorView,
+    service: &S,
+    settings: &Settings,
+) -> Result<Shown, ServiceError> {
+    let request = ListRequest {
+        workspace: settings.workspace,
+        categories: view.base.categories.keys().copied().collect(),
+        validator: None,
+        known: None,
+        purpose: Purpose::Push,
+    };
+    let mut shown = Shown::default();
+    // Equal articles are let go as they come, so that memory does not grow with the bodies.
+    let mut take = |entry| match entry {
+        Listed::Article(article) => {
+            shown.ids.insert(article.id);
+            if !is_equal(view, &article) {
+                shown.articles.push(*article);
+            }
+        }
+        Listed::Category(category) => {
+            shown.categories.insert(category.id, category.version);
+        }
+        Listed::Retracted { ids, .. } => {
+            shown.ids.retain(|id| !ids.contains(id));
+            shown.articles.retain(|article| !ids.contains(&article.id));
+        }
+        Listed::Known(_) | Listed::Unreadable { .. } => {}
+    };
+    service.list(&request, &mut take).await?;
+    for article in &mut shown.articles {
+        if article.text.is_none() {
+            *article = service.article(article.id, Purpose::Push).await?;
+        }
+    }
+    Ok(shown)
+}
+
+/// Returns whether a listed article says what its file says, as far as the listing shows it.
+fn is_equal(view: &MirrorView, article: &RemoteArticle) -> bool {
+    let row = view.base.articles.get(&article.id);
+    let known = row.filter(|row| row.revision == article.revision);
+    let text = match &article.text {
+        Some(text) => Some(TextDigest::of(text)),
+        None => known.map(|row| row.remote.text),
+    };
+    let file = view.paired.files.get(&article.id);
+    file.zip(text)
+        .is_some_and(|(file, text)| file.version == version_of(article, text))
+}
+
+fn version_of(article: &RemoteArticle, text: TextDigest) -> Version {
+    Version {
+        title: article.title.clone(),
+        slug: article.slug.clone(),
+        category: article.category,
+        introtext: article.introtext.clone(),
+        keywords: article.keywords.clone(),
+        text,
+    }
+}

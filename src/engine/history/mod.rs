@@ -1,0 +1,439 @@
+//! The history as people meet it: versions found by a path or an id, shown as the files they were.
+//!
+//! Nothing is written here, and nothing is asked of the service. A version whose body was pruned has no
+//! file any more; callers say so.
+
+pub(super) mod category;
+
+use super::apply::slug_key;
+use crate::mirror::document::{Changes, Document};
+use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name};
+use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
+use crate::state::store::Store;
+use crate::state::{Event, Outcome, StoredVersion, Subject};
+use std::cmp::Reverse;
+
+/// A subject of the history, with its versions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct History {
+    /// The article, category or file.
+    pub subject: Subject,
+    /// Its versions, newest first; never empty.
+    pub versions: Vec<StoredVersion>,
+    /// Where its file is by the state; `None`: it was deleted, or was never created.
+    pub now_at: Option<Place>,
+    /// When it was deleted, by the log or else by its last version; `None`: it lives, or never did.
+    pub ended: Option<Timestamp>,
+}
+
+impl History {
+    /// Returns the newest version.
+    pub fn newest(&self) -> Option<&StoredVersion> {
+        self.versions.first()
+    }
+
+    /// Returns the last version with an address of its own: the copy of a conflict has none.
+    pub fn last_address(&self) -> Option<&StoredVersion> {
+        self.versions.iter().find(|kept| has_address(kept))
+    }
+
+    /// Returns the version with a number.
+    pub fn numbered(&self, number: u64) -> Option<&StoredVersion> {
+        self.versions.iter().find(|kept| kept.number == number)
+    }
+
+    /// Returns the version that one is compared with: the one before it of its own side, so that a colleague's
+    /// edit does not look as if it took back what was written here meanwhile.
+    pub fn before(&self, number: u64) -> Option<&StoredVersion> {
+        let mut newest_first = self.versions.iter();
+        let side = newest_first.find(|kept| kept.number == number)?.seen.side;
+        let mut older = newest_first.clone();
+        let of_its_side =
+            older.find(|kept| side == Side::Both || [side, Side::Both].contains(&kept.seen.side));
+        of_its_side.or_else(|| newest_first.next())
+    }
+
+    /// Returns the fields in which a version differs from the one before it; none for the first.
+    pub fn changed(&self, kept: &StoredVersion) -> Vec<Field> {
+        let Some(before) = self.before(kept.number) else {
+            return Vec::new();
+        };
+        let (now, was) = (&kept.seen.version, &before.seen.version);
+        let fields = now.differing(was).into_iter();
+        if self.subject.is_category() {
+            return fields.filter_map(of_category).collect();
+        }
+        // Before both met, its category had no id yet.
+        let is_named = was.category.is_provisional() || now.category.is_provisional();
+        let fields = fields.filter(|field| *field != Field::Category || !is_named);
+        fields.collect()
+    }
+
+    /// Returns the versions that differ, newest first, each with whether both sides came to have it.
+    ///
+    /// The history also stores when both sides agreed on a version, and the text of a file before it was replaced; for
+    /// a reader these are no versions of their own.
+    pub fn distinct(&self) -> Vec<(&StoredVersion, bool)> {
+        let mut distinct: Vec<(&StoredVersion, bool)> = Vec::new();
+        // The first of those since both sides last agreed.
+        let mut since = 0;
+        for kept in self.versions.iter().rev() {
+            if kept.seen.side != Side::Both {
+                let is_repeated = self.before(kept.number).is_some_and(|before| {
+                    let has_new_file = kept.seen.side != Side::Remote
+                        && kept.seen.file.is_some()
+                        && kept.seen.file != before.seen.file;
+                    same(kept, before) && !has_new_file
+                });
+                if !is_repeated {
+                    distinct.push((kept, false));
+                }
+                continue;
+            }
+            let last = distinct.len().wrapping_sub(1);
+            let mut newest_first = distinct.iter_mut().enumerate().rev();
+            let agreed = newest_first.find(|(at, (one, both))| {
+                same(one, kept) && (*at >= since || (*at == last && *both))
+            });
+            match agreed {
+                Some((_, (_, both))) => *both = true,
+                None => distinct.push((kept, true)),
+            }
+            since = distinct.len();
+        }
+        distinct.reverse();
+        distinct
+    }
+
+    /// Returns the version that [`History::distinct`] lists for a version: itself, or an earlier one that says the same.
+    pub fn listed<'h>(&'h self, kept: &'h StoredVersion) -> &'h StoredVersion {
+        let mut distinct = self.distinct().into_iter().map(|(one, _)| one);
+        let listed = distinct.find(|one| one.number <= kept.number && same(one, kept));
+        listed.unwrap_or(kept)
+    }
+
+    /// Returns the number of the version that both sides have now, of those that [`History::distinct`] gives. `None`: it
+    /// lives no more, or was never on both sides.
+    pub fn present(&self) -> Option<u64> {
+        self.now_at.as_ref()?;
+        let mut versions = self.versions.iter();
+        let agreed = versions.find(|kept| kept.seen.side == Side::Both)?;
+        let mut distinct = self.distinct().into_iter();
+        let present = distinct.find(|(kept, both)| *both && same(kept, agreed));
+        present.map(|(kept, _)| kept.number)
+    }
+
+    /// Returns whether it was ever in the mirror, not only seen on the service.
+    pub fn was_met(&self) -> bool {
+        self.now_at.is_some() || self.versions.iter().any(category::was_here)
+    }
+
+    /// Returns when it was deleted, if its file was at this place then.
+    pub fn ended_at(&self, place: &Place) -> Option<Timestamp> {
+        let last = self.last_address()?;
+        self.ended.filter(|_| last.seen.place == *place)
+    }
+
+    /// Returns the article, if it is one.
+    pub fn article(&self) -> Option<ArticleId> {
+        match self.subject {
+            Subject::Article(id) => Some(id),
+            Subject::File(_) => None,
+        }
+    }
+}
+
+/// Returns whether a version has an address of its own: the copy of a conflict has none, and was never in the file.
+pub(super) fn has_address(kept: &StoredVersion) -> bool {
+    kept.seen.subject.is_category() || ignored_name(&kept.seen.place.file).is_none()
+}
+
+/// Returns whether two versions say the same. A version of the service has no place in the mirror, and a category has no
+/// file there.
+fn same(one: &StoredVersion, other: &StoredVersion) -> bool {
+    let mut version = one.seen.version.clone();
+    let is_there = [one.seen.side, other.seen.side].contains(&Side::Remote);
+    if is_there && one.seen.subject.is_category() {
+        version.text = other.seen.version.text;
+    }
+    version == other.seen.version && (is_there || one.seen.place == other.seen.place)
+}
+
+/// Returns the field of a category that is stored in an article's field; its whole file, with comments, is in the body.
+fn of_category(field: Field) -> Option<Field> {
+    match field {
+        Field::Title => Some(Field::Name),
+        Field::Slug => Some(Field::Slug),
+        Field::Introtext => Some(Field::Description),
+        Field::Keywords => Some(Field::MetaDescription),
+        Field::Category
+        | Field::Text
+        | Field::Enabled
+        | Field::Draft
+        | Field::Name
+        | Field::Description
+        | Field::MetaDescription => None,
+    }
+}
+
+/// Finds the histories of a path in a workspace: of what is there now first, then of what was deleted there, the latest
+/// first, then the others. `.html` may be left out.
+pub fn at_path(store: &Store, path: &str) -> Outcome<Vec<History>> {
+    let Some((folder, file)) = path.split_once('/') else {
+        return Ok(Vec::new());
+    };
+    let is_whole = file.ends_with(EXTENSION) || file == CATEGORY_FILE;
+    let ending = if is_whole { "" } else { EXTENSION };
+    let place = Place::new(folder, format!("{file}{ending}"));
+    let mut subjects = Vec::new();
+    if place.file == CATEGORY_FILE {
+        let categories = store.categories()?.into_iter();
+        let present = categories.filter(|row| row.folder.as_deref() == Some(folder));
+        subjects.extend(present.map(|row| Subject::category(row.id)));
+    }
+    for subject in store.subjects_at(&place)? {
+        if !subjects.contains(&subject) {
+            subjects.push(subject);
+        }
+    }
+    let mut found = Vec::new();
+    for subject in subjects {
+        found.extend(of(store, subject)?);
+    }
+    // Equal ones stay in the order of the last versions.
+    found.sort_by_key(|history| {
+        let is_there = history.now_at.as_ref() == Some(&place);
+        (!is_there, Reverse(history.ended_at(&place)))
+    });
+    Ok(found)
+}
+
+/// Finds a subject's versions; `None`: there are none.
+pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
+    let versions = store.versions(&subject)?;
+    let Some(newest) = versions.first() else {
+        return Ok(None);
+    };
+    let (mut now_at, mut ended) = (None, None);
+    match &subject {
+        Subject::Article(id) => {
+            now_at = lives_at(store, *id)?;
+            if now_at.is_none() {
+                // A version that was never on both sides was never met here: a copied file may have another workspace's id.
+                let met = versions.iter().any(|kept| kept.seen.side == Side::Both);
+                let last = last_end(store, *id)?.map(|event| event.at);
+                ended = last.or(met.then_some(newest.at));
+            }
+        }
+        Subject::File(place) if place.file == CATEGORY_FILE => {
+            let mut categories = store.categories()?.into_iter();
+            let row = categories.find(|row| Subject::category(row.id) == subject);
+            let folder = row.and_then(|row| row.folder);
+            now_at = folder.map(|folder| Place::new(folder, CATEGORY_FILE));
+        }
+        Subject::File(_) => {}
+    }
+    Ok(Some(History {
+        subject,
+        versions,
+        now_at,
+        ended,
+    }))
+}
+
+/// Where an article's file is by the state. One that met its file in a conflict has no base yet.
+fn lives_at(store: &Store, id: ArticleId) -> Outcome<Option<Place>> {
+    if let Some(row) = store.article(id)? {
+        return Ok(Some(row.place));
+    }
+    let mut conflicts = store.conflicts()?.into_iter();
+    let shown = conflicts.find(|row| row.id == id && row.remote.is_some());
+    Ok(shown.map(|row| row.place))
+}
+
+/// Returns the file that a version was, or would have been; `None`: its body is not kept any more. A hidden article stays
+/// hidden in it: `enabled` and `draft` are those of today, or of its end.
+pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
+    if let Some(whole) = kept.seen.file
+        && let Some(file) = store.body(whole)?
+    {
+        return Ok(Some(file));
+    }
+    let Some(text) = store.body(kept.seen.version.text)? else {
+        return Ok(None);
+    };
+    let (id, flags) = match kept.seen.subject {
+        Subject::Article(id) => match store.article(id)? {
+            Some(row) => (Some(id), row.file_flags),
+            None => (Some(id), flags_noted(store, id)?),
+        },
+        Subject::File(_) => (None, Flags::default()),
+    };
+    let address = (&kept.seen.place, kept.seen.version.slug.as_str());
+    Ok(Some(composed(id, address, &kept.seen.version, flags, text)))
+}
+
+/// Returns the note in the log that readers did not see a deleted article; empty when they did.
+pub(super) fn noted(flags: Flags) -> String {
+    let disabled = (flags.enabled == Some(false)).then_some(DISABLED);
+    let draft = (flags.draft == Some(true)).then_some(DRAFT);
+    let words: Vec<&str> = disabled.into_iter().chain(draft).collect();
+    words.join(", ")
+}
+
+/// Reads the note in the log about a deleted article.
+pub(super) fn flags_noted(store: &Store, id: ArticleId) -> Outcome<Flags> {
+    let last = last_end(store, id)?;
+    let detail = last.as_ref().map_or("", |event| event.detail.as_str());
+    Ok(Flags {
+        enabled: detail.contains(DISABLED).then_some(false),
+        draft: detail.contains(DRAFT).then_some(true),
+    })
+}
+
+/// Returns the line of the log about the end of an article.
+fn last_end(store: &Store, id: ArticleId) -> Outcome<Option<Event>> {
+    let mut events = store.events_of(id, LOOK_BACK)?.into_iter();
+    Ok(events.find(|event| ["delete", "forget"].contains(&event.action.as_str())))
+}
+
+const DISABLED: &str = "enabled: false";
+const DRAFT: &str = "draft: true";
+
+/// How many lines of the log are looked through for the end of an article.
+const LOOK_BACK: usize = 100;
+
+/// Makes a file with these words, and nothing of a writer's own.
+pub(super) fn composed(
+    id: Option<ArticleId>,
+    (place, slug): (&Place, &str),
+    version: &Version,
+    flags: Flags,
+    text: String,
+) -> String {
+    Document::compose(&Changes {
+        id,
+        slug: slug_key(place, slug, None),
+        enabled: Some(flags.enabled),
+        draft: Some(flags.draft),
+        text: Some(text),
+        ..Changes::words(version)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CategoryId, TextDigest, Timestamp};
+    use crate::state::Seen;
+
+    fn history(sides: &[(Side, &str)]) -> History {
+        let subject = Subject::File(Place::new("a", "b.html"));
+        let mut versions: Vec<StoredVersion> = (1..)
+            .zip(sides)
+            .map(|(number, (side, text))| StoredVersion {
+                number,
+                at: Timestamp(0),
+                seen: Seen {
+                    subject: subject.clone(),
+                    place: Place::new("a", "b.html"),
+                    side: *side,
+                    cause: String::new(),
+                    version: Version {
+                        title: "B".into(),
+                        slug: "b".into(),
+                        category: CategoryId::provisional("a"),
+                        introtext: String::new(),
+                        keywords: String::new(),
+                        text: TextDigest::of(text),
+                    },
+                    file: None,
+                },
+            })
+            .collect();
+        versions.reverse();
+        History {
+            subject,
+            versions,
+            now_at: None,
+            ended: None,
+        }
+    }
+
+    #[test]
+    fn a_version_is_compared_with_what_its_own_side_had() {
+        use Side::{Both, Local, Remote};
+        let history = history(&[
+            (Both, "base"),
+            (Local, "mine"),
+            (Remote, "theirs"),
+            (Local, "mine, later"),
+            (Both, "merged"),
+        ]);
+        for (number, before) in [
+            (1, None),
+            (2, Some(1)),
+            (3, Some(1)),
+            (4, Some(2)),
+            (5, Some(4)),
+            (6, None),
+        ] {
+            let found = history.before(number).map(|kept| kept.number);
+            assert_eq!(found, before, "before {number}");
+        }
+        let said: Vec<(u64, bool)> = history
+            .distinct()
+            .into_iter()
+            .map(|(kept, both)| (kept.number, both))
+            .collect();
+        assert_eq!(
+            said,
+            [(5, true), (4, false), (3, false), (2, false), (1, true)]
+        );
+        assert_eq!(history.changed(&history.versions[0]), [Field::Text]);
+        assert_eq!(history.changed(&history.versions[4]), []);
+    }
+
+    #[test]
+    fn what_is_noted_twice_is_said_once() {
+        use Side::{Both, Local, Remote};
+        let history = history(&[
+            (Both, "first"),
+            (Local, "second"),
+            (Both, "second"),
+            (Remote, "third"),
+            (Local, "second"),
+            (Both, "third"),
+            (Both, "third"),
+            (Local, "second"),
+        ]);
+        let said: Vec<(u64, bool)> = history
+            .distinct()
+            .into_iter()
+            .map(|(kept, both)| (kept.number, both))
+            .collect();
+        assert_eq!(said, [(8, false), (4, true), (2, true), (1, true)]);
+        let listed = |number| {
+            history
+                .listed(history.numbered(number).expect("it is there"))
+                .number
+        };
+        let all: Vec<u64> = (1..=8).map(listed).collect();
+        assert_eq!(all, [1, 2, 2, 4, 2, 4, 4, 8]);
+    }
+
+    #[test]
+    fn the_present_version_is_the_one_that_both_sides_have_whatever_was_seen_since() {
+        use Side::{Both, Local, Remote};
+        let mut history = history(&[
+            (Both, "first"),
+            (Local, "mine"),
+            (Remote, "theirs"),
+            (Both, "mine"),
+            (Remote, "later"),
+        ]);
+        assert_eq!(history.present(), None);
+        history.now_at = Some(Place::new("a", "b.html"));
+        assert_eq!(history.present(), Some(2));
+    }
+}

@@ -1,0 +1,317 @@
+//! The text that a file gets: the version's words in the file's own form.
+
+use super::target::{Existing, Target, refuse};
+use super::{Preparer, RestoreRequest, RestoredFile};
+use crate::engine::apply::{MAX_FILE, slug_key};
+use crate::engine::history::category::was_here;
+use crate::engine::history::{self, History, composed, flags_noted, has_address};
+use crate::engine::observe::local::category_version;
+use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
+use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
+use crate::model::path::slug_of_stem;
+use crate::model::{CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
+use crate::state::{StoredVersion, Subject};
+
+impl<D: Disk> Preparer<'_, D> {
+    /// Makes the text of a file. Fails with [`super::Refused`].
+    pub(super) fn content(
+        &self,
+        history: &History,
+        request: &RestoreRequest,
+        target: &Target,
+    ) -> anyhow::Result<RestoredFile> {
+        let place = target.place.clone();
+        let present = self.present(&place)?;
+        let is_as_found = match target.to {
+            // A file that went meanwhile may be at another place: made anew it would be there twice.
+            Existing::File(_) => present.is_some(),
+            Existing::Article(_) | Existing::Nothing(_) => present.is_none(),
+            Existing::Category(_) => true,
+        };
+        if !is_as_found {
+            return Err(DiskError::new(DiskErrorKind::Changed, "read", place.to_string()).into());
+        }
+        let old = present.as_ref().map(|(_, text)| text.as_str());
+        let document = old.and_then(|old| Document::parse_with_markers(old.as_bytes()).ok());
+        let own = self.own_history(history, request)?;
+        let history = own.as_ref().unwrap_or(history);
+        let version = match request.number {
+            Some(number) => history.numbered(number),
+            None => default_version(history, target, old, document.as_ref()),
+        };
+        let Some(version) = version else {
+            return no_version(request);
+        };
+        let label = match request.number {
+            Some(_) => version,
+            None => history.listed(version),
+        };
+        let label = (label.number, label.at);
+        let version = version.clone();
+        let text = self.body(&version)?;
+        let (id, instead_of) = match target.to {
+            Existing::File(id) => (id, None),
+            Existing::Article(id) => (Some(id), None),
+            Existing::Nothing(old) => (None, old),
+            Existing::Category(_) => (None, None),
+        };
+        let fields = document
+            .as_ref()
+            .map(|document| differing(document, &version.seen.version));
+        let mut file = RestoredFile {
+            label,
+            id,
+            instead_of,
+            category: target.category,
+            fields: fields.unwrap_or_default(),
+            is_silent: false,
+            new: String::new(),
+            place,
+            present,
+            version,
+        };
+        if let Existing::Category(id) = target.to {
+            file.new = category_text(id, &text, file.old());
+            file.is_silent = self.is_known_category(id, &file);
+            return Ok(file);
+        }
+        file.new = match (self.unready(&file.version)?, &document) {
+            (Some(whole), _) => whole,
+            (None, Some(document)) => {
+                // A copy of another article's file names that one.
+                let named = document.id().filter(|named| Some(*named) != file.id);
+                document.edit(&Changes {
+                    id: file.id.filter(|_| named.is_some()),
+                    text: Some(text),
+                    ..Changes::words(&file.version.seen.version)
+                })
+            }
+            (None, None) => self.in_last_form(history, request, &file, text)?,
+        };
+        let Ok(new) = Document::parse_with_markers(file.new.as_bytes()) else {
+            // A file that was not ready when it was stored comes back just so.
+            if file.version.seen.file == Some(TextDigest::of(&file.new)) {
+                return Ok(file);
+            }
+            let number = file.version.number;
+            return refuse(
+                format!("version @{number} is no file that an article can have"),
+                "`kbsync show PATH@N` prints it; bring back what you need by hand",
+            );
+        };
+        file.is_silent = self.is_known(&file, &new);
+        Ok(file)
+    }
+
+    fn present(&self, place: &Place) -> anyhow::Result<Option<(Stamp, String)>> {
+        let at = At::Folder(&place.folder);
+        let content = match self.disk.read(at, &place.file, MAX_FILE) {
+            Ok(content) => content,
+            Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        match String::from_utf8(content.bytes) {
+            Ok(text) if content.whole => Ok(Some((content.stamp, text))),
+            // The history stores text; other bytes are not replaced.
+            Ok(_) | Err(_) => refuse(
+                format!("{place} holds something that the history cannot keep"),
+                "move it away, then run the command again",
+            ),
+        }
+    }
+
+    fn body(&self, version: &StoredVersion) -> anyhow::Result<String> {
+        match self.store.body(version.seen.version.text)? {
+            Some(text) => Ok(text),
+            None => refuse(
+                format!(
+                    "the text of version @{} is not kept any more",
+                    version.number
+                ),
+                "`kbsync log PATH` lists the other versions",
+            ),
+        }
+    }
+
+    /// The versions of a file in conflict that never was the article's: they are its own.
+    fn own_history(
+        &self,
+        history: &History,
+        request: &RestoreRequest,
+    ) -> anyhow::Result<Option<History>> {
+        let mut versions = history.versions.iter();
+        let was_here = versions.any(|kept| kept.seen.side != Side::Remote && has_address(kept));
+        let conflict = history.article();
+        let conflict = conflict.and_then(|id| self.view.base.conflicts.get(&id));
+        match conflict.filter(|_| request.number.is_none() && !was_here) {
+            Some(row) => Ok(history::of(self.store, Subject::File(row.place.clone()))?),
+            None => Ok(None),
+        }
+    }
+
+    /// The whole file of a version that was stored as no article.
+    fn unready(&self, version: &StoredVersion) -> anyhow::Result<Option<String>> {
+        let whole = match version.seen.file {
+            Some(digest) => self.store.body(digest)?,
+            None => None,
+        };
+        Ok(whole.filter(|whole| Document::parse_with_markers(whole.as_bytes()).is_err()))
+    }
+
+    /// A file that cannot be edited gets the version's words in the form that the writer had given it by then.
+    fn in_last_form(
+        &self,
+        history: &History,
+        request: &RestoreRequest,
+        file: &RestoredFile,
+        text: String,
+    ) -> anyhow::Result<String> {
+        let version = &file.version.seen.version;
+        let row = file.id.and_then(|id| self.view.base.articles.get(&id));
+        let flags = match (row, file.instead_of) {
+            (Some(row), _) => row.file_flags,
+            (None, Some(old)) => flags_noted(self.store, old)?,
+            (None, None) => Flags::default(),
+        };
+        let last = history.last_address().filter(|_| request.to.is_none());
+        let slug = match (row, last) {
+            (Some(row), _) => row.local.slug.clone(),
+            (None, Some(last)) => last.seen.version.slug.clone(),
+            (None, None) => slug_of_stem(file.place.stem()).unwrap_or_default(),
+        };
+        let source = match self.form(history, file.version.number) {
+            None => composed(file.id, (&file.place, &slug), version, flags, text),
+            Some(form) => {
+                let held = form.flags();
+                form.edit(&Changes {
+                    id: file.id,
+                    slug: slug_key(&file.place, &slug, form.slug()),
+                    enabled: Some(flags.enabled.or(held.enabled)),
+                    draft: Some(flags.draft.or(held.draft)),
+                    text: Some(text),
+                    ..Changes::words(version)
+                })
+            }
+        };
+        let source = match Document::parse_with_markers(source.as_bytes()) {
+            Ok(document) if file.id.is_none() && document.id().is_some() => document.without_id(),
+            Ok(_) | Err(_) => source,
+        };
+        let (number, _) = file.label;
+        Ok(match file.instead_of {
+            Some(old) => with_comment(&source, &format!("# restored from {old}@{number}")),
+            None => source,
+        })
+    }
+
+    /// The writer's file nearest to a version, where it was more than the words.
+    fn form(&self, history: &History, number: u64) -> Option<Document> {
+        let mut local = history
+            .versions
+            .iter()
+            .filter(|kept| kept.number <= number && kept.seen.side == Side::Local)
+            .filter(|kept| has_address(kept) || kept.number == number);
+        let whole = self.store.body(local.next()?.seen.file?).ok()??;
+        Document::parse_with_markers(whole.as_bytes()).ok()
+    }
+
+    /// Returns whether readers have the words of a file, or do not get them before a conflict is settled.
+    fn is_known(&self, file: &RestoredFile, new: &Document) -> bool {
+        let Some(id) = file.id else {
+            return false;
+        };
+        let base = &self.view.base;
+        let is_in_base = base.articles.get(&id).is_some_and(|row| {
+            let same_text = row.local_text_lf == Some(TextDigest::of(new.text()));
+            let mut fields = differing(new, &row.local).into_iter();
+            fields.all(|field| field == Field::Text && same_text)
+        });
+        is_in_base || base.conflicts.contains_key(&id)
+    }
+
+    /// Returns whether the service has the words of a category's file, or cannot get them.
+    fn is_known_category(&self, id: CategoryId, file: &RestoredFile) -> bool {
+        let document = CategoryDocument::parse(file.new.as_bytes()).ok();
+        let words =
+            document.and_then(|document| category_version(&file.place.folder, &document).ok());
+        let row = self.view.base.categories.get(&id);
+        words.is_none_or(|words| row.is_some_and(|row| row.local == words))
+    }
+}
+
+fn no_version<T>(request: &RestoreRequest) -> anyhow::Result<T> {
+    let message = match request.number {
+        Some(number) => format!("there is no version @{number}"),
+        None => "there is no version but the present one".to_owned(),
+    };
+    refuse(message, "`kbsync log PATH` lists the versions")
+}
+
+/// The version that a request without a number means.
+fn default_version<'h>(
+    history: &'h History,
+    target: &Target,
+    old: Option<&str>,
+    document: Option<&Document>,
+) -> Option<&'h StoredVersion> {
+    let mut versions = history.versions.iter();
+    match (target.to, old) {
+        (Existing::File(_), _) => versions.find(|kept| {
+            let differs = |document| !differing(document, &kept.seen.version).is_empty();
+            has_address(kept) && document.is_none_or(differs)
+        }),
+        // A missing file comes back as it was here.
+        (Existing::Category(_), None) => versions.find(|kept| was_here(kept)).or(history.newest()),
+        (Existing::Category(_), Some(old)) => {
+            let now = TextDigest::of(old);
+            versions.find(|kept| kept.seen.version.text != now)
+        }
+        (Existing::Article(_) | Existing::Nothing(_), _) => last_words(history),
+    }
+}
+
+/// The last version that was not undone by a later one: where both sides had their own, the writer's, though the
+/// service's may have been seen after it. The copy of a conflict was never the file.
+fn last_words(history: &History) -> Option<&StoredVersion> {
+    let addressed = history.versions.iter().filter(|kept| has_address(kept));
+    let mut apart = addressed.take_while(|kept| kept.seen.side != Side::Both);
+    apart
+        .find(|kept| kept.seen.side == Side::Local)
+        .or(history.last_address())
+        .or(history.newest())
+}
+
+/// `_category.yaml` with a version's words; the writer's comments and keys stay.
+fn category_text(id: CategoryId, text: &str, old: Option<&str>) -> String {
+    let Ok(version) = CategoryDocument::parse(text.as_bytes()) else {
+        return text.to_owned();
+    };
+    match old.and_then(|old| CategoryDocument::parse(old.as_bytes()).ok()) {
+        None => version.edit(&CategoryChanges {
+            id: Some(id),
+            ..CategoryChanges::default()
+        }),
+        Some(document) => document.edit(&CategoryChanges {
+            id: None,
+            name: version.name().map(str::to_owned),
+            slug: None,
+            description: Some(version.description().to_owned()),
+            meta_description: Some(version.meta_description().to_owned()),
+        }),
+    }
+}
+
+/// The fields in which a file differs from a version, but for its address: that stays.
+fn differing(document: &Document, version: &Version) -> Vec<Field> {
+    let present = document.version(version.slug.clone(), version.category);
+    present.differing(version)
+}
+
+/// Puts a comment under the line that opens the front matter.
+fn with_comment(source: &str, comment: &str) -> String {
+    let Some((first, rest)) = source.split_once('\n') else {
+        return source.to_owned();
+    };
+    let line_end = if first.ends_with('\r') { "\r" } else { "" };
+    format!("{first}\n{comment}{line_end}\n{rest}")
+}

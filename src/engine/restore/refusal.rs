@@ -1,0 +1,92 @@
+//! Why a version cannot be brought back. Of many requests, a refused one stops only itself.
+
+use crate::model::ArticleId;
+use crate::reconcile::plan::Problem;
+use std::fmt;
+
+/// A refused request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    /// What kind of reason it has.
+    pub kind: RefusedKind,
+    /// What is in the way.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+    /// Where the file is or was; empty for several requests.
+    pub path: String,
+    /// The article.
+    pub id: Option<ArticleId>,
+}
+
+/// The kind of a reason, worst last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RefusedKind {
+    /// A person has to decide something else first.
+    Undecided,
+    /// The mirror changed since the command looked at it.
+    Changed,
+    /// What was asked for cannot be.
+    Impossible,
+}
+
+impl RefusedKind {
+    /// The exit code of a command of which every request was refused.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Undecided => 3,
+            Self::Changed => 5,
+            Self::Impossible => 2,
+        }
+    }
+}
+
+impl Refused {
+    /// Refuses a request that cannot be carried out.
+    pub fn impossible(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            kind: RefusedKind::Impossible,
+            message: message.into(),
+            help: help.into(),
+            path: String::new(),
+            id: None,
+        }
+    }
+
+    /// Names the file and the article of a refused request.
+    #[must_use]
+    pub fn at(self, path: String, id: Option<ArticleId>) -> Self {
+        Self { path, id, ..self }
+    }
+
+    /// Makes a problem of a report in which other requests were carried out.
+    pub fn problem(self) -> Problem {
+        Problem {
+            message: self.to_string(),
+            path: self.path,
+            id: self.id,
+        }
+    }
+
+    /// Makes one of all, where every request was refused; `None`: there is none.
+    pub fn all(mut refused: Vec<Self>) -> Option<Self> {
+        if refused.len() < 2 {
+            return refused.pop();
+        }
+        let each = refused.iter().map(|one| format!("\n  {}: {one}", one.path));
+        let message = format!("none of the {} files can be brought back", refused.len());
+        let help = format!("what is in the way of each:{}", each.collect::<String>());
+        Some(Self {
+            kind: refused.iter().map(|one| one.kind).max()?,
+            ..Self::impossible(message, help)
+        })
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.help)
+    }
+}
+
+impl std::error::Error for Refused {}

@@ -1,0 +1,65 @@
+//! The articles that a restore was to bring back and that have no file yet.
+//!
+//! A restore that is broken off, or refuses a file, leaves some of them out. Their absence is no removal by a person: as
+//! long as they are remembered, no article is deleted on the service for it (failures row 40).
+
+use super::{RestoreRequest, Subject};
+use crate::engine::Engine;
+use crate::engine::observe::Sight;
+use crate::mirror::disk::Disk;
+use crate::model::{ArticleId, Timestamp};
+use crate::service::Service;
+use crate::state::store::Store;
+use std::collections::BTreeSet;
+
+/// The key in the state.
+const RESTORING: &str = "restoring";
+
+/// Returns the articles that were to come back.
+pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
+    let stored = store.meta(RESTORING)?;
+    let stored = stored.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(stored.unwrap_or_default())
+}
+
+/// Remembers the articles before the first of their files is written.
+///
+/// # Errors
+///
+/// When the state cannot be written.
+pub fn begin(store: &mut Store, requests: &[RestoreRequest], now: Timestamp) -> anyhow::Result<()> {
+    let mut ids = unfinished(store)?;
+    ids.extend(requests.iter().filter_map(|request| match request.subject {
+        Subject::Article(id) => Some(id),
+        Subject::File(_) => None,
+    }));
+    put(store, &ids, now)
+}
+
+fn put(store: &mut Store, ids: &BTreeSet<ArticleId>, now: Timestamp) -> anyhow::Result<()> {
+    let text = serde_json::to_string(ids)?;
+    store.write(now, |tx| {
+        if ids.is_empty() {
+            tx.remove_meta(RESTORING)
+        } else {
+            tx.set_meta(RESTORING, &text)
+        }
+    })?;
+    Ok(())
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Forgets the articles whose files are there again, and those that are no articles of this workspace any more.
+    pub(in crate::engine) fn forget_restored(&mut self, sight: &Sight) -> anyhow::Result<()> {
+        let before = unfinished(&self.store)?;
+        let mut left = before.clone();
+        left.retain(|id| {
+            let is_ours = sight.looked.has_few() || sight.base.articles.contains_key(id);
+            is_ours && !sight.paired.files.contains_key(id)
+        });
+        if left != before {
+            put(&mut self.store, &left, self.clock.now())?;
+        }
+        Ok(())
+    }
+}
