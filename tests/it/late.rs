@@ -197,3 +197,49 @@ async fn f081_a_file_that_was_only_emptied_has_no_words() {
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     assert!(!world.exists(BESIDE));
 }
+
+#[tokio::test]
+async fn f081_what_cannot_be_kept_now_outlasts_the_day() {
+    const LARGE: u64 = 20 << 20;
+    let (world, id, mut open) = opened().await;
+    theirs(&world, id);
+    hostile::sync(&world).await;
+    world.clock.advance(Duration::from_hours(25));
+    let displaced = || {
+        let found = std::fs::read_dir(world.path(".kbsync/displaced"));
+        found.expect("listed").count()
+    };
+    // Emptied, and filled again only after a cycle.
+    open.set_len(0).expect("emptied");
+    hostile::sync(&world).await;
+    assert_eq!(displaced(), 1);
+    open.write_all(b"<p>late</p>\n").expect("written");
+    open.set_len(LARGE).expect("grown");
+    for _ in 0..2 {
+        let report = hostile::sync(&world).await;
+        let told = problems(&report);
+        assert!(told.len() == 1 && told[0].contains("too large"), "{told:?}");
+        assert_eq!(displaced(), 1);
+    }
+    open.set_len(12).expect("cut");
+    let report = hostile::sync(&world).await;
+    assert_eq!(problems(&report).len(), 1, "{report:#?}");
+    assert!(world.read(BESIDE).contains("<p>late</p>"));
+}
+
+#[tokio::test]
+async fn f081_however_many_files_are_replaced_each_one_stays() {
+    const MANY: usize = 210;
+    let world = hostile::world().await;
+    let category = world.category("a");
+    let ids: Vec<Uuid> = (0..MANY)
+        .map(|number| world.article(category, &format!("n{number}"), "<p>old</p>"))
+        .collect();
+    hostile::sync(&world).await;
+    for id in ids {
+        theirs(&world, id);
+    }
+    hostile::sync(&world).await;
+    let displaced = std::fs::read_dir(world.path(".kbsync/displaced"));
+    assert_eq!(displaced.expect("listed").count(), MANY);
+}

@@ -1,5 +1,7 @@
-//! Files that were replaced or removed stay for a day, the newest ones of them. What a program writes into one of them after that is kept in
+//! Files that were replaced or removed stay for a day. What a program writes into one of them after that is kept in
 //! the history, and beside the file, where a person sees it (failures row 81).
+//!
+//! A file goes only in a cycle that found nothing new in it. What cannot be looked at or kept stays as it is.
 //!
 //! It is no edit of the file that lies there now, which the program never saw; so nothing is merged, and
 //! nothing is sent.
@@ -16,9 +18,6 @@ use crate::state::DisplacedRow;
 /// How long a displaced file stays, in milliseconds.
 const LONG: i64 = 86_400_000;
 
-/// How many of them stay: each is looked at in every cycle.
-const MANY: usize = 200;
-
 /// Into a file that was written to within this time more may be on its way, in nanoseconds.
 const RESTING: i64 = 1_000_000_000;
 
@@ -26,6 +25,19 @@ const RESTING: i64 = 1_000_000_000;
 const CAUSE: &str = "written after it was replaced";
 
 const OPEN: &str = "a program had it open while it was replaced, and wrote into it afterwards";
+
+/// Where a person finds what is not kept elsewhere.
+const ASIDE: &str = "`.kbsync/displaced`";
+
+/// What a look at a displaced file found.
+enum Look {
+    /// Nothing new: it may go.
+    Same(KnownFile),
+    /// Something new, which is kept by now.
+    Kept(KnownFile, Option<Problem>),
+    /// Something that is not kept: it is looked at again.
+    Waits(Option<Problem>),
+}
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Looks at the displaced files, and lets go of those that have been there for long. `patient`: what is being
@@ -38,26 +50,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut problems = Vec::new();
         let mut seen = Vec::new();
         let mut old = Vec::new();
-        let rows = self.store.displaced()?;
-        let spare = rows.len().saturating_sub(MANY);
-        for (number, row) in rows.into_iter().enumerate() {
-            let is_old = now.0.saturating_sub(row.since.0) >= LONG || number < spare;
-            match self.late_words(&row, patient && !is_old, now) {
-                Ok(Some((known, problem))) => {
+        for row in self.store.displaced()? {
+            let is_old = now.0.saturating_sub(row.since.0) >= LONG;
+            match self.late_words(&row, patient, now) {
+                Ok(Look::Same(_)) if is_old => old.push(row),
+                Ok(Look::Same(known)) if known == row.known => {}
+                Ok(Look::Same(known)) => seen.push(DisplacedRow { known, ..row }),
+                Ok(Look::Kept(known, problem)) => {
                     problems.extend(problem);
-                    let row = DisplacedRow {
-                        known,
-                        ..row.clone()
-                    };
-                    seen.push(row);
+                    seen.push(DisplacedRow { known, ..row });
                 }
-                Ok(None) => {}
+                Ok(Look::Waits(problem)) => problems.extend(problem),
                 Err(error) => {
                     tracing::warn!(place = %row.place, %error, "a displaced file cannot be looked at");
                 }
-            }
-            if is_old {
-                old.push(row);
             }
         }
         if seen.is_empty() && old.is_empty() {
@@ -75,61 +81,75 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(problems)
     }
 
-    /// What was written into a displaced file since the last look. `None`: nothing that is to be remembered.
+    /// Keeps what was written into a displaced file since the last look.
     fn late_words(
         &mut self,
         row: &DisplacedRow,
         patient: bool,
         now: Timestamp,
-    ) -> Result<Option<(KnownFile, Option<Problem>)>, DiskError> {
+    ) -> Result<Look, DiskError> {
         let found = self
             .disk
             .look_aside(Area::Displaced, row.slot, at(&row.place))?;
         // Somebody cleared the folder.
         let Some(stamp) = found else {
-            return Ok(None);
+            return Ok(Look::Same(row.known));
         };
+        if stamp.same_content(&row.known.stamp) && self.trusted(row.known.stamp).is_some() {
+            return Ok(Look::Same(row.known));
+        }
         let resting = now.0.saturating_mul(1_000_000).saturating_sub(stamp.mtime);
-        if stamp.same_content(&row.known.stamp) && self.trusted(row.known.stamp).is_some()
-            || patient && resting.saturating_abs() < RESTING
-        {
-            return Ok(None);
+        if patient && resting.saturating_abs() < RESTING {
+            return Ok(Look::Waits(None));
         }
         let content = self
             .disk
             .read_aside(Area::Displaced, row.slot, at(&row.place), MAX_FILE)?;
-        let known = KnownFile::of(content.stamp, &content.bytes);
-        // Emptied: the words that were in it are in the history.
-        if known.digest == row.known.digest || content.bytes.is_empty() || !content.whole {
-            return Ok(Some((known, None)));
+        if !content.whole {
+            let message = format!("{OPEN}; that is too large to be kept: take it from {ASIDE}");
+            return Ok(Look::Waits(Some(told(&row.place, message))));
         }
-        let problem = self.set_words_beside(&row.place, &content.bytes, now);
-        Ok(Some((known, Some(problem))))
+        let known = KnownFile::of(content.stamp, &content.bytes);
+        if known.digest == row.known.digest {
+            return Ok(Look::Same(known));
+        }
+        // Emptied: the words that were in it are in the history, and others may be on their way.
+        if content.bytes.is_empty() {
+            return Ok(Look::Kept(known, None));
+        }
+        let (kept, message) = self.set_words_beside(&row.place, &content.bytes, now);
+        let problem = Some(told(&row.place, message));
+        Ok(if kept {
+            Look::Kept(known, problem)
+        } else {
+            Look::Waits(problem)
+        })
     }
 
-    /// What cannot be kept in one place is kept in the other.
-    fn set_words_beside(&mut self, place: &Place, bytes: &[u8], now: Timestamp) -> Problem {
+    /// What cannot be kept in one place is kept in the other. Gives whether it is kept, and what a person is told.
+    fn set_words_beside(&mut self, place: &Place, bytes: &[u8], now: Timestamp) -> (bool, String) {
         let beside = self.write_beside(place, bytes);
         let kept = keep(&mut self.store, place, bytes, (CAUSE, now));
         let kept = kept.unwrap_or_else(|error| {
             tracing::warn!(path = %place, error = format!("{error:#}"), "late words are not in the history");
             false
         });
-        let message = match (beside, kept) {
-            (Ok(name), _) => format!("{OPEN}: take over from {name} what you want to keep"),
+        match (beside, kept) {
+            (Ok(name), _) => (
+                true,
+                format!("{OPEN}: take over from {name} what you want to keep"),
+            ),
             (Err(error), true) => {
                 tracing::warn!(path = %place, %error, "late words are in the history only");
-                format!("{OPEN}; what it wrote is in the history (`kbsync log`)")
+                (
+                    true,
+                    format!("{OPEN}; what it wrote is in the history (`kbsync log`)"),
+                )
             }
-            (Err(error), false) => {
-                format!("{OPEN}, and what it wrote is lost: failed to {error}")
-            }
-        };
-        tracing::warn!(path = %place, "{message}");
-        Problem {
-            path: place.to_string(),
-            id: None,
-            message,
+            (Err(error), false) => (
+                false,
+                format!("{OPEN}; that stays in {ASIDE} and is tried again: failed to {error}"),
+            ),
         }
     }
 
@@ -152,5 +172,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.displace(row);
             }
         }
+    }
+}
+
+fn told(place: &Place, message: String) -> Problem {
+    tracing::warn!(path = %place, "{message}");
+    Problem {
+        path: place.to_string(),
+        id: None,
+        message,
     }
 }
