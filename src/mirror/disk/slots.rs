@@ -221,17 +221,20 @@ impl RealDisk {
             return Ok(0);
         };
         let names = names(&stage, name_of(Area::Stage))?;
-        if names.is_empty() {
-            return Ok(0);
-        }
+        let kept = names.iter().map(|name| self.keep_lost(&stage, name));
+        kept.sum()
+    }
+
+    /// Moves a file of the stage to where nobody removes it. Gives how many were moved.
+    fn keep_lost(&self, stage: &OwnedFd, name: &str) -> Result<usize, DiskError> {
         let Some(displaced) = self.private(Area::Displaced)? else {
             return Ok(0);
         };
-        for name in &names {
-            let kept = self.beside(&stage, name, &displaced, &format!("{LOST}{name}"));
-            kept.map_err(|errno| DiskError::from_errno(errno, "clear up", name))?;
-        }
-        Ok(names.len())
+        let kept = self
+            .beside(stage, name, &displaced, &format!("{LOST}{name}"))
+            .map_err(|errno| DiskError::from_errno(errno, "clear up", name))?;
+        tracing::warn!("a file that no journal knows is kept as {PRIVATE_FOLDER}/displaced/{kept}");
+        Ok(1)
     }
 
     fn sweep_folder(
@@ -267,7 +270,13 @@ impl RealDisk {
                 return Ok(1);
             }
             (true, Some(_)) => return Ok(0),
-            (true, None) if !lost => fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?,
+            // Nothing but a file of the mirror has such a name.
+            (true, None) if slot.ends_with(OLD) && name == slot => {
+                return self.keep_lost(dir, name);
+            }
+            (true, None) if !lost && !slot.ends_with(OLD) => {
+                fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
+            }
             // Settings that were being written.
             (false, _) if slot.starts_with("settings-") => {
                 fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;

@@ -459,6 +459,27 @@ fn f001_a_file_that_was_moved_away_to_be_replaced_gets_its_name_back() {
 }
 
 #[test]
+fn f001_a_replaced_file_that_no_row_knows_is_kept() {
+    let world = World::new();
+    world
+        .disk
+        .stage(SLOT, IN, b"new", Durability::Now)
+        .expect("staged");
+    fs::write(world.path(".kbsync/stage/7.old"), "old").expect("written");
+    world.write("start/.kbsync-tmp-8.old", "on another mount");
+    for _ in 0..2 {
+        world.disk.sweep(&BTreeMap::new(), false).expect("swept");
+        assert_eq!(world.aside(), None);
+        let kept = names(&world.path(".kbsync/displaced"));
+        assert_eq!(kept.len(), 1, "{kept:?}");
+        let kept = world.text(&format!(".kbsync/displaced/{}", kept[0]));
+        assert_eq!(kept, "old");
+        let found = world.text("start/found-after-a-crash.1.conflict.html");
+        assert_eq!(found, "on another mount");
+    }
+}
+
+#[test]
 fn f001_what_an_earlier_version_left_gets_a_name() {
     let world = World::new();
     world.write("start/.kbsync-tmp-1-2-was-a.html", "being removed");
