@@ -158,7 +158,7 @@ enum Command {
     Resolve(resolve::Args),
     /// Release held deletions, categories and old texts, after showing them
     Approve(approve::Args),
-    /// List the versions of an article, or what happened lately
+    /// List the versions of an article, or what happened recently
     Log(log::Args),
     /// Print one version of an article
     Show(show::Args),

@@ -197,7 +197,7 @@ fn shown(
     occupied: &dyn Fn(&str) -> bool,
 ) -> Vec<String> {
     let mut lines = Vec::new();
-    // What waits is listed once.
+    // A conflict or a held file is listed once.
     let waits = |change: &Change| {
         let mut open = status.conflicts.iter().chain(&status.held);
         open.any(|open| open.path == change.path)

@@ -180,7 +180,7 @@ fn nothing_about(context: &Context, name: &str) -> Failure {
     }
     Failure::usage(
         format!("the history has nothing about {name}"),
-        "check the path; `kbsync log` lists what happened lately, deletions and former names included",
+        "check the path; `kbsync log` lists what happened recently, deletions and former names included",
     )
 }
 

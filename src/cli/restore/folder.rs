@@ -88,7 +88,7 @@ impl Group {
         if gone.is_empty() {
             return Err(Failure::usage(
                 format!("no article of {} was deleted", path.display()),
-                "`kbsync log` lists what happened lately",
+                "`kbsync log` lists what happened recently",
             ));
         }
         gone.sort_by_key(|one| Reverse(one.ended));

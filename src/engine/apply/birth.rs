@@ -37,13 +37,13 @@ pub(super) struct Birth<'a> {
 /// A new article's file with its id in it, as it is to be.
 struct WithId {
     source: String,
-    /// What it is now.
+    /// The present file.
     over: KnownFile,
     /// Whether it holds what was sent.
     same: bool,
     /// What the base has of its flags.
     flags: Flags,
-    /// What it is now, if it has comments or keys of the writer's own that the scan may not have seen.
+    /// The present bytes, if the file has comments or keys of its own that the scan may not have read.
     own: Option<String>,
 }
 
