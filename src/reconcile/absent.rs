@@ -1,99 +1,110 @@
 //! The file is not there: the article goes too, comes back, or waits.
 
-use super::articles::{Planner, wait};
+use super::articles::wait;
 use super::aside;
+use super::creation::homeless;
 use super::creation::{arrive, arrives};
 use super::plan::{Action, HoldRule, Kind, Outcome, Step};
+use super::planner::Planner;
 use super::snapshot::{Base, Keep, Seen};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Place, Side};
 
-impl Planner<'_> {
-    /// The file is gone and the article is there: it goes too, unless somebody edited it.
-    pub(super) fn removed(&mut self, id: ArticleId, row: &ArticleRow, seen: &Seen) -> Outcome {
-        let published = row.visibility == Visibility::Unpublished
-            && seen.visibility == Visibility::Published
-            && row.written.as_ref() != Some(&seen.revision);
-        let conflict = self.base.conflicts.get(&id);
-        let edited = seen.version != row.remote || published || conflict.is_some();
-        let wished = self.choice(self.policy.resolve.get(&id).copied()) == Some(Keep::Remote);
-        if let Some(conflict) = conflict.filter(|row| !wished && !self.settled_by_hand(row, None)) {
-            // With no file there is no version of this side that could be kept: whoever asks for it is told so.
-            let place = place_in_conflict(self.base, conflict);
-            let mut action = wait(Kind::Conflict, id, place);
-            action.hold(HoldRule::Person, removed_in_conflict(place));
-            return self.push(action);
-        }
-        if !edited || defect::is(Defect::DeletionBeatsEdit) {
-            if !self.policy.direction.pushes() {
-                return Outcome::Excluded;
-            }
-            let action = Action::new(
-                Kind::Delete,
-                Side::Remote,
-                Some(id),
-                &row.place,
-                Step::DeleteArticle {
-                    id,
-                    place: row.place.clone(),
-                    seen: Box::new(seen.clone()),
-                },
-            );
-            return self.push(action);
-        }
-        if !self.policy.direction.pulls() {
+/// The file is gone and the article is there: it goes too, unless somebody edited it.
+pub(super) fn removed(
+    planner: &mut Planner<'_>,
+    id: ArticleId,
+    row: &ArticleRow,
+    seen: &Seen,
+) -> Outcome {
+    let world = planner.world;
+    let published = row.visibility == Visibility::Unpublished
+        && seen.visibility == Visibility::Published
+        && row.written.as_ref() != Some(&seen.revision);
+    let conflict = world.base.conflicts.get(&id);
+    let edited = seen.version != row.remote || published || conflict.is_some();
+    let wished = world.choice(world.policy.resolve.get(&id).copied()) == Some(Keep::Remote);
+    if let Some(conflict) = conflict.filter(|row| !wished && !world.settled_by_hand(row, None)) {
+        // With no file there is no version of this side that could be kept: whoever asks for it is told so.
+        let place = place_in_conflict(world.base, conflict);
+        let mut action = wait(Kind::Conflict, id, place);
+        action.hold(HoldRule::Person, removed_in_conflict(place));
+        return planner.push(action);
+    }
+    if !edited || defect::is(Defect::DeletionBeatsEdit) {
+        if !world.policy.direction.pushes() {
             return Outcome::Excluded;
         }
-        let Some(folder) = self.folder_for(seen.version.category) else {
-            return self.homeless(id, Some(&row.place), seen);
-        };
-        if self.local.unreadable.contains(&folder) {
-            return Outcome::Unknown;
-        }
-        let slug = &seen.version.slug;
-        let slug = aside::original(slug, id.uuid()).unwrap_or(slug);
-        let to = self.names.give_place(&folder, slug, id);
-        let mut settle = arrive(id, to, seen);
-        settle.settles = conflict.is_some();
-        aside::give_back_alone(&mut settle, self.policy.direction.pushes());
-        let mut action = Action::settle(Kind::Restore, arrives(&settle), settle);
-        let note = if published || seen.version != row.remote {
-            "removed here and edited on the service: the edit wins"
-        } else {
-            "its file was not there, and nobody removed it"
-        };
-        action.note = Some(note.to_owned());
-        self.push(action)
-    }
-
-    pub(super) fn removed_unseen(&mut self, id: ArticleId, row: &ArticleRow, why: &str) -> Outcome {
-        if !self.policy.direction.pushes() {
-            return Outcome::Excluded;
-        }
-        let mut action = wait(Kind::Delete, id, &row.place);
-        action.side = Side::Remote;
-        action.hold(
-            HoldRule::Person,
-            format!(
-                "its file was removed, but the article cannot be read ({why}); delete it in the \
-                     dashboard, or put the file back"
-            ),
-        );
-        self.push(action)
-    }
-
-    pub(super) fn forget(&mut self, id: ArticleId, row: &ArticleRow) -> Outcome {
         let action = Action::new(
-            Kind::Forget,
-            Side::Both,
+            Kind::Delete,
+            Side::Remote,
             Some(id),
             &row.place,
-            Step::Forget { id },
+            Step::DeleteArticle {
+                id,
+                place: row.place.clone(),
+                seen: Box::new(seen.clone()),
+            },
         );
-        self.push(action)
+        return planner.push(action);
     }
+    if !world.policy.direction.pulls() {
+        return Outcome::Excluded;
+    }
+    let Some(folder) = planner.folder_for(seen.version.category) else {
+        return homeless(planner, id, Some(&row.place), seen);
+    };
+    if world.local.unreadable.contains(&folder) {
+        return Outcome::Unknown;
+    }
+    let slug = &seen.version.slug;
+    let slug = aside::original(slug, id.uuid()).unwrap_or(slug);
+    let to = planner.names.give_place(&folder, slug, id);
+    let mut settle = arrive(id, to, seen);
+    settle.settles = conflict.is_some();
+    aside::give_back_alone(&mut settle, world.policy.direction.pushes());
+    let mut action = Action::settle(Kind::Restore, arrives(&settle), settle);
+    let note = if published || seen.version != row.remote {
+        "removed here and edited on the service: the edit wins"
+    } else {
+        "its file was not there, and nobody removed it"
+    };
+    action.note = Some(note.to_owned());
+    planner.push(action)
+}
+
+pub(super) fn removed_unseen(
+    planner: &mut Planner<'_>,
+    id: ArticleId,
+    row: &ArticleRow,
+    why: &str,
+) -> Outcome {
+    if !planner.world.policy.direction.pushes() {
+        return Outcome::Excluded;
+    }
+    let mut action = wait(Kind::Delete, id, &row.place);
+    action.side = Side::Remote;
+    action.hold(
+        HoldRule::Person,
+        format!(
+            "its file was removed, but the article cannot be read ({why}); delete it in the \
+                 dashboard, or put the file back"
+        ),
+    );
+    planner.push(action)
+}
+
+pub(super) fn forget(planner: &mut Planner<'_>, id: ArticleId, row: &ArticleRow) -> Outcome {
+    let action = Action::new(
+        Kind::Forget,
+        Side::Both,
+        Some(id),
+        &row.place,
+        Step::Forget { id },
+    );
+    planner.push(action)
 }
 
 /// Where a file in conflict was last: a folder that was renamed since takes no file along that is not there.

@@ -1,38 +1,21 @@
 //! The decision table, article by article.
 
+use super::World;
+use super::absent::{forget, removed, removed_unseen};
 use super::aside;
+use super::conflict::meet;
+use super::creation::{create_local, plan_fresh};
 use super::flags;
-use super::names::Names;
-use super::pairing::{Paired, overlaid};
-use super::plan::{Action, HoldRule, Key, Kind, Outcome, Plan, Problem, Step};
-use super::snapshot::{
-    Base, Bodies, LocalFile, LocalSnapshot, Policy, Remote, RemoteSnapshot, Seen,
-};
+use super::names::free_names;
+use super::pairing::overlaid;
+use super::plan::{Action, HoldRule, Key, Kind, Outcome, Step};
+use super::planner::{Case, Planner};
+use super::snapshot::{LocalFile, Remote, Seen};
+use super::unseen::{gone, unmet, unseen, vanished};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place, Revision, Side, Version};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// Everything a plan is made from, and the plan so far.
-pub(super) struct Planner<'a> {
-    pub(super) base: &'a Base,
-    pub(super) local: &'a LocalSnapshot,
-    pub(super) paired: &'a Paired,
-    pub(super) remote: &'a RemoteSnapshot,
-    pub(super) policy: &'a Policy,
-    pub(super) bodies: &'a Bodies,
-    /// The files that ask for each address.
-    pub(super) addresses: &'a Addresses<'a>,
-    pub(super) names: Names,
-    /// Names that were free for others, because these articles seemed to leave them.
-    pub(super) freed: BTreeMap<ArticleId, Place>,
-    /// Folders that a pulled address renames, old name to new: categories come before articles.
-    pub(super) renamed: BTreeMap<String, String>,
-    pub(super) plan: Plan,
-}
-
-/// Files by the category and slug that they ask for.
-pub(super) type Addresses<'a> = HashMap<(CategoryId, &'a str), Vec<&'a Place>>;
+use crate::model::{ArticleId, Place, Revision, Side, Version};
+use std::collections::BTreeSet;
 
 /// What is known of an article's file.
 enum Local<'a> {
@@ -41,157 +24,167 @@ enum Local<'a> {
     Unknown,
 }
 
-impl<'a> Planner<'a> {
-    /// Decides on every article that has an id, then on the new files.
-    pub(super) fn articles(&mut self, frees_names: bool) {
-        let (base, paired, remote) = (self.base, self.paired, self.remote);
-        let ids: BTreeSet<ArticleId> = base
-            .articles
-            .keys()
-            .chain(paired.files.keys())
-            .chain(paired.unknown.keys())
-            .chain(remote.articles.keys())
-            .copied()
-            .collect();
-        if frees_names {
-            self.free_names(&ids);
-        }
-        for &id in &ids {
-            let outcome = self.article(id);
-            self.plan.outcomes.insert(Key::Article(id), outcome);
-        }
-        for file in &paired.fresh {
-            let outcome = self.fresh(file);
-            self.plan
-                .outcomes
-                .insert(Key::File(file.place.clone()), outcome);
-        }
+/// Decides on every article that has an id, then on the new files.
+pub(super) fn plan_articles(planner: &mut Planner<'_>, frees_names: bool) {
+    let world = planner.world;
+    let (base, paired, remote) = (world.base, world.paired, world.remote);
+    let ids: BTreeSet<ArticleId> = base
+        .articles
+        .keys()
+        .chain(paired.files.keys())
+        .chain(paired.unknown.keys())
+        .chain(remote.articles.keys())
+        .copied()
+        .collect();
+    if frees_names {
+        free_names(planner, &ids);
     }
+    for &id in &ids {
+        let outcome = article(planner, id);
+        planner.plan.outcomes.insert(Key::Article(id), outcome);
+    }
+    for file in &paired.fresh {
+        let outcome = plan_fresh(planner, file);
+        planner
+            .plan
+            .outcomes
+            .insert(Key::File(file.place.clone()), outcome);
+    }
+}
 
-    fn article(&mut self, id: ArticleId) -> Outcome {
-        let (base, paired) = (self.base, self.paired);
-        let row = base.articles.get(&id);
-        let everything = defect::is(Defect::ScopeIgnored);
-        let local = match (paired.unknown.get(&id), paired.files.get(&id)) {
-            (Some(_), _) => Local::Unknown,
-            (None, Some(file)) => Local::File(file),
-            (None, None) => Local::Absent,
-        };
-        if let Local::File(LocalFile { place, .. }) = local {
-            let was = row.is_some_and(|row| self.policy.covers(&row.place));
-            if !was && !self.policy.covers(place) && !everything {
-                return Outcome::Excluded;
-            }
-        } else if row.is_some_and(|row| !self.policy.covers(&row.place)) {
+fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
+    let world = planner.world;
+    let (base, paired) = (world.base, world.paired);
+    let row = base.articles.get(&id);
+    let everything = defect::is(Defect::ScopeIgnored);
+    let local = match (paired.unknown.get(&id), paired.files.get(&id)) {
+        (Some(_), _) => Local::Unknown,
+        (None, Some(file)) => Local::File(file),
+        (None, None) => Local::Absent,
+    };
+    if let Local::File(LocalFile { place, .. }) = local {
+        let was = row.is_some_and(|row| world.policy.covers(&row.place));
+        if !was && !world.policy.covers(place) && !everything {
             return Outcome::Excluded;
         }
-        let unlisted;
-        let entry = match self.entry(id) {
-            Some(entry) => entry,
-            None if defect::is(Defect::AbsenceIsDeletion) => &Remote::Gone,
-            None => {
-                unlisted = Remote::Unknown("it was not listed".to_owned());
-                &unlisted
-            }
-        };
-        match (row, local, entry) {
-            (None, Local::Absent, Remote::Present(seen)) => self.create_local(id, seen),
-            (Some(row), Local::File(file), Remote::Present(seen)) => {
-                if self.agrees(row, file, seen) {
-                    debug_assert_eq!(self.meet(id, Some(row), file, seen), Outcome::Quiet);
-                    return Outcome::Quiet;
-                }
-                let seen = fresh_or_base(row, seen);
-                self.meet(id, Some(row), file, &seen)
-            }
-            (Some(row), Local::File(file), Remote::Gone) => self.gone(id, Some(row), file),
-            (Some(row), Local::File(file), Remote::NotVisible(why)) => {
-                self.vanished(id, row, file, why)
-            }
-            (Some(row), Local::File(file), Remote::Unknown(why)) => {
-                let rule = if self.remote.unreadable.contains(&id) {
-                    HoldRule::Person
-                } else {
-                    HoldRule::Doubt
-                };
-                self.unseen(id, row, file, why, rule)
-            }
-            (Some(row), Local::Absent, Remote::Present(seen)) => {
-                let seen = fresh_or_base(row, seen);
-                self.removed(id, row, &seen)
-            }
-            (Some(row), Local::Absent, Remote::Gone) => self.forget(id, row),
-            (Some(row), Local::Absent, Remote::NotVisible(why)) => {
-                self.removed_unseen(id, row, why)
-            }
-            (Some(_), Local::Absent, Remote::Unknown(_)) => {
-                self.plan.removed_unread += usize::from(self.policy.direction.pushes());
-                Outcome::Unknown
-            }
-            (_, Local::Unknown, _) | (None, Local::Absent, _) => Outcome::Unknown,
-            // Once it was met, nobody would know that the article whose file was there has lost that to it.
-            (None, Local::File(_), Remote::Present(_))
-                if overlaid(self.base, self.paired, id).is_some() =>
-            {
-                Outcome::Unknown
-            }
-            (None, Local::File(file), Remote::Present(seen)) => self.meet(id, None, file, seen),
-            (None, Local::File(file), Remote::Gone) => self.gone(id, None, file),
-            (None, Local::File(file), Remote::NotVisible(why) | Remote::Unknown(why)) => {
-                self.unmet(id, file, why)
-            }
+    } else if row.is_some_and(|row| !world.policy.covers(&row.place)) {
+        return Outcome::Excluded;
+    }
+    let unlisted;
+    let entry = match entry_of(world, id) {
+        Some(entry) => entry,
+        None if defect::is(Defect::AbsenceIsDeletion) => &Remote::Gone,
+        None => {
+            unlisted = Remote::Unknown("it was not listed".to_owned());
+            &unlisted
         }
-    }
-
-    /// Tells at a glance that both sides are as the row says, and that nothing of it waits: nearly every article
-    /// in nearly every cycle. What comparing them field by field would come to is nothing, then.
-    fn agrees(&self, row: &ArticleRow, file: &LocalFile, seen: &Seen) -> bool {
-        untouched(row, file)
-            && row.remote == seen.version
-            && row.revision == seen.revision
-            && row.visibility == seen.visibility
-            && row.place == file.place
-            && file.id == Some(row.id)
-            && flags::shown(Some(row), seen, row.remote_flags) == row.remote_flags
-            // It may be an old copy that says the same, but for its flags.
-            && is_calm(row)
-            && !self.renamed.contains_key(&file.place.folder)
-            && !self.base.conflicts.contains_key(&row.id)
-            && !self.policy.resolve.contains_key(&row.id)
-            && !defect::is(Defect::EchoIsEdit)
-    }
-
-    /// What the service said of an article.
-    fn entry(&self, id: ArticleId) -> Option<&'a Remote> {
-        let articles = &self.remote.articles;
-        if defect::is(Defect::SlugIsKey)
-            && let Some(row) = self.base.articles.get(&id)
+    };
+    match (row, local, entry) {
+        (None, Local::Absent, Remote::Present(seen)) => create_local(planner, id, seen),
+        (Some(row), Local::File(file), Remote::Present(seen)) => {
+            if agrees(planner, row, file, seen) {
+                debug_assert_eq!(
+                    meet(
+                        planner,
+                        Case {
+                            id,
+                            row: Some(row),
+                            file,
+                            seen
+                        }
+                    ),
+                    Outcome::Quiet
+                );
+                return Outcome::Quiet;
+            }
+            let seen = fresh_or_base(row, seen);
+            meet(
+                planner,
+                Case {
+                    id,
+                    row: Some(row),
+                    file,
+                    seen: &seen,
+                },
+            )
+        }
+        (Some(row), Local::File(file), Remote::Gone) => gone(planner, id, Some(row), file),
+        (Some(row), Local::File(file), Remote::NotVisible(why)) => {
+            vanished(planner, id, row, file, why)
+        }
+        (Some(row), Local::File(file), Remote::Unknown(why)) => {
+            let rule = if world.remote.unreadable.contains(&id) {
+                HoldRule::Person
+            } else {
+                HoldRule::Doubt
+            };
+            unseen(planner, id, row, file, why, rule)
+        }
+        (Some(row), Local::Absent, Remote::Present(seen)) => {
+            let seen = fresh_or_base(row, seen);
+            removed(planner, id, row, &seen)
+        }
+        (Some(row), Local::Absent, Remote::Gone) => forget(planner, id, row),
+        (Some(row), Local::Absent, Remote::NotVisible(why)) => {
+            removed_unseen(planner, id, row, why)
+        }
+        (Some(_), Local::Absent, Remote::Unknown(_)) => {
+            planner.plan.removed_unread += usize::from(world.policy.direction.pushes());
+            Outcome::Unknown
+        }
+        (_, Local::Unknown, _) | (None, Local::Absent, _) => Outcome::Unknown,
+        // Once it was met, nobody would know that the article whose file was there has lost that to it.
+        (None, Local::File(_), Remote::Present(_))
+            if overlaid(world.base, world.paired, id).is_some() =>
         {
-            return articles.values().find(|entry| {
-                matches!(entry, Remote::Present(seen) if seen.version.slug == row.remote.slug)
-            });
+            Outcome::Unknown
         }
-        articles.get(&id)
+        (None, Local::File(file), Remote::Present(seen)) => meet(
+            planner,
+            Case {
+                id,
+                row: None,
+                file,
+                seen,
+            },
+        ),
+        (None, Local::File(file), Remote::Gone) => gone(planner, id, None, file),
+        (None, Local::File(file), Remote::NotVisible(why) | Remote::Unknown(why)) => {
+            unmet(planner, id, file, why)
+        }
     }
+}
 
-    pub(super) fn push(&mut self, action: Action) -> Outcome {
-        let outcome = if action.held.is_some() {
-            Outcome::Held
-        } else {
-            Outcome::Planned
-        };
-        self.plan.actions.push(action);
-        outcome
-    }
+/// Tells at a glance that both sides are as the row says, and that nothing of it waits: nearly every article
+/// in nearly every cycle. What comparing them field by field would come to is nothing, then.
+fn agrees(planner: &Planner<'_>, row: &ArticleRow, file: &LocalFile, seen: &Seen) -> bool {
+    let world = planner.world;
+    untouched(row, file)
+        && row.remote == seen.version
+        && row.revision == seen.revision
+        && row.visibility == seen.visibility
+        && row.place == file.place
+        && file.id == Some(row.id)
+        && flags::shown(Some(row), seen, row.remote_flags) == row.remote_flags
+        // It may be an old copy that says the same, but for its flags.
+        && is_calm(row)
+        && !planner.renamed.contains_key(&file.place.folder)
+        && !world.base.conflicts.contains_key(&row.id)
+        && !world.policy.resolve.contains_key(&row.id)
+        && !defect::is(Defect::EchoIsEdit)
+}
 
-    pub(super) fn problem(
-        &mut self,
-        path: &Place,
-        id: Option<ArticleId>,
-        message: impl Into<String>,
-    ) {
-        self.plan.problems.push(Problem::at(path, id, message));
+/// What the service said of an article.
+fn entry_of(world: World<'_>, id: ArticleId) -> Option<&Remote> {
+    let articles = &world.remote.articles;
+    if defect::is(Defect::SlugIsKey)
+        && let Some(row) = world.base.articles.get(&id)
+    {
+        return articles.values().find(
+            |entry| matches!(entry, Remote::Present(seen) if seen.version.slug == row.remote.slug),
+        );
     }
+    articles.get(&id)
 }
 
 pub(super) fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {

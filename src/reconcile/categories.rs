@@ -3,42 +3,17 @@
 //! They are planned in two passes around the articles: first what is known of them, since a renamed
 //! folder takes its files along; then the folders that articles turned out to need.
 
-use super::articles::Planner;
+use super::World;
 use super::change::ThreeWay;
 use super::names;
 use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
+use super::planner::Planner;
 use super::snapshot::{Keep, LocalCategory};
 use crate::model::base::CategoryRow;
 use crate::model::path::near::likely_meant;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
 
-impl Planner<'_> {
-    /// Decides on every category that has a folder.
-    pub(super) fn categories(&mut self) {
-        let paired = self.paired;
-        for (&id, local) in &paired.categories {
-            if self.local.unready_categories.contains(&local.folder) {
-                continue;
-            }
-            match self.remote_category(id) {
-                None if id.is_provisional() => self.create_category(id, local),
-                None => self.category_problem(
-                    local,
-                    format!(
-                        "category {id} cannot be read on the service; correct the `id:` line, or remove it \
-                         to create a new category"
-                    ),
-                ),
-                Some((version, revision)) => self.meet_category(id, local, &version, &revision),
-            }
-        }
-    }
-
-    fn category_problem(&mut self, local: &LocalCategory, message: String) {
-        let path = format!("{}/{}", local.folder, path::CATEGORY_FILE);
-        self.plan.problems.push(Problem::at(path, None, message));
-    }
-
+impl World<'_> {
     /// What is known of a category on the service: as read in this cycle, else as the base says.
     pub(super) fn remote_category(&self, id: CategoryId) -> Option<(CategoryVersion, Revision)> {
         self.remote.categories.get(&id).cloned().or_else(|| {
@@ -48,275 +23,318 @@ impl Planner<'_> {
                 .map(|row| (row.remote.clone(), row.revision.clone()))
         })
     }
+}
 
-    fn create_category(&mut self, provisional: CategoryId, local: &LocalCategory) {
-        if !self.policy.direction.pushes() {
-            return;
+/// Decides on every category that has a folder.
+pub(super) fn plan_categories(planner: &mut Planner<'_>) {
+    let world = planner.world;
+    let paired = world.paired;
+    for (&id, local) in &paired.categories {
+        if world.local.unready_categories.contains(&local.folder) {
+            continue;
         }
-        // A command limited to some files still creates the category that one of them needs.
-        let needed = self.policy.covers_folder(&local.folder)
-            || self.paired.fresh.iter().any(|file| {
-                file.version.category == provisional && self.policy.covers(&file.place)
+        match world.remote_category(id) {
+            None if id.is_provisional() => create_category(planner, id, local),
+            None => category_problem(
+                planner,
+                local,
+                format!(
+                    "category {id} cannot be read on the service; correct the `id:` line, or remove it \
+                     to create a new category"
+                ),
+            ),
+            Some((version, revision)) => meet_category(planner, id, local, &version, &revision),
+        }
+    }
+}
+
+fn category_problem(planner: &mut Planner<'_>, local: &LocalCategory, message: String) {
+    let path = format!("{}/{}", local.folder, path::CATEGORY_FILE);
+    planner.plan.problems.push(Problem::at(path, None, message));
+}
+
+fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &LocalCategory) {
+    let world = planner.world;
+    if !world.policy.direction.pushes() {
+        return;
+    }
+    // A command limited to some files still creates the category that one of them needs.
+    let needed =
+        world.policy.covers_folder(&local.folder)
+            || world.paired.fresh.iter().any(|file| {
+                file.version.category == provisional && world.policy.covers(&file.place)
             });
-        if !needed {
-            return;
-        }
-        let version = local.version.clone().unwrap_or_else(|| CategoryVersion {
-            name: path::readable(&local.folder),
-            slug: local.folder.clone(),
-            ..CategoryVersion::default()
-        });
-        if let Some(other) = self.category_with_slug(&version.slug, provisional) {
-            let message = format!("its slug \"{}\" is that of {other}", version.slug);
-            return self.category_problem(local, message);
-        }
-        let near = self.near(&local.folder, &version.slug);
-        self.push(Action::new(
-            Kind::CreateCategory,
-            Side::Remote,
-            None,
-            &local.folder,
-            Step::CreateCategory {
-                folder: local.folder.clone(),
-                provisional,
-                near,
-                version,
-            },
-        ));
+    if !needed {
+        return;
     }
-
-    /// The category that a new one may have been meant for, by its folder or its slug.
-    fn near(&self, folder: &str, slug: &str) -> Option<String> {
-        let here = self.paired.categories.iter();
-        let here = here.filter(|(id, _)| !id.is_provisional());
-        let here = here.map(|(_, category)| category.folder.as_str());
-        let known = self.base.categories.values();
-        let known = known.map(|row| row.remote.slug.as_str());
-        let read = self.remote.categories.values();
-        let read = read.map(|(version, _)| version.slug.as_str());
-        let names: Vec<&str> = here.chain(known).chain(read).collect();
-        let near = |name| likely_meant(name, names.iter().copied());
-        near(folder).or_else(|| near(slug)).map(str::to_owned)
+    let version = local.version.clone().unwrap_or_else(|| CategoryVersion {
+        name: path::readable(&local.folder),
+        slug: local.folder.clone(),
+        ..CategoryVersion::default()
+    });
+    if let Some(other) = category_with_slug(world, &version.slug, provisional) {
+        let message = format!("its slug \"{}\" is that of {other}", version.slug);
+        return category_problem(planner, local, message);
     }
+    let near = near(world, &local.folder, &version.slug);
+    planner.push(Action::new(
+        Kind::CreateCategory,
+        Side::Remote,
+        None,
+        &local.folder,
+        Step::CreateCategory {
+            folder: local.folder.clone(),
+            provisional,
+            near,
+            version,
+        },
+    ));
+}
 
-    /// Another folder with this slug, if there is one.
-    fn category_with_slug(&self, slug: &str, but: CategoryId) -> Option<&str> {
-        self.paired
-            .categories
-            .iter()
-            .filter(|(id, _)| **id != but)
-            .find(|(id, category)| {
-                category.version.as_ref().map_or_else(
-                    || {
-                        self.base
-                            .categories
-                            .get(id)
-                            .is_some_and(|row| row.local.slug == slug)
-                    },
-                    |version| version.slug == slug,
-                )
-            })
-            .map(|(_, category)| category.folder.as_str())
-    }
+/// The category that a new one may have been meant for, by its folder or its slug.
+fn near(world: World<'_>, folder: &str, slug: &str) -> Option<String> {
+    let here = world.paired.categories.iter();
+    let here = here.filter(|(id, _)| !id.is_provisional());
+    let here = here.map(|(_, category)| category.folder.as_str());
+    let known = world.base.categories.values();
+    let known = known.map(|row| row.remote.slug.as_str());
+    let read = world.remote.categories.values();
+    let read = read.map(|(version, _)| version.slug.as_str());
+    let names: Vec<&str> = here.chain(known).chain(read).collect();
+    let near = |name| likely_meant(name, names.iter().copied());
+    near(folder).or_else(|| near(slug)).map(str::to_owned)
+}
 
-    /// Compares a folder with its category: with the base or, on a first meeting, with each other.
-    fn meet_category(
-        &mut self,
-        id: CategoryId,
-        local: &LocalCategory,
-        remote: &CategoryVersion,
-        revision: &Revision,
-    ) {
-        let row = self.base.categories.get(&id);
-        // Most categories are as they were in every cycle: nothing is made up to be thrown away.
-        let quiet = row.is_some_and(|row| {
-            local.version.as_ref() == Some(&row.local)
-                && (remote, revision) == (&row.remote, &row.revision)
-                && row.folder.as_ref() == Some(&local.folder)
-                && local.id == Some(id)
-        });
-        if quiet || !self.policy.covers_folder(&local.folder) {
-            return;
-        }
-        let mut way = match row {
-            Some(row) => {
-                let mine = self.words_of(local, row);
-                ThreeWay::of(&row.local, &row.remote, &mine, remote)
-            }
-            None => ThreeWay::first_meeting(local.version.as_ref().unwrap_or(remote), remote),
-        };
-        let direction = self.policy.direction;
-        let (pulls, pushes) = (direction.pulls(), direction.pushes());
-        if !way.clashes.is_empty() {
-            let Some(keep) = self.choice(None) else {
-                self.clash_of_category(local, &way, remote);
-                if let Some(row) = row.filter(|_| pulls && local.version.is_none()) {
-                    self.yaml_back(row, local, way.merged);
-                }
-                return;
-            };
-            way.settle_clashes(remote, keep == Keep::Remote);
-        }
-        if !pulls && !way.pulled.is_empty() {
-            if !way.pushed.is_empty() {
-                let mut fields = way.pushed;
-                fields.extend(way.pulled);
-                let reason = "both sides changed it; `kbsync sync` brings them together".to_owned();
-                self.hold_category(local, fields, reason);
-            }
-            return;
-        }
-        let send = if pushes {
-            std::mem::take(&mut way.pushed)
-        } else {
-            Vec::new()
-        };
-        let to = self.folder_after(id, row, local, &way, remote);
-        let write =
-            pulls && (!way.pulled.is_empty() || local.version.is_none() || local.id != Some(id));
-        let settle = SettleCategory {
-            id,
-            from: Some(local.folder.clone()),
-            to: Some(to),
-            file: way.merged,
-            write,
-            seen: remote.clone(),
-            revision: revision.clone(),
-            unsent: way.unsent,
-            send,
-        };
-        self.category_settle(row, settle, &way.pulled);
-    }
-
-    /// A file that was removed while its words wait for a person comes back, and waits on.
-    fn yaml_back(&mut self, row: &CategoryRow, local: &LocalCategory, mine: CategoryVersion) {
-        let folder = Some(local.folder.clone());
-        let settle = SettleCategory {
-            from: folder.clone(),
-            to: folder,
-            file: mine,
-            write: true,
-            unsent: row.local.clone(),
-            ..SettleCategory::as_seen(row.id, row.remote.clone(), row.revision.clone())
-        };
-        let step = Step::SettleCategory(Box::new(settle));
-        let mut action = Action::new(Kind::Adopt, Side::Local, None, &local.folder, step);
-        action.note = Some("its file was removed, and is back as it was".to_owned());
-        self.push(action);
-    }
-
-    /// What a folder says of its category. A `_category.yaml` that was removed says nothing: what it said last holds.
-    fn words_of(&self, local: &LocalCategory, row: &CategoryRow) -> CategoryVersion {
-        let last = self.local.last_words.get(&local.folder);
-        let known = local.version.as_ref().or(last);
-        known.cloned().unwrap_or_else(|| {
-            // Only the folder's name speaks then, and only when it changed.
-            let mut version = row.local.clone();
-            if row.folder.as_ref().is_some_and(|was| *was != local.folder) {
-                version.slug.clone_from(&local.folder);
-            }
-            version
+/// Another folder with this slug, if there is one.
+fn category_with_slug<'a>(world: World<'a>, slug: &str, but: CategoryId) -> Option<&'a str> {
+    world
+        .paired
+        .categories
+        .iter()
+        .filter(|(id, _)| **id != but)
+        .find(|(id, category)| {
+            category.version.as_ref().map_or_else(
+                || {
+                    world
+                        .base
+                        .categories
+                        .get(id)
+                        .is_some_and(|row| row.local.slug == slug)
+                },
+                |version| version.slug == slug,
+            )
         })
-    }
+        .map(|(_, category)| category.folder.as_str())
+}
 
-    /// Turns a settlement into an action, a record, or nothing.
-    fn category_settle(
-        &mut self,
-        row: Option<&CategoryRow>,
-        settle: SettleCategory,
-        pulled: &[Field],
-    ) {
-        let mut fields = settle.send.clone();
-        fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
-        let side = match (settle.send.is_empty(), pulled.is_empty()) {
-            (false, true) => Side::Remote,
-            (true, false) => Side::Local,
-            (true, true) | (false, false) => Side::Both,
-        };
-        if fields.is_empty() && !settle.write {
-            self.record_category(row, settle);
+/// Compares a folder with its category: with the base or, on a first meeting, with each other.
+fn meet_category(
+    planner: &mut Planner<'_>,
+    id: CategoryId,
+    local: &LocalCategory,
+    remote: &CategoryVersion,
+    revision: &Revision,
+) {
+    let world = planner.world;
+    let row = world.base.categories.get(&id);
+    // Most categories are as they were in every cycle: nothing is made up to be thrown away.
+    let quiet = row.is_some_and(|row| {
+        local.version.as_ref() == Some(&row.local)
+            && (remote, revision) == (&row.remote, &row.revision)
+            && row.folder.as_ref() == Some(&local.folder)
+            && local.id == Some(id)
+    });
+    if quiet || !world.policy.covers_folder(&local.folder) {
+        return;
+    }
+    let mut way = match row {
+        Some(row) => {
+            let mine = words_of(world, local, row);
+            ThreeWay::of(&row.local, &row.remote, &mine, remote)
+        }
+        None => ThreeWay::first_meeting(local.version.as_ref().unwrap_or(remote), remote),
+    };
+    let direction = world.policy.direction;
+    let (pulls, pushes) = (direction.pulls(), direction.pushes());
+    if !way.clashes.is_empty() {
+        let Some(keep) = world.choice(None) else {
+            clash_of_category(planner, local, &way, remote);
+            if let Some(row) = row.filter(|_| pulls && local.version.is_none()) {
+                yaml_back(planner, row, local, way.merged);
+            }
             return;
-        }
-        let note = settle
-            .send
-            .contains(&Field::Slug)
-            .then(|| "its public address changes".to_owned());
-        let kind = if fields.is_empty() {
-            Kind::Adopt
-        } else {
-            Kind::UpdateCategory
         };
-        let path = settle.to.clone().unwrap_or_default();
-        let step = Step::SettleCategory(Box::new(settle));
-        self.push(Action {
-            fields,
-            note,
-            ..Action::new(kind, side, None, path, step)
-        });
+        way.settle_clashes(remote, keep == Keep::Remote);
     }
-
-    fn record_category(&mut self, row: Option<&CategoryRow>, settle: SettleCategory) {
-        let known = row.is_some_and(|row| {
-            row.folder == settle.to
-                && row.local == settle.unsent
-                && row.remote == settle.seen
-                && row.revision == settle.revision
-        });
-        if !known {
-            self.plan.category_records.push(settle);
+    if !pulls && !way.pulled.is_empty() {
+        if !way.pushed.is_empty() {
+            let mut fields = way.pushed;
+            fields.extend(way.pulled);
+            let reason = "both sides changed it; `kbsync sync` brings them together".to_owned();
+            hold_category(planner, local, fields, reason);
         }
+        return;
     }
+    let send = if pushes {
+        std::mem::take(&mut way.pushed)
+    } else {
+        Vec::new()
+    };
+    let to = folder_after(planner, id, row, local, &way, remote);
+    let write =
+        pulls && (!way.pulled.is_empty() || local.version.is_none() || local.id != Some(id));
+    let settle = SettleCategory {
+        id,
+        from: Some(local.folder.clone()),
+        to: Some(to),
+        file: way.merged,
+        write,
+        seen: remote.clone(),
+        revision: revision.clone(),
+        unsent: way.unsent,
+        send,
+    };
+    category_settle(planner, row, settle, &way.pulled);
+}
 
-    /// What clashes waits for a person.
-    fn clash_of_category(
-        &mut self,
-        local: &LocalCategory,
-        way: &ThreeWay<CategoryVersion>,
-        remote: &CategoryVersion,
-    ) {
-        let fields: Vec<Field> = way.clashes.iter().map(|(field, _)| *field).collect();
-        let names: Vec<_> = fields.iter().map(|field| field.key()).collect();
-        // Nothing else shows what the service has.
-        let there: Vec<_> = fields
-            .iter()
-            .map(|field| format!("{}: {}", field.key(), remote.get(*field)))
-            .collect();
-        let reason = format!(
-            "both sides have their own {} (the service has `{}`); make `_category.yaml` and the \
-             service agree, or choose: `kbsync sync {} --prefer local` or `--prefer remote`",
-            names.join(", "),
-            there.join("`, `"),
-            path::quoted(&format!("{}/{}", local.folder, path::CATEGORY_FILE))
-        );
-        self.hold_category(local, fields, reason);
-    }
+/// A file that was removed while its words wait for a person comes back, and waits on.
+fn yaml_back(
+    planner: &mut Planner<'_>,
+    row: &CategoryRow,
+    local: &LocalCategory,
+    mine: CategoryVersion,
+) {
+    let folder = Some(local.folder.clone());
+    let settle = SettleCategory {
+        from: folder.clone(),
+        to: folder,
+        file: mine,
+        write: true,
+        unsent: row.local.clone(),
+        ..SettleCategory::as_seen(row.id, row.remote.clone(), row.revision.clone())
+    };
+    let step = Step::SettleCategory(Box::new(settle));
+    let mut action = Action::new(Kind::Adopt, Side::Local, None, &local.folder, step);
+    action.note = Some("its file was removed, and is back as it was".to_owned());
+    planner.push(action);
+}
 
-    fn hold_category(&mut self, local: &LocalCategory, fields: Vec<Field>, reason: String) {
-        let (kind, side) = (Kind::UpdateCategory, Side::Both);
-        let mut action = Action::new(kind, side, None, &local.folder, Step::Wait);
-        action.fields = fields;
-        action.hold(HoldRule::Person, reason);
-        self.push(action);
-    }
-
-    fn folder_after(
-        &mut self,
-        id: CategoryId,
-        row: Option<&CategoryRow>,
-        local: &LocalCategory,
-        way: &ThreeWay<CategoryVersion>,
-        remote: &CategoryVersion,
-    ) -> String {
-        let slug_before = row.map_or(local.folder.as_str(), |row| row.local.slug.as_str());
-        let follows = way.pulled.contains(&Field::Slug)
-            && names::derived(&local.folder, slug_before, id.uuid());
-        if !follows {
-            return local.folder.clone();
+/// What a folder says of its category. A `_category.yaml` that was removed says nothing: what it said last holds.
+fn words_of(world: World<'_>, local: &LocalCategory, row: &CategoryRow) -> CategoryVersion {
+    let last = world.local.last_words.get(&local.folder);
+    let known = local.version.as_ref().or(last);
+    known.cloned().unwrap_or_else(|| {
+        // Only the folder's name speaks then, and only when it changed.
+        let mut version = row.local.clone();
+        if row.folder.as_ref().is_some_and(|was| *was != local.folder) {
+            version.slug.clone_from(&local.folder);
         }
-        let to = self.names.rename_folder(id, &local.folder, &remote.slug);
-        if to != local.folder {
-            self.renamed.insert(local.folder.clone(), to.clone());
-        }
-        to
+        version
+    })
+}
+
+/// Turns a settlement into an action, a record, or nothing.
+fn category_settle(
+    planner: &mut Planner<'_>,
+    row: Option<&CategoryRow>,
+    settle: SettleCategory,
+    pulled: &[Field],
+) {
+    let mut fields = settle.send.clone();
+    fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
+    let side = match (settle.send.is_empty(), pulled.is_empty()) {
+        (false, true) => Side::Remote,
+        (true, false) => Side::Local,
+        (true, true) | (false, false) => Side::Both,
+    };
+    if fields.is_empty() && !settle.write {
+        record_category(planner, row, settle);
+        return;
     }
+    let note = settle
+        .send
+        .contains(&Field::Slug)
+        .then(|| "its public address changes".to_owned());
+    let kind = if fields.is_empty() {
+        Kind::Adopt
+    } else {
+        Kind::UpdateCategory
+    };
+    let path = settle.to.clone().unwrap_or_default();
+    let step = Step::SettleCategory(Box::new(settle));
+    planner.push(Action {
+        fields,
+        note,
+        ..Action::new(kind, side, None, path, step)
+    });
+}
+
+fn record_category(planner: &mut Planner<'_>, row: Option<&CategoryRow>, settle: SettleCategory) {
+    let known = row.is_some_and(|row| {
+        row.folder == settle.to
+            && row.local == settle.unsent
+            && row.remote == settle.seen
+            && row.revision == settle.revision
+    });
+    if !known {
+        planner.plan.category_records.push(settle);
+    }
+}
+
+/// What clashes waits for a person.
+fn clash_of_category(
+    planner: &mut Planner<'_>,
+    local: &LocalCategory,
+    way: &ThreeWay<CategoryVersion>,
+    remote: &CategoryVersion,
+) {
+    let fields: Vec<Field> = way.clashes.iter().map(|(field, _)| *field).collect();
+    let names: Vec<_> = fields.iter().map(|field| field.key()).collect();
+    // Nothing else shows what the service has.
+    let there: Vec<_> = fields
+        .iter()
+        .map(|field| format!("{}: {}", field.key(), remote.get(*field)))
+        .collect();
+    let reason = format!(
+        "both sides have their own {} (the service has `{}`); make `_category.yaml` and the \
+         service agree, or choose: `kbsync sync {} --prefer local` or `--prefer remote`",
+        names.join(", "),
+        there.join("`, `"),
+        path::quoted(&format!("{}/{}", local.folder, path::CATEGORY_FILE))
+    );
+    hold_category(planner, local, fields, reason);
+}
+
+fn hold_category(
+    planner: &mut Planner<'_>,
+    local: &LocalCategory,
+    fields: Vec<Field>,
+    reason: String,
+) {
+    let (kind, side) = (Kind::UpdateCategory, Side::Both);
+    let mut action = Action::new(kind, side, None, &local.folder, Step::Wait);
+    action.fields = fields;
+    action.hold(HoldRule::Person, reason);
+    planner.push(action);
+}
+
+fn folder_after(
+    planner: &mut Planner<'_>,
+    id: CategoryId,
+    row: Option<&CategoryRow>,
+    local: &LocalCategory,
+    way: &ThreeWay<CategoryVersion>,
+    remote: &CategoryVersion,
+) -> String {
+    let slug_before = row.map_or(local.folder.as_str(), |row| row.local.slug.as_str());
+    let follows =
+        way.pulled.contains(&Field::Slug) && names::derived(&local.folder, slug_before, id.uuid());
+    if !follows {
+        return local.folder.clone();
+    }
+    let to = planner.names.rename_folder(id, &local.folder, &remote.slug);
+    if to != local.folder {
+        planner.renamed.insert(local.folder.clone(), to.clone());
+    }
+    to
 }

@@ -4,68 +4,22 @@
 //! A conflict is settled by hand when its copy was there and is not any more; that settles exactly the two
 //! versions that were shown.
 
-use super::articles::{Planner, wait};
+use super::World;
+use super::articles::wait;
 use super::aside;
 use super::change::{self, ThreeWay};
 use super::merge;
 use super::pairing::Paired;
 use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
+use super::planner::{Case, Planner};
+use super::settle::settle_article;
 use super::snapshot::{Base, Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
 use crate::drill::defect::{self, Defect};
-use crate::model::base::{ArticleRow, ConflictRow};
+use crate::model::base::ConflictRow;
 use crate::model::path::{CONFLICT_EXTENSION, EXTENSION, quoted};
 use crate::model::{ArticleId, Field, Place, TextDigest, Version};
 
-impl Planner<'_> {
-    /// Both sides have it: compares them, with the base or, on a first meeting, with each other.
-    pub(super) fn meet(
-        &mut self,
-        id: ArticleId,
-        row: Option<&ArticleRow>,
-        file: &LocalFile,
-        seen: &Seen,
-    ) -> Outcome {
-        let standing = self.base.conflicts.get(&id);
-        let keep = self.wish(id, &file.version, Some(&seen.version));
-        let compare = |was: &Version, there: &Version| {
-            change::three_way(was, there, &file.version, &seen.version, self.bodies)
-        };
-        let first = || ThreeWay::first_meeting(&file.version, &seen.version);
-        let mut way = match (standing, row) {
-            (Some(conflict), _) if self.settled_by_hand(conflict, keep) => {
-                match shown(conflict, seen) {
-                    Some(shown) => compare(shown, shown),
-                    // Both moved on: what was settled is not what is there now.
-                    None => first(),
-                }
-            }
-            (Some(_), Some(_)) if keep != Some(Keep::Both) => first(),
-            (_, None) => first(),
-            // Where both are kept, what does not clash is merged.
-            (_, Some(row)) => compare(&row.local, &row.remote),
-        };
-        aside::give_back(&mut way, file, &seen.version.slug, id.uuid());
-        if !way.clashes.is_empty() {
-            let Some(choice) = self.choice(keep) else {
-                return self.clash(id, file, seen, &way);
-            };
-            let both = (choice == Keep::Both)
-                .then(|| self.both(row, file, seen))
-                .flatten();
-            settle_clashes(&mut way, choice, &seen.version, both);
-        }
-        self.settle(id, row, file, seen, way, standing.is_some())
-    }
-
-    /// The body that holds both sides', where both are at hand.
-    fn both(&self, row: Option<&ArticleRow>, file: &LocalFile, seen: &Seen) -> Option<String> {
-        let text = |digest: TextDigest| self.bodies.get(&digest).map(AsRef::as_ref);
-        let was = row.map(|row| [row.local.text, row.remote.text]);
-        let ancestors: Vec<&str> = was.into_iter().flatten().filter_map(text).collect();
-        let (ours, theirs) = (text(file.version.text)?, text(seen.version.text)?);
-        Some(merge::merge_union(&ancestors, ours, theirs))
-    }
-
+impl World<'_> {
     /// A person's word on an article, while both versions are the ones that were shown to them.
     pub(super) fn wish(
         &self,
@@ -113,90 +67,135 @@ impl Planner<'_> {
         };
         keep == Some(Keep::Local) || conflict.copy.is_some() && gone()
     }
+}
 
-    /// The name of a new copy: of a file that took the name of another one in conflict, it is not that one's.
-    fn copy_beside(&self, id: ArticleId, place: &Place) -> String {
-        let usual = copy_name(place);
-        let taken = self.base.conflicts.values().any(|other| {
-            other.id != id
-                && other.place.folder == place.folder
-                && other.copy.as_ref() == Some(&usual)
-        });
-        if taken {
-            copy_name(&Place::new(
-                &place.folder,
-                format!("{}~{}{EXTENSION}", place.stem(), &id.to_string()[..8]),
-            ))
-        } else {
-            usual
+/// Both sides have it: compares them, with the base or, on a first meeting, with each other.
+pub(super) fn meet(planner: &mut Planner<'_>, case: Case<'_>) -> Outcome {
+    let Case {
+        id,
+        row,
+        file,
+        seen,
+    } = case;
+    let world = planner.world;
+    let standing = world.base.conflicts.get(&id);
+    let keep = world.wish(id, &file.version, Some(&seen.version));
+    let compare = |was: &Version, there: &Version| {
+        change::three_way(was, there, &file.version, &seen.version, world.bodies)
+    };
+    let first = || ThreeWay::first_meeting(&file.version, &seen.version);
+    let mut way = match (standing, row) {
+        (Some(conflict), _) if world.settled_by_hand(conflict, keep) => {
+            match shown(conflict, seen) {
+                Some(shown) => compare(shown, shown),
+                // Both moved on: what was settled is not what is there now.
+                None => first(),
+            }
         }
+        (Some(_), Some(_)) if keep != Some(Keep::Both) => first(),
+        (_, None) => first(),
+        // Where both are kept, what does not clash is merged.
+        (_, Some(row)) => compare(&row.local, &row.remote),
+    };
+    aside::give_back(&mut way, file, &seen.version.slug, id.uuid());
+    if !way.clashes.is_empty() {
+        let Some(choice) = world.choice(keep) else {
+            return clash(planner, case, &way);
+        };
+        let both = (choice == Keep::Both).then(|| both(world, case)).flatten();
+        settle_clashes(&mut way, choice, &seen.version, both);
     }
+    settle_article(planner, case, way)
+}
 
-    fn clash(
-        &mut self,
-        id: ArticleId,
-        file: &LocalFile,
-        seen: &Seen,
-        way: &ThreeWay<Version>,
-    ) -> Outcome {
-        let standing = self.base.conflicts.get(&id);
-        let place = self.placed(&file.place);
-        let lies =
-            standing.and_then(|conflict| copy_of(self.base, self.local, self.paired, conflict));
-        // One that lies elsewhere keeps the conflict as well: whoever settles it has to know of it.
-        let elsewhere = lies
-            .as_ref()
-            .filter(|copy| copy.folder != file.place.folder)
-            .map(Place::to_string);
-        let lies = lies.filter(|_| elsewhere.is_none());
-        let copy = match (&lies, standing.and_then(|conflict| conflict.copy.clone())) {
-            (Some(place), _) => place.file.clone(),
-            (None, Some(copy)) => copy,
-            (None, None) => self.copy_beside(id, &file.place),
-        };
-        let known = standing.is_some_and(|row| {
-            row.remote.as_ref() == Some(&seen.version)
-                && row.place.folder == place.folder
-                && row.copy.as_ref() == Some(&copy)
-        });
-        // A person's word came too late: both versions are shown again, as they are now.
-        let outrun = self.policy.resolve.contains_key(&id);
-        let anew = standing.is_some_and(|row| row.remote.as_ref() != Some(&seen.version));
-        let reason = match standing.filter(|_| known && !outrun) {
-            Some(row) => row.reason.clone(),
-            None if anew && !outrun => format!("{ANEW}{}", reasons(way, file, seen)),
-            None => reasons(way, file, seen),
-        };
-        let mut action = wait(Kind::Conflict, id, &place);
-        action.fields = way.clashes.iter().map(|(field, _)| *field).collect();
-        if self.policy.direction == Direction::Push {
-            action.hold(
-                HoldRule::Person,
-                "both sides changed it; `kbsync sync` or `pull` shows both",
-            );
-            return self.push(action);
-        }
+/// The body that holds both sides', where both are at hand.
+fn both(world: World<'_>, case: Case<'_>) -> Option<String> {
+    let Case {
+        row, file, seen, ..
+    } = case;
+    let text = |digest: TextDigest| world.bodies.get(&digest).map(AsRef::as_ref);
+    let was = row.map(|row| [row.local.text, row.remote.text]);
+    let ancestors: Vec<&str> = was.into_iter().flatten().filter_map(text).collect();
+    let (ours, theirs) = (text(file.version.text)?, text(seen.version.text)?);
+    Some(merge::merge_union(&ancestors, ours, theirs))
+}
+
+/// The name of a new copy: of a file that took the name of another one in conflict, it is not that one's.
+fn copy_beside(world: World<'_>, id: ArticleId, place: &Place) -> String {
+    let usual = copy_name(place);
+    let taken = world.base.conflicts.values().any(|other| {
+        other.id != id && other.place.folder == place.folder && other.copy.as_ref() == Some(&usual)
+    });
+    if taken {
+        copy_name(&Place::new(
+            &place.folder,
+            format!("{}~{}{EXTENSION}", place.stem(), &id.to_string()[..8]),
+        ))
+    } else {
+        usual
+    }
+}
+
+fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> Outcome {
+    let Case { id, file, seen, .. } = case;
+    let world = planner.world;
+    let standing = world.base.conflicts.get(&id);
+    let place = planner.placed(&file.place);
+    let lies =
+        standing.and_then(|conflict| copy_of(world.base, world.local, world.paired, conflict));
+    // One that lies elsewhere keeps the conflict as well: whoever settles it has to know of it.
+    let elsewhere = lies
+        .as_ref()
+        .filter(|copy| copy.folder != file.place.folder)
+        .map(Place::to_string);
+    let lies = lies.filter(|_| elsewhere.is_none());
+    let copy = match (&lies, standing.and_then(|conflict| conflict.copy.clone())) {
+        (Some(place), _) => place.file.clone(),
+        (None, Some(copy)) => copy,
+        (None, None) => copy_beside(world, id, &file.place),
+    };
+    let known = standing.is_some_and(|row| {
+        row.remote.as_ref() == Some(&seen.version)
+            && row.place.folder == place.folder
+            && row.copy.as_ref() == Some(&copy)
+    });
+    // A person's word came too late: both versions are shown again, as they are now.
+    let outrun = world.policy.resolve.contains_key(&id);
+    let anew = standing.is_some_and(|row| row.remote.as_ref() != Some(&seen.version));
+    let reason = match standing.filter(|_| known && !outrun) {
+        Some(row) => row.reason.clone(),
+        None if anew && !outrun => format!("{ANEW}{}", reasons(way, file, seen)),
+        None => reasons(way, file, seen),
+    };
+    let mut action = wait(Kind::Conflict, id, &place);
+    action.fields = way.clashes.iter().map(|(field, _)| *field).collect();
+    if world.policy.direction == Direction::Push {
         action.hold(
             HoldRule::Person,
-            format!(
-                "{}{reason}; `kbsync resolve {}` settles it, or edit the file and delete {}",
-                if outrun { OUTRUN } else { "" },
-                quoted(&place.to_string()),
-                elsewhere.as_ref().unwrap_or(&copy),
-            ),
+            "both sides changed it; `kbsync sync` or `pull` shows both",
         );
-        action.step = Step::Conflict(Box::new(Conflict {
-            id,
-            place,
-            local: file.version.clone(),
-            flags: file.flags,
-            seen: Some(seen.clone()),
-            fresh: outrun || !known || lies.is_none() || defect::is(Defect::CopyAfterCopy),
-            copy: Some(copy),
-            reason,
-        }));
-        self.push(action)
+        return planner.push(action);
     }
+    action.hold(
+        HoldRule::Person,
+        format!(
+            "{}{reason}; `kbsync resolve {}` settles it, or edit the file and delete {}",
+            if outrun { OUTRUN } else { "" },
+            quoted(&place.to_string()),
+            elsewhere.as_ref().unwrap_or(&copy),
+        ),
+    );
+    action.step = Step::Conflict(Box::new(Conflict {
+        id,
+        place,
+        local: file.version.clone(),
+        flags: file.flags,
+        seen: Some(seen.clone()),
+        fresh: outrun || !known || lies.is_none() || defect::is(Defect::CopyAfterCopy),
+        copy: Some(copy),
+        reason,
+    }));
+    planner.push(action)
 }
 
 /// Where the copy of a conflict lies: it may have gone along with its folder, or with its file, and have

@@ -1,128 +1,129 @@
 //! What only one side has: a file for an article, an article for a file.
 
-use super::articles::Planner;
+use super::World;
 use super::aside;
 use super::plan::{Action, Kind, Outcome, Problem, Settle, Step};
+use super::planner::Planner;
 use super::snapshot::{LocalFile, Seen};
 use crate::model::base::Visibility;
 use crate::model::path::EXTENSION;
 use crate::model::{ArticleId, Flags, Place, Side};
 
-impl Planner<'_> {
-    /// An article's category cannot be read, so there is no folder for it.
-    pub(super) fn homeless(
-        &mut self,
-        id: ArticleId,
-        place: Option<&Place>,
-        seen: &Seen,
-    ) -> Outcome {
-        let path = place.map(ToString::to_string).unwrap_or_default();
-        let (title, category) = (&seen.version.title, seen.version.category);
-        let message = format!("\"{title}\" is in category {category}, which cannot be read");
-        let problem = Problem::at(path, Some(id), message);
-        self.plan.problems.push(problem);
-        Outcome::Unknown
-    }
+/// An article's category cannot be read, so there is no folder for it.
+pub(super) fn homeless(
+    planner: &mut Planner<'_>,
+    id: ArticleId,
+    place: Option<&Place>,
+    seen: &Seen,
+) -> Outcome {
+    let path = place.map(ToString::to_string).unwrap_or_default();
+    let (title, category) = (&seen.version.title, seen.version.category);
+    let message = format!("\"{title}\" is in category {category}, which cannot be read");
+    let problem = Problem::at(path, Some(id), message);
+    planner.plan.problems.push(problem);
+    Outcome::Unknown
+}
 
-    pub(super) fn create_local(&mut self, id: ArticleId, seen: &Seen) -> Outcome {
-        if !self.policy.direction.pulls() || self.local.ignored.contains(&id) {
-            return Outcome::Excluded;
-        }
-        let category = seen.version.category;
-        let known = self.names.folder(category).is_some();
-        let Some(folder) = self.folder_for(category) else {
-            return self.homeless(id, None, seen);
-        };
-        if self.local.unreadable.contains(&folder) {
-            return Outcome::Unknown;
-        }
-        if let Some(unread) = self.unread_for(&folder, id) {
-            let message = format!(
-                "its file is not made, since {unread} cannot be read and may be it; make that readable, or take it out of the mirror"
-            );
-            let path = format!("{folder}/{}{EXTENSION}", seen.version.slug);
-            let problem = Problem::at(path, Some(id), message);
-            self.plan.problems.push(problem);
-            return Outcome::Unknown;
-        }
-        let slug = &seen.version.slug;
-        let slug = aside::original(slug, id.uuid()).unwrap_or(slug);
-        let to = self.names.give_place(&folder, slug, id);
-        if !self.policy.covers(&to) {
-            self.names.leave(&to);
-            if !known {
-                self.names.take_back(category);
-            }
-            return Outcome::Excluded;
-        }
-        let mut settle = arrive(id, to, seen);
-        settle.settles = self.base.conflicts.contains_key(&id);
-        aside::give_back_alone(&mut settle, self.policy.direction.pushes());
-        self.push(Action::settle(Kind::Create, arrives(&settle), settle))
+pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen) -> Outcome {
+    let world = planner.world;
+    if !world.policy.direction.pulls() || world.local.ignored.contains(&id) {
+        return Outcome::Excluded;
     }
-
-    /// A file in a folder that cannot be read, and of which nobody knows that it is another article's: a second one
-    /// for the same article would make that one a copy of it. With a new state it may lie anywhere, since a colleague
-    /// may have given the article another address while there was none.
-    fn unread_for(&self, folder: &str, id: ArticleId) -> Option<String> {
-        let known = |place: &Place| {
-            let mut shown = self.base.conflicts.values();
-            self.base.articles.values().any(|row| row.place == *place)
-                || shown.any(|row| row.id != id && row.place == *place)
-        };
-        let mut unread = self.local.unread.iter();
-        let file = unread.find(|place| {
-            let near = self.local.first || place.folder == folder;
-            near && !known(place)
-        });
-        let mut folders = self.local.closed.iter();
-        let hidden = || folders.find(|_| self.local.first).cloned();
-        file.map(ToString::to_string).or_else(hidden)
+    let category = seen.version.category;
+    let known = planner.names.folder(category).is_some();
+    let Some(folder) = planner.folder_for(category) else {
+        return homeless(planner, id, None, seen);
+    };
+    if world.local.unreadable.contains(&folder) {
+        return Outcome::Unknown;
     }
-
-    pub(super) fn fresh(&mut self, file: &LocalFile) -> Outcome {
-        if !self.policy.covers(&file.place) {
-            return Outcome::Excluded;
-        }
-        self.create_remote(file, None)
-    }
-
-    pub(super) fn create_remote(
-        &mut self,
-        file: &LocalFile,
-        instead_of: Option<ArticleId>,
-    ) -> Outcome {
-        if !self.policy.direction.pushes() {
-            return Outcome::Excluded;
-        }
-        let address = (file.version.category, file.version.slug.as_str());
-        let twin = self
-            .addresses
-            .get(&address)
-            .and_then(|places| places.iter().find(|place| **place != &file.place));
-        if let Some(twin) = twin {
-            let message = format!("its slug \"{}\" is that of {twin}", file.version.slug);
-            self.problem(&file.place, instead_of, message);
-            return Outcome::Unknown;
-        }
-        let action = Action::new(
-            Kind::Create,
-            Side::Remote,
-            None,
-            self.placed(&file.place),
-            Step::CreateArticle {
-                place: self.placed(&file.place),
-                version: file.version.clone(),
-                flags: Flags {
-                    enabled: Some(file.flags.enabled.unwrap_or(self.policy.new_enabled)),
-                    draft: Some(file.flags.draft.unwrap_or(self.policy.new_draft)),
-                },
-                instead_of,
-                holder: None,
-            },
+    if let Some(unread) = unread_for(world, &folder, id) {
+        let message = format!(
+            "its file is not made, since {unread} cannot be read and may be it; make that readable, or take it out of the mirror"
         );
-        self.push(action)
+        let path = format!("{folder}/{}{EXTENSION}", seen.version.slug);
+        let problem = Problem::at(path, Some(id), message);
+        planner.plan.problems.push(problem);
+        return Outcome::Unknown;
     }
+    let slug = &seen.version.slug;
+    let slug = aside::original(slug, id.uuid()).unwrap_or(slug);
+    let to = planner.names.give_place(&folder, slug, id);
+    if !world.policy.covers(&to) {
+        planner.names.leave(&to);
+        if !known {
+            planner.names.take_back(category);
+        }
+        return Outcome::Excluded;
+    }
+    let mut settle = arrive(id, to, seen);
+    settle.settles = world.base.conflicts.contains_key(&id);
+    aside::give_back_alone(&mut settle, world.policy.direction.pushes());
+    planner.push(Action::settle(Kind::Create, arrives(&settle), settle))
+}
+
+/// A file in a folder that cannot be read, and of which nobody knows that it is another article's: a second one
+/// for the same article would make that one a copy of it. With a new state it may lie anywhere, since a colleague
+/// may have given the article another address while there was none.
+fn unread_for(world: World<'_>, folder: &str, id: ArticleId) -> Option<String> {
+    let known = |place: &Place| {
+        let mut shown = world.base.conflicts.values();
+        world.base.articles.values().any(|row| row.place == *place)
+            || shown.any(|row| row.id != id && row.place == *place)
+    };
+    let mut unread = world.local.unread.iter();
+    let file = unread.find(|place| {
+        let near = world.local.first || place.folder == folder;
+        near && !known(place)
+    });
+    let mut folders = world.local.closed.iter();
+    let hidden = || folders.find(|_| world.local.first).cloned();
+    file.map(ToString::to_string).or_else(hidden)
+}
+
+pub(super) fn plan_fresh(planner: &mut Planner<'_>, file: &LocalFile) -> Outcome {
+    if !planner.world.policy.covers(&file.place) {
+        return Outcome::Excluded;
+    }
+    create_remote(planner, file, None)
+}
+
+pub(super) fn create_remote(
+    planner: &mut Planner<'_>,
+    file: &LocalFile,
+    instead_of: Option<ArticleId>,
+) -> Outcome {
+    let world = planner.world;
+    if !world.policy.direction.pushes() {
+        return Outcome::Excluded;
+    }
+    let address = (file.version.category, file.version.slug.as_str());
+    let twin = planner
+        .addresses
+        .get(&address)
+        .and_then(|places| places.iter().find(|place| **place != &file.place));
+    if let Some(twin) = twin {
+        let message = format!("its slug \"{}\" is that of {twin}", file.version.slug);
+        planner.problem(&file.place, instead_of, message);
+        return Outcome::Unknown;
+    }
+    let action = Action::new(
+        Kind::Create,
+        Side::Remote,
+        None,
+        planner.placed(&file.place),
+        Step::CreateArticle {
+            place: planner.placed(&file.place),
+            version: file.version.clone(),
+            flags: Flags {
+                enabled: Some(file.flags.enabled.unwrap_or(world.policy.new_enabled)),
+                draft: Some(file.flags.draft.unwrap_or(world.policy.new_draft)),
+            },
+            instead_of,
+            holder: None,
+        },
+    );
+    planner.push(action)
 }
 
 /// The sides that a file which is made for an article changes.

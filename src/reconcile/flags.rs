@@ -1,10 +1,10 @@
 //! `enabled` and `draft`: what a listing shows of them, what a writer wishes, and the lines in the file.
 
-use super::articles::Planner;
-use super::snapshot::{LocalFile, Seen};
+use super::planner::{Case, Planner};
+use super::snapshot::Seen;
 use crate::drill::defect::{self, Defect};
+use crate::model::Flags;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Flags};
 
 /// What becomes of `enabled` and `draft`.
 pub(super) struct FlagChange {
@@ -18,62 +18,63 @@ pub(super) struct FlagChange {
     pub(super) unsent: Flags,
 }
 
-impl Planner<'_> {
-    pub(super) fn flags(
-        &mut self,
-        id: ArticleId,
-        row: Option<&ArticleRow>,
-        file: &LocalFile,
-        seen: &Seen,
-    ) -> FlagChange {
-        let (was, known) = row.map_or((Flags::default(), Flags::default()), |row| {
-            (row.file_flags, row.remote_flags)
-        });
-        let shown = shown(row, seen, known);
-        let mut change = FlagChange {
-            file: file.flags,
-            remote: shown,
-            send: None,
-            unsent: file.flags,
-        };
-        let wish = file.flags.enabled.unwrap_or(self.policy.new_enabled);
-        let wished = row.is_some()
-            && file.flags.enabled != was.enabled
-            && !defect::is(Defect::WishOverwritten);
-        if wished && Some(wish) != shown.enabled {
-            change.send = Some(wish);
-            change.unsent.enabled = was.enabled;
-        } else if !wished && shown.enabled != known.enabled {
-            change.file.enabled = shown
-                .enabled
-                .and_then(|on| flag_line(file.flags.enabled, on, true));
-        }
-        // A removed `draft: true` is the wish to publish, as `draft: false` is.
-        let unfulfilled = match file.flags.draft {
-            Some(wish) => shown.draft != Some(wish),
-            None => shown.draft == Some(true) && shown.draft == known.draft,
-        };
-        if row.is_some() && file.flags.draft != was.draft && unfulfilled {
-            let message = if file.flags.draft == Some(true) {
-                "`draft` of an existing article cannot be changed through the API; `enabled: false` hides it"
-            } else {
-                "`draft` cannot be changed through the API: publish the article in the dashboard"
-            };
-            change.unsent.draft = was.draft;
-            self.problem(&file.place, Some(id), message);
-        } else if shown.draft != known.draft {
-            change.file.draft = shown
-                .draft
-                .and_then(|on| flag_line(file.flags.draft, on, false));
-        }
-        if change.send.is_none() {
-            change.unsent.enabled = change.file.enabled;
-        }
-        if change.unsent.draft == file.flags.draft {
-            change.unsent.draft = change.file.draft;
-        }
-        change
+/// Returns what becomes of the flags of an article that both sides have.
+pub(super) fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
+    let Case {
+        id,
+        row,
+        file,
+        seen,
+    } = case;
+    let (was, known) = row.map_or((Flags::default(), Flags::default()), |row| {
+        (row.file_flags, row.remote_flags)
+    });
+    let shown = shown(row, seen, known);
+    let mut change = FlagChange {
+        file: file.flags,
+        remote: shown,
+        send: None,
+        unsent: file.flags,
+    };
+    let wish = file
+        .flags
+        .enabled
+        .unwrap_or(planner.world.policy.new_enabled);
+    let wished =
+        row.is_some() && file.flags.enabled != was.enabled && !defect::is(Defect::WishOverwritten);
+    if wished && Some(wish) != shown.enabled {
+        change.send = Some(wish);
+        change.unsent.enabled = was.enabled;
+    } else if !wished && shown.enabled != known.enabled {
+        change.file.enabled = shown
+            .enabled
+            .and_then(|on| flag_line(file.flags.enabled, on, true));
     }
+    // A removed `draft: true` is the wish to publish, as `draft: false` is.
+    let unfulfilled = match file.flags.draft {
+        Some(wish) => shown.draft != Some(wish),
+        None => shown.draft == Some(true) && shown.draft == known.draft,
+    };
+    if row.is_some() && file.flags.draft != was.draft && unfulfilled {
+        let message = if file.flags.draft == Some(true) {
+            "`draft` of an existing article cannot be changed through the API; `enabled: false` hides it"
+        } else {
+            "`draft` cannot be changed through the API: publish the article in the dashboard"
+        };
+        change.unsent.draft = was.draft;
+        planner.problem(&file.place, Some(id), message);
+    } else if shown.draft != known.draft {
+        change.file.draft = shown
+            .draft
+            .and_then(|on| flag_line(file.flags.draft, on, false));
+    }
+    if change.send.is_none() {
+        change.unsent.enabled = change.file.enabled;
+    }
+    if change.unsent.draft == file.flags.draft {
+        change.unsent.draft = change.file.draft;
+    }
+    change
 }
 
 /// Returns whether a listing's entry shows the flags that are known, of an article that is listed as it was. `own`:

@@ -44,6 +44,7 @@ pub mod new_categories;
 pub mod order;
 pub mod pairing;
 pub mod plan;
+mod planner;
 pub mod scope;
 mod settle;
 pub mod snapshot;
@@ -53,14 +54,13 @@ mod unseen;
 mod waiting;
 
 pub(crate) use absent::{place_in_conflict, removed_in_conflict};
-use articles::Planner;
 pub(crate) use articles::{is_calm, is_outdated};
 pub(crate) use conflict::copy_of;
 pub(crate) use flags::listed_as_known;
 use pairing::Paired;
 use plan::{Key, Plan};
+use planner::{Addresses, Planner};
 use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
-use std::collections::BTreeMap;
 pub(crate) use unseen::ANOTHERS;
 
 /// What a plan is made from.
@@ -82,14 +82,10 @@ pub struct World<'a> {
 
 /// Makes the plan, before guards and order.
 pub fn reconcile(world: World<'_>) -> Plan {
-    let mut addresses = articles::Addresses::new();
-    for file in world.paired.files.values().chain(&world.paired.fresh) {
-        let address = (file.version.category, file.version.slug.as_str());
-        addresses.entry(address).or_default().push(&file.place);
-    }
-    let mut planner = Planner::attempt(world, &addresses, true);
-    if !planner.kept_their_names().is_empty() {
-        planner = Planner::attempt(world, &addresses, false);
+    let addresses = planner::addresses(world.paired);
+    let mut planner = attempt(world, &addresses, true);
+    if !names::kept_their_names(&planner).is_empty() {
+        planner = attempt(world, &addresses, false);
     }
     let mut plan = planner.plan;
     debug_assert!(
@@ -100,35 +96,14 @@ pub fn reconcile(world: World<'_>) -> Plan {
     plan
 }
 
-impl<'a> Planner<'a> {
-    /// Makes a plan. `frees_names`: names are given away that articles seem to leave.
-    fn attempt(
-        world: World<'a>,
-        addresses: &'a articles::Addresses<'a>,
-        frees_names: bool,
-    ) -> Self {
-        let mut planner = Self {
-            base: world.base,
-            local: world.local,
-            paired: world.paired,
-            remote: world.remote,
-            policy: world.policy,
-            bodies: world.bodies,
-            names: names::Names::new(world.local, world.paired),
-            addresses,
-            freed: BTreeMap::new(),
-            renamed: BTreeMap::new(),
-            plan: Plan {
-                problems: world.paired.problems.clone(),
-                ..Plan::default()
-            },
-        };
-        planner.categories();
-        planner.articles(frees_names);
-        planner.missing_folders();
-        planner.wait_for_categories();
-        planner
-    }
+/// Makes a plan. `frees_names`: names are given away that articles seem to leave.
+fn attempt<'a>(world: World<'a>, addresses: &'a Addresses<'a>, frees_names: bool) -> Planner<'a> {
+    let mut planner = Planner::new(world, addresses);
+    categories::plan_categories(&mut planner);
+    articles::plan_articles(&mut planner, frees_names);
+    folders::missing_folders(&mut planner);
+    folders::wait_for_categories(&mut planner);
+    planner
 }
 
 /// Makes the plan, guards it and puts it in order.

@@ -2,12 +2,14 @@
 //!
 //! Names that are about to be left count as free, so that two articles can swap theirs.
 
-use super::articles::{Planner, untouched};
+use super::World;
+use super::articles::untouched;
 use super::pairing::Paired;
+use super::planner::Planner;
 use super::snapshot::{LocalSnapshot, Remote};
 use crate::drill::defect::{self, Defect};
 use crate::model::path::{self, EXTENSION};
-use crate::model::{ArticleId, CategoryId, CategoryVersion, Field, Place, Side};
+use crate::model::{ArticleId, CategoryId, Field, Place, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
@@ -109,81 +111,7 @@ impl Names {
     }
 }
 
-impl Planner<'_> {
-    /// Names that articles leave because the service moved or deleted them are free for others.
-    ///
-    /// What an article does is not decided yet: `reconcile` looks afterwards whether each did leave, and else makes the
-    /// plan without.
-    pub(super) fn free_names(&mut self, ids: &BTreeSet<ArticleId>) {
-        if !self.policy.direction.pulls() {
-            return;
-        }
-        for id in ids {
-            let (Some(row), Some(file)) = (self.base.articles.get(id), self.paired.files.get(id))
-            else {
-                continue;
-            };
-            let leaves = match self.remote.articles.get(id) {
-                Some(Remote::Present(seen)) => {
-                    let pulled = |field| {
-                        !seen.version.agrees(&row.remote, field)
-                            && file.version.agrees(&row.local, field)
-                    };
-                    let named = derived(file.place.stem(), &file.version.slug, id.uuid());
-                    (pulled(Field::Slug) && named) || pulled(Field::Category)
-                }
-                Some(Remote::Gone) => untouched(row, file),
-                Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
-            };
-            if leaves {
-                let place = self.placed(&file.place);
-                self.names.leave(&place);
-                self.freed.insert(*id, place);
-            }
-        }
-    }
-
-    /// The articles whose names were given away although they keep them, or leave them too late.
-    pub(super) fn kept_their_names(&self) -> BTreeSet<ArticleId> {
-        let mut kept: BTreeSet<ArticleId> = self.freed.keys().copied().collect();
-        for action in &self.plan.actions {
-            let moves = action.as_settle();
-            let moves = moves.is_some_and(|settle| settle.moves_file() && !settle.sends());
-            let goes = moves || action.deletes() == Some(Side::Local);
-            if let Some(id) = action.id.filter(|_| goes && action.held.is_none()) {
-                kept.remove(&id);
-            }
-        }
-        kept
-    }
-
-    /// A place as it is once categories were renamed.
-    pub(super) fn placed(&self, place: &Place) -> Place {
-        self.renamed.get(&place.folder).map_or_else(
-            || place.clone(),
-            |folder| Place::new(folder, place.file.clone()),
-        )
-    }
-
-    /// The folder of a category; one that has none yet gets it.
-    pub(super) fn folder_for(&mut self, id: CategoryId) -> Option<String> {
-        if let Some(folder) = self.names.folder(id) {
-            return Some(folder.to_owned());
-        }
-        // A folder that cannot be read is its category's all the same; a second one would claim its articles.
-        let row = self.base.categories.get(&id);
-        let unreadable = |folder: &&String| self.local.unreadable.contains(*folder);
-        if let Some(folder) = row.and_then(|row| row.folder.as_ref()).filter(unreadable) {
-            return Some(folder.clone());
-        }
-        let (CategoryVersion { slug, .. }, _) = self.remote_category(id)?;
-        let hidden = self.unreadable_home(id, &slug);
-        if let Some(folder) = hidden.or_else(|| self.out_of_sight(id)) {
-            return Some(folder);
-        }
-        Some(self.names.give_folder(id, &slug))
-    }
-
+impl World<'_> {
     /// A folder that cannot be listed and that nobody knows, where a category's folder is not where it was: it may be
     /// that one under a new name.
     pub(super) fn out_of_sight(&self, id: CategoryId) -> Option<String> {
@@ -204,6 +132,54 @@ impl Planner<'_> {
             .find(|folder| !known(folder) && derived(folder, slug, id.uuid()))
             .cloned()
     }
+}
+
+/// Names that articles leave because the service moved or deleted them are free for others.
+///
+/// What an article does is not decided yet: `reconcile` looks afterwards whether each did leave, and else makes the
+/// plan without.
+pub(super) fn free_names(planner: &mut Planner<'_>, ids: &BTreeSet<ArticleId>) {
+    let world = planner.world;
+    if !world.policy.direction.pulls() {
+        return;
+    }
+    for id in ids {
+        let (Some(row), Some(file)) = (world.base.articles.get(id), world.paired.files.get(id))
+        else {
+            continue;
+        };
+        let leaves = match world.remote.articles.get(id) {
+            Some(Remote::Present(seen)) => {
+                let pulled = |field| {
+                    !seen.version.agrees(&row.remote, field)
+                        && file.version.agrees(&row.local, field)
+                };
+                let named = derived(file.place.stem(), &file.version.slug, id.uuid());
+                (pulled(Field::Slug) && named) || pulled(Field::Category)
+            }
+            Some(Remote::Gone) => untouched(row, file),
+            Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
+        };
+        if leaves {
+            let place = planner.placed(&file.place);
+            planner.names.leave(&place);
+            planner.freed.insert(*id, place);
+        }
+    }
+}
+
+/// The articles whose names were given away although they keep them, or leave them too late.
+pub(super) fn kept_their_names(planner: &Planner<'_>) -> BTreeSet<ArticleId> {
+    let mut kept: BTreeSet<ArticleId> = planner.freed.keys().copied().collect();
+    for action in &planner.plan.actions {
+        let moves = action.as_settle();
+        let moves = moves.is_some_and(|settle| settle.moves_file() && !settle.sends());
+        let goes = moves || action.deletes() == Some(Side::Local);
+        if let Some(id) = action.id.filter(|_| goes && action.held.is_none()) {
+            kept.remove(&id);
+        }
+    }
+    kept
 }
 
 /// Returns whether a name comes from a slug, and not from a writer who chose it.

@@ -1,187 +1,197 @@
 //! A comparison without clashes becomes an action, a line in the books, or nothing.
 
-use super::articles::{Planner, wait};
+use super::articles::wait;
 use super::change::ThreeWay;
+use super::creation::homeless;
+use super::flags::flag_change;
 use super::names;
 use super::plan::{Action, HoldRule, Kind, Outcome, Settle};
-use super::snapshot::{Direction, LocalFile, Seen};
+use super::planner::{Case, Planner};
+use super::snapshot::{Direction, Seen};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Field, Place, Side, Version};
+use crate::model::{Field, Place, Side, Version};
 
-impl Planner<'_> {
-    /// Turns a comparison without clashes into an action, a record, or nothing.
-    pub(super) fn settle(
-        &mut self,
-        id: ArticleId,
-        row: Option<&ArticleRow>,
-        file: &LocalFile,
-        seen: &Seen,
-        mut way: ThreeWay<Version>,
-        settles: bool,
-    ) -> Outcome {
-        let direction = self.policy.direction;
-        let flags = self.flags(id, row, file, seen);
-        let wishes = flags.send.is_some() || !way.pushed.is_empty();
-        let comes = !way.pulled.is_empty() || flags.file != file.flags;
-        if direction == Direction::Push && wishes && comes {
-            return self.held_merge(id, file, &way);
-        }
-        let excluded = (!direction.pushes() && wishes && !comes) || (!direction.pulls() && comes);
-        if excluded {
-            return Outcome::Excluded;
-        }
-        let Some(to) = self.place_after(id, file, &way) else {
-            return self.homeless(id, Some(&file.place), seen);
-        };
-        let send = if direction.pushes() || defect::is(Defect::PullSends) {
-            std::mem::take(&mut way.pushed)
-        } else {
-            Vec::new()
-        };
-        let needs_id = file.id != Some(id);
-        let from = self.placed(&file.place);
-        let content = way.pulled.iter().any(|field| *field != Field::Category);
-        let settle = Settle {
-            id,
-            had: Some(file.version.clone()),
-            write: content || flags.file != file.flags || needs_id || to.file != file.place.file,
-            file: way.merged,
-            file_flags: flags.file,
-            send_enabled: flags.send.filter(|_| direction.pushes()),
-            seen: Seen {
-                flags: flags.remote,
-                ..seen.clone()
-            },
-            unsent: way.unsent,
-            unsent_flags: flags.unsent,
-            settles,
-            holder: None,
-            send,
-            from: Some(from),
-            to,
-        };
-        if let Some((digest, body)) = way.body {
-            self.plan.bodies.insert(digest, body);
-        }
-        let mut pulled = way.pulled;
-        if file.flags.enabled != settle.file_flags.enabled {
-            pulled.push(Field::Enabled);
-        }
-        if file.flags.draft != settle.file_flags.draft {
-            pulled.push(Field::Draft);
-        }
-        self.file_settle(row, settle, &pulled, !way.agreed.is_empty(), needs_id)
+/// Turns a comparison without clashes into an action, a record, or nothing.
+pub(super) fn settle_article(
+    planner: &mut Planner<'_>,
+    case: Case<'_>,
+    mut way: ThreeWay<Version>,
+) -> Outcome {
+    let Case {
+        id,
+        row,
+        file,
+        seen,
+    } = case;
+    let direction = planner.world.policy.direction;
+    let flags = flag_change(planner, case);
+    let wishes = flags.send.is_some() || !way.pushed.is_empty();
+    let comes = !way.pulled.is_empty() || flags.file != file.flags;
+    if direction == Direction::Push && wishes && comes {
+        return held_merge(planner, case, &way);
     }
+    let excluded = (!direction.pushes() && wishes && !comes) || (!direction.pulls() && comes);
+    if excluded {
+        return Outcome::Excluded;
+    }
+    let Some(to) = place_after(planner, case, &way) else {
+        return homeless(planner, id, Some(&file.place), seen);
+    };
+    let send = if direction.pushes() || defect::is(Defect::PullSends) {
+        std::mem::take(&mut way.pushed)
+    } else {
+        Vec::new()
+    };
+    let needs_id = file.id != Some(id);
+    let from = planner.placed(&file.place);
+    let content = way.pulled.iter().any(|field| *field != Field::Category);
+    let settle = Settle {
+        id,
+        had: Some(file.version.clone()),
+        write: content || flags.file != file.flags || needs_id || to.file != file.place.file,
+        file: way.merged,
+        file_flags: flags.file,
+        send_enabled: flags.send.filter(|_| direction.pushes()),
+        seen: Seen {
+            flags: flags.remote,
+            ..seen.clone()
+        },
+        unsent: way.unsent,
+        unsent_flags: flags.unsent,
+        settles: planner.world.base.conflicts.contains_key(&id),
+        holder: None,
+        send,
+        from: Some(from),
+        to,
+    };
+    if let Some((digest, body)) = way.body {
+        planner.plan.bodies.insert(digest, body);
+    }
+    let mut pulled = way.pulled;
+    if file.flags.enabled != settle.file_flags.enabled {
+        pulled.push(Field::Enabled);
+    }
+    if file.flags.draft != settle.file_flags.draft {
+        pulled.push(Field::Draft);
+    }
+    file_settle(
+        planner,
+        row,
+        settle,
+        &pulled,
+        !way.agreed.is_empty(),
+        needs_id,
+    )
+}
 
-    fn file_settle(
-        &mut self,
-        row: Option<&ArticleRow>,
-        settle: Settle,
-        pulled: &[Field],
-        agreed: bool,
-        needs_id: bool,
-    ) -> Outcome {
-        let mut fields = settle.send.clone();
-        fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
-        fields.extend(settle.send_enabled.map(|_| Field::Enabled));
-        fields.sort_unstable();
-        fields.dedup();
-        let pulls = settle.touches_file() && (!pulled.is_empty() || !needs_id);
-        let (kind, side) = match (settle.sends(), pulls) {
-            (true, true) => (Kind::Merge, Side::Both),
-            (true, false) if settle.sends_address() => (Kind::Move, Side::Remote),
-            (true, false) => (Kind::Update, Side::Remote),
-            (false, true) if settle.moves_file() => (Kind::Move, Side::Local),
-            (false, true) => (Kind::Update, Side::Local),
-            (false, false) => (Kind::Adopt, Side::Both),
-        };
-        let news = settle.sends() || pulls || agreed || needs_id || row.is_none() || settle.settles;
-        if !news {
-            return self.record(row, settle);
-        }
-        let note = match (kind, needs_id) {
-            (Kind::Move, _) if settle.send.contains(&Field::Slug) => {
-                Some("its public address changes".to_owned())
-            }
-            (Kind::Adopt, true) => Some("its id is written into the file".to_owned()),
-            _ => None,
-        };
-        self.push(Action {
-            fields,
-            note,
-            ..Action::settle(kind, side, settle)
-        })
+fn file_settle(
+    planner: &mut Planner<'_>,
+    row: Option<&ArticleRow>,
+    settle: Settle,
+    pulled: &[Field],
+    agreed: bool,
+    needs_id: bool,
+) -> Outcome {
+    let mut fields = settle.send.clone();
+    fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
+    fields.extend(settle.send_enabled.map(|_| Field::Enabled));
+    fields.sort_unstable();
+    fields.dedup();
+    let pulls = settle.touches_file() && (!pulled.is_empty() || !needs_id);
+    let (kind, side) = match (settle.sends(), pulls) {
+        (true, true) => (Kind::Merge, Side::Both),
+        (true, false) if settle.sends_address() => (Kind::Move, Side::Remote),
+        (true, false) => (Kind::Update, Side::Remote),
+        (false, true) if settle.moves_file() => (Kind::Move, Side::Local),
+        (false, true) => (Kind::Update, Side::Local),
+        (false, false) => (Kind::Adopt, Side::Both),
+    };
+    let news = settle.sends() || pulls || agreed || needs_id || row.is_none() || settle.settles;
+    if !news {
+        return record_article(planner, row, settle);
     }
+    let note = match (kind, needs_id) {
+        (Kind::Move, _) if settle.send.contains(&Field::Slug) => {
+            Some("its public address changes".to_owned())
+        }
+        (Kind::Adopt, true) => Some("its id is written into the file".to_owned()),
+        _ => None,
+    };
+    planner.push(Action {
+        fields,
+        note,
+        ..Action::settle(kind, side, settle)
+    })
+}
 
-    /// Brings a row up to date when nothing is to be seen of it; a row that is up to date stays untouched.
-    fn record(&mut self, row: Option<&ArticleRow>, settle: Settle) -> Outcome {
-        let known = row.is_some_and(|row| {
-            row.place == settle.to
-                && row.revision == settle.seen.revision
-                && row.visibility == settle.seen.visibility
-                && row.remote == settle.seen.version
-                && row.local == settle.unsent
-                && row.file_flags == settle.unsent_flags
-                && row.remote_flags == settle.seen.flags
-        });
-        if known {
-            return Outcome::Quiet;
-        }
-        self.plan.records.push(settle);
-        Outcome::Recorded
+/// Brings a row up to date when nothing is to be seen of it; a row that is up to date stays untouched.
+fn record_article(planner: &mut Planner<'_>, row: Option<&ArticleRow>, settle: Settle) -> Outcome {
+    let known = row.is_some_and(|row| {
+        row.place == settle.to
+            && row.revision == settle.seen.revision
+            && row.visibility == settle.seen.visibility
+            && row.remote == settle.seen.version
+            && row.local == settle.unsent
+            && row.file_flags == settle.unsent_flags
+            && row.remote_flags == settle.seen.flags
+    });
+    if known {
+        return Outcome::Quiet;
     }
+    planner.plan.records.push(settle);
+    Outcome::Recorded
+}
 
-    fn held_merge(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay<Version>) -> Outcome {
-        let mut action = wait(Kind::Merge, id, &file.place);
-        let pulled = way
-            .pulled
-            .iter()
-            .filter(|field| !way.pushed.contains(field));
-        action.fields = way.pushed.iter().chain(pulled).copied().collect();
-        action.hold(
-            HoldRule::Person,
-            "both sides changed it; `kbsync sync` merges them",
-        );
-        self.push(action)
-    }
+fn held_merge(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> Outcome {
+    let mut action = wait(Kind::Merge, case.id, &case.file.place);
+    let pulled = way
+        .pulled
+        .iter()
+        .filter(|field| !way.pushed.contains(field));
+    action.fields = way.pushed.iter().chain(pulled).copied().collect();
+    action.hold(
+        HoldRule::Person,
+        "both sides changed it; `kbsync sync` merges them",
+    );
+    planner.push(action)
+}
 
-    /// Where the file is afterwards: a pulled address or category moves it, unless a writer chose its name.
-    /// `None`: nobody knows the folder of its category.
-    fn place_after(
-        &mut self,
-        id: ArticleId,
-        file: &LocalFile,
-        way: &ThreeWay<Version>,
-    ) -> Option<Place> {
-        let from = self.placed(&file.place);
-        let slug = way.pulled.contains(&Field::Slug);
-        let category = way.pulled.contains(&Field::Category);
-        if !slug && !category {
-            return Some(from);
-        }
-        let folder = if category {
-            let folder = self.folder_for(way.merged.category)?;
-            if self.local.unreadable.contains(&folder) {
-                return None;
-            }
-            folder
-        } else {
-            from.folder.clone()
-        };
-        // Its own name is no clash. Others may have it only if it is certain to leave it before they come.
-        let freed = self.freed.contains_key(&id);
-        if !freed {
-            self.names.leave(&from);
-        }
-        let to = if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
-            self.names.give_place(&folder, &way.merged.slug, id)
-        } else {
-            self.names.keep_name(&folder, &from, id)
-        };
-        if !freed {
-            self.names.stay(&from);
-        }
-        Some(to)
+/// Where the file is afterwards: a pulled address or category moves it, unless a writer chose its name.
+/// `None`: nobody knows the folder of its category.
+fn place_after(
+    planner: &mut Planner<'_>,
+    case: Case<'_>,
+    way: &ThreeWay<Version>,
+) -> Option<Place> {
+    let Case { id, file, .. } = case;
+    let from = planner.placed(&file.place);
+    let slug = way.pulled.contains(&Field::Slug);
+    let category = way.pulled.contains(&Field::Category);
+    if !slug && !category {
+        return Some(from);
     }
+    let folder = if category {
+        let folder = planner.folder_for(way.merged.category)?;
+        if planner.world.local.unreadable.contains(&folder) {
+            return None;
+        }
+        folder
+    } else {
+        from.folder.clone()
+    };
+    // Its own name is no clash. Others may have it only if it is certain to leave it before they come.
+    let freed = planner.freed.contains_key(&id);
+    if !freed {
+        planner.names.leave(&from);
+    }
+    let to = if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
+        planner.names.give_place(&folder, &way.merged.slug, id)
+    } else {
+        planner.names.keep_name(&folder, &from, id)
+    };
+    if !freed {
+        planner.names.stay(&from);
+    }
+    Some(to)
 }

@@ -1,9 +1,11 @@
 //! The file is there and the article is not, or cannot be seen.
 
-use super::articles::{Planner, untouched, wait};
+use super::articles::{untouched, wait};
 use super::conflict::OUTRUN;
+use super::creation::create_remote;
 use super::pairing::overlaid;
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
+use super::planner::Planner;
 use super::snapshot::{Keep, LocalFile};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, Visibility};
@@ -13,173 +15,178 @@ use crate::model::{ArticleId, Side};
 /// Why nothing is learned of an article that is another workspace's.
 pub(crate) const ANOTHERS: &str = "it belongs to another workspace";
 
-impl Planner<'_> {
-    /// The article is gone, confirmed; its file is there.
-    pub(super) fn gone(
-        &mut self,
-        id: ArticleId,
-        row: Option<&ArticleRow>,
-        file: &LocalFile,
-    ) -> Outcome {
-        let unedited = row.is_some_and(|row| untouched(row, file))
-            || defect::is(Defect::GoneBeatsEdit)
-            || row.is_none() && defect::is(Defect::DeletionWithoutBase);
-        let wish = self.wish(id, &file.version, None);
-        let outrun = wish.is_none() && self.policy.resolve.contains_key(&id);
-        // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
-        let keep = if row.is_some() {
-            self.choice(wish)
-        } else {
-            wish
-        };
-        // Sent as a new one it would be another article's file on the way, and that article without one.
-        let over = overlaid(self.base, self.paired, id);
-        let keep = keep.filter(|keep| over.is_none() || *keep == Keep::Remote);
-        // Who asks for the file by name gets it, edited or not.
-        if over.is_none() && matches!(wish, Some(Keep::Local | Keep::Both)) {
-            return self.create_remote(file, Some(id));
-        }
-        match (unedited, keep) {
-            (true, _) | (false, Some(Keep::Remote)) => {
-                if !self.policy.direction.pulls() {
-                    return Outcome::Excluded;
-                }
-                let place = self.placed(&file.place);
-                self.push(Action::remove_file(id, place, file.version.clone()))
-            }
-            (false, Some(Keep::Local | Keep::Both)) => self.create_remote(file, Some(id)),
-            (false, None) => {
-                let mut action = wait(Kind::Conflict, id, &file.place);
-                let (what, reason) = match row {
-                    Some(_) => (
-                        "the article was deleted on the service, and the file was edited",
-                        "deleted on the service, edited here",
-                    ),
-                    None => (
-                        "the service has no article with its id: it was deleted there, or the file comes from elsewhere",
-                        "no article has its id",
-                    ),
-                };
-                let path = file.place.to_string();
-                let path = quoted(&path);
-                let ways = match over {
-                    None => format!(
-                        "`kbsync resolve {path} --keep local` creates it anew, `--keep remote` removes the file"
-                    ),
-                    Some(row) => format!(
-                        "it lies where article {} was, and `kbsync resolve {path} --keep remote` puts that one's file \
-                         in its place; {AS_A_NEW_ONE}",
-                        row.id
-                    ),
-                };
-                let outrun = if outrun { OUTRUN } else { "" };
-                action.hold(HoldRule::Person, format!("{outrun}{what}; {ways}"));
-                let standing = self.base.conflicts.get(&id);
-                action.step = Step::Conflict(Box::new(Conflict {
-                    id,
-                    place: self.placed(&file.place),
-                    local: file.version.clone(),
-                    flags: file.flags,
-                    seen: None,
-                    // A copy of before stays until this is settled.
-                    copy: standing.and_then(|row| row.copy.clone()),
-                    fresh: !outrun.is_empty() || standing.is_none_or(|row| row.remote.is_some()),
-                    reason: reason.to_owned(),
-                }));
-                self.push(action)
-            }
-        }
+/// The article is gone, confirmed; its file is there.
+pub(super) fn gone(
+    planner: &mut Planner<'_>,
+    id: ArticleId,
+    row: Option<&ArticleRow>,
+    file: &LocalFile,
+) -> Outcome {
+    let world = planner.world;
+    let unedited = row.is_some_and(|row| untouched(row, file))
+        || defect::is(Defect::GoneBeatsEdit)
+        || row.is_none() && defect::is(Defect::DeletionWithoutBase);
+    let wish = world.wish(id, &file.version, None);
+    let outrun = wish.is_none() && world.policy.resolve.contains_key(&id);
+    // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
+    let keep = if row.is_some() {
+        world.choice(wish)
+    } else {
+        wish
+    };
+    // Sent as a new one it would be another article's file on the way, and that article without one.
+    let over = overlaid(world.base, world.paired, id);
+    let keep = keep.filter(|keep| over.is_none() || *keep == Keep::Remote);
+    // Who asks for the file by name gets it, edited or not.
+    if over.is_none() && matches!(wish, Some(Keep::Local | Keep::Both)) {
+        return create_remote(planner, file, Some(id));
     }
-
-    /// The article left the listing, and nothing says why: neither its file nor an edit of it goes anywhere.
-    pub(super) fn vanished(
-        &mut self,
-        id: ArticleId,
-        row: &ArticleRow,
-        file: &LocalFile,
-        why: &str,
-    ) -> Outcome {
-        // Many vanished at once, and this one was not asked for yet: it counts as a deletion in doubt.
-        let waits = row.visibility == Visibility::Published;
-        if !untouched(row, file) {
-            let rule = if waits {
-                HoldRule::Doubt
-            } else {
-                HoldRule::Person
-            };
-            return self.unseen(id, row, file, why, rule);
+    match (unedited, keep) {
+        (true, _) | (false, Some(Keep::Remote)) => {
+            if !world.policy.direction.pulls() {
+                return Outcome::Excluded;
+            }
+            let place = planner.placed(&file.place);
+            planner.push(Action::remove_file(id, place, file.version.clone()))
         }
-        if !self.policy.direction.pulls() {
-            return Outcome::Unknown;
-        }
-        let mut action = Action::remove_file(id, self.placed(&file.place), file.version.clone());
-        if waits {
-            action.hold(HoldRule::MassDeletion, why);
-        } else {
-            action.step = Step::Wait;
-            action.hold(
-                HoldRule::Person,
-                format!(
-                    "the article left the listing, and nothing says whether it is gone ({why}); the file stays \
-                     until it is published again or known to be deleted"
+        (false, Some(Keep::Local | Keep::Both)) => create_remote(planner, file, Some(id)),
+        (false, None) => {
+            let mut action = wait(Kind::Conflict, id, &file.place);
+            let (what, reason) = match row {
+                Some(_) => (
+                    "the article was deleted on the service, and the file was edited",
+                    "deleted on the service, edited here",
                 ),
-            );
+                None => (
+                    "the service has no article with its id: it was deleted there, or the file comes from elsewhere",
+                    "no article has its id",
+                ),
+            };
+            let path = file.place.to_string();
+            let path = quoted(&path);
+            let ways = match over {
+                None => format!(
+                    "`kbsync resolve {path} --keep local` creates it anew, `--keep remote` removes the file"
+                ),
+                Some(row) => format!(
+                    "it lies where article {} was, and `kbsync resolve {path} --keep remote` puts that one's file \
+                     in its place; {AS_A_NEW_ONE}",
+                    row.id
+                ),
+            };
+            let outrun = if outrun { OUTRUN } else { "" };
+            action.hold(HoldRule::Person, format!("{outrun}{what}; {ways}"));
+            let standing = world.base.conflicts.get(&id);
+            action.step = Step::Conflict(Box::new(Conflict {
+                id,
+                place: planner.placed(&file.place),
+                local: file.version.clone(),
+                flags: file.flags,
+                seen: None,
+                // A copy of before stays until this is settled.
+                copy: standing.and_then(|row| row.copy.clone()),
+                fresh: !outrun.is_empty() || standing.is_none_or(|row| row.remote.is_some()),
+                reason: reason.to_owned(),
+            }));
+            planner.push(action)
         }
-        self.push(action)
     }
+}
 
-    /// The article cannot be seen: an edit waits, since it would overwrite what nobody has seen.
-    pub(super) fn unseen(
-        &mut self,
-        id: ArticleId,
-        row: &ArticleRow,
-        file: &LocalFile,
-        why: &str,
-        rule: HoldRule,
-    ) -> Outcome {
-        let fields = file.version.differing(&row.local);
-        if fields.is_empty() && file.flags == row.file_flags {
-            return Outcome::Unknown;
-        }
-        if !self.policy.direction.pushes() {
-            return Outcome::Excluded;
-        }
-        if defect::is(Defect::UnseenIsPostedAnew) {
-            return self.create_remote(file, Some(id));
-        }
-        let mut action = wait(Kind::Update, id, &file.place);
-        action.side = Side::Remote;
-        action.fields = fields;
-        action.hold(
-            rule,
-            format!("the article's present version cannot be read ({why})"),
-        );
-        self.push(action)
-    }
-
-    /// A file with an id of which neither the state nor the service knows anything certain.
-    pub(super) fn unmet(&mut self, id: ArticleId, file: &LocalFile, why: &str) -> Outcome {
-        let mut action = wait(Kind::Conflict, id, &file.place);
-        // Moved away from another article's place, it would take that one's file along.
-        let (moving, way) = match overlaid(self.base, self.paired, id) {
-            None => ("move", "remove the `id:` line to create a new"),
-            Some(_) => (
-                "copy",
-                "copy it to another name without the `id:` line to create a new",
-            ),
-        };
-        let reason = if why == ANOTHERS {
-            format!(
-                "it has the id of an article of another workspace; {moving} it to that one's folder, or {way} article here"
-            )
+/// The article left the listing, and nothing says why: neither its file nor an edit of it goes anywhere.
+pub(super) fn vanished(
+    planner: &mut Planner<'_>,
+    id: ArticleId,
+    row: &ArticleRow,
+    file: &LocalFile,
+    why: &str,
+) -> Outcome {
+    // Many vanished at once, and this one was not asked for yet: it counts as a deletion in doubt.
+    let waits = row.visibility == Visibility::Published;
+    if !untouched(row, file) {
+        let rule = if waits {
+            HoldRule::Doubt
         } else {
-            format!(
-                "it has the id of an article that cannot be read ({why}); publish that article, or {way} one"
-            )
+            HoldRule::Person
         };
-        action.hold(HoldRule::Person, reason);
-        self.push(action)
+        return unseen(planner, id, row, file, why, rule);
     }
+    if !planner.world.policy.direction.pulls() {
+        return Outcome::Unknown;
+    }
+    let mut action = Action::remove_file(id, planner.placed(&file.place), file.version.clone());
+    if waits {
+        action.hold(HoldRule::MassDeletion, why);
+    } else {
+        action.step = Step::Wait;
+        action.hold(
+            HoldRule::Person,
+            format!(
+                "the article left the listing, and nothing says whether it is gone ({why}); the file stays \
+                 until it is published again or known to be deleted"
+            ),
+        );
+    }
+    planner.push(action)
+}
+
+/// The article cannot be seen: an edit waits, since it would overwrite what nobody has seen.
+pub(super) fn unseen(
+    planner: &mut Planner<'_>,
+    id: ArticleId,
+    row: &ArticleRow,
+    file: &LocalFile,
+    why: &str,
+    rule: HoldRule,
+) -> Outcome {
+    let fields = file.version.differing(&row.local);
+    if fields.is_empty() && file.flags == row.file_flags {
+        return Outcome::Unknown;
+    }
+    if !planner.world.policy.direction.pushes() {
+        return Outcome::Excluded;
+    }
+    if defect::is(Defect::UnseenIsPostedAnew) {
+        return create_remote(planner, file, Some(id));
+    }
+    let mut action = wait(Kind::Update, id, &file.place);
+    action.side = Side::Remote;
+    action.fields = fields;
+    action.hold(
+        rule,
+        format!("the article's present version cannot be read ({why})"),
+    );
+    planner.push(action)
+}
+
+/// A file with an id of which neither the state nor the service knows anything certain.
+pub(super) fn unmet(
+    planner: &mut Planner<'_>,
+    id: ArticleId,
+    file: &LocalFile,
+    why: &str,
+) -> Outcome {
+    let world = planner.world;
+    let mut action = wait(Kind::Conflict, id, &file.place);
+    // Moved away from another article's place, it would take that one's file along.
+    let (moving, way) = match overlaid(world.base, world.paired, id) {
+        None => ("move", "remove the `id:` line to create a new"),
+        Some(_) => (
+            "copy",
+            "copy it to another name without the `id:` line to create a new",
+        ),
+    };
+    let reason = if why == ANOTHERS {
+        format!(
+            "it has the id of an article of another workspace; {moving} it to that one's folder, or {way} article here"
+        )
+    } else {
+        format!(
+            "it has the id of an article that cannot be read ({why}); publish that article, or {way} one"
+        )
+    };
+    action.hold(HoldRule::Person, reason);
+    planner.push(action)
 }
 
 /// What to do with a file that lies where another article's was: without an `id:` line it would be that one's there.
