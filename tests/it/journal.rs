@@ -205,3 +205,47 @@ async fn f001_f002_f080_what_lies_in_the_slot_says_what_was_done() {
         }
     }
 }
+
+/// Syncs, and dies when a moment comes; `act` is told every moment before.
+async fn dies(world: &Stage, act: impl Fn(&hostile::Moment) + Send + Sync + 'static) {
+    let meddle: Meddler = Arc::new(move |moment| {
+        act(moment);
+        Ok(())
+    });
+    let sync = AssertUnwindSafe(hostile::sync_with(world, &meddle)).catch_unwind();
+    assert!(sync.await.is_err(), "it dies");
+}
+
+/// A person makes a file where one is about to be written, and kbsync is killed before the batch is recorded.
+#[tokio::test]
+async fn f001_f080_a_file_made_in_the_instant_of_a_write_is_not_taken_for_what_was_written() {
+    crate::crash::silence_deaths();
+    let world = hostile::world().await;
+    let category = world.category("a");
+    world.article(category, "zero", OLD);
+    hostile::sync(&world).await;
+    let ids = ["one", "two"].map(|slug| world.article(category, slug, OLD));
+    let path = world.path("a");
+    dies(&world, move |moment| {
+        let is = |path: &str| moment.doing == "publish" && moment.what == path && !moment.after;
+        if is("a/one.html") {
+            fs::write(
+                path.join("one.html"),
+                "---\ntitle: one\n---\n<p>Mine.</p>\n",
+            )
+            .expect("made");
+        }
+        assert!(!is("a/two.html"), "the process dies at {moment:?}");
+    })
+    .await;
+    for _ in 0..2 {
+        hostile::sync(&world).await;
+        for id in ids {
+            let text = world.sandbox().article(id).expect("there").text;
+            assert_eq!(text, OLD, "nobody saw that it was replaced");
+        }
+        let all = world.files();
+        let mine = all.iter().any(|(_, text)| text.contains("Mine."));
+        assert!(mine, "{all:#?}");
+    }
+}

@@ -4,7 +4,8 @@
 //!   rows that become true, before the first file is touched. A batch costs two transactions, however many files.
 //! - A moved file is written anew at its place, and then removed where it was. Places are left before they are
 //!   taken.
-//! - A change that failed leaves no row, unless its slot could not be emptied: the next cycle recovers it first.
+//! - A change that failed leaves no row, unless it could not be taken back: the next cycle recovers it first. What was
+//!   staged for it stays until its row has ended, since an empty slot says "done".
 //! - What was replaced or removed is displaced for a day (`displaced`).
 //!
 //! What a crash left of it is settled by `recover`. What to change is decided elsewhere.
@@ -14,6 +15,7 @@ mod keep;
 pub(super) mod recover;
 
 use super::Engine;
+use super::apply::MAX_FILE;
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
 use crate::model::path::fold;
@@ -252,12 +254,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Gives one file its place, and takes it away where it was.
     fn publish(&self, change: &FileChange) -> Result<Stamp, Failed> {
         let (slot, target) = (change.slot, &change.target);
-        let open = |error: DiskError| {
-            let left = self.disk.look_aside(Area::Stage, slot, at(target));
-            Failed {
-                error,
-                open: !matches!(left, Ok(None)),
-            }
+        let open = |error: DiskError| Failed {
+            error,
+            open: !self.is_taken_back(change),
         };
         if change.new.is_none() {
             let expect = change.over.map_or(Expect::Absent, |over| self.expect(over));
@@ -292,11 +291,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let back = self
             .disk
             .take(slot, at(target), &target.file, Expect::Stamp(stamp));
-        if back.is_ok() {
-            self.drop_staged(change);
-        }
         let open = back.is_err();
         Err(Failed { error, open })
+    }
+
+    /// Returns whether the slot of a change that failed holds nothing but what was staged for it.
+    fn is_taken_back(&self, change: &FileChange) -> bool {
+        let (slot, within) = (change.slot, at(&change.target));
+        match self.disk.look_aside(Area::Stage, slot, within) {
+            Ok(None) => true,
+            Ok(Some(_)) if change.new.is_some() => {
+                let content = self.disk.read_aside(Area::Stage, slot, within, MAX_FILE);
+                content.is_ok_and(|content| change.new == Some(Digest::of_parts(&[&content.bytes])))
+            }
+            Ok(Some(_)) | Err(_) => false,
+        }
     }
 
     /// Returns whether a new name is the old one in another case, on a file system that folds case.
@@ -390,6 +399,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })?;
         for row in &displaced {
             self.displace(row);
+        }
+        for (change, one) in changes.iter().zip(done) {
+            if matches!(one, Err(Failed { open: false, .. })) {
+                self.drop_staged(change);
+            }
         }
         Ok(())
     }

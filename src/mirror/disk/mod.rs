@@ -7,8 +7,8 @@
 //! - Nothing unexpected is replaced or removed, and nothing that was replaced or removed is unlinked: it lies in
 //!   the slot afterwards. The caller says what it expects; the check is made on what came out of the rename, so
 //!   that a save in that very instant is put back and reported as [`DiskErrorKind::Changed`] (failures row 80).
-//! - After a change that failed the slot is empty, unless the change could not be taken back: then the slot holds
-//!   a file, and only the journal can tell which.
+//! - After a change that failed the slot is as it was before: a staged file is still in it. If the change could not be
+//!   taken back, the slot holds another file, and only the journal can tell which.
 //! - Renames are not made durable: stage few files with [`Durability::Now`] and call [`Disk::sync_folder`]; stage
 //!   many with [`Durability::Later`], then [`Disk::flush`], publish all, and flush again before anything is
 //!   recorded.
@@ -171,7 +171,7 @@ pub trait Disk: Send + Sync + 'static {
         expect: Expect,
     ) -> Result<Stamp, DiskError>;
 
-    /// Takes a file away into an empty slot.
+    /// Takes a file away into an empty slot; a filled one is an error.
     fn take(&self, slot: Slot, at: At<'_>, name: &str, expect: Expect) -> Result<(), DiskError>;
 
     /// Gives the file of a slot a free name beside another one, which a person sees and no scan takes for an

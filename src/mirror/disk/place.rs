@@ -43,10 +43,7 @@ impl RealDisk {
             }
         };
         if let Err(failure) = done {
-            // Whatever lies there now is ours, or was put there by nobody who wants it kept.
-            if is_ours(&aside, staged) {
-                let _swept_later = fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty());
-            }
+            // The staged file stays: an empty slot says that it was put in place.
             return Err(target.fail(failure));
         }
         failpoint::pass("disk: published");
@@ -93,6 +90,11 @@ impl RealDisk {
         let folder = self.folder(within, "remove")?;
         let target = Target::new(&folder, within, name, "remove")?;
         let aside = self.aside(Area::Stage, slot, &folder)?;
+        match look_in(&aside.dir, &aside.name) {
+            Ok(None) => {}
+            Ok(Some(_)) => return Err(target.fail(Errno::EXIST.into())),
+            Err(errno) => return Err(target.fail(errno.into())),
+        }
         self.move_away(&target, (&aside, &aside.name), expect)
             .map_err(|failure| target.fail(failure))?;
         failpoint::pass("disk: file taken away");

@@ -290,7 +290,6 @@ impl Tree {
         }
         self.folder(at, "write")?;
         if let Some(kind) = self.unexpected(&folder, name, expect) {
-            self.aside.remove(&(Area::Stage, slot));
             return Err(error(kind, "write", name));
         }
         self.swap(slot, &folder, name);
@@ -307,6 +306,9 @@ impl Tree {
     ) -> Result<(), DiskError> {
         let folder = key(at).to_owned();
         self.folder(at, "remove")?;
+        if self.aside.contains_key(&(Area::Stage, slot)) {
+            return Err(error(DiskErrorKind::Exists, "remove", name));
+        }
         match self.unexpected(&folder, name, expect) {
             None if self.found(&folder, name).is_some() => {}
             Some(_) | None => return Err(error(DiskErrorKind::Changed, "remove", name)),
