@@ -1,20 +1,44 @@
 //! The log: tracing to stderr, as text or JSON.
 //!
-//! `-q` shows errors; the default is warnings, and for the daemon also what is done; `-v` shows what is done, `-vv`
+//! A terminal gets sentences (`terminal_log`); with `-v`, with `--log-format json` and elsewhere, events have all their
+//! fields. `-q` shows errors; the default is warnings, and for the daemon also what is done; `-v` shows what is done, `-vv`
 //! why, `-vvv` everything. The variable `KBSYNC_LOG` overrides this, with the syntax of `RUST_LOG`.
 
-use super::{Global, LogFormat, failure::Failure, print::Output};
-use std::io;
+use super::{Global, LogFormat, failure::Failure, print::Output, terminal_log::ForPeople};
+use std::io::{self, IsTerminal as _};
 use tracing_subscriber::{EnvFilter, fmt};
 
-/// Starts the log of this process.
+/// How the log of a process is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Style {
+    /// One JSON object a line.
+    Json,
+    /// All fields of each event, with the time and the level.
+    Records,
+    /// Sentences, on a terminal.
+    ForPeople,
+}
+
+impl Style {
+    /// Returns the style that the flags and standard error ask for.
+    pub(super) fn of(global: &Global) -> Self {
+        match global.log_format {
+            LogFormat::Json => Self::Json,
+            LogFormat::Text if global.verbose == 0 && io::stderr().is_terminal() => Self::ForPeople,
+            LogFormat::Text => Self::Records,
+        }
+    }
+}
+
+/// Starts the log of this process. A daemon logs what is done as well.
 pub(super) fn start(
     global: &Global,
-    least: u8,
+    is_daemon: bool,
     output: Output,
     level: Option<String>,
 ) -> Result<(), Failure> {
-    let verbose = global.verbose.max(least);
+    let verbose = global.verbose.max(u8::from(is_daemon));
+    let style = Style::of(global);
     let filter = match level.filter(|level| !level.trim().is_empty()) {
         Some(level) => EnvFilter::try_new(&level).map_err(|error| {
             Failure::usage(
@@ -22,15 +46,22 @@ pub(super) fn start(
                 "write a level such as `info`, or `kbsync=debug,warn`",
             )
         })?,
+        None if style == Style::ForPeople && is_daemon && !global.quiet => {
+            EnvFilter::new("warn,kbsync=info,kbsync::cycle=off,kbsync::wait=debug")
+        }
         None => EnvFilter::new(standard(verbose, global.quiet)),
     };
-    let log = fmt().with_env_filter(filter).with_writer(io::stderr);
-    let started = match global.log_format {
-        LogFormat::Json => log.json().flatten_event(true).try_init(),
-        LogFormat::Text => log
-            .with_ansi(output.colors_stderr())
-            .with_target(verbose > 1)
-            .try_init(),
+    let log = fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(output.colors_stderr());
+    let started = match style {
+        Style::Json => log.json().flatten_event(true).try_init(),
+        Style::Records => log.with_target(verbose > 1).try_init(),
+        Style::ForPeople => {
+            let with_time = is_daemon;
+            log.event_format(ForPeople { with_time }).try_init()
+        }
     };
     started.map_err(|error| Failure::failed(anyhow::Error::from_boxed(error)))
 }

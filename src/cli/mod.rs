@@ -48,6 +48,7 @@ mod session;
 mod show;
 mod stats;
 mod status;
+mod terminal_log;
 mod trust;
 mod version_spec;
 mod via_daemon;
@@ -207,8 +208,8 @@ impl Cli {
     ) -> Outcome {
         let out = self.output();
         // A daemon shows only its log.
-        let least = u8::from(matches!(self.command, Command::Run(_)));
-        logging::start(&self.global, least, out, env("KBSYNC_LOG"))?;
+        let is_daemon = matches!(self.command, Command::Run(_));
+        logging::start(&self.global, is_daemon, out, env("KBSYNC_LOG"))?;
         let context = Context {
             global: self.global,
             out,

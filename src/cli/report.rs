@@ -185,7 +185,8 @@ fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
     lines
 }
 
-fn action_line(line: &Line) -> String {
+/// Formats an action: its sign, its word, its path and its fields.
+pub(super) fn action_line(line: &Line) -> String {
     let (style, note) = match line.status {
         Status::Done | Status::Planned => (style_of(line.action), ""),
         Status::Held if line.action == Kind::Conflict => (WARNING, ""),

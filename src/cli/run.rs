@@ -7,7 +7,9 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    locks, panic,
+    locks,
+    logging::Style,
+    panic,
 };
 use crate::{
     config::{Config, Need},
@@ -30,7 +32,14 @@ use crate::{
     },
     web::{self, BudgetSource, shared_status::SharedStatus},
 };
-use std::{net::SocketAddr, path::Path, sync::Arc};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -62,13 +71,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         let prefix = with_slash(open::prefix(&config, &root));
         (prefix, root.path)
     }));
+    let is_down = Arc::default();
     let workspaces = config
         .roots()
         .iter()
         .zip(locks)
         .map(|(root, lock)| {
-            let client =
-                connect_with(context, &config, log_waits(&status), Some(counted(&status)))?;
+            let waits = log_waits(&status, &config.service, &is_down);
+            let answers = counted(&status, &is_down);
+            let client = connect_with(context, &config, waits, Some(answers))?;
             budget.get_or_insert_with(|| client.budget().clone());
             let engine = open::writer(&config, root, Cancellable::new(client, cancel.clone()))
                 .map_err(Failure::of)?
@@ -103,7 +114,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         progress,
         stop,
     };
-    tracing::info!(mirror = %config.mirror.display(), service = config.service, "started");
+    if Style::of(&context.global) == Style::ForPeople {
+        context.out.note(format!(
+            "Watching {}, which mirrors {}. Save a file, and it is live; Ctrl-C ends this.",
+            config.mirror.display(),
+            config.service
+        ));
+    } else {
+        tracing::info!(mirror = %config.mirror.display(), service = config.service, "started");
+    }
     let ended = Box::pin(start::run(daemon))
         .await
         .map_err(|error| Failure::usage(error_text(&error), "correct `poll:` or `timezone:`"))?;
@@ -167,9 +186,10 @@ fn progress_callback(progress: &ProgressSink, status: &Arc<SharedStatus>) -> Tel
     })
 }
 
-/// Waiting for the budget counts as progress.
-fn log_waits(status: &Arc<SharedStatus>) -> Notify {
-    let status = status.clone();
+/// Waiting for the budget counts as progress. A terminal shows each wait, and the first of several tries to reach the
+/// service.
+fn log_waits(status: &Arc<SharedStatus>, service: &str, is_down: &Arc<AtomicBool>) -> Notify {
+    let (status, service, is_down) = (status.clone(), service.to_owned(), is_down.clone());
     Arc::new(move |note: WaitNote| {
         let gets_ahead = match note.reason {
             WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => true,
@@ -180,14 +200,28 @@ fn log_waits(status: &Arc<SharedStatus>) -> Notify {
             let now = tokio::time::Instant::now();
             status.update(|status| status.progress = now);
         }
-        tracing::debug!("{note}");
+        match &note.cause {
+            Some(cause) if note.reason == WaitReason::Again => {
+                if !is_down.swap(true, Ordering::Relaxed) {
+                    let wait = note.wait_in_words();
+                    tracing::debug!(target: "kbsync::wait", "cannot reach {service} ({cause}), next try in {wait}");
+                }
+            }
+            _ => tracing::debug!(target: "kbsync::wait", "{note}"),
+        }
     })
 }
 
 /// Counts each answer, also of attempts that are repeated.
-fn counted(status: &Arc<SharedStatus>) -> Answered {
-    let status = status.clone();
-    Arc::new(move |method, code| status.metrics.request(method, code))
+fn counted(status: &Arc<SharedStatus>, is_down: &Arc<AtomicBool>) -> Answered {
+    let (status, is_down) = (status.clone(), is_down.clone());
+    Arc::new(move |method, code| {
+        // The service is reached by each answer below 500.
+        if code.is_some_and(|code| code < 500) {
+            is_down.store(false, Ordering::Relaxed);
+        }
+        status.metrics.request(method, code);
+    })
 }
 
 /// Reads the budget when it is shown: other processes spend it, too, and it grows with time.

@@ -262,7 +262,7 @@ impl<'c> Session<'c> {
         let (bar, out) = (self.bar.clone(), self.context.out);
         let notify: Notify = Arc::new(move |note: WaitNote| {
             if out.shows_progress() {
-                lock_bar(&bar).wait(note);
+                lock_bar(&bar).wait(&note);
             } else {
                 out.note(note.to_string());
             }
@@ -338,7 +338,7 @@ impl Bar {
         }
     }
 
-    fn wait(&mut self, note: WaitNote) {
+    fn wait(&mut self, note: &WaitNote) {
         let why = note.reason.to_string();
         self.progress.waiting(&note.wait_in_words(), &why);
     }

@@ -8,13 +8,13 @@
 use super::{
     Event,
     control::{ProgressSink, QueuedCommand, Response},
-    debounce::Touch,
+    debounce::{DuePaths, Touch},
     git::Trees,
     job::{CycleOutcome, CycleRunner, Job},
     log_once::LogOnce,
     loop_state::LoopState,
     outage::OutageChange,
-    schedule::Schedule,
+    schedule::{Moment, Schedule},
     settings::Settings,
     supervisor::Supervisor,
     watch::Rescan,
@@ -144,6 +144,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 }
                 continue;
             }
+            self.announce_held(now);
             self.state.publish();
             let work = self.state.work_queue.next_deadline(now);
             let watchdog = self.state.supervisor.next_sign();
@@ -165,6 +166,21 @@ impl<C: CycleRunner> EventLoop<C> {
         self.state.supervisor.stopping();
         self.cycles.close();
         ended
+    }
+
+    /// Logs the files that were saved and wait for their push interval: a person wonders why they are not live.
+    fn announce_held(&mut self, now: Moment) {
+        for (path, wait) in self.state.work_queue.newly_held(now) {
+            let saved = DuePaths {
+                changed: [path.clone()].into(),
+                ..DuePaths::default()
+            };
+            // kbsync's own writes cause events as well.
+            if !self.cycles.drop_unchanged(saved).is_empty() {
+                let wait = crate::model::time::in_words(Duration::from_secs(wait.as_secs() + 1));
+                tracing::info!(path, "saved, sent in {wait}");
+            }
+        }
     }
 
     /// Returns whether the daemon has lost its mirror, and logs why.
@@ -238,7 +254,8 @@ impl<C: CycleRunner> EventLoop<C> {
         let agreed = self.state.work_queue.agreed_heads(&job, &outcome);
         match self.state.work_queue.finish(job, &outcome, now) {
             Some(OutageChange::Began(outage)) => {
-                tracing::warn!("{outage}; kbsync keeps trying, with growing pauses");
+                let wait = crate::model::time::in_words(self.state.work_queue.outage_pause(now));
+                tracing::warn!("{outage}; next try in {wait}, then with growing pauses");
             }
             Some(OutageChange::Ended(after)) => {
                 let after = crate::model::time::in_words(Duration::from_secs(after.as_secs()));

@@ -8,12 +8,12 @@ use super::{
     control::{ProgressSink, Refusal, Response},
     event_loop::WallClock,
     git::{Known, Trees},
-    job::{CycleOutcome, Job},
+    job::{CycleOutcome, Job, OpenItems, Trigger},
     log_once::LogOnce,
     schedule::Moment,
     settings::Settings,
     supervisor::Supervisor,
-    watch::Rescan,
+    watch::{Mode, Rescan},
     work_queue::{Pause, WorkQueue, is_push},
 };
 use crate::{config::Poll, web::shared_status::SharedStatus};
@@ -63,7 +63,10 @@ impl LoopState {
                 self.work_queue.doubt(cause, now);
             }
             Event::Watching(mode) => {
-                tracing::info!(by = %mode, "watching");
+                match &mode {
+                    Mode::Events => tracing::info!(target: "kbsync::cycle", by = %mode, "watching"),
+                    Mode::Polling { .. } => tracing::info!("files are noticed by {mode}"),
+                }
                 self.status
                     .update(|status| status.watching = mode.to_string());
                 self.work_queue.watch_started();
@@ -138,6 +141,11 @@ impl LoopState {
             }
         });
         self.log_once.log(outcome, polled);
+        let is_equal = polled && open == OpenItems::default() && outcome.report.problems.is_empty();
+        if job.trigger == Trigger::Startup && is_equal {
+            let every = crate::model::time::in_words(self.work_queue.summary(now).interval);
+            tracing::info!("both sides are equal; the service is asked every {every}");
+        }
         log_cycle(job, outcome, took);
     }
 
@@ -172,7 +180,9 @@ impl LoopState {
 fn log_cycle(job: &Job, outcome: &CycleOutcome, took: Duration) {
     macro_rules! line {
         ($level:ident) => {
+            // People on a terminal see the actions instead.
             tracing::$level!(
+                target: "kbsync::cycle",
                 trigger = %job.trigger,
                 outcome = ?outcome.report.outcome,
                 actions = outcome.report.actions.len(),

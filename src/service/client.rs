@@ -248,7 +248,7 @@ impl Client {
         } else {
             WaitReason::Again
         };
-        self.wait(reason, wait).await;
+        self.wait(reason, wait, Some(error.root_cause())).await;
         Ok(())
     }
 
@@ -279,9 +279,9 @@ impl Client {
     /// Waits until the budget may have room. Fails if that takes too long.
     pub(super) async fn make_room(&self, call: &Call<'_>, refusal: Refusal) -> Result<(), Failure> {
         match refusal {
-            Refusal::Minute { free_in } => self.wait(WaitReason::Minute, free_in).await,
+            Refusal::Minute { free_in } => self.wait(WaitReason::Minute, free_in, None).await,
             Refusal::Blocked { free_in } if free_in <= self.options.max_wait => {
-                self.wait(WaitReason::Throttled, free_in).await;
+                self.wait(WaitReason::Throttled, free_in, None).await;
             }
             Refusal::Blocked { free_in } => {
                 let retry_after = Some(free_in);
@@ -341,9 +341,13 @@ impl Client {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn wait(&self, reason: WaitReason, wait: Duration) {
+    async fn wait(&self, reason: WaitReason, wait: Duration, cause: Option<String>) {
         if let Some(notify) = &self.options.notify {
-            notify(WaitNote { reason, wait });
+            notify(WaitNote {
+                reason,
+                wait,
+                cause,
+            });
         }
         self.options.budget.clock().sleep(wait).await;
     }

@@ -80,6 +80,23 @@ impl ServiceError {
     pub fn stops_all(&self) -> bool {
         self.kind.stops_all()
     }
+
+    /// Returns what went wrong in the end, in a few words: `Connection refused`.
+    pub fn root_cause(&self) -> String {
+        if let Some(status) = self.status {
+            return format!("status {status}");
+        }
+        let mut cause: &dyn std::error::Error = self;
+        while let Some(below) = cause.source() {
+            cause = below;
+        }
+        let text = match &self.source {
+            Some(_) => cause.to_string(),
+            None => self.message.clone(),
+        };
+        let text = text.split(" (os error").next().unwrap_or_default();
+        text.to_lowercase()
+    }
 }
 
 impl fmt::Display for ServiceError {

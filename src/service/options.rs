@@ -68,12 +68,14 @@ impl ClientOptions {
 }
 
 /// The beginning of a wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitNote {
     /// Why.
     pub reason: WaitReason,
     /// Its length.
     pub wait: Duration,
+    /// What went wrong, if the request failed: `connection refused`.
+    pub cause: Option<String>,
 }
 
 /// The reason for a wait.
@@ -93,7 +95,7 @@ pub enum WaitReason {
 
 impl WaitNote {
     /// Formats the wait in whole seconds.
-    pub fn wait_in_words(self) -> String {
+    pub fn wait_in_words(&self) -> String {
         let wait = Duration::from_secs(self.wait.as_secs().max(1));
         let most = match self.reason {
             WaitReason::Silent | WaitReason::Stalled => "up to ",
@@ -105,7 +107,11 @@ impl WaitNote {
 
 impl fmt::Display for WaitNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: waiting {}", self.reason, self.wait_in_words())
+        write!(f, "{}", self.reason)?;
+        if let Some(cause) = &self.cause {
+            write!(f, " ({cause})")?;
+        }
+        write!(f, ": waiting {}", self.wait_in_words())
     }
 }
 

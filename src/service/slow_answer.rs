@@ -29,6 +29,7 @@ impl Client {
         notify(WaitNote {
             reason,
             wait: self.options.idle_timeout.saturating_sub(NOTICE_AFTER),
+            cause: None,
         });
         sign.await
     }

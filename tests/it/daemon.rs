@@ -3,6 +3,7 @@
 use crate::{
     canary,
     kb::{self, Kb, Service, TOKEN},
+    terminal,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -57,19 +58,38 @@ impl Daemon {
 
     /// The same with another command, which becomes the daemon.
     pub(crate) fn spawn_by(mut command: Command, kb: &Kb, variables: &[(&str, &str)]) -> Self {
+        let (said, says) = std::io::pipe().expect("a pipe");
+        command.stdout(says.try_clone().expect("another end"));
+        Self::spawn_into(command, kb, variables, (says.into(), Box::new(said)))
+    }
+
+    /// The same at a terminal of 100 columns.
+    pub(crate) fn spawn_at_terminal(kb: &Kb, variables: &[(&str, &str)]) -> Self {
+        let (ours, theirs) = terminal::open(100);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
+        command.arg("run").stdout(Stdio::null());
+        Self::spawn_into(command, kb, variables, (theirs.into(), Box::new(ours)))
+    }
+
+    /// The same with a standard error and its reader.
+    fn spawn_into(
+        mut command: Command,
+        kb: &Kb,
+        variables: &[(&str, &str)],
+        (says, said): (Stdio, Box<dyn std::io::Read + Send>),
+    ) -> Self {
         let above = kb.mirror();
         let above = above.parent().expect("a folder above");
-        let (said, says) = std::io::pipe().expect("a pipe");
         command
             .current_dir(kb.mirror())
             .env_clear()
+            .env("TERM", "xterm")
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", above.join("home"))
             .env("KBSYNC_USER_STATE_DIR", above.join("state"))
             .env("KBSYNC_TOKEN", TOKEN)
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
-            .stdout(says.try_clone().expect("another end"))
             .stderr(says);
         let child = command.spawn().expect("it starts");
         // The command holds the writing ends.

@@ -49,6 +49,7 @@ mod daemon_poll;
 mod daemon_ports;
 mod daemon_run;
 mod daemon_socket;
+mod daemon_terminal;
 mod daemon_watch;
 mod dependencies;
 mod deployment;

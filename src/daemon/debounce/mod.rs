@@ -94,6 +94,15 @@ struct Waiting {
     last: Instant,
     /// When the path was removed last.
     gone: Instant,
+    /// Whether a person was told that it waits for its push interval.
+    is_announced: bool,
+}
+
+impl Waiting {
+    /// Returns when a changed path is quiet, or has been in motion for long enough.
+    fn settled(&self, delays: Delays) -> Instant {
+        (self.last + delays.quiet_period).min(self.first + delays.ceiling)
+    }
 }
 
 /// The paths that wait.
@@ -148,13 +157,43 @@ impl Debounce {
                 }
                 waiting.touch = touch;
                 waiting.last = now;
+                waiting.is_announced = false;
             })
             .or_insert(Waiting {
                 touch,
                 first: now,
                 last: now,
                 gone: now,
+                is_announced: false,
             });
+    }
+
+    /// Returns the changed paths that are quiet and wait only for their push interval, with the rest of it: each once
+    /// after its last event.
+    pub fn newly_held(&mut self, now: Instant) -> Vec<(String, Duration)> {
+        let mut held = Vec::new();
+        for (path, waiting) in &mut self.waiting {
+            let Some(&pushed) = self.pushed.get(path) else {
+                continue;
+            };
+            let due = pushed + self.delays.push_interval;
+            let is_held = waiting.settled(self.delays) <= now && due > now;
+            if waiting.touch == Touch::Changed && is_held && !waiting.is_announced {
+                waiting.is_announced = true;
+                held.push((path.clone(), due - now));
+            }
+        }
+        held
+    }
+
+    /// Returns when the next path is held by its push interval.
+    pub fn next_held(&self, now: Instant) -> Option<Instant> {
+        let waiting = self.waiting.iter();
+        let waiting = waiting.filter(|(path, waiting)| {
+            waiting.touch == Touch::Changed && self.pushed.contains_key(*path)
+        });
+        let settled = waiting.map(|(_, waiting)| waiting.settled(self.delays));
+        settled.filter(|at| *at > now).min()
     }
 
     /// Records a push: the path is not due again before the push interval has passed.
@@ -268,9 +307,9 @@ struct Deadlines<'q> {
 impl Deadlines<'_> {
     fn of(&self, path: &str, waiting: &Waiting) -> Instant {
         let delays = self.quiet.delays;
-        let quiet = waiting.last + delays.quiet_period;
         match waiting.touch {
             Touch::Removed => {
+                let quiet = waiting.last + delays.quiet_period;
                 let grace = delays.delete_grace;
                 let at = self.gone.partition_point(|gone| *gone < waiting.gone);
                 let end = self.ends.get(at).copied().unwrap_or(waiting.gone);
@@ -278,7 +317,7 @@ impl Deadlines<'_> {
                 quiet.max(end.min(waiting.gone + grace) + grace)
             }
             Touch::Changed => {
-                let settled = quiet.min(waiting.first + delays.ceiling);
+                let settled = waiting.settled(delays);
                 match self.quiet.pushed.get(path) {
                     Some(&at) => settled.max(at + delays.push_interval),
                     None => settled,

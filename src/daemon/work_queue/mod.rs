@@ -202,6 +202,21 @@ impl WorkQueue {
         }
     }
 
+    /// Returns how long an outage still pauses the sync.
+    pub fn outage_pause(&self, now: Moment) -> Duration {
+        let retry_at = self.outage.retry_at().unwrap_or(now.steady);
+        let left = retry_at.saturating_duration_since(now.steady);
+        Duration::from_secs(left.as_secs().max(1))
+    }
+
+    /// Returns the files that were saved and wait only for their push interval, each once.
+    pub fn newly_held(&mut self, now: Moment) -> Vec<(String, Duration)> {
+        if self.paused().is_some() || !self.outage.may_try(now.steady) {
+            return Vec::new();
+        }
+        self.debounce.newly_held(now.steady)
+    }
+
     /// Returns why git pauses the sync.
     pub fn paused(&self) -> Option<Pause> {
         let busy = self.git.iter().find_map(|known| known.state.busy);

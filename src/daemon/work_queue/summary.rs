@@ -16,7 +16,8 @@ impl WorkQueue {
         // Git sends no event when it finishes, or when a branch is checked out.
         let git = self.paused().map(|_| now.steady + GIT_CHECK_INTERVAL);
         let work = self.work_deadline();
-        [Some(poll), git, work].into_iter().flatten().min()
+        let held = self.debounce.next_held(now.steady);
+        [Some(poll), git, work, held].into_iter().flatten().min()
     }
 
     /// Returns when waiting work may run.

@@ -383,7 +383,7 @@ async fn a_silent_service_is_reported_long_before_the_request_fails() {
         };
         assert_eq!(reason, expected, "{at}");
     }
-    let first = setup.waits.lock().expect("no panic")[0];
+    let first = setup.waits.lock().expect("no panic")[0].clone();
     assert_eq!(
         first.to_string(),
         "the service has not answered yet: waiting up to 55s"
