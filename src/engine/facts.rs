@@ -7,9 +7,10 @@ use super::settings::Request;
 use super::waiting::{self, Held};
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, Digest, Side, Timestamp};
-use crate::reconcile::guard::{Elsewhere, FOR_A_PERSON, Facts, is_unasked};
-use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
+use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
+use crate::reconcile::deletions::{Deletions, Earlier};
+use crate::reconcile::guard::{ByGit, Elsewhere, FOR_A_PERSON, Facts, Rollbacks, is_unasked};
+use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::Parked;
@@ -61,63 +62,45 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let count = self.store.deletions_since(begin, side)?;
             Ok(usize::try_from(count).unwrap_or(usize::MAX))
         };
-        let (mut older_local, mut older_remote, mut duels) =
-            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for action in &plan.actions {
-            let Step::Settle(settle) = &action.step else {
-                continue;
-            };
-            let Some(row) = sight.base.articles.get(&settle.id) else {
-                continue;
-            };
-            if let Some(had) = settle.had.as_ref().filter(|had| **had != row.local)
-                && self
-                    .store
-                    .knew(settle.id, had.digest(), Side::Local)?
-                    .is_some()
-            {
-                older_local.insert(settle.id);
-            }
-            if settle.seen.version != row.remote
-                && self
-                    .store
-                    .knew(settle.id, settle.seen.version.digest(), Side::Remote)?
-                    .is_some()
-            {
-                older_remote.insert(settle.id);
-            }
-            if settle.sends() && self.is_duel(settle.id)? {
+        let mut duels = BTreeSet::new();
+        for settle in settled(plan).filter(|settle| settle.sends()) {
+            if sight.base.articles.contains_key(&settle.id) && self.is_duel(settle.id)? {
                 duels.insert(settle.id);
             }
         }
         let approved = self.approved(plan, now)?;
         let mut behind = self.behind(plan, sight, &held, request)?;
         behind.append(&mut self.duplicates_by_git(plan, sight));
+        let earlier = |side| -> anyhow::Result<Earlier> {
+            Ok(Earlier {
+                day: lately(side)?,
+                closely: closely(side)?,
+            })
+        };
+        let is_fresh = |(_, parked): &(String, Parked)| still_parked(parked, now);
+        let refused = self.store.parked()?.into_iter().filter(is_fresh);
         Ok(Facts {
-            behind,
-            articles: sight.base.articles.len(),
-            max_deletes: self.settings.max_deletes,
-            allow_deletes: request.allow_deletes || self.forgets_what_is_held(&held),
-            deleted_remote: lately(Side::Remote)?,
-            deleted_local: lately(Side::Local)?,
-            closely_remote: closely(Side::Remote)?,
-            closely_local: closely(Side::Local)?,
+            deletions: Deletions {
+                limit: self.settings.max_deletes,
+                allowed: request.allow_deletes || self.forgets_what_is_held(&held),
+                articles: sight.base.articles.len(),
+                remote: earlier(Side::Remote)?,
+                local: earlier(Side::Local)?,
+                stock: self.stock(plan, sight, |side| self.closely_since(side, &held, request))?,
+            },
             doubt: sight
                 .doubt
                 .clone()
                 .filter(|_| !defect::is(Defect::DoubtIgnored)),
-            lately_older: self.lately_older(&older_local)?,
-            older_local,
-            older_remote,
+            rollbacks: self.rollbacks(plan, sight)?,
             duels,
-            refused: self
-                .store
-                .parked()?
-                .into_iter()
-                .filter(|(_, parked)| still_parked(parked, now))
+            refused: refused
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
-            git: self.held_by_git(plan, sight, request),
+            git: ByGit {
+                behind,
+                removed: self.held_by_git(plan, sight, request),
+            },
             restoring: if deletes(Side::Remote) {
                 unfinished::unfinished(&self.store)?
             } else {
@@ -126,10 +109,34 @@ impl<S: Service, D: Disk> Engine<S, D> {
             unconfirmed: sight.paired.unconfirmed(&sight.base),
             elsewhere: self.elsewhere(plan, request, &approved),
             standing: standing(&held),
-            stock: self.stock(plan, sight, |side| self.closely_since(side, &held, request))?,
             new_categories: self.new_categories(plan, sight, request, &held)?,
             approved,
         })
+    }
+
+    /// Finds the articles that the plan takes back to an older version on either side.
+    fn rollbacks(&self, plan: &Plan, sight: &Sight) -> anyhow::Result<Rollbacks> {
+        let mut rollbacks = Rollbacks::default();
+        for settle in settled(plan) {
+            let Some(row) = sight.base.articles.get(&settle.id) else {
+                continue;
+            };
+            let knew = |version: &Version, side| {
+                let known = self.store.knew(settle.id, version.digest(), side);
+                known.map(|at| at.is_some())
+            };
+            if let Some(had) = settle.had.as_ref().filter(|had| **had != row.local)
+                && knew(had, Side::Local)?
+            {
+                rollbacks.local.insert(settle.id);
+            }
+            let seen = &settle.seen.version;
+            if *seen != row.remote && knew(seen, Side::Remote)? {
+                rollbacks.remote.insert(settle.id);
+            }
+        }
+        rollbacks.recent_local = self.lately_older(&rollbacks.local)?;
+        Ok(rollbacks)
     }
 
     /// Asks git about the articles that are to be deleted because their files are gone.
@@ -259,6 +266,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         Ok(s1 != s2 && s1 == s3 && s2 == s4 && d1 == d3 && d2 == d4 && d1 != d2)
     }
+}
+
+/// Returns the articles whose two sides the plan brings together.
+fn settled(plan: &Plan) -> impl Iterator<Item = &Settle> {
+    plan.actions.iter().filter_map(|action| {
+        if let Step::Settle(settle) = &action.step {
+            Some(&**settle)
+        } else {
+            None
+        }
+    })
 }
 
 /// Returns the held actions whose hold does not end when the number falls.

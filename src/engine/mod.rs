@@ -470,11 +470,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut plan = reconcile::reconcile(world);
         let facts = self.facts(&plan, &sight, request)?;
         // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
-        sight.recalled.extend(facts.older_remote.iter().copied());
+        sight
+            .recalled
+            .extend(facts.rollbacks.remote.iter().copied());
         reconcile::guard::hold(&mut plan, &facts);
         // What a person released is no mistake, nor the first of one.
         if facts.approved.is_empty() {
-            sight.older.clone_from(&facts.older_local);
+            sight.older.clone_from(&facts.rollbacks.local);
         }
         if let Some(doubt) = &sight.doubt {
             reconcile::guard::hold_restores(&mut plan, doubt);

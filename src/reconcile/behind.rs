@@ -20,14 +20,14 @@ pub struct Behind {
 
 /// Holds every action for a file that is behind, except approved actions.
 pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
-    if facts.behind.is_empty() {
+    if facts.git.behind.is_empty() {
         return;
     }
     // Many files get one reason with PATH in it, so that the daemon logs one line.
-    let many = facts.behind.len() > MAX_ROLLBACKS;
+    let many = facts.git.behind.len() > MAX_ROLLBACKS;
     for action in &mut plan.actions {
         let fingerprint = action.fingerprint();
-        let Some(behind) = facts.behind.get(&fingerprint) else {
+        let Some(behind) = facts.git.behind.get(&fingerprint) else {
             continue;
         };
         if facts.approved.contains(&fingerprint) {

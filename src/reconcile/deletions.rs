@@ -7,9 +7,36 @@
 use super::guard::{Facts, STANDING};
 use super::plan::{Action, HoldRule, Plan};
 use crate::drill::defect::{self, Defect};
+use crate::model::limits::MaxDeletes;
 use crate::model::path::quoted;
 use crate::model::{ArticleId, CategoryId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The limit on deletions, and the earlier ones that count against it.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Deletions {
+    /// The limit.
+    pub limit: MaxDeletes,
+    /// `--allow-deletes`.
+    pub allowed: bool,
+    /// Articles in the base.
+    pub articles: usize,
+    /// Earlier deletions on the service that nobody approved.
+    pub remote: Earlier,
+    /// The same in the mirror.
+    pub local: Earlier,
+    /// What deletions would leave.
+    pub stock: Stock,
+}
+
+/// How many articles were deleted on one side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Earlier {
+    /// In the last 24 hours.
+    pub day: usize,
+    /// Of these, the deletions that belong to the same act: what goes at once is not always seen at once.
+    pub closely: usize,
+}
 
 /// The articles of the base, against which deletions are counted. The default is empty, and holds nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -38,7 +65,7 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         action.deletes() == Some(side) && rule == Some(HoldRule::MassDeletion)
     };
     let mut waiting = plan.actions.iter().filter(vanished).count();
-    let released = facts.allow_deletes || (waiting == 0 && facts.approved.is_superset(&all));
+    let released = facts.deletions.allowed || (waiting == 0 && facts.approved.is_superset(&all));
     if !released {
         hold_emptied(plan, facts, side);
     }
@@ -65,7 +92,7 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
 
 /// Holds the deletions that would empty a category or the mirror.
 fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
-    let Stock { homes, lately, .. } = &facts.stock;
+    let Stock { homes, lately, .. } = &facts.deletions.stock;
     let home = |action: &Action| homes.get(&action.id?).copied();
     let mut going: BTreeMap<CategoryId, usize> = BTreeMap::new();
     let deletes = |action: &&Action| action.deletes() == Some(side);
@@ -74,7 +101,7 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
     }
     let all: usize = going.values().sum();
     let emptied = homes.len() >= SEVERAL
-        && (all == homes.len() || (side == Side::Remote && facts.stock.no_files));
+        && (all == homes.len() || (side == Side::Remote && facts.deletions.stock.no_files));
     let left = |category| homes.values().filter(|home| **home == category).count();
     going.retain(|category, count| emptied || *count == left(*category));
     for action in &mut plan.actions {
@@ -136,10 +163,10 @@ fn against_deleting(
     waiting: usize,
     released: bool,
 ) -> Option<(HoldRule, String)> {
-    let limit = facts.max_deletes.limit(facts.articles);
-    let (lately, closely, place) = match side {
-        Side::Remote => (facts.deleted_remote, facts.closely_remote, "on the service"),
-        Side::Local | Side::Both => (facts.deleted_local, facts.closely_local, "in the mirror"),
+    let limit = facts.deletions.limit.limit(facts.deletions.articles);
+    let (Earlier { day, closely }, place) = match side {
+        Side::Remote => (facts.deletions.remote, "on the service"),
+        Side::Local | Side::Both => (facts.deletions.local, "in the mirror"),
     };
     let at_once = count + waiting + closely;
     if let Some(doubt) = &facts.doubt
@@ -168,11 +195,11 @@ fn against_deleting(
         format!(
             "{at_once} deletions {place} at once{done} are more than {limit}; `kbsync approve` shows and releases them{back}"
         )
-    } else if lately + count > limit * 4 {
+    } else if day + count > limit * 4 {
         format!(
             "with these, {} articles were deleted {place} within 24 hours, more than {}; \
              `kbsync approve` shows and releases them{back}",
-            lately + count,
+            day + count,
             limit * 4
         )
     } else {

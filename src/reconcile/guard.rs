@@ -4,7 +4,7 @@
 //! read no clock: what counts as lately is counted by the caller.
 
 use super::behind::{Behind, hold_behind};
-use super::deletions::{Stock, hold_deletions};
+use super::deletions::{Deletions, hold_deletions};
 use super::new_categories::{NewCategories, new_category};
 use super::plan::{Action, HoldRule, Kind, Plan, Settle};
 use crate::drill::defect::{self, Defect};
@@ -18,41 +18,23 @@ pub use crate::model::limits::MaxDeletes;
 /// closely: what is unpacked over the mirror comes in small batches.
 pub const MAX_ROLLBACKS: usize = 10;
 
-/// What the guards have to know besides the plan.
-#[derive(Clone, PartialEq, Debug)]
+/// What the guards have to know besides the plan. The default is a workspace in which nothing happened yet.
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Facts {
-    /// Articles in the base.
-    pub articles: usize,
-    /// The limit on deletions.
-    pub max_deletes: MaxDeletes,
-    /// `--allow-deletes`.
-    pub allow_deletes: bool,
-    /// Deletions on the service in the last 24 hours that nobody approved.
-    pub deleted_remote: usize,
-    /// The same in the mirror.
-    pub deleted_local: usize,
-    /// Of these, deletions on the service that belong to the same deed: what goes at once is not always seen at once.
-    pub closely_remote: usize,
-    /// The same in the mirror.
-    pub closely_local: usize,
+    /// The limit on deletions, and the earlier ones that count against it.
+    pub deletions: Deletions,
     /// What a person approved, as fingerprints of actions.
     pub approved: BTreeSet<Digest>,
     /// Why nothing may be deleted in this cycle, if something failed.
     pub doubt: Option<String>,
-    /// Articles whose file equals an older version.
-    pub older_local: BTreeSet<ArticleId>,
-    /// The actions, by fingerprint, whose files git reset.
-    pub behind: BTreeMap<Digest, Behind>,
-    /// Other articles whose file went back to an older version a moment ago, and was sent.
-    pub lately_older: usize,
-    /// Articles that on the service equal an older version.
-    pub older_remote: BTreeSet<ArticleId>,
+    /// Articles that went back to older versions.
+    pub rollbacks: Rollbacks,
     /// Articles that go back and forth between us and someone else.
     pub duels: BTreeSet<ArticleId>,
     /// What was refused, with what it was refused with and why.
     pub refused: BTreeMap<String, (Digest, String)>,
-    /// Articles whose files git may have removed, with the reason for people.
-    pub git: BTreeMap<ArticleId, String>,
+    /// What git did to files.
+    pub git: ByGit,
     /// Articles whose files were to be brought back, and were not.
     pub restoring: BTreeSet<ArticleId>,
     /// New articles without a file whose `id:` line no file is known to have had.
@@ -62,10 +44,28 @@ pub struct Facts {
     /// What was held for its number, or because its file went to another workspace, and waits for a person since: taking
     /// some of it back releases none of the rest.
     pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
-    /// What deletions would leave.
-    pub stock: Stock,
     /// What was said of new categories.
     pub new_categories: NewCategories,
+}
+
+/// Articles that went back to older versions.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rollbacks {
+    /// Articles whose file equals an older version.
+    pub local: BTreeSet<ArticleId>,
+    /// Other articles whose file went back to an older version a moment ago, and was sent.
+    pub recent_local: usize,
+    /// Articles that on the service equal an older version.
+    pub remote: BTreeSet<ArticleId>,
+}
+
+/// What git did to files.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ByGit {
+    /// The actions, by fingerprint, whose files git reset.
+    pub behind: BTreeMap<Digest, Behind>,
+    /// Articles whose files git may have removed, with the reason for people.
+    pub removed: BTreeMap<ArticleId, String>,
 }
 
 /// What lies in other workspaces' folders of articles that have no file in their own.
@@ -122,7 +122,11 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
 /// A few files may go back to older versions unasked, as after a stash or a checkout. Somebody may miss what they
 /// undo: that it is done is said.
 fn note_rollbacks(plan: &mut Plan, facts: &Facts) {
-    let older = |action: &&mut Action| action.id.is_some_and(|id| facts.older_local.contains(&id));
+    let older = |action: &&mut Action| {
+        action
+            .id
+            .is_some_and(|id| facts.rollbacks.local.contains(&id))
+    };
     let unnoted = plan
         .actions
         .iter_mut()
@@ -192,14 +196,14 @@ type Reach = fn(&Settle) -> bool;
 fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
     let sides: [(_, usize, Reach, _, _); 2] = [
         (
-            &facts.older_local,
-            facts.lately_older,
+            &facts.rollbacks.local,
+            facts.rollbacks.recent_local,
             Settle::sends,
             "files went back to older versions at once, as after an old checkout",
             "; `kbsync restore PATH` undoes that in one of them",
         ),
         (
-            &facts.older_remote,
+            &facts.rollbacks.remote,
             0,
             Settle::touches_file,
             "articles went back to older versions at once, as after a restored backup",
@@ -283,7 +287,7 @@ pub fn is_unasked(
 
 /// A file that was moved into another workspace's folder is not gone, and nothing can move the article there.
 fn moved_out(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
-    if facts.allow_deletes || action.deletes() != Some(Side::Remote) {
+    if facts.deletions.allowed || action.deletes() != Some(Side::Remote) {
         return None;
     }
     let Elsewhere { at, unread } = &facts.elsewhere;
@@ -322,17 +326,17 @@ fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> 
             "the state in `.kbsync` was made for another folder, so its deletions are held; {ways}"
         )
     };
-    let holds = facts.stock.from_elsewhere || facts.stands(rule, action);
-    (holds && !facts.allow_deletes).then(|| (rule, reason()))
+    let holds = facts.deletions.stock.from_elsewhere || facts.stands(rule, action);
+    (holds && !facts.deletions.allowed).then(|| (rule, reason()))
 }
 
 /// A file that git removed is no word of a person about its article.
 fn by_git(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     // Nothing is deleted in doubt anyway, and the doubt says more.
     let silent = facts.doubt.is_some() || defect::is(Defect::GitHoldForgotten);
-    if silent || facts.allow_deletes || action.deletes() != Some(Side::Remote) {
+    if silent || facts.deletions.allowed || action.deletes() != Some(Side::Remote) {
         return None;
     }
-    let why = facts.git.get(&action.id?)?;
+    let why = facts.git.removed.get(&action.id?)?;
     Some((HoldRule::MovedHead, why.clone()))
 }

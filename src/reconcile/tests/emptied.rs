@@ -8,11 +8,11 @@ use crate::reconcile::plan::{Action, HoldRule};
 /// A world with its base counted, whose limit would let everything pass.
 fn stocked(base: &str, local: &str, remote: &str) -> Small {
     let mut world = Small::new(base, local, remote);
-    world.facts.max_deletes.count = 1000;
-    world.facts.max_deletes.percent = 100;
-    world.facts.articles = 1000;
+    world.facts.deletions.limit.count = 1000;
+    world.facts.deletions.limit.percent = 100;
+    world.facts.deletions.articles = 1000;
     let rows = world.base.articles.values();
-    world.facts.stock.homes = rows.map(|row| (row.id, row.local.category)).collect();
+    world.facts.deletions.stock.homes = rows.map(|row| (row.id, row.local.category)).collect();
     world
 }
 
@@ -77,13 +77,13 @@ fn f041_a_category_that_is_emptied_is_held_whatever_the_limit() {
 fn f041_the_last_of_a_category_waits_when_the_others_went_a_moment_before() {
     let mut world = stocked("a; x in=two", "a -", "");
     let here = (Side::Remote, "start".to_owned());
-    world.facts.stock.lately.insert(here, 1);
+    world.facts.deletions.stock.lately.insert(here, 1);
     assert_eq!(rules(&world), [MASS]);
     // In another folder, or on the other side, it is another deed.
-    world.facts.stock.lately.clear();
+    world.facts.deletions.stock.lately.clear();
     for other in [(Side::Remote, "two"), (Side::Local, "start")] {
         let other = (other.0, other.1.to_owned());
-        world.facts.stock.lately.insert(other, 1);
+        world.facts.deletions.stock.lately.insert(other, 1);
     }
     assert_eq!(rules(&world), [None]);
 }
@@ -99,7 +99,7 @@ fn f040_an_emptied_mirror_is_held_whatever_the_limit() {
         ("a; x in=two", "a -", "", false, &[None]),
     ] {
         let mut world = stocked(base, local, remote);
-        world.facts.stock.no_files = no_files;
+        world.facts.deletions.stock.no_files = no_files;
         assert_eq!(rules(&world), wanted, "{base} | {local} | {remote}");
     }
 }
@@ -120,7 +120,7 @@ fn what_is_emptied_is_released_as_a_whole_and_not_by_a_part() {
     released.facts.approved.remove(&marks[0]);
     assert_eq!(rules(&released), [MASS, MASS]);
     let mut allowed = world;
-    allowed.facts.allow_deletes = true;
+    allowed.facts.deletions.allowed = true;
     assert_eq!(rules(&allowed), [None, None]);
 }
 
@@ -129,11 +129,11 @@ fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
     const FOREIGN: Option<HoldRule> = Some(HoldRule::ForeignState);
     for (local, remote, side) in [("a -", "", Side::Remote), ("", "a gone", Side::Local)] {
         let mut world = stocked("a; b; c", local, remote);
-        world.facts.stock.from_elsewhere = true;
+        world.facts.deletions.stock.from_elsewhere = true;
         assert_eq!(rules(&world), [FOREIGN]);
         // Bound by now, and not released.
         let mut standing = world.clone();
-        standing.facts.stock.from_elsewhere = false;
+        standing.facts.deletions.stock.from_elsewhere = false;
         assert_eq!(rules(&standing), [None]);
         let id = super::small::article("a");
         standing
@@ -149,12 +149,12 @@ fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
             .collect();
         standing.facts.approved = marks;
         assert_eq!(rules(&standing), [None]);
-        world.facts.allow_deletes = true;
+        world.facts.deletions.allowed = true;
         assert_eq!(rules(&world), [None]);
     }
     // Edits go on.
     let mut world = stocked("a; b", "a title=X", "b title=Y");
-    world.facts.stock.from_elsewhere = true;
+    world.facts.deletions.stock.from_elsewhere = true;
     assert!(
         world
             .plan()

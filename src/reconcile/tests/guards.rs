@@ -64,7 +64,7 @@ fn f041_many_deletions_towards_one_side_hold_them_all() {
         assert_eq!(rules(&held), [Some(HoldRule::MassDeletion)]);
 
         let mut allowed = held.clone();
-        allowed.facts.allow_deletes = true;
+        allowed.facts.deletions.allowed = true;
         assert_eq!(rules(&allowed), [None]);
 
         let mut approved = held.clone();
@@ -95,13 +95,13 @@ fn f053_renames_and_moves_do_not_count_as_deletions() {
 #[test]
 fn f042_small_deletions_count_together_for_a_day() {
     let mut world = many(5, "-", "");
-    world.facts.deleted_remote = 35;
+    world.facts.deletions.remote.day = 35;
     assert_eq!(rules(&world), [None]);
-    world.facts.deleted_remote = 36;
+    world.facts.deletions.remote.day = 36;
     assert_eq!(rules(&world), [Some(HoldRule::MassDeletion)]);
     // The other side has its own count.
-    world.facts.deleted_remote = 0;
-    world.facts.deleted_local = 100;
+    world.facts.deletions.remote.day = 0;
+    world.facts.deletions.local.day = 100;
     assert_eq!(rules(&world), [None]);
 }
 
@@ -112,9 +112,9 @@ fn f041_f042_deletions_that_went_through_a_moment_ago_count() {
         let here = local.is_empty();
         let mut lately = |count: usize| {
             *(if here {
-                &mut world.facts.closely_local
+                &mut world.facts.deletions.local.closely
             } else {
-                &mut world.facts.closely_remote
+                &mut world.facts.deletions.remote.closely
             }) = count;
             rules(&world)
         };
@@ -152,9 +152,9 @@ fn f043_what_is_left_of_many_held_deletions_waits_for_a_person_as_well() {
             .collect();
         assert_eq!(held(&world), []);
         world.facts.approved.clear();
-        world.facts.allow_deletes = true;
+        world.facts.deletions.allowed = true;
         assert_eq!(held(&world), []);
-        world.facts.allow_deletes = false;
+        world.facts.deletions.allowed = false;
         // What was held for another reason, or towards the other side, is not what is held here.
         world.facts.standing = standing(HoldRule::MassRollback).collect();
         assert_eq!(held(&world), []);
@@ -168,9 +168,9 @@ fn f040_what_a_restore_left_out_waits_by_itself() {
     world.facts.restoring = [unrestored].into();
     assert_eq!(rules(&world), [Some(HoldRule::Unrestored), None]);
     // `--allow-deletes` is about what was removed.
-    world.facts.allow_deletes = true;
+    world.facts.deletions.allowed = true;
     assert_eq!(rules(&world), [Some(HoldRule::Unrestored), None]);
-    world.facts.allow_deletes = false;
+    world.facts.deletions.allowed = false;
     let plan = world.plan();
     let mut actions = plan.actions.iter();
     let held = actions.find(|action| action.id == Some(unrestored));
@@ -186,9 +186,9 @@ fn a_new_article_whose_id_was_in_no_file_goes_once_it_is_approved() {
     let mut world = Small::new("a; n unconfirmed", "n -", "");
     assert_eq!(rules(&world), [Some(HoldRule::IdUnconfirmed)]);
     // `--allow-deletes` is about what was removed.
-    world.facts.allow_deletes = true;
+    world.facts.deletions.allowed = true;
     assert_eq!(rules(&world), [Some(HoldRule::IdUnconfirmed)]);
-    world.facts.allow_deletes = false;
+    world.facts.deletions.allowed = false;
     world.facts.approved = [world.plan().actions[0].fingerprint()].into();
     assert_eq!(rules(&world), [None]);
 }
@@ -209,9 +209,9 @@ fn what_lies_in_another_workspaces_folder_waits_by_itself() {
     world.facts.approved = [waiting.fingerprint()].into();
     assert_eq!(rules(&world), [None]);
     world.facts.approved.clear();
-    world.facts.allow_deletes = true;
+    world.facts.deletions.allowed = true;
     assert_eq!(rules(&world), [None]);
-    world.facts.allow_deletes = false;
+    world.facts.deletions.allowed = false;
     // Where nobody could look, any file may lie.
     world.facts.elsewhere = Elsewhere {
         unread: Some("de/".to_owned()),
@@ -229,7 +229,7 @@ fn what_lies_in_another_workspaces_folder_waits_by_itself() {
 fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
     let mut world = many(2, "title=Old", "");
     let ids: Vec<_> = names(2).iter().map(|name| article(name)).collect();
-    world.facts.older_local = ids.iter().copied().collect();
+    world.facts.rollbacks.local = ids.iter().copied().collect();
     assert_eq!(rules(&world), [None]);
     world.facts.standing = ids
         .iter()
@@ -246,7 +246,7 @@ fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
     world.facts.approved = [marks[0]].into();
     assert_eq!(rules(&world), [None, Some(HoldRule::MassRollback)]);
     // An edit to something new is not held.
-    world.facts.older_local.clear();
+    world.facts.rollbacks.local.clear();
     assert_eq!(rules(&world), [None]);
 }
 
@@ -255,20 +255,20 @@ fn f087_a_file_that_git_took_back_is_not_sent_however_many_there_are() {
     for count in [1, MAX_ROLLBACKS + 1] {
         let mut world = many(count, "title=Old", "");
         let ids: Vec<_> = names(count).iter().map(|name| article(name)).collect();
-        world.facts.older_local = ids.iter().copied().collect();
+        world.facts.rollbacks.local = ids.iter().copied().collect();
         let actions = world.plan().actions;
         let behind = |doubt: Option<&str>| Behind {
             doubt: doubt.map(str::to_owned),
             ..Behind::default()
         };
         let all = actions.iter().map(Action::fingerprint);
-        world.facts.behind = all.map(|mark| (mark, behind(None))).collect();
+        world.facts.git.behind = all.map(|mark| (mark, behind(None))).collect();
         assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
         let first = actions[0].fingerprint();
-        world.facts.behind.remove(&first);
+        world.facts.git.behind.remove(&first);
         assert_eq!(rules(&world)[0], None);
         let unknown = behind(Some("git is ill"));
-        world.facts.behind.insert(first, unknown);
+        world.facts.git.behind.insert(first, unknown);
         assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
         let marks = world.plan().actions;
         world.facts.approved = marks.iter().map(Action::fingerprint).collect();
@@ -288,7 +288,7 @@ fn f087_no_copy_is_made_beside_a_file_that_git_took_back() {
     };
     assert!(fresh(&world));
     let mark = world.plan().actions[0].fingerprint();
-    world.facts.behind = [(mark, Behind::default())].into();
+    world.facts.git.behind = [(mark, Behind::default())].into();
     assert!(!fresh(&world));
     assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
     let marks = world.plan().actions;
@@ -301,7 +301,7 @@ fn nothing_is_deleted_in_doubt_whatever_was_allowed() {
     for (local, remote) in [("-", ""), ("", "gone")] {
         let mut world = many(1, local, remote);
         world.facts.doubt = Some("the listing failed".to_owned());
-        world.facts.allow_deletes = true;
+        world.facts.deletions.allowed = true;
         assert_eq!(rules(&world), [Some(HoldRule::Doubt)]);
     }
 }
@@ -315,21 +315,21 @@ fn f084_removals_that_came_with_git_wait() {
             .collect()
     };
     let mut world = many(1, "-", "");
-    world.facts.git = gits(1);
+    world.facts.git.removed = gits(1);
     assert_eq!(rules(&world), [Some(HoldRule::MovedHead)]);
     // The flag and a person's word release it.
-    world.facts.allow_deletes = true;
+    world.facts.deletions.allowed = true;
     assert_eq!(rules(&world), [None]);
-    world.facts.allow_deletes = false;
+    world.facts.deletions.allowed = false;
     let marks = world.plan().actions;
     world.facts.approved = marks.iter().map(Action::fingerprint).collect();
     assert_eq!(rules(&world), [None]);
     // A writer's own removal beside it goes through.
     let mut world = many(2, "-", "");
-    world.facts.git = gits(1);
+    world.facts.git.removed = gits(1);
     assert_eq!(rules(&world), [Some(HoldRule::MovedHead), None]);
     let mut world = many(1, "", "gone");
-    world.facts.git = gits(1);
+    world.facts.git.removed = gits(1);
     assert_eq!(rules(&world), [None]);
 }
 
@@ -340,9 +340,9 @@ fn f038_many_articles_that_went_back_are_held() {
             let mut world = many(count, local, remote);
             let ids = names(count).iter().map(|name| article(name)).collect();
             if local.is_empty() {
-                world.facts.older_remote = ids;
+                world.facts.rollbacks.remote = ids;
             } else {
-                world.facts.older_local = ids;
+                world.facts.rollbacks.local = ids;
             }
             world
         };
@@ -357,7 +357,7 @@ fn f038_many_articles_that_went_back_are_held() {
     }
     // An old version that is merged with an edit is one that went back.
     let mut world = many(MAX_ROLLBACKS + 1, "intro=Mine", "title=Old");
-    world.facts.older_remote = names(MAX_ROLLBACKS + 1)
+    world.facts.rollbacks.remote = names(MAX_ROLLBACKS + 1)
         .iter()
         .map(|name| article(name))
         .collect();
@@ -367,7 +367,7 @@ fn f038_many_articles_that_went_back_are_held() {
 #[test]
 fn f085_that_a_file_went_back_to_an_older_version_is_said() {
     let mut world = many(2, "title=Old", "");
-    world.facts.older_local = [article(&names(2)[0])].into();
+    world.facts.rollbacks.local = [article(&names(2)[0])].into();
     let plan = world.plan();
     let noted: Vec<bool> = plan
         .actions

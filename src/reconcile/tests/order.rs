@@ -248,7 +248,7 @@ fn what_needs_something_that_is_held_waits_with_it() {
     );
     // So is the deletion that frees a slug.
     let mut world = Small::new("a; b", "a slug=b; b -", "");
-    world.facts.max_deletes = MaxDeletes {
+    world.facts.deletions.limit = MaxDeletes {
         count: 0,
         percent: 0,
     };

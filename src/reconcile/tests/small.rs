@@ -22,9 +22,8 @@ use crate::model::path::{self, CATEGORY_FILE};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Timestamp, Version,
 };
-use crate::reconcile::deletions::Stock;
-use crate::reconcile::guard::{Elsewhere, Facts, MaxDeletes};
-use crate::reconcile::new_categories::NewCategories;
+use crate::reconcile::deletions::Deletions;
+use crate::reconcile::guard::Facts;
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::{Conflict, Plan, Settle, Step};
 use crate::reconcile::scope::Scope;
@@ -638,7 +637,7 @@ impl Small {
             })
             .map(|(id, seen)| (*id, seen.clone()))
             .collect();
-        self.facts.articles = self.base.articles.len().max(100);
+        self.facts.deletions.articles = self.base.articles.len().max(100);
     }
 
     pub(super) fn paired(&self) -> Paired {
@@ -681,31 +680,11 @@ impl Small {
 
 fn facts() -> Facts {
     Facts {
-        articles: 100,
-        max_deletes: MaxDeletes {
-            count: 10,
-            percent: 25,
+        deletions: Deletions {
+            articles: 100,
+            ..Deletions::default()
         },
-        allow_deletes: false,
-        deleted_remote: 0,
-        deleted_local: 0,
-        closely_remote: 0,
-        closely_local: 0,
-        approved: BTreeSet::new(),
-        doubt: None,
-        older_local: BTreeSet::new(),
-        behind: BTreeMap::new(),
-        lately_older: 0,
-        older_remote: BTreeSet::new(),
-        duels: BTreeSet::new(),
-        refused: BTreeMap::new(),
-        git: BTreeMap::new(),
-        restoring: BTreeSet::new(),
-        unconfirmed: BTreeSet::new(),
-        elsewhere: Elsewhere::default(),
-        standing: BTreeSet::new(),
-        stock: Stock::default(),
-        new_categories: NewCategories::default(),
+        ..Facts::default()
     }
 }
 

@@ -6,9 +6,7 @@ use super::words::Remote as Told;
 use kbsync::model::base::{ArticleRow, CategoryRow, Visibility};
 use kbsync::model::path::fold;
 use kbsync::model::{ArticleId, CategoryVersion, Flags, Place, Revision, Timestamp, Version};
-use kbsync::reconcile::deletions::Stock;
-use kbsync::reconcile::guard::{Elsewhere, Facts, MaxDeletes};
-use kbsync::reconcile::new_categories::NewCategories;
+use kbsync::reconcile::guard::Facts;
 use kbsync::reconcile::pairing::{self, Paired};
 use kbsync::reconcile::plan::Plan;
 use kbsync::reconcile::scope::Scope;
@@ -49,7 +47,7 @@ impl Scene {
             local: LocalSnapshot::default(),
             remote: RemoteSnapshot::default(),
             policy: Policy::new(layout.rules.direction, layout.rules.on_conflict),
-            facts: facts(),
+            facts: Facts::default(),
             bodies: Cow::Borrowed(texts::bodies()),
             history: Vec::new(),
             copies: BTreeMap::new(),
@@ -110,8 +108,9 @@ impl Scene {
                 .scope
                 .add(&texts::place(category, name).to_string());
         }
-        self.facts.articles = layout.pieces.len();
-        self.facts.max_deletes.count = u32::try_from(rules.max_deletes).expect("a small number");
+        self.facts.deletions.articles = layout.pieces.len();
+        self.facts.deletions.limit.count =
+            u32::try_from(rules.max_deletes).expect("a small number");
         self.facts.doubt = (!rules.listed || !rules.scanned).then(|| "a look failed".to_owned());
         if self.folders != layout.folders {
             self.categories(layout.folders);
@@ -260,34 +259,4 @@ pub(super) fn listed(flags: Flags, visibility: Visibility) -> Flags {
 
 pub(super) fn revision(number: usize) -> Revision {
     Revision(format!("r{number}"))
-}
-
-fn facts() -> Facts {
-    Facts {
-        articles: 0,
-        max_deletes: MaxDeletes {
-            count: 10,
-            percent: 25,
-        },
-        allow_deletes: false,
-        deleted_remote: 0,
-        deleted_local: 0,
-        closely_remote: 0,
-        closely_local: 0,
-        approved: BTreeSet::new(),
-        doubt: None,
-        behind: BTreeMap::new(),
-        older_local: BTreeSet::new(),
-        lately_older: 0,
-        older_remote: BTreeSet::new(),
-        duels: BTreeSet::new(),
-        refused: BTreeMap::new(),
-        git: BTreeMap::new(),
-        restoring: BTreeSet::new(),
-        unconfirmed: BTreeSet::new(),
-        elsewhere: Elsewhere::default(),
-        standing: BTreeSet::new(),
-        stock: Stock::default(),
-        new_categories: NewCategories::default(),
-    }
 }
