@@ -29,7 +29,8 @@ impl RealDisk {
                     if inode(from)? != inode(to)? {
                         return Err(Errno::EXIST);
                     }
-                    let away = format!("{TEMPORARY}was-{from}");
+                    // The clean-up after a crash gives a folder of this name its old name back.
+                    let away = format!("{TEMPORARY}folder-was-{from}");
                     self.rename_free(&self.root, from, &self.root, &away)?;
                     self.rename_free(&self.root, &away, &self.root, to)
                         .inspect_err(|_first| {

@@ -4,7 +4,8 @@
 //! folder is a mount of its own, its slots are hidden files within it. What a slot is for is not known here.
 
 use super::{
-    Area, At, Content, Disk as _, DiskError, DiskErrorKind, Durability, Kind, Slot, TEMPORARY,
+    Area, At, Content, Disk as _, DiskError, DiskErrorKind, Durability, Entry, Kind, Slot,
+    TEMPORARY,
     real::{RealDisk, look_in, open_dir, read_in, shown, single},
 };
 use crate::drill::failpoint;
@@ -304,11 +305,13 @@ impl RealDisk {
         settled().map_err(|errno| DiskError::from_errno(errno, "clear up", old))
     }
 
-    /// Gives a file its name back that was being removed, or one that a person sees.
+    /// Gives a file its name back that was being removed, or one that a person sees; and a folder whose name was on
+    /// its way to another case.
     fn give_name(&self, dir: &OwnedFd, name: &str, slot: &str) -> Result<(), DiskError> {
         let was = slot.split_once("-was-").map(|(_, was)| was);
         let given = || -> Result<(), Errno> {
-            if look_in(dir, name)?.is_some_and(|found| found.stamp.size == 0) {
+            let is_empty = |found: Entry| found.kind == Kind::File && found.stamp.size == 0;
+            if look_in(dir, name)?.is_some_and(is_empty) {
                 return fs::unlinkat(dir, name, AtFlags::empty());
             }
             let freed = was.map(|was| self.rename_free(dir, name, dir, was));

@@ -503,6 +503,20 @@ fn f001_what_an_earlier_version_left_gets_a_name() {
 }
 
 #[test]
+fn f056_a_folder_that_was_on_its_way_to_another_case_gets_its_name_back() {
+    let world = World::new();
+    for name in ["Billing", "empty"] {
+        let away = world.path(&format!(".kbsync-tmp-folder-was-{name}"));
+        fs::create_dir(away).expect("a folder");
+    }
+    world.write(".kbsync-tmp-folder-was-Billing/a.html", "theirs");
+    let swept = world.disk.sweep(&BTreeMap::new(), false);
+    assert_eq!(swept.expect("swept"), 2);
+    assert_eq!(world.text("Billing/a.html"), "theirs");
+    assert!(world.path("empty").is_dir());
+}
+
+#[test]
 fn f010_where_the_journal_is_lost_nothing_of_the_stage_is_removed() {
     let world = World::new();
     world
