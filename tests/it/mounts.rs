@@ -239,3 +239,84 @@ fn f040_a_fresh_checkout_goes_on_with_a_state_that_was_kept() {
     let articles = service.sandbox.articles();
     assert!(articles.iter().any(|article| article.text.contains("mine")));
 }
+
+/// Syncs while one category's folder is a mount of its own; `None`: that cannot be had here.
+fn sync_with_mount(kb: &Kb, folder: &str) -> Option<Output> {
+    let script = format!("mount --bind {folder} {folder} &&");
+    apart_from(&OWN_MOUNTS, &script, "true", kb, &["sync"])
+}
+
+/// A mirror in which an article was moved on the service into a folder that is a mount of its own; with its file.
+fn moved_between_mounts(service: &Service) -> (Kb, String) {
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let slug = "install-a-team-member";
+    let articles = service.sandbox.articles();
+    let article = articles.iter().find(|article| article.slug == slug);
+    let categories = service.sandbox.categories();
+    let billing = categories
+        .iter()
+        .find(|category| category.slug == "billing");
+    let billing = billing.expect("a category").id;
+    let moved = article.and_then(|article| service.sandbox.move_article(article.id, billing));
+    moved.expect("it is there");
+    (kb, format!("getting-started/{slug}{EXTENSION}"))
+}
+
+#[test]
+fn f081_a_file_that_leaves_a_mount_is_displaced_there() {
+    let service = Service::start();
+    let (kb, path) = moved_between_mounts(&service);
+    let before = kb.read(&path);
+    let Some(output) = sync_with_mount(&kb, "billing") else {
+        return left_out();
+    };
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let now: Vec<_> = kb.articles().into_iter().map(|(path, _)| path).collect();
+    let to = path.replace("getting-started", "billing");
+    assert!(
+        now.contains(&to) && !now.contains(&path),
+        "{now:?} {output:?}"
+    );
+    let displaced: Vec<_> = kb
+        .files()
+        .into_iter()
+        .filter(|(path, _)| path.to_string_lossy().contains(".kbsync/displaced/"))
+        .collect();
+    let is_kept = displaced
+        .iter()
+        .any(|(_, bytes)| *bytes == before.as_bytes());
+    assert!(is_kept, "{displaced:?}");
+}
+
+#[test]
+fn f001_f080_a_save_that_was_caught_on_another_mount_is_kept() {
+    let service = Service::start();
+    let (mut kb, path) = moved_between_mounts(&service);
+    kb.set("KBSYNC_DRILL_PANIC_AT", "disk: file moved away");
+    let Some(output) = sync_with_mount(&kb, "billing") else {
+        return left_out();
+    };
+    assert!(!output.status.success() && !kb.exists(&path), "{output:?}");
+    kb.set("KBSYNC_DRILL_PANIC_AT", "");
+    // An editor saved in that very instant, so that the save is what was taken away.
+    let stage = kb.mirror().join(".kbsync/stage");
+    let mut caught = std::fs::read_dir(stage).expect("the stage");
+    let caught = caught.next().expect("a file").expect("readable").path();
+    std::fs::write(&caught, "---\ntitle: T\n---\n<p>Caught.</p>\n").expect("written");
+    for _ in 0..2 {
+        let output = sync_with_mount(&kb, "billing").expect("as before");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let files = kb.files();
+        let is_there = files.iter().any(|(path, bytes)| {
+            !path.to_string_lossy().contains("/.kbsync/") && contains(bytes, "Caught.")
+        });
+        assert!(is_there, "{said}");
+    }
+    assert_eq!(service.sandbox.articles().len(), 3);
+}
+
+/// Returns whether a file has a text.
+fn contains(bytes: &[u8], text: &str) -> bool {
+    String::from_utf8_lossy(bytes).contains(text)
+}

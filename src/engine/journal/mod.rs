@@ -375,10 +375,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .over
                 .or(change.leaves.as_ref().map(|(_, known)| *known));
             if let Some(known) = came_out {
+                let left = change.leaves.as_ref().map(|(place, _)| place);
+                let place = came_from(&*self.disk, change.slot, &change.target, left);
                 displaced.push(DisplacedRow {
                     slot: change.slot,
-                    place: change.target.clone(),
-                    known: self.seen_aside(change, known),
+                    place: place.clone(),
+                    known: self.seen_aside(change.slot, place, known),
                     since: now,
                 });
             }
@@ -410,11 +412,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// What is known of a file that came out, under the stamp that it has by now; with another content by now, under
     /// the one that was expected.
-    fn seen_aside(&self, change: &FileChange, known: KnownFile) -> KnownFile {
-        let stamp = self
-            .disk
-            .look_aside(Area::Stage, change.slot, at(&change.target));
-        match stamp {
+    fn seen_aside(&self, slot: Slot, place: &Place, known: KnownFile) -> KnownFile {
+        match self.disk.look_aside(Area::Stage, slot, at(place)) {
             Ok(Some(stamp)) if stamp.same_content(&known.stamp) => KnownFile { stamp, ..known },
             Ok(_) | Err(_) => known,
         }
@@ -451,6 +450,22 @@ impl FileChange {
             rows,
         }
     }
+}
+
+/// Returns the place that a file in a slot came from. A slot is on the mount of its place: a moved file may have left
+/// another mount than the one that it is on now.
+fn came_from<'c>(
+    disk: &impl Disk,
+    slot: Slot,
+    target: &'c Place,
+    left: Option<&'c Place>,
+) -> &'c Place {
+    let is_filled = |place: &Place| {
+        let found = disk.look_aside(Area::Stage, slot, at(place));
+        matches!(found, Ok(Some(_)))
+    };
+    left.filter(|left| !is_filled(target) && is_filled(left))
+        .unwrap_or(target)
 }
 
 /// The order of changes: places are left before they are taken. In a circle nobody can begin, and nobody does.

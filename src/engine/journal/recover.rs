@@ -14,7 +14,7 @@
 //! sides tell, as in any other cycle. Doing this twice changes nothing. What the disk refuses stays in the journal, and
 //! its files are left alone until it is settled.
 
-use super::{at, keep::keep};
+use super::{at, came_from, keep::keep};
 use crate::engine::Engine;
 use crate::engine::apply::{MAX_FILE, met};
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
@@ -146,8 +146,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) if error.kind == DiskErrorKind::NotFound => None,
             found => found?,
         };
-        let at_target = at(begun.target);
-        let aside = self.disk.look_aside(Area::Stage, begun.slot, at_target)?;
+        let came_from = begun.came_from(&*self.disk);
+        let aside = self
+            .disk
+            .look_aside(Area::Stage, begun.slot, at(came_from))?;
         let Some(found) = found.filter(|found| aside.is_none() && found.kind == Kind::File) else {
             return Ok(());
         };
@@ -159,8 +161,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Keeps a file in the history and beside its place that came out and that nobody expected: an editor saved it in
     /// that instant.
     fn keep_caught(&mut self, begun: &Begun<'_>) -> anyhow::Result<Option<Problem>> {
-        let (slot, target) = (begun.slot, begun.target);
-        let Some(stamp) = self.disk.look_aside(Area::Stage, slot, at(target))? else {
+        let (slot, place) = (begun.slot, begun.came_from(&*self.disk));
+        let Some(stamp) = self.disk.look_aside(Area::Stage, slot, at(place))? else {
             return Ok(None);
         };
         let is_expected = |known: KnownFile| known.stamp.same_content(&stamp);
@@ -169,17 +171,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let content = self
             .disk
-            .read_aside(Area::Stage, slot, at(target), MAX_FILE)?;
+            .read_aside(Area::Stage, slot, at(place), MAX_FILE)?;
         let digest = Digest::of_parts(&[&content.bytes]);
         if begun.expected().is_some_and(|known| known.digest == digest) {
             return Ok(None);
         }
         let now = self.clock.now();
-        let kept = keep(&mut self.store, target, &content.bytes, (CAUSE, now))?;
+        let kept = keep(&mut self.store, begun.target, &content.bytes, (CAUSE, now))?;
         let beside = self
             .disk
-            .set_beside(slot, at(target), &target.file)
-            .and_then(|beside| self.disk.sync_folder(at(target)).map(|()| beside));
+            .set_beside(slot, at(place), &place.file)
+            .and_then(|beside| self.disk.sync_folder(at(place)).map(|()| beside));
         let message = match beside {
             Ok(beside) => format!("{EDITED}: take over from {beside} what you want to keep"),
             // Such as where the folder is gone.
@@ -187,7 +189,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) => return Err(error.into()),
         };
         Ok(Some(Problem {
-            path: target.to_string(),
+            path: place.to_string(),
             id: None,
             message,
         }))
@@ -228,12 +230,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// The file that came out of a change, which stays for a day.
     fn came_out(&self, begun: &Begun<'_>) -> anyhow::Result<Option<DisplacedRow>> {
-        let aside = self
-            .disk
-            .look_aside(Area::Stage, begun.slot, at(begun.target))?;
+        let place = begun.came_from(&*self.disk);
+        let aside = self.disk.look_aside(Area::Stage, begun.slot, at(place))?;
         Ok(aside.zip(begun.expected()).map(|(_, known)| DisplacedRow {
             slot: begun.slot,
-            place: begun.target.clone(),
+            place: place.clone(),
             known,
             since: self.clock.now(),
         }))
@@ -259,6 +260,12 @@ impl Recovered {
 }
 
 impl Begun<'_> {
+    /// Returns the place that the file in the slot came from.
+    fn came_from(&self, disk: &impl Disk) -> &Place {
+        let left = self.leaves.map(|(place, _)| place);
+        came_from(disk, self.slot, self.target, left)
+    }
+
     /// What comes out of the change.
     fn expected(&self) -> Option<KnownFile> {
         self.over.or(self.leaves.map(|(_, known)| known))
