@@ -227,7 +227,9 @@ impl<'a> Sweep<'a> {
     /// a daemon has not always as many points, and a command may pass one transaction fewer than `points`.
     fn kill(&self, number: usize, points: usize) -> Result<bool, String> {
         let ran = self.stage.run_killed_at(self.scenario.command, number);
-        if ran.code == Some(0) && (self.scenario.is_daemon() || number == points) {
+        // A transaction has two points: before its commit and after it.
+        let is_in_last = number + 2 > points;
+        if ran.code == Some(0) && (self.scenario.is_daemon() || is_in_last) {
             return Ok(false);
         }
         if ran.code.is_some() {
