@@ -46,21 +46,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let mut actions = plan.actions.iter();
             actions.any(|action| action.deletes() == Some(side))
         };
-        let lately = |side| -> anyhow::Result<usize> {
+        let earlier = |side| -> anyhow::Result<Earlier> {
             if !deletes(side) {
-                return Ok(0);
+                return Ok(Earlier::default());
             }
-            Ok(usize::try_from(self.store.deletions_since(since, side)?).unwrap_or(usize::MAX))
-        };
-        let closely = |side| -> anyhow::Result<usize> {
-            if !deletes(side) {
-                return Ok(0);
-            }
-            let Some(begin) = self.closely_since(side, &held, request) else {
-                return Ok(0);
+            let count = |since| -> anyhow::Result<usize> {
+                let count = self.store.deletions_since(since, side)?;
+                Ok(usize::try_from(count).unwrap_or(usize::MAX))
             };
-            let count = self.store.deletions_since(begin, side)?;
-            Ok(usize::try_from(count).unwrap_or(usize::MAX))
+            let closely = self.closely_since(side, &held, request).map(count);
+            Ok(Earlier {
+                day: count(since)?,
+                closely: closely.transpose()?.unwrap_or_default(),
+            })
         };
         let mut duels = BTreeSet::new();
         for settle in settled(plan).filter(|settle| settle.sends()) {
@@ -71,12 +69,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let approved = self.approved(plan, now)?;
         let mut behind = self.behind(plan, sight, &held, request)?;
         behind.append(&mut self.duplicates_by_git(plan, sight));
-        let earlier = |side| -> anyhow::Result<Earlier> {
-            Ok(Earlier {
-                day: lately(side)?,
-                closely: closely(side)?,
-            })
-        };
         let is_fresh = |(_, parked): &(String, Parked)| still_parked(parked, now);
         let refused = self.store.parked()?.into_iter().filter(is_fresh);
         Ok(Facts {

@@ -82,31 +82,18 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
     match (row, local, entry) {
         (None, Local::Absent, Remote::Present(seen)) => create_local(planner, id, seen),
         (Some(row), Local::File(file), Remote::Present(seen)) => {
+            let case = Case {
+                id,
+                row: Some(row),
+                file,
+                seen,
+            };
             if agrees(planner, row, file, seen) {
-                debug_assert_eq!(
-                    meet(
-                        planner,
-                        Case {
-                            id,
-                            row: Some(row),
-                            file,
-                            seen
-                        }
-                    ),
-                    Outcome::Quiet
-                );
+                debug_assert_eq!(meet(planner, case), Outcome::Quiet);
                 return Outcome::Quiet;
             }
-            let seen = fresh_or_base(row, seen);
-            meet(
-                planner,
-                Case {
-                    id,
-                    row: Some(row),
-                    file,
-                    seen: &seen,
-                },
-            )
+            let seen = &fresh_or_base(row, seen);
+            meet(planner, Case { seen, ..case })
         }
         (Some(row), Local::File(file), Remote::Gone) => gone(planner, id, Some(row), file),
         (Some(row), Local::File(file), Remote::NotVisible(why)) => {

@@ -186,11 +186,12 @@ impl Debounce {
         held
     }
 
-    /// Returns when the next path is held by its push interval.
+    /// Returns when the next path that nobody was told of is held by its push interval.
     pub fn next_held(&self, now: Instant) -> Option<Instant> {
         let waiting = self.waiting.iter();
         let waiting = waiting.filter(|(path, waiting)| {
-            waiting.touch == Touch::Changed && self.pushed.contains_key(*path)
+            let is_new = waiting.touch == Touch::Changed && !waiting.is_announced;
+            is_new && self.pushed.contains_key(*path)
         });
         let settled = waiting.map(|(_, waiting)| waiting.settled(self.delays));
         settled.filter(|at| *at > now).min()
