@@ -2,7 +2,7 @@
 //! the addresses of what they name.
 
 use super::stage::Stage;
-use crate::words::{self, Sides, Words, Written};
+use crate::support::words::{self, Sides, Words, Written};
 use kbsync::model::WorkspaceId;
 use kbsync::sandbox::Category;
 use kbsync::state::{Binding, Store};

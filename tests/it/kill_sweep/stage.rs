@@ -1,6 +1,7 @@
 //! A service and a mirror that can be put back in a few milliseconds, and the real command that is killed there.
 
-use crate::{canary, kb::TOKEN};
+use crate::support::canary;
+use crate::support::kb::TOKEN;
 use kbsync::sandbox::{Article, Category, NewSeed, Options, Running, Sandbox, Snapshot};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader};

@@ -2,7 +2,7 @@
 
 use super::picture::{self, Picture, difference};
 use super::stage::{Moment, Ran, Stage};
-use crate::words::{Words, Written};
+use crate::support::words::{Words, Written};
 use kbsync::cli::exit::ExitCode;
 use kbsync::sandbox::Options;
 use std::collections::BTreeSet;

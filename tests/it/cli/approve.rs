@@ -1,0 +1,204 @@
+//! `kbsync approve`: approves exactly what is held for its number, after showing it.
+
+use crate::support::kb::{Kb, Service};
+use crate::support::schema;
+use uuid::Uuid;
+
+/// Eight articles; the files of five were removed, and the deletions are held.
+fn held() -> (Service, Kb, Vec<Uuid>) {
+    let service = Service::empty();
+    let start = service.category("start");
+    let ids: Vec<Uuid> = (1..=8)
+        .map(|number| service.article(start, &format!("n{number}"), &format!("<p>{number}</p>")))
+        .collect();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    for number in 1..=5 {
+        kb.remove(&format!("start/n{number}.html"));
+    }
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(
+        ran.stdout
+            .contains("5 deletions on the service at once are more than 3"),
+        "{ran:#?}"
+    );
+    assert!(ran.stdout.contains("\n5 held; "), "{ran:#?}");
+    (service, kb, ids)
+}
+
+fn left(service: &Service) -> usize {
+    service.sandbox.articles().len()
+}
+
+#[test]
+fn f041_f043_without_a_yes_nothing_is_released() {
+    let (service, kb, _) = held();
+    let ran = kb.run(&["approve"]).exits(3);
+    assert_eq!(ran.stdout.lines().count(), 5, "{ran:#?}");
+    assert!(
+        ran.stdout
+            .starts_with("delete    start/n1.html on the service\n"),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains("kbsync approve --yes"), "{ran:#?}");
+    assert_eq!(left(&service), 8);
+    // Neither is it by asking again.
+    kb.run(&["sync"]).exits(3);
+    assert_eq!(left(&service), 8);
+}
+
+#[test]
+fn a_yes_releases_exactly_these_and_only_once() {
+    let (service, kb, ids) = held();
+    let json = kb.run(&["approve", "--yes", "--json"]).exits(0).json();
+    schema::check("report", &json);
+    assert_eq!(json["requests"]["delete"], 5);
+    assert_eq!(left(&service), 3);
+    assert!(
+        ids[..5]
+            .iter()
+            .all(|id| service.sandbox.article(*id).is_none())
+    );
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert!(
+        ran.stderr.contains("nothing waits for `approve`"),
+        "{ran:#?}"
+    );
+    kb.run(&["sync"]).exits(0);
+    let status = kb.run(&["status", "--json"]).exits(0).json();
+    assert_eq!(status["held"], serde_json::json!([]));
+}
+
+/// `--yes` approves only what a sync has reported.
+#[test]
+fn f043_removals_since_the_last_sync_are_not_approved_unseen() {
+    let (service, kb, _) = held();
+    kb.remove("start/n6.html");
+    kb.remove("start/n7.html");
+    let ran = kb.run(&["approve", "--yes"]).exits(3);
+    let told = "2 of the 7 actions above were not held by the last sync";
+    assert!(ran.stderr.contains(told), "{ran:#?}");
+    assert!(ran.stderr.contains("help: run `kbsync sync`"), "{ran:#?}");
+    assert_eq!(left(&service), 8);
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(left(&service), 1);
+}
+
+#[test]
+fn on_a_terminal_it_asks_and_only_a_yes_releases() {
+    let (service, kb, _) = held();
+    let question = "Delete 5 articles on the service, for ever?";
+    // The next line of a pasted command has a y in it, and is no yes.
+    for answer in ["n\r", "\r", "kbsync\r", "yesterday\r"] {
+        kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);
+    }
+    let ran = kb.at_terminal(&["approve"], &[(question, "n\r")]).exits(3);
+    assert!(ran.stderr.contains("nothing was approved"), "{ran:#?}");
+    assert_eq!(left(&service), 8);
+    kb.at_terminal(&["approve"], &[(question, "y\r")]).exits(0);
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
+fn a_script_that_did_not_say_yes_gets_the_list() {
+    let (service, kb, _) = held();
+    let json = kb.run(&["approve", "--json"]).exits(3).json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "attention");
+    let actions = json["actions"].as_array().expect("a list");
+    assert_eq!(actions.len(), 5);
+    assert_eq!(actions[0]["path"], "start/n1.html");
+    assert!(actions.iter().all(|action| action["status"] == "held"));
+    let message = json["problems"][0]["message"].as_str().expect("words");
+    assert!(message.contains("5 actions wait for approval"), "{message}");
+    assert_eq!(left(&service), 8);
+}
+
+#[test]
+fn an_edit_on_the_service_meanwhile_is_not_deleted() {
+    let (service, kb, ids) = held();
+    service
+        .sandbox
+        .edit(ids[0], |article| article.text = "<p>edited</p>".into());
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert!(ran.stdout.contains("← restore   start/n1.html"), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+    assert!(kb.read("start/n1.html").contains("edited"));
+}
+
+#[test]
+fn f043_restoring_one_or_naming_a_part_approves_none_of_the_rest() {
+    let (service, kb, _) = held();
+    kb.run(&["sync", "start/n2.html"]).exits(3);
+    kb.run(&["restore", "start/n1.html"]).exits(0);
+    kb.run(&["restore", "start/n5.html"]).exits(0);
+    for command in [
+        &["sync"][..],
+        &["sync", "start"],
+        &["sync", "start/n2.html"],
+        &["push", "start/n3.html"],
+        &["sync"],
+    ] {
+        let ran = kb.run(command).exits(3);
+        assert!(ran.stdout.contains("it was held with others"), "{ran:#?}");
+        assert_eq!(left(&service), 8);
+    }
+    // A later removal is a new one.
+    kb.remove("start/n1.html");
+    kb.run(&["sync", "start/n1.html"]).exits(0);
+    assert_eq!(left(&service), 7);
+    kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(left(&service), 4);
+}
+
+#[test]
+fn allow_deletes_does_it_for_one_command() {
+    let (service, kb, _) = held();
+    let ran = kb.run(&["sync", "--allow-deletes"]).exits(0);
+    assert!(
+        ran.stdout.contains("5 changes (on the service)"),
+        "{ran:#?}"
+    );
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
+fn with_nothing_held_it_says_so() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let ran = kb.run(&["approve"]).exits(0);
+    assert!(
+        ran.stderr.contains("nothing waits for `approve`"),
+        "{ran:#?}"
+    );
+    schema::check("report", &kb.run(&["approve", "--json"]).exits(0).json());
+}
+
+#[test]
+fn articles_that_vanished_in_numbers_are_released_together() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let ids: Vec<Uuid> = (1..=12)
+        .map(|number| service.article(start, &format!("n{number:02}"), "<p>x</p>"))
+        .collect();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    for id in &ids[..6] {
+        service.sandbox.remove(*id);
+    }
+    let files = || {
+        kb.articles()
+            .iter()
+            .filter(|(path, _)| path.contains("/n"))
+            .count()
+    };
+    for _ in 0..3 {
+        kb.run(&["sync"]).exits(3);
+        assert_eq!(files(), 12, "nothing goes without a yes");
+    }
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(files(), 6, "{ran:#?}");
+    kb.run(&["sync"]).exits(0);
+}

@@ -1,0 +1,410 @@
+//! Bad input: mistakes are reported with file, line and remedy, and nothing changes on either side.
+
+use crate::support::kb::{Kb, Ran, Service, TOKEN, WORKSPACE};
+use crate::support::schema;
+use kbsync::sandbox::{Access, Article, Fault, FaultKind, Matcher, Rights};
+use std::path::PathBuf;
+
+/// A synced mirror with one article, and a copy of both sides.
+struct Quiet {
+    service: Service,
+    kb: Kb,
+}
+
+impl Quiet {
+    fn new() -> Self {
+        let service = Service::empty();
+        let start = service.category("start");
+        service.article(start, "one", "<p>One.</p>");
+        let kb = service.mirror();
+        kb.run(&["sync"]).exits(0);
+        Self { service, kb }
+    }
+
+    /// Returns both sides.
+    fn sides(&self) -> (Vec<Article>, Vec<(PathBuf, Vec<u8>)>) {
+        let mirror = self.kb.mirror();
+        let private = mirror.join(".kbsync");
+        let files = self
+            .kb
+            .files()
+            .into_iter()
+            .filter(|(path, _)| path.starts_with(&mirror) && !path.starts_with(&private))
+            .collect();
+        (self.service.sandbox.articles(), files)
+    }
+
+    /// Runs a command that must not change anything.
+    #[track_caller]
+    fn unchanged(&self, arguments: &[&str]) -> Ran {
+        let before = self.sides();
+        let ran = self.kb.run(arguments);
+        assert!(before == self.sides(), "something changed: {ran:#?}");
+        ran
+    }
+}
+
+#[test]
+fn rules_that_are_too_long_are_reported_and_nothing_is_published() {
+    let quiet = Quiet::new();
+    let filler = "# a line of the rules\n".repeat(4000);
+    quiet
+        .kb
+        .write("secret/plan.html", "---\ntitle: Plan\n---\n<p>x</p>\n");
+    for rules in [format!("{filler}secret/\n"), format!("secret/\n{filler}")] {
+        quiet.kb.write(".kbsyncignore", &rules);
+        for command in [&["sync"][..], &["push"], &["pull"], &["check"]] {
+            let said = quiet.unchanged(command).exits(2).stderr;
+            for words in [
+                "read .kbsyncignore: it is larger than 64 KiB\n",
+                "\nhelp: shorten .kbsyncignore",
+            ] {
+                assert!(said.contains(words), "{said}");
+            }
+        }
+    }
+    quiet.kb.write(".kbsyncignore", "secret/\n");
+    quiet.unchanged(&["sync"]).exits(0);
+}
+
+#[test]
+fn f122_f125_a_file_that_cannot_be_an_article_is_reported_and_left_alone() {
+    let long = format!("---\ntitle: {}\n---\n", "x".repeat(256));
+    let cases: [(&str, &[u8], &str); 10] = [
+        (
+            "broken YAML",
+            b"---\ntitle: \"open\n---\n<p>x</p>\n",
+            "line 2",
+        ),
+        (
+            "no title",
+            b"---\nintrotext: x\n---\n<p>x</p>\n",
+            "there is no title",
+        ),
+        (
+            "an empty title",
+            b"---\ntitle:\n---\n",
+            "the title is empty",
+        ),
+        ("a long title", long.as_bytes(), "256 characters"),
+        ("no front matter", b"<p>x</p>\n", "front matter"),
+        ("a front matter without end", b"---\ntitle: x\n", "---"),
+        ("not UTF-8", b"---\ntitle: x\n---\n\xff\xfe\n", "UTF-8"),
+        ("an anchor", b"---\ntitle: &a x\n---\n", "line 2"),
+        ("a double key", b"---\ntitle: x\ntitle: y\n---\n", "title"),
+        (
+            "conflict markers",
+            b"---\ntitle: x\n---\n<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n",
+            "conflict markers",
+        ),
+    ];
+    let quiet = Quiet::new();
+    for (what, bytes, words) in cases {
+        let path = quiet.kb.mirror().join("start/bad.html");
+        std::fs::write(&path, bytes).expect("written");
+        let ran = quiet.unchanged(&["sync", "--json"]).exits(4);
+        let json = ran.json();
+        schema::check("report", &json);
+        assert_eq!(json["problems"][0]["path"], "start/bad.html", "{what}");
+        let message = json["problems"][0]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(words), "{what}: {message}");
+        let shown = quiet.unchanged(&["sync"]).exits(4);
+        assert!(
+            shown.stdout.contains("! start/bad.html: "),
+            "{what}: {shown:#?}"
+        );
+        assert!(
+            shown.stdout.contains("1 problem; 1 request"),
+            "{what}: {shown:#?}"
+        );
+        // The article whose place it takes is not deleted either.
+        let one = quiet.kb.mirror().join("start/one.html");
+        let good = std::fs::read(&one).expect("readable");
+        std::fs::write(&one, bytes).expect("written");
+        quiet.unchanged(&["sync"]).exits(4);
+        std::fs::write(&one, good).expect("written");
+    }
+}
+
+#[test]
+fn f097_f130_what_is_no_file_to_read_is_present_and_not_followed() {
+    let quiet = Quiet::new();
+    let mirror = quiet.kb.mirror();
+    quiet.kb.remove("start/one.html");
+    let place = mirror.join("start/one.html");
+    std::os::unix::fs::symlink("/etc/passwd", &place).expect("a link");
+    quiet.unchanged(&["sync"]);
+    std::fs::remove_file(&place).expect("removed");
+    std::os::unix::fs::symlink("nowhere", &place).expect("a link");
+    quiet.unchanged(&["sync"]);
+    std::fs::remove_file(&place).expect("removed");
+    std::fs::create_dir(&place).expect("a folder");
+    let json = quiet.unchanged(&["sync", "--json"]).exits(4).json();
+    assert_eq!(json["problems"][0]["path"], "start/one.html");
+    assert_eq!(quiet.service.sandbox.articles().len(), 1);
+}
+
+#[test]
+fn f040_a_category_s_folder_that_is_none_any_more_is_reported() {
+    let quiet = Quiet::new();
+    let mirror = quiet.kb.mirror();
+    let (folder, away) = (mirror.join("start"), mirror.join(".away"));
+    std::fs::rename(&folder, &away).expect("renamed");
+    for (what, words) in [("link", "a symbolic link"), ("file", "no folder")] {
+        match what {
+            "link" => std::os::unix::fs::symlink(&away, &folder).expect("a link"),
+            _ => std::fs::write(&folder, "words").expect("written"),
+        }
+        let json = quiet.unchanged(&["sync", "--json"]).exits(4).json();
+        assert_eq!(json["problems"][0]["path"], "start");
+        let message = json["problems"][0]["message"].as_str().expect("words");
+        assert!(message.contains(words), "{message}");
+        std::fs::remove_file(&folder).expect("removed");
+    }
+    std::fs::rename(&away, &folder).expect("renamed");
+    quiet.unchanged(&["sync"]).exits(0);
+}
+
+/// A file that was copied from another mirror has the id of an article that does not exist here: the replaced file
+/// was not removed by a person.
+#[test]
+fn f054_a_file_with_an_id_that_nobody_knows_does_not_give_its_article_up() {
+    let quiet = Quiet::new();
+    let good = quiet.kb.read("start/one.html");
+    let id = good
+        .lines()
+        .find_map(|line| line.strip_prefix("id: "))
+        .expect("an id");
+    let other = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+    quiet.kb.write("start/one.html", &good.replace(id, other));
+    let json = quiet.kb.run(&["sync", "--json"]).json();
+    assert_eq!(quiet.service.sandbox.articles().len(), 1, "{json:#}");
+    let message = json["problems"][0]["message"].as_str().expect("words");
+    assert!(
+        message.contains(&format!("put `id: {id}` back")),
+        "{message}"
+    );
+    let reason = json["actions"][0]["reason"].as_str().expect("words");
+    assert!(reason.contains("no article with its id"), "{reason}");
+    quiet.kb.write("start/one.html", &good);
+    quiet.kb.run(&["sync"]).exits(0);
+    assert_eq!(quiet.service.sandbox.articles().len(), 1);
+}
+
+#[test]
+fn f054_doubles_are_reported_and_neither_is_sent() {
+    let quiet = Quiet::new();
+    let id = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+    for name in ["a", "b"] {
+        quiet.kb.write(
+            &format!("start/{name}.html"),
+            &format!("---\nid: {id}\ntitle: {name}\n---\n"),
+        );
+    }
+    let json = quiet.unchanged(&["sync", "--json"]).exits(4).json();
+    let paths: Vec<_> = json["problems"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|problem| problem["path"].as_str())
+        .collect();
+    assert!(
+        paths.contains(&"start/a.html") && paths.contains(&"start/b.html"),
+        "{json:#}"
+    );
+    for name in ["a", "b"] {
+        quiet.kb.write(
+            &format!("start/{name}.html"),
+            &format!("---\ntitle: {name}\nslug: same\n---\n"),
+        );
+    }
+    let json = quiet.unchanged(&["sync", "--json"]).exits(4).json();
+    assert!(json["problems"].to_string().contains("same"), "{json:#}");
+}
+
+#[test]
+fn a_token_that_is_wrong_or_missing_is_reported_with_the_remedy() {
+    let mut quiet = Quiet::new();
+    quiet.kb.edit("start/one.html", "One.", "Mine.");
+    for command in ["sync", "pull", "push", "approve"] {
+        quiet.kb.set("KBSYNC_TOKEN", "CANARY-wrong");
+        quiet
+            .unchanged(&[command])
+            .exits(1)
+            .complains("status 401", "the token was not accepted");
+        quiet.kb.set("KBSYNC_TOKEN", "");
+        quiet
+            .unchanged(&[command])
+            .exits(2)
+            .complains("there is no token", "KBSYNC_TOKEN");
+    }
+    quiet.kb.set("KBSYNC_TOKEN", "CANARY-wrong");
+    let ran = quiet.unchanged(&["sync", "--json"]).exits(1);
+    let json = ran.json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "failed");
+    assert_eq!(json["actions"], serde_json::json!([]));
+    assert!(
+        ran.stderr.contains("help: the token was not accepted"),
+        "{ran:#?}"
+    );
+    assert!(!format!("{ran:#?}").contains("CANARY"));
+}
+
+#[test]
+fn f018_a_login_page_is_no_answer() {
+    let quiet = Quiet::new();
+    quiet
+        .service
+        .sandbox
+        .inject(Fault::always(Matcher::any(), FaultKind::Html));
+    quiet
+        .unchanged(&["sync"])
+        .exits(1)
+        .complains("a web page", "the token was not accepted");
+}
+
+#[test]
+fn a_workspace_that_is_unknown_or_not_ours_is_reported() {
+    let quiet = Quiet::new();
+    let fresh = quiet.service.mirror();
+    let settings = fresh.read("kbsync.yaml");
+    fresh.write(
+        "kbsync.yaml",
+        &settings.replace(&quiet.service.workspace, WORKSPACE),
+    );
+    let ran = fresh.run(&["sync"]).exits(1);
+    ran.complains("status 404", "the ids in kbsync.yaml");
+    quiet
+        .service
+        .sandbox
+        .add_token(TOKEN, Rights::everywhere(Access::None));
+    quiet
+        .unchanged(&["sync"])
+        .exits(1)
+        .complains("status 403", "use another token");
+    // A state that knows another workspace is not mixed up with this one (failures row 49).
+    let settings = quiet.kb.read("kbsync.yaml");
+    quiet.kb.write(
+        "kbsync.yaml",
+        &settings.replace(&quiet.service.workspace, WORKSPACE),
+    );
+    let ran = quiet.unchanged(&["sync"]).exits(2);
+    assert!(ran.stderr.contains(&quiet.service.workspace), "{ran:#?}");
+}
+
+#[test]
+fn a_folder_that_is_no_mirror_gets_a_remedy() {
+    let kb = Kb::new();
+    for command in [
+        &["sync"][..],
+        &["pull"],
+        &["push"],
+        &["status"],
+        &["diff"],
+        &["approve"],
+        &["resolve", "a/b.html", "--keep", "local"],
+    ] {
+        kb.run(command)
+            .exits(2)
+            .complains("is not a mirror", "kbsync init");
+    }
+    assert_eq!(kb.files(), []);
+    kb.write("kbsync.yaml", "service: [\n");
+    kb.run(&["sync"]).exits(2);
+}
+
+#[test]
+fn f096_a_folder_that_cannot_be_written_to_is_reported() {
+    let service = Service::start();
+    let mut kb = service.mirror();
+    kb.set("KBSYNC_SERVICE", &service.url);
+    kb.set("KBSYNC_WORKSPACE", &service.workspace);
+    // Not even root can make a folder there.
+    kb.run(&["-C", "/proc", "sync"])
+        .exits(1)
+        .complains("/proc/.kbsync", "may be written to");
+    assert_eq!(service.sandbox.counts().total, 0);
+}
+
+#[test]
+fn a_day_that_is_spent_is_a_matter_of_time() {
+    let quiet = Quiet::new();
+    quiet.kb.edit("start/one.html", "One.", "Mine.");
+    let settings = quiet.kb.read("kbsync.yaml");
+    quiet.kb.write(
+        "kbsync.yaml",
+        &format!("{settings}budget: {{per_day: 2}}\n"),
+    );
+    quiet
+        .unchanged(&["sync"])
+        .exits(5)
+        .complains("budget", "the requests of this day are spent");
+    let json = quiet.unchanged(&["sync", "--json"]).exits(5).json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "retry");
+}
+
+#[test]
+fn a_script_that_asks_for_json_gets_one_object_whatever_fails() {
+    let quiet = Quiet::new();
+    for arguments in [
+        vec!["show", "start/none.html"],
+        vec!["log", "start/none.html"],
+        vec!["log", "-p", "start"],
+        vec!["diff", "start/none.html"],
+        vec!["check", "start/none.html"],
+        vec!["init", "--service", "https://kb.example.com"],
+        vec!["new", "start", " "],
+        vec!["restore", "start/none.html", "--dry-run"],
+        vec!["status", "--remote", "-C", "none"],
+        vec!["stats", "-C", "none"],
+        vec!["workspaces", "-C", "none"],
+        vec!["sync", "--prefer", "x"],
+        vec!["bogus"],
+    ] {
+        let all: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+        let ran = quiet.unchanged(&all);
+        assert_ne!(ran.code, 0, "{arguments:?}: {ran:#?}");
+        let json = ran.json();
+        schema::check("error", &json);
+        assert_eq!(json["exit_code"], ran.code, "{arguments:?}: {ran:#?}");
+        let error = json["error"].as_str().expect("text");
+        let said = ran.stderr.contains(error.lines().next().expect("a line"));
+        assert!(said, "{arguments:?}: {ran:#?}");
+        assert_eq!(ran.stdout.lines().count(), 1, "{ran:#?}");
+    }
+    // Commands with a report of their own print only that.
+    for arguments in [["sync", "start/none.html"], ["restore", "start/none.html"]] {
+        let all: Vec<&str> = arguments.into_iter().chain(["--json"]).collect();
+        let ran = quiet.unchanged(&all).exits(2);
+        schema::check("report", &ran.json());
+    }
+}
+
+/// In this process, so that the pauses before retries take no time.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_cannot_be_reached_is_a_matter_of_time() {
+    use clap::Parser as _;
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a port")
+        .port();
+    let kb = Kb::with_settings(&format!(
+        "service: http://127.0.0.1:{port}\nworkspace: {WORKSPACE}\n"
+    ));
+    kb.write("start/one.html", "---\ntitle: One\n---\n");
+    let before = kb.articles();
+    let user = kb.mirror().join("../state");
+    let cli = kbsync::cli::Cli::parse_from(["kbsync", "-q", "sync"]);
+    let env = move |name: &str| match name {
+        "KBSYNC_SERVICE" => Some(format!("http://127.0.0.1:{port}")),
+        "KBSYNC_TOKEN" => Some(TOKEN.to_owned()),
+        "KBSYNC_USER_STATE_DIR" => Some(user.to_string_lossy().into_owned()),
+        _ => None,
+    };
+    let outcome = cli.run(kb.mirror(), env).await;
+    assert_eq!(outcome.expect("told").number(), 5);
+    assert_eq!(kb.articles(), before);
+}

@@ -1,0 +1,191 @@
+//! `kbsync check`: offline, without a token and without settings.
+
+use crate::support::kb::Kb;
+use crate::support::schema;
+
+const ID: &str = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+
+fn broken() -> Kb {
+    let kb = Kb::new();
+    kb.write("start/_category.yaml", "name: Getting started\n");
+    kb.write(
+        "start/good.html",
+        "---\ntitle: Good\n---\n<p>See <a href=\"other.html\">other</a></p>\n",
+    );
+    kb.write(
+        "start/other.html",
+        &format!("---\nid: {ID}\ntitle: Other\n---\n<p>x</p>\n"),
+    );
+    kb.write(
+        "billing/copy.html",
+        &format!("---\nid: {ID}\ntitle: Copy\n---\n<p>x</p>\n"),
+    );
+    kb.write(
+        "billing/tags.html",
+        "---\ntitle: Tags\n---\n<p>one</p>\n<div><p>two</p>\n",
+    );
+    kb.write(
+        "billing/dead.html",
+        "---\ntitle: Dead\n---\n<a href=\"gone.html\">x</a>\n<img src=\"/a.png\">\n",
+    );
+    kb.write("billing/broken.html", "---\ntitle: [a\n---\n");
+    kb
+}
+
+#[test]
+fn it_finds_what_is_wrong_and_exits_4() {
+    let kb = broken();
+    let before = kb.files();
+    let ran = kb.run(&["check"]).exits(4);
+    for (words, help) in [
+        ("billing/broken.html:2: error: ", "help: "),
+        ("billing/copy.html: error: the id ", "remove the `id:` line"),
+        (
+            "billing/dead.html:4: error: the link to \"gone.html\" leads nowhere",
+            "correct the path",
+        ),
+        ("billing/dead.html:5: warning: ", "alt"),
+        (
+            "billing/tags.html:5: error: <div> is never closed",
+            "add </div>",
+        ),
+        ("start/other.html: error: the id ", "remove the `id:` line"),
+    ] {
+        let mut lines = ran.stdout.lines();
+        assert!(
+            lines.any(|line| line.starts_with(words)),
+            "{words}: {}",
+            ran.stdout
+        );
+        assert!(
+            lines.next().is_some_and(|line| line.contains(help)),
+            "{help}: {}",
+            ran.stdout
+        );
+    }
+    assert!(!ran.stdout.contains("good.html"), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "6 files, 5 errors, 1 warning\n");
+    assert_eq!(kb.files(), before);
+}
+
+#[test]
+fn lists_are_cut_and_say_how_much_is_left_out() {
+    let kb = Kb::new();
+    for n in 0..30 {
+        kb.write(
+            &format!("start/copy-{n:02}.html"),
+            &format!("---\nid: {ID}\ntitle: Copy\nslug: one\n---\n<p>x</p>\n"),
+        );
+    }
+    let images = "<img src=https://a.example/x.png>\n".repeat(500);
+    // The only error of this file comes after more warnings than are listed.
+    kb.write(
+        "many/images.html",
+        &format!("---\ntitle: Images\n---\n{images}<div>\n"),
+    );
+    let ran = kb.run(&["check"]).exits(4);
+    let named = |line: &str| line.matches("start/copy-").count();
+    for rule in ["[double-id]", "[double-slug]"] {
+        let lines: Vec<&str> = ran
+            .stdout
+            .lines()
+            .filter(|line| line.contains(rule))
+            .collect();
+        assert_eq!(lines.len(), 30, "{rule}");
+        for line in lines {
+            assert!(named(line) == 11 && line.contains(" and 19 more"), "{line}");
+        }
+    }
+    let of_file = |line: &&str| line.starts_with("many/images.html");
+    assert_eq!(ran.stdout.lines().filter(of_file).count(), 101);
+    assert!(
+        ran.stdout.contains("<div> is never closed"),
+        "{}",
+        ran.stdout
+    );
+    let left = "many/images.html: warning: 401 more findings in this file";
+    assert!(ran.stdout.contains(left), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "31 files, 61 errors, 500 warnings\n");
+    let json = kb.run(&["check", "--json"]).exits(4).json();
+    schema::check("check", &json);
+    assert_eq!(
+        (&json["errors"], &json["warnings"]),
+        (&61.into(), &500.into())
+    );
+    let findings = json["findings"].as_array().expect("a list");
+    assert_eq!(findings.len(), 60 + 101);
+}
+
+#[test]
+fn json_keeps_to_its_schema_and_github_gets_annotations() {
+    let kb = broken();
+    for arguments in [&["check", "--json"][..], &["check", "--format", "json"]] {
+        let json = kb.run(arguments).exits(4).json();
+        schema::check("check", &json);
+        assert_eq!((&json["errors"], &json["warnings"]), (&5.into(), &1.into()));
+    }
+    let annotations = kb.run(&["check", "--format", "github"]).exits(4).stdout;
+    assert!(
+        annotations.contains("::error file=billing/tags.html,line=5,title=unclosed-tag::<div> is"),
+        "{annotations}"
+    );
+}
+
+#[test]
+fn paths_choose_what_is_reported() {
+    let kb = broken();
+    let ran = kb.run(&["check", "start"]).exits(4);
+    assert!(
+        ran.stdout.starts_with("start/other.html: error"),
+        "{}",
+        ran.stdout
+    );
+    kb.run(&["check", "start/good.html"]).exits(0);
+    kb.run(&["check", "start/gone.html"])
+        .exits(2)
+        .complains("start/gone.html does not exist", "files or folders");
+    kb.run(&["check", "/etc/passwd"])
+        .exits(2)
+        .complains("/etc/passwd is not in the mirror", "-C");
+}
+
+#[test]
+fn settings_are_read_where_there_are_some() {
+    let kb = Kb::with_settings("workspaces:\n");
+    kb.run(&["check"])
+        .exits(2)
+        .complains("kbsync.yaml:1: ", "folder");
+    let kb = Kb::with_settings(&format!("workspaces: [{{id: {ID}, folder: en}}]\n"));
+    kb.write("en/start/a.html", "---\ntitle: A\n---\n<div>\n");
+    let ran = kb.run(&["check"]).exits(4);
+    assert!(
+        ran.stdout.starts_with("en/start/a.html:4: error"),
+        "{}",
+        ran.stdout
+    );
+    // A check in a wrong folder must not look like a successful one.
+    Kb::new()
+        .run(&["check"])
+        .exits(2)
+        .complains("is not a mirror", "-C");
+}
+
+#[cfg(unix)]
+#[test]
+fn f130_links_are_not_followed() {
+    let kb = Kb::new();
+    kb.write("start/a.html", "---\ntitle: A\n---\n<p>x</p>\n");
+    std::os::unix::fs::symlink("/etc", kb.mirror().join("etc")).expect("a link");
+    std::os::unix::fs::symlink("/etc/passwd", kb.mirror().join("start/p.html")).expect("a link");
+    let ran = kb.run(&["check"]).exits(0);
+    assert_eq!(ran.stderr, "1 file, 0 errors, 1 warning\n");
+    assert!(
+        ran.stdout
+            .starts_with("start/p.html: warning: not synced: a symbolic link"),
+        "{}",
+        ran.stdout
+    );
+    kb.write(".kbsyncignore", "start/p.html\n");
+    let ran = kb.run(&["check"]).exits(0);
+    assert_eq!(ran.stderr, "1 file, 0 errors, 0 warnings\n");
+}

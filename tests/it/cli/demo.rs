@@ -1,0 +1,58 @@
+//! `kbsync demo`: runs to its end, and every check succeeds.
+
+use crate::support::kb::Kb;
+
+#[test]
+fn every_step_checks_out() {
+    let mut kb = Kb::new();
+    // The caller's own mirror must not be touched.
+    kb.set("KBSYNC_SERVICE", "https://kb.example.com");
+    kb.set("KBSYNC_DIR", "/nonexistent");
+    let before = kb.files();
+    let ran = kb.run(&["demo"]).exits(0);
+    for line in [
+        "\n1. First sync\n",
+        "$ kbsync sync\n",
+        "⚡ conflict  billing/refunds.html (text)",
+        "$ kbsync approve --yes\n",
+        "✓ every step checked out\n",
+    ] {
+        assert!(ran.stdout.contains(line), "no {line:?} in {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains('✗'), "{}", ran.stdout);
+    assert!(!ran.stderr.contains("error"), "{}", ran.stderr);
+    assert_eq!(kb.files(), before);
+    kb.run(&["demo", "--json"]).exits(2);
+}
+
+#[test]
+fn the_folder_can_be_kept() {
+    let kb = Kb::new();
+    let mut command = kb.command(&["demo", "--keep"]);
+    let output = command
+        .env("TMPDIR", kb.mirror())
+        .output()
+        .expect("it runs");
+    assert!(output.status.success());
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    let kept = stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("kept: "))
+        .unwrap_or_else(|| panic!("{stderr}"));
+    let kept = std::path::Path::new(kept);
+    assert!(kept.join("help/kbsync.yaml").is_file());
+    // The token of the demo's service is not in the folder, nor was it printed.
+    let token = kbsync::sandbox::Options::default().token;
+    let stdout = String::from_utf8(output.stdout).expect("text");
+    assert!(!stdout.contains(&token) && !stderr.contains(&token));
+    let below = kb
+        .files()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(kept));
+    let below: Vec<_> = below.collect();
+    assert!(below.len() > 5, "{below:?}");
+    for (path, bytes) in below {
+        let found = memchr::memmem::find(&bytes, token.as_bytes());
+        assert_eq!(found, None, "{}", path.display());
+    }
+}

@@ -1,0 +1,332 @@
+//! One-shot commands in a git work tree, with the real git and the real binary: removals that came with a moved HEAD
+//! are held.
+
+use crate::support::kb::{Kb, Service};
+use crate::support::real_git::git;
+use std::process::Command;
+
+/// Four articles, synced and committed on `main`; the branch `other` is without the first of them. Every branch is synced.
+fn mirror() -> (Service, Kb) {
+    mirror_with("any")
+}
+
+/// The same with this branch in the settings.
+fn mirror_with(branch: &str) -> (Service, Kb) {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 1..=4 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    publish(&kb, branch);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    commit(&kb, "all");
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["rm", "-q", "start/n1.html"]);
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    git(&kb, &["checkout", "-q", "main"]);
+    kb.run(&["sync"]).exits(0);
+    (service, kb)
+}
+
+/// Writes the published branch into the settings.
+fn publish(kb: &Kb, branch: &str) {
+    let settings = kb.read("kbsync.yaml");
+    let lines = settings.lines().filter(|line| !line.starts_with("git:"));
+    let settings = lines.fold(String::new(), |all, line| all + line + "\n");
+    kb.write(
+        "kbsync.yaml",
+        &format!("{settings}git: {{branch: {branch}}}\n"),
+    );
+}
+
+fn commit(kb: &Kb, message: &str) {
+    git(kb, &["add", "-A"]);
+    git(kb, &["commit", "-q", "-m", message]);
+}
+
+fn left(service: &Service) -> usize {
+    service.sandbox.articles().len()
+}
+
+#[test]
+fn what_a_checkout_removed_is_held_until_somebody_says_so() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "other"]);
+    for command in [&["sync"][..], &["push"], &["sync", "start"], &["sync"]] {
+        let ran = kb.run(command).exits(3);
+        assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    }
+    let ran = kb.run(&["sync", "--dry-run"]).exits(0);
+    assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert!(
+        ran.stdout.starts_with("delete    start/n1.html"),
+        "{ran:#?}"
+    );
+    assert_eq!(left(&service), 3);
+    // HEAD is recorded from now on, and a writer's own removal is not held.
+    kb.remove("start/n2.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 2);
+}
+
+#[test]
+fn a_flag_or_the_way_back_releases_it_too() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "other"]);
+    kb.run(&["sync"]).exits(3);
+    git(&kb, &["checkout", "-q", "main"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 4);
+    git(&kb, &["checkout", "-q", "other"]);
+    kb.run(&["sync", "--allow-deletes"]).exits(0);
+    assert_eq!(left(&service), 3);
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
+fn a_pull_in_between_settles_nothing() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "other"]);
+    kb.run(&["pull"]);
+    kb.run(&["sync"]).exits(3);
+    assert_eq!(left(&service), 4);
+}
+
+#[test]
+fn a_writers_own_removal_goes_through_committed_or_not() {
+    let (service, kb) = mirror();
+    git(&kb, &["rm", "-q", "start/n1.html"]);
+    git(&kb, &["commit", "-q", "-m", "the writer removed it"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+    kb.remove("start/n2.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 2);
+}
+
+#[test]
+fn a_branch_in_the_settings_is_the_one_that_counts() {
+    let (service, kb) = mirror_with("main");
+    git(&kb, &["merge", "-q", "--no-edit", "other"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
+fn another_branch_than_that_of_the_settings_is_reported_before_anybody_syncs() {
+    let (_service, kb) = mirror_with("main");
+    let silent = kb.run(&["status"]).exits(0);
+    assert!(!silent.stdout.contains("nothing is synced"), "{silent:#?}");
+    kb.run(&["doctor"]).exits(0);
+    git(&kb, &["checkout", "-q", "other"]);
+    let told = kb.run(&["status"]).exits(0);
+    assert!(told.stdout.contains("nothing is synced"), "{told:#?}");
+    let told = kb.run(&["doctor"]).exits(3);
+    assert!(told.stdout.contains("git switch main"), "{told:#?}");
+}
+
+#[test]
+fn what_git_removed_in_a_repository_that_no_sync_saw_yet_is_held() {
+    for branch in ["any", "auto"] {
+        let service = Service::empty();
+        let start = service.category("start");
+        for number in 1..=4 {
+            service.article(start, &format!("n{number}"), "<p>One.</p>");
+        }
+        let kb = service.mirror();
+        publish(&kb, branch);
+        kb.run(&["sync"]).exits(0);
+        git(&kb, &["init", "-q", "-b", "main"]);
+        commit(&kb, "all");
+        git(&kb, &["checkout", "-q", "-b", "other"]);
+        git(&kb, &["rm", "-q", "start/n1.html"]);
+        git(&kb, &["commit", "-q", "-m", "without"]);
+        // The next cycles do not record HEAD either: the sides did not agree on removals.
+        for command in [&["sync"][..], &["push"], &["sync", "start"], &["sync"]] {
+            let ran = kb.run(command).exits(3);
+            assert!(
+                ran.stdout.contains("no sync saw where git's HEAD was"),
+                "{ran:#?}"
+            );
+            assert!(ran.stdout.contains("kbsync restore FOLDER"), "{ran:#?}");
+        }
+        assert_eq!(left(&service), 4);
+        kb.run(&["restore", "start"]).exits(0);
+        assert!(kb.exists("start/n1.html"));
+        kb.run(&["sync"]).exits(0);
+        // HEAD is recorded from now on, and a writer's own removal is not held.
+        kb.remove("start/n2.html");
+        kb.run(&["sync"]).exits(0);
+        assert_eq!(left(&service), 3);
+    }
+}
+
+#[test]
+fn what_a_checkout_removed_after_a_first_pull_is_held() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 1..=4 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    publish(&kb, "any");
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["pull"]).exits(0);
+    commit(&kb, "all");
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["rm", "-q", "start/n1.html"]);
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    kb.run(&["sync"]).exits(3);
+    assert_eq!(left(&service), 4);
+}
+
+#[test]
+fn where_a_folder_could_not_be_read_head_is_not_agreed_on() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "other"]);
+    // The branch removed a folder that has changed since.
+    let (there, aside) = (kb.mirror().join("start"), kb.mirror().join(".aside"));
+    std::fs::rename(&there, &aside).expect("moved");
+    std::os::unix::fs::symlink(&aside, &there).expect("a link");
+    kb.run(&["sync"]);
+    assert_eq!(left(&service), 4);
+    std::fs::remove_file(&there).expect("removed");
+    std::fs::rename(&aside, &there).expect("moved back");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+}
+
+#[test]
+fn while_git_changes_files_nothing_is_done() {
+    let (service, kb) = mirror();
+    kb.remove("start/n1.html");
+    kb.write(".git/index.lock", "");
+    kb.run(&["sync"])
+        .exits(5)
+        .complains("nothing is synced: git is changing files", "index.lock");
+    let told = kb.run(&["sync", "--dry-run"]).exits(0);
+    assert!(told.stdout.contains("git is changing files"), "{told:#?}");
+    assert_eq!(left(&service), 4);
+    // A short git command is waited for.
+    let lock = kb.mirror().join(".git/index.lock");
+    let done = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        std::fs::remove_file(lock).expect("removed");
+    });
+    kb.run(&["sync"]).exits(0);
+    done.join().expect("it was removed");
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
+fn f091_what_a_sparse_checkout_leaves_out_is_held_until_somebody_says_so() {
+    let (service, kb) = mirror();
+    git(
+        &kb,
+        &[
+            "sparse-checkout",
+            "set",
+            "--no-cone",
+            "/*",
+            "!/start/n1.html",
+        ],
+    );
+    assert!(!kb.exists("start/n1.html"));
+    for branch in ["any", "main"] {
+        publish(&kb, branch);
+        let ran = kb.run(&["sync"]).exits(3);
+        assert!(ran.stdout.contains("sparse checkout"), "{ran:#?}");
+    }
+    assert_eq!(left(&service), 4);
+    git(&kb, &["sparse-checkout", "disable"]);
+    kb.run(&["sync"]).exits(0);
+    assert!(kb.exists("start/n1.html"));
+    // The writer's own removal is not held.
+    kb.remove("start/n1.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
+fn a_repository_in_the_folder_of_one_workspace_counts_like_any_other() {
+    let service = Service::start();
+    let other = service.sandbox.add_workspace("Hilfe");
+    let start = service.sandbox.add_category(other, "start", "start");
+    let (one, two) = (
+        service.article(start, "eins", "<p>Eins.</p>"),
+        service.article(start, "zwei", "<p>Zwei.</p>"),
+    );
+    let kb = service.mirror();
+    let settings = kb.read("kbsync.yaml").replace(
+        &format!("workspace: {}", service.workspace),
+        &format!(
+            "workspaces: [{{id: {}, folder: en}}, {{id: {other}, folder: de}}]",
+            service.workspace
+        ),
+    );
+    kb.write("kbsync.yaml", &settings);
+    publish(&kb, "any");
+    kb.run(&["sync"]).exits(0);
+    let de = |arguments: &[&str]| git(&kb, &[&["-C", "de"], arguments].concat());
+    de(&["init", "-q", "-b", "main"]);
+    de(&["add", "-A"]);
+    de(&["commit", "-q", "-m", "all"]);
+    de(&["checkout", "-q", "-b", "other"]);
+    de(&["rm", "-q", "start/eins.html"]);
+    de(&["commit", "-q", "-m", "without"]);
+    de(&["checkout", "-q", "main"]);
+    kb.run(&["sync"]).exits(0);
+    de(&["checkout", "-q", "other"]);
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    assert!(service.sandbox.article(one).is_some());
+    de(&["checkout", "-q", "main"]);
+    kb.run(&["sync"]).exits(0);
+    // The writer's own removal is not held.
+    kb.remove("de/start/zwei.html");
+    kb.run(&["sync"]).exits(0);
+    assert!(service.sandbox.article(two).is_none());
+    // No folder is synced on another branch than that of the settings, nor without git.
+    publish(&kb, "main");
+    let ran = kb.run(&["sync"]).exits(0);
+    assert!(ran.stderr.is_empty(), "{ran:#?}");
+    de(&["checkout", "-q", "other"]);
+    for command in [&["sync"][..], &["push"], &["approve", "--yes"]] {
+        let ran = kb.run(command).exits(3);
+        assert!(ran.stderr.contains("other is checked out"), "{ran:#?}");
+    }
+    assert!(service.sandbox.article(one).is_some());
+    std::fs::rename(kb.mirror().join("de/.git"), kb.mirror().join("away")).expect("moved");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stderr.contains("in no git repository"), "{ran:#?}");
+    assert!(ran.stderr.contains("take `git:` out"), "{ran:#?}");
+    assert!(service.sandbox.article(one).is_some());
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_of_git_is_not_waited_for() {
+    let service = Service::empty();
+    let kb = service.mirror();
+    for pipe in [".git", ".git/config", ".git/packed-refs"] {
+        if pipe != ".git" {
+            kb.write(".git/HEAD", "ref: refs/heads/main\n");
+        }
+        let path = kb.mirror().join(pipe);
+        let made = Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo runs").success());
+        for arguments in [&["status"][..], &["sync"]] {
+            let output = kb
+                .command(arguments)
+                .timeout(std::time::Duration::from_mins(2))
+                .output()
+                .expect("it ends");
+            assert_eq!(output.status.code(), Some(0), "{pipe}: {output:?}");
+        }
+        std::fs::remove_file(&path).expect("removed");
+    }
+}

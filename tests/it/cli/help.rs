@@ -1,0 +1,147 @@
+//! `kbsync help`: topics and commands; and that the documents name what is really there.
+
+use crate::support::kb::Kb;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn guide() -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(root().join("docs/guide")).expect("the guide");
+    let mut pages: Vec<PathBuf> = folder.map(|entry| entry.expect("a page").path()).collect();
+    pages.sort();
+    pages
+}
+
+/// The first words of the indented lines below a heading of `kbsync help`.
+fn names_below(heading: &str, help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| !line.starts_with(heading));
+    lines
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn help_lists_commands_and_topics() {
+    let kb = Kb::new();
+    let help = kb.run(&["help"]).exits(0).stdout;
+    let commands = names_below("Commands:", &help);
+    for command in ["init", "sync", "run", "help", "man"] {
+        assert!(commands.iter().any(|found| found == command), "{help}");
+    }
+    let pages = guide();
+    assert_eq!(names_below("Topics", &help).len(), pages.len(), "{help}");
+}
+
+#[test]
+fn every_topic_is_shown() {
+    let kb = Kb::new();
+    for page in guide() {
+        let name = page.file_stem().expect("a name").to_string_lossy();
+        let text = std::fs::read_to_string(&page).expect("text");
+        let shown = kb.run(&["help", &name]).exits(0).stdout;
+        let title = text.lines().next().expect("a heading").replace("# ", "");
+        assert_eq!(shown.lines().next(), Some(title.as_str()));
+        let code = text.lines().find(|line| line.starts_with("$ kbsync"));
+        if let Some(code) = code {
+            assert!(shown.contains(&format!("\n    {code}\n")), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn help_of_a_command_is_that_of_its_flag() {
+    let kb = Kb::new();
+    let shown = kb.run(&["help", "resolve"]).exits(0).stdout;
+    assert!(shown.contains("--keep"), "{shown}");
+    assert_eq!(shown.trim(), kb.run(&["resolve", "--help"]).stdout.trim());
+}
+
+#[test]
+fn an_unknown_topic_names_those_that_are_near() {
+    let kb = Kb::new();
+    for (typed, near) in [
+        ("conflict", "did you mean conflicts"),
+        ("Setings", "settings"),
+        ("syn", "sync"),
+        ("xyzzy", "`kbsync help` lists"),
+    ] {
+        kb.run(&["help", typed])
+            .exits(2)
+            .complains(&format!("no topic or command `{typed}`"), near);
+    }
+}
+
+#[test]
+fn every_command_is_explained_and_every_explained_command_exists() {
+    let kb = Kb::new();
+    let commands = names_below("Commands:", &kb.run(&["help"]).exits(0).stdout);
+    let page = std::fs::read_to_string(root().join("docs/guide/commands.md")).expect("text");
+    for command in commands.iter().filter(|name| *name != "help") {
+        let item = format!("- `kbsync {command}");
+        assert!(page.contains(&item), "commands.md explains no {command}");
+    }
+    let mut pages = guide();
+    for name in ["README.md", "SECURITY.md"] {
+        pages.push(root().join(name));
+    }
+    let mut seen = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).expect("text");
+        let typed = text.lines().filter(|line| line.starts_with("$ "));
+        let named = text
+            .lines()
+            .flat_map(|line| line.split('`').skip(1).step_by(2));
+        for command in typed
+            .map(|line| &line[2..])
+            .chain(named)
+            .filter_map(|code| code.strip_prefix("kbsync "))
+            .filter_map(|rest| rest.split_whitespace().next())
+            .filter(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()))
+        {
+            seen += 1;
+            let known = commands.iter().any(|known| known == command);
+            assert!(known, "{}: kbsync {command}", page.display());
+        }
+    }
+    assert!(seen > 50, "{seen} commands were found");
+}
+
+#[test]
+fn every_setting_is_explained() {
+    let kb = Kb::new();
+    kb.run(&[
+        "init",
+        "--service",
+        "https://kb.example.com",
+        "--workspace",
+        crate::support::kb::WORKSPACE,
+    ])
+    .exits(0);
+    let page = std::fs::read_to_string(root().join("docs/guide/settings.md")).expect("text");
+    let written = kb.read("kbsync.yaml");
+    let keys: Vec<&str> = written
+        .lines()
+        .filter_map(|line| line.trim_start_matches("# ").split_once(':'))
+        .map(|(key, _)| key)
+        .filter(|key| {
+            key.bytes()
+                .all(|byte| byte == b'_' || byte.is_ascii_lowercase())
+        })
+        .collect();
+    assert!(keys.len() > 15, "{keys:?}");
+    for key in keys {
+        assert!(page.contains(&format!("- `{key}`")), "settings.md: {key}");
+    }
+}
+
+#[test]
+fn the_readme_is_short() {
+    let text = std::fs::read_to_string(root().join("README.md")).expect("text");
+    let words = text.split_whitespace().count();
+    assert!(words <= 1500, "README.md has {words} words");
+}

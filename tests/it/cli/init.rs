@@ -1,0 +1,293 @@
+//! `kbsync init` without a terminal: the file it writes, and what it refuses.
+
+use crate::support::kb::{Kb, Service, TOKEN, WORKSPACE};
+use crate::support::real_git::{git, git_in};
+use crate::support::schema;
+
+const SERVICE: &str = "https://kb.example.com/";
+
+#[test]
+fn it_writes_settings_that_are_good() {
+    let kb = Kb::new();
+    let ran = kb
+        .run(&[
+            "init",
+            "--service",
+            SERVICE,
+            "--workspace",
+            WORKSPACE,
+            "--poll",
+            "10m",
+        ])
+        .exits(0);
+    let path = kb.mirror().join("kbsync.yaml");
+    assert_eq!(ran.stdout, format!("{}\n", path.display()));
+    let text = kb.read("kbsync.yaml");
+    assert!(text.contains("service: https://kb.example.com\n"));
+    assert!(text.contains(&format!("workspace: {WORKSPACE}\n")));
+    assert!(text.contains("\npoll: 10m\n"));
+    // Good enough to get as far as the token.
+    kb.run(&["workspaces"])
+        .exits(2)
+        .complains("there is no token", "KBSYNC_TOKEN");
+}
+
+#[test]
+fn it_takes_the_environment_and_prints_json() {
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_SERVICE", SERVICE)
+        .set("KBSYNC_WORKSPACE", WORKSPACE)
+        .set("KBSYNC_DIR", "sub");
+    let ran = kb.run(&["init", "--json"]).exits(0);
+    schema::check("init", &ran.json());
+    assert!(kb.read("sub/kbsync.yaml").contains(WORKSPACE));
+}
+
+#[test]
+fn it_never_overwrites() {
+    let kb = Kb::with_settings("# mine\n");
+    let before = kb.files();
+    kb.run(&["init", "--service", SERVICE, "--workspace", WORKSPACE])
+        .exits(2)
+        .complains("not overwritten", "edit the file");
+    assert_eq!(kb.files(), before);
+}
+
+#[test]
+fn it_names_the_flags_that_are_missing() {
+    let kb = Kb::new();
+    for (arguments, error) in [
+        (&["init"][..], "--service and --workspace are missing"),
+        (&["init", "--service", SERVICE], "--workspace is missing"),
+        (&["init", "--workspace", WORKSPACE], "--service is missing"),
+    ] {
+        kb.run(arguments)
+            .exits(2)
+            .complains(error, "kbsync init --service URL");
+    }
+    for (flag, value, error) in [
+        ("--service", "nonsense", "--service: the service's address"),
+        (
+            "--workspace",
+            "nonsense",
+            "--workspace: `nonsense` is not the id",
+        ),
+        ("--poll", "nonsense", "--poll: `nonsense` is neither"),
+    ] {
+        kb.run(&["init", "--service", SERVICE, flag, value])
+            .exits(2);
+        let ran = kb.run(&["init", flag, value]).exits(2);
+        assert!(ran.stderr.contains(error), "{}", ran.stderr);
+    }
+    assert_eq!(kb.files(), []);
+}
+
+#[test]
+fn f120_it_refuses_mirrors_inside_each_other() {
+    let outer = Kb::with_settings("# a mirror\n");
+    outer.write("billing/refunds.html", "");
+    let before = outer.files();
+    outer
+        .run(&[
+            "-C",
+            "billing",
+            "init",
+            "--service",
+            SERVICE,
+            "--workspace",
+            WORKSPACE,
+        ])
+        .exits(2)
+        .complains("would overlap with the mirror", "outside");
+    assert_eq!(outer.files(), before);
+
+    let inner = Kb::new();
+    inner.write("help/en/kbsync.yaml", "# a mirror\n");
+    inner
+        .run(&["init", "--service", SERVICE, "--workspace", WORKSPACE])
+        .exits(2)
+        .complains("would overlap with the mirror", "outside");
+}
+
+#[test]
+fn a_workspace_that_the_service_does_not_have_is_refused_when_it_can_be_asked() {
+    let service = Service::start();
+    let mut kb = Kb::new();
+    let given = |workspace: &str| {
+        let url = service.url.as_str();
+        ["init", "--service", url, "--workspace", workspace].map(str::to_owned)
+    };
+    let run = |kb: &Kb, workspace: &str| {
+        let arguments = given(workspace);
+        kb.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    run(&kb, WORKSPACE)
+        .exits(2)
+        .complains("has no workspace", "kbsync workspaces");
+    assert!(!kb.exists("kbsync.yaml"));
+    run(&kb, &service.workspace).exits(0);
+    // Without a token the service cannot be asked.
+    let before = service.sandbox.counts().total;
+    run(&Kb::new(), WORKSPACE).exits(0);
+    assert_eq!(service.sandbox.counts().total, before);
+}
+
+/// A folder of a site generator, which is not meant for the knowledge base.
+fn site() -> Kb {
+    let kb = Kb::new();
+    for number in 1..=12 {
+        kb.write(
+            &format!("docs/page-{number:02}.html"),
+            "---\ntitle: A page\n---\n<p>x</p>\n",
+        );
+    }
+    kb.write("docs/raw.html", "<p>no front matter</p>\n");
+    kb.write("img/logo.svg", "<svg/>");
+    kb.write("faq/_category.yaml", "name: Questions\n");
+    kb.write("drafts/one.html", "---\ntitle: One\n---\n<p>x</p>\n");
+    kb.write(".kbsyncignore", "/drafts/\n");
+    kb
+}
+
+const GIVEN: [&str; 5] = ["init", "--service", SERVICE, "--workspace", WORKSPACE];
+
+#[test]
+fn a_folder_with_files_is_listed_and_needs_a_yes() {
+    let kb = site();
+    let before = kb.files();
+    let ran = kb.run(&GIVEN).exits(2);
+    assert!(
+        ran.stderr.contains(
+            "error: this folder is not empty: the first sync would create 2 categories and 12 articles"
+        ),
+        "{ran:#?}"
+    );
+    let again = format!("  kbsync init --service {SERVICE} --workspace {WORKSPACE} --yes\n");
+    assert!(ran.stderr.contains(&again), "{ran:#?}");
+    for line in [
+        "  categories  docs/, faq/\n",
+        "docs/page-09.html, docs/page-10.html and 2 more\n",
+        "  not ready   docs/raw.html\n",
+    ] {
+        assert!(ran.stderr.contains(line), "{line}: {ran:#?}");
+    }
+    // Ignored files are not counted.
+    assert!(!ran.stderr.contains("drafts") && !ran.stderr.contains("img"));
+    assert_eq!(kb.files(), before);
+
+    let yes: Vec<&str> = GIVEN.into_iter().chain(["--yes", "--json"]).collect();
+    let json = kb.run(&yes).exits(0).json();
+    schema::check("init", &json);
+    assert_eq!(
+        json["found"],
+        serde_json::json!({"categories": 2, "articles": 12, "not_ready": 1})
+    );
+    assert!(kb.exists("kbsync.yaml"));
+}
+
+#[test]
+fn on_a_terminal_a_folder_with_files_is_asked_about() {
+    let kb = site();
+    let before = kb.files();
+    let question = "Make this folder a mirror?";
+    let ran = kb.at_terminal(&GIVEN, &[(question, "n\r")]).exits(3);
+    assert!(ran.stderr.contains("nothing was written"), "{ran:#?}");
+    assert_eq!(kb.files(), before);
+    kb.at_terminal(&GIVEN, &[(question, "y\r")]).exits(0);
+    assert!(kb.exists("kbsync.yaml"));
+}
+
+#[test]
+fn files_that_no_sync_would_take_are_not_asked_about() {
+    let kb = Kb::new();
+    kb.write("index.html", "---\ntitle: In the root\n---\n");
+    kb.write("docs/raw.html", "<p>no front matter</p>\n");
+    kb.write("src/main.rs", "fn main() {}\n");
+    kb.run(&GIVEN).exits(0);
+}
+
+/// Returns the files that git would commit from a folder with a conflict copy.
+fn committed(kb: &Kb) -> String {
+    kb.write("docs/page.conflict.html", "theirs\n");
+    git_in(
+        &kb.mirror(),
+        &["status", "--porcelain", "--untracked-files=all"],
+    )
+}
+
+#[test]
+fn git_ignores_the_copies_of_conflicts() {
+    // Without a repository the rule is in the mirror, for a later repository around it.
+    let kb = Kb::new();
+    kb.write(".gitignore", "*.tmp");
+    kb.run(&GIVEN).exits(0);
+    assert_eq!(kb.read(".gitignore"), "*.tmp\n*.conflict.html\n");
+    git(&kb, &["init", "--quiet"]);
+    assert!(!committed(&kb).contains("conflict.html"));
+
+    // In a repository the rule is in the exclude file: no file of the mirror is to be committed.
+    let kb = Kb::new();
+    git(&kb, &["init", "--quiet"]);
+    let ran = kb.run(&GIVEN).exits(0);
+    assert!(
+        ran.stderr.contains("git ignores conflict copies here"),
+        "{ran:#?}"
+    );
+    assert!(!kb.exists(".gitignore"));
+    assert_eq!(committed(&kb), "?? kbsync.yaml\n");
+    let exclude = kb.read(".git/info/exclude");
+    assert_eq!(exclude.matches("*.conflict.html").count(), 1);
+    kb.remove("kbsync.yaml");
+    kb.run(&GIVEN).exits(0);
+    assert_eq!(kb.read(".git/info/exclude"), exclude, "never twice");
+
+    // Linked work trees share that file.
+    let kb = Kb::new();
+    git(&kb, &["init", "--quiet"]);
+    let identity = ["-c", "user.name=w", "-c", "user.email=w@example.com"];
+    let commit = ["commit", "--quiet", "--allow-empty", "-m", "one"];
+    git(&kb, &[&identity[..], &commit[..]].concat());
+    git(&kb, &["worktree", "add", "--quiet", "../linked"]);
+    let arguments = [&["-C", "../linked"][..], &GIVEN[..]].concat();
+    kb.run(&arguments).exits(0);
+    kb.write("../linked/docs/page.conflict.html", "theirs\n");
+    let linked = git_in(&kb.mirror(), &["-C", "../linked", "status", "--porcelain"]);
+    assert_eq!(linked, "?? kbsync.yaml\n");
+}
+
+#[test]
+fn a_list_of_gits_that_cannot_be_added_to_is_left_alone_with_a_word() {
+    let kb = Kb::new();
+    kb.write("elsewhere", "mine\n");
+    std::os::unix::fs::symlink("elsewhere", kb.mirror().join(".gitignore")).expect("a link");
+    let ran = kb.run(&GIVEN).exits(0);
+    assert!(
+        ran.stderr.contains("it is not a regular file")
+            && ran.stderr.contains("\n  echo '*.conflict.html' >> "),
+        "{ran:#?}"
+    );
+    assert_eq!(kb.read("elsewhere"), "mine\n");
+}
+
+#[test]
+fn doctor_says_whether_git_ignores_the_copies_of_conflicts() {
+    let service = Service::start();
+    let kb = service.mirror();
+    let said = |kb: &Kb| {
+        let json = kb.run(&["doctor", "--json"]).json();
+        let checks = json["checks"].as_array().expect("a list").clone();
+        checks
+            .into_iter()
+            .find(|check| check["name"] == "git-ignore")
+    };
+    assert_eq!(said(&kb), None, "there is no repository");
+    git(&kb, &["init", "--quiet"]);
+    let check = said(&kb).expect("a look");
+    assert_eq!(check["result"], "warning");
+    let help = check["help"].as_str().expect("a command");
+    let shell = std::process::Command::new("sh").args(["-c", help]).status();
+    assert!(shell.expect("it runs").success(), "{help}");
+    assert_eq!(said(&kb).expect("a look")["result"], "good");
+    assert!(!committed(&kb).contains("conflict.html"));
+}

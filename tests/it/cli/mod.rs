@@ -1,0 +1,29 @@
+//! The real command, a file for each command or common behaviour.
+
+mod approve;
+mod bad_input;
+mod branch;
+mod categories;
+mod check;
+mod config;
+mod demo;
+mod diff;
+mod git;
+mod help;
+mod history;
+mod init;
+mod layout;
+mod new;
+mod new_categories;
+mod remedies;
+mod resolve;
+mod restore;
+mod restore_default;
+mod restore_live;
+mod service;
+mod stats;
+mod status;
+mod sync;
+mod trust;
+mod words;
+mod yaml;

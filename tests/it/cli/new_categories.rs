@@ -1,0 +1,175 @@
+//! New categories wait for a person: at the first sync, and when a name looks mistyped.
+
+use crate::support::daemon::{Daemon, until};
+use crate::support::kb::{Kb, Service, TOKEN};
+use crate::support::schema;
+
+const NEW: &str = "---\ntitle: New\n---\n<p>New.</p>\n";
+
+fn categories(service: &Service) -> usize {
+    service.sandbox.categories().len()
+}
+
+/// An empty workspace, and a folder with pages that was never synced.
+fn unsynced() -> (Service, Kb) {
+    let service = Service::empty();
+    let kb = service.mirror();
+    kb.write("docs/index.html", NEW);
+    kb.write("img/logo.html", NEW);
+    (service, kb)
+}
+
+#[test]
+fn the_first_sync_creates_no_category_until_a_person_says_so() {
+    let (service, kb) = unsynced();
+    let plan = kb.run(&["sync", "--dry-run"]).exits(0).stdout;
+    assert!(plan.contains("docs/ would be a new category"), "{plan}");
+    for _ in 0..2 {
+        let ran = kb.run(&["sync"]).exits(3);
+        for words in [
+            "docs/ would be a new category",
+            "img/ would be a new category",
+            "`kbsync approve` creates it",
+            "`kbsync sync --yes` creates all",
+        ] {
+            assert!(ran.stdout.contains(words), "no {words:?} in {ran:#?}");
+        }
+        assert_eq!(categories(&service), 0);
+        assert_eq!(service.sandbox.counts().post, 0);
+    }
+    let json = kb.run(&["sync", "--json"]).exits(3).json();
+    schema::check("report", &json);
+    // Another name is no answer.
+    std::fs::rename(kb.mirror().join("img"), kb.mirror().join("pictures")).expect("renamed");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("pictures/ would be"), "{ran:#?}");
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(categories(&service), 2, "{ran:#?}");
+    assert_eq!(service.sandbox.articles().len(), 2);
+    // From then on, new folders become categories.
+    kb.write("more/one.html", NEW);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(categories(&service), 3);
+}
+
+#[test]
+fn approve_says_what_a_yes_creates() {
+    let (service, kb) = unsynced();
+    kb.run(&["sync"]).exits(3);
+    let ran = kb.run(&["approve"]).exits(3);
+    let shown = "create-category docs on the service\ncreate-category img on the service\n";
+    assert_eq!(ran.stdout, shown, "{ran:#?}");
+    assert_eq!(categories(&service), 0);
+}
+
+#[test]
+fn sync_yes_creates_them_at_once() {
+    let (service, kb) = unsynced();
+    kb.run(&["sync", "--yes"]).exits(0);
+    assert_eq!(
+        (categories(&service), service.sandbox.articles().len()),
+        (2, 2)
+    );
+}
+
+#[test]
+fn what_was_synced_before_is_no_first_sync() {
+    // Also if there was nothing to sync.
+    let service = Service::empty();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.write("docs/index.html", NEW);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(categories(&service), 1);
+}
+
+#[test]
+fn a_folder_beside_known_categories_waits_at_the_first_sync_as_well() {
+    let service = Service::start();
+    let before = categories(&service);
+    let kb = service.mirror();
+    kb.write("docs/index.html", NEW);
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("docs/ would be"), "{ran:#?}");
+    assert_eq!(categories(&service), before);
+    // The rest is there, and an edit goes on.
+    let (path, text) = kb
+        .articles()
+        .into_iter()
+        .find(|(_, text)| text.starts_with("---\n") && text.contains("\nid: "))
+        .expect("an article");
+    kb.write(&path, &format!("{text}<p>Mine.</p>\n"));
+    kb.run(&["sync"]).exits(3);
+    let texts = service.sandbox.articles();
+    assert!(texts.iter().any(|article| article.text.contains("Mine.")));
+    assert_eq!(categories(&service), before);
+    kb.run(&["sync", "--yes"]).exits(0);
+    assert_eq!(categories(&service), before + 1);
+}
+
+#[test]
+fn a_daemon_that_gets_a_yes_creates_them() {
+    let (service, kb) = unsynced();
+    let daemon = Daemon::spawn(&kb, &[]);
+    until("the first cycle", || {
+        daemon.log().contains("docs/ would be")
+    });
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("docs/ would be"), "{ran:#?}");
+    assert_eq!(categories(&service), 0);
+    kb.run(&["sync", "--yes"]).exits(0);
+    assert_eq!(categories(&service), 2);
+    daemon.stop();
+}
+
+/// A workspace with one category, and a mirror that `init` made around a page of a site.
+fn initialised() -> (Service, Kb) {
+    let service = Service::empty();
+    let known = service.category("known");
+    service.article(known, "one", "<p>One.</p>");
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    kb.write("docs/index.html", NEW);
+    kb.write("known/mine.html", NEW);
+    kb.run(&[
+        "init",
+        "--yes",
+        "--service",
+        &service.url,
+        "--workspace",
+        &service.workspace,
+    ])
+    .exits(0);
+    kb.trust();
+    (service, kb)
+}
+
+#[test]
+fn a_pull_or_a_part_is_no_first_sync() {
+    for first in [&["pull"][..], &["sync", "known"]] {
+        let (service, kb) = initialised();
+        kb.run(first).exits(0);
+        for _ in 0..2 {
+            let ran = kb.run(&["sync"]).exits(3);
+            assert!(ran.stdout.contains("docs/ would be"), "{first:?}: {ran:#?}");
+            assert_eq!(categories(&service), 1);
+        }
+        kb.run(&["approve", "--yes"]).exits(0);
+        assert_eq!(categories(&service), 2);
+        kb.write("more/one.html", NEW);
+        kb.run(&["sync"]).exits(0);
+        assert_eq!(categories(&service), 3);
+    }
+}
+
+#[test]
+fn a_state_of_an_earlier_version_is_not_asked_about_new_categories() {
+    let (service, kb) = initialised();
+    kb.run(&["pull"]).exits(0);
+    let state = rusqlite::Connection::open(kb.mirror().join(".kbsync/state.db"));
+    let forgotten = "DELETE FROM meta WHERE key = 'first_sync'";
+    let rows = state.expect("the state").execute(forgotten, []);
+    assert_eq!(rows.expect("forgotten"), 1);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(categories(&service), 2);
+}

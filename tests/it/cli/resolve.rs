@@ -1,0 +1,544 @@
+//! `kbsync resolve`: one conflict, with exactly the two versions that were shown.
+
+use crate::support::kb::{Kb, Service};
+use crate::support::schema;
+use uuid::Uuid;
+
+const COPY: &str = "start/one.conflict.html";
+
+/// `start/one.html` in conflict, and `start/two.html` edited in the mirror.
+fn in_conflict() -> (Service, Kb, Uuid, Uuid) {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>One.</p>");
+    let two = service.article(start, "two", "<p>Two.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "One.", "Mine.");
+    service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Theirs.</p>".into());
+    kb.run(&["sync"]).exits(3);
+    kb.edit("start/two.html", "Two.", "Two, edited.");
+    (service, kb, one, two)
+}
+
+#[test]
+fn each_version_can_be_kept_and_nothing_else_is_synced() {
+    for (keep, path, expected) in [
+        ("local", "start/one.html", "<p>Mine.</p>"),
+        ("remote", "start/one", "<p>Theirs.</p>"),
+        ("both", COPY, "<p>Mine.</p><p>Theirs.</p>"),
+    ] {
+        let (service, kb, one, two) = in_conflict();
+        let json = kb
+            .run(&["resolve", path, "--keep", keep, "--json"])
+            .exits(0)
+            .json();
+        schema::check("report", &json);
+        assert_eq!(service.text(one), expected, "{keep}");
+        assert!(
+            kb.read("start/one.html")
+                .ends_with(&format!("---\n{expected}\n")),
+            "{keep}"
+        );
+        assert!(!kb.exists(COPY), "{keep}");
+        assert_eq!(service.text(two), "<p>Two.</p>", "{keep}");
+        kb.run(&["sync"]).exits(0);
+        assert_eq!(service.text(two), "<p>Two, edited.</p>", "{keep}");
+    }
+}
+
+#[test]
+fn a_copy_that_was_edited_and_goes_is_named_with_the_command_that_shows_it() {
+    let (service, kb, one, _) = in_conflict();
+    let shown = |told: &str| {
+        let (_, rest) = told.split_once("`kbsync show ").expect(told);
+        let (what, _) = rest.split_once('`').expect(rest);
+        kb.run(&["show", what]).exits(0).stdout
+    };
+    kb.edit(COPY, "Theirs.", "Remarked upon.");
+    service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Theirs, later.</p>".into());
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(
+        ran.stdout.contains("one.conflict.html had been edited"),
+        "{ran:#?}"
+    );
+    assert!(shown(&ran.stdout).contains("<p>Remarked upon.</p>"));
+    assert!(kb.read(COPY).contains("<p>Theirs, later.</p>"));
+    // Nothing is printed twice, and unedited copies are not mentioned.
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(!ran.stdout.contains("kbsync show"), "{ran:#?}");
+    kb.edit(COPY, "Theirs, later.", "Again.");
+    let ran = kb
+        .run(&["resolve", "start/one", "--keep", "local"])
+        .exits(0);
+    assert!(shown(&ran.stdout).contains("<p>Again.</p>"));
+    assert!(!kb.exists(COPY));
+}
+
+#[test]
+fn a_file_that_was_renamed_in_conflict_is_settled_by_the_command_that_is_proposed() {
+    let (service, kb, one, _) = in_conflict();
+    let mirror = kb.mirror();
+    std::fs::rename(mirror.join("start/one.html"), mirror.join("start/uno.html")).expect("renamed");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(
+        ran.stdout.contains("kbsync resolve start/uno.html"),
+        "{ran:#?}"
+    );
+    kb.run(&["resolve", "start/uno.html", "--keep", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
+fn a_file_that_was_renamed_or_moved_in_conflict_is_settled_at_once_by_its_old_or_new_path() {
+    for (keep, expected) in [
+        ("local", "<p>Mine.</p>"),
+        ("remote", "<p>Theirs.</p>"),
+        ("both", "<p>Mine.</p><p>Theirs.</p>"),
+    ] {
+        for to in ["start/uno.html", "other/one.html"] {
+            for path in ["start/one.html", to] {
+                let (service, kb, one, _) = in_conflict();
+                let mirror = kb.mirror();
+                let other = service.category("other");
+                service.article(other, "three", "<p>Three.</p>");
+                kb.run(&["sync"]).exits(3);
+                std::fs::rename(mirror.join("start/one.html"), mirror.join(to)).expect("renamed");
+                let case = format!("{keep} {to} by {path}");
+                let ran = kb.run(&["resolve", path, "--keep", keep]);
+                assert_eq!(ran.code, 0, "{case}: {ran:#?}");
+                assert_eq!(service.text(one), expected, "{case}");
+                assert!(!kb.exists(COPY), "{case}");
+                let file = if keep == "remote" {
+                    "start/one.html"
+                } else {
+                    to
+                };
+                assert!(
+                    kb.read(file).ends_with(&format!("---\n{expected}\n")),
+                    "{case}"
+                );
+                kb.run(&["sync"]).exits(0);
+                assert_eq!(service.text(one), expected, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn check_distinguishes_a_left_over_copy_from_an_open_conflict() {
+    let (_service, kb, _, _) = in_conflict();
+    let copy = kb.read(COPY);
+    let told = |words: &str| {
+        let ran = kb.run(&["check", COPY]).exits(0);
+        assert!(ran.stdout.contains(words), "{words}: {ran:#?}");
+    };
+    told("a conflict waits here");
+    kb.run(&["resolve", "start/one", "--keep", "local"])
+        .exits(0);
+    kb.write(COPY, &copy);
+    told("nothing waits for it");
+    // Without a state, as in CI, it is unknown.
+    std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
+    told("until that is settled");
+}
+
+#[test]
+fn f068_a_version_of_the_service_that_nobody_saw_is_not_overwritten() {
+    for keep in ["local", "remote", "both"] {
+        let (service, kb, one, _) = in_conflict();
+        service
+            .sandbox
+            .edit(one, |article| article.text = "<p>Later.</p>".into());
+        let ran = kb
+            .run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(3);
+        assert!(
+            ran.stdout
+                .contains("not settled, because it changed after it was shown"),
+            "{ran:#?}"
+        );
+        assert_eq!(service.text(one), "<p>Later.</p>", "{keep}");
+        assert!(kb.read("start/one.html").contains("Mine."), "{keep}");
+        assert!(
+            kb.read(COPY).contains("Later."),
+            "{keep}: the new version is shown"
+        );
+        kb.run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(0);
+        assert!(!kb.exists(COPY));
+    }
+}
+
+#[test]
+fn a_file_that_moved_on_is_not_replaced_unseen() {
+    for keep in ["remote", "both"] {
+        let (service, kb, one, _) = in_conflict();
+        kb.edit("start/one.html", "Mine.", "Mine, later.");
+        let ran = kb
+            .run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(3);
+        assert!(ran.stdout.contains("not settled"), "{ran:#?}");
+        assert!(kb.read("start/one.html").contains("Mine, later."), "{keep}");
+        assert_eq!(service.text(one), "<p>Theirs.</p>", "{keep}");
+        kb.run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(0);
+    }
+    // The writer's own text is known to the person who keeps it.
+    let (service, kb, one, _) = in_conflict();
+    kb.edit("start/one.html", "Mine.", "Mine, later.");
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Mine, later.</p>");
+}
+
+#[test]
+fn an_article_that_was_deleted_meanwhile_is_recreated_or_its_file_goes() {
+    for keep in ["local", "remote"] {
+        let (service, kb, one, _) = in_conflict();
+        service.sandbox.remove(one);
+        kb.run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(3);
+        assert!(kb.read("start/one.html").contains("Mine."));
+        kb.run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(0);
+        let there = service
+            .sandbox
+            .articles()
+            .iter()
+            .any(|article| article.text == "<p>Mine.</p>");
+        assert_eq!(
+            (there, kb.exists("start/one.html")),
+            (keep == "local", keep == "local")
+        );
+        assert!(!kb.exists(COPY), "{keep}");
+    }
+}
+
+#[test]
+fn a_conflict_whose_other_version_changed_is_reported_as_a_new_one_and_is_no_roll_back() {
+    let (service, kb, one, _) = in_conflict();
+    let first = kb.run(&["sync", "start/one.html"]).exits(3).stdout;
+    assert!(!first.contains("a new conflict"), "{first}");
+    service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Later.</p>".into());
+    let new = "a new conflict, because the service's version changed since the last one";
+    for told in [vec!["sync", "start/one.html"], vec!["status"]] {
+        let told = kb.run(&told).stdout;
+        assert!(told.contains(new), "{told}");
+    }
+    assert!(kb.read(COPY).contains("Later."));
+    let ran = kb
+        .run(&["resolve", "start/one.html", "--keep", "both"])
+        .exits(0);
+    assert!(!ran.stdout.contains("older version"), "{ran:#?}");
+    assert_eq!(service.text(one), "<p>Mine.</p><p>Later.</p>");
+    let log = kb.run(&["log", "start/one.html"]).exits(0).stdout;
+    assert!(!log.contains("conflict copy"), "the service's own: {log}");
+    assert!(log.contains("edited on the service"), "{log}");
+}
+
+#[test]
+fn both_bodies_in_lines_are_one_below_the_other() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<h1>One</h1>\n<p>Same.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "<h1>One</h1>", "<h1>Mine</h1>");
+    service.sandbox.edit(one, |article| {
+        article.text = "<h1>Theirs</h1>\n<p>Same.</p>".into();
+    });
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["resolve", "start/one.html", "--keep", "both"])
+        .exits(0);
+    assert_eq!(
+        service.text(one),
+        "<h1>Mine</h1>\n<h1>Theirs</h1>\n<p>Same.</p>"
+    );
+}
+
+/// Returns the commands that a text proposes for the file.
+fn proposed(text: &str) -> Vec<Vec<String>> {
+    let between = text.split('`').skip(1).step_by(2);
+    between
+        .filter_map(|command| command.strip_prefix("kbsync "))
+        .filter(|command| command.contains("start/one.html"))
+        .map(|command| command.split(' ').map(str::to_owned).collect())
+        .collect()
+}
+
+#[test]
+fn a_file_that_was_removed_in_conflict_comes_back_by_each_command_that_is_proposed() {
+    let start = || {
+        let (service, kb, one, _) = in_conflict();
+        kb.remove("start/one.html");
+        (service, kb, one)
+    };
+    let (service, kb, _) = start();
+    for telling in [
+        vec!["sync", "start/one.html"],
+        vec!["status"],
+        vec!["resolve", "start/one.html", "--keep", "local"],
+        vec!["resolve", "start/one.html", "--keep", "both"],
+    ] {
+        let told = kb.run(&telling).stdout;
+        assert_eq!(
+            proposed(&told),
+            [
+                vec!["restore", "start/one.html"],
+                vec!["resolve", "start/one.html", "--keep", "remote"],
+            ],
+            "{telling:?}: {told}"
+        );
+    }
+    drop((service, kb));
+
+    // The writer's version stays in place, beside the service's, and the conflict stands.
+    let (service, kb, one) = start();
+    kb.run(&["sync", "start/one.html"]).exits(3);
+    kb.run(&["restore", "start/one.html"]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("---\n<p>Mine.</p>\n"));
+    assert!(kb.read(COPY).ends_with("---\n<p>Theirs.</p>\n"));
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+    assert!(!kb.exists(COPY));
+
+    let (service, kb, one) = start();
+    kb.run(&["resolve", "start/one.html", "--keep", "remote"])
+        .exits(0);
+    assert!(kb.read("start/one.html").ends_with("---\n<p>Theirs.</p>\n"));
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    assert!(!kb.exists(COPY));
+
+    let (service, kb, one) = start();
+    kb.run(&["sync", "--prefer", "remote", "start/one.html"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    assert!(kb.exists("start/one.html") && !kb.exists(COPY));
+}
+
+#[test]
+fn a_file_that_was_removed_after_its_article_was_deleted_comes_back_or_is_forgotten() {
+    let start = || {
+        let (service, kb, one, _) = in_conflict();
+        service.sandbox.remove(one);
+        kb.run(&["sync", "start/one.html"]).exits(3);
+        kb.remove("start/one.html");
+        (service, kb)
+    };
+    let (_service, kb) = start();
+    let told = kb.run(&["status"]).exits(0).stdout;
+    assert_eq!(
+        proposed(&told),
+        [vec!["restore", "start/one.html"]],
+        "{told}"
+    );
+    kb.run(&["restore", "start/one.html"]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("---\n<p>Mine.</p>\n"));
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+
+    let (_service, kb) = start();
+    kb.run(&["sync", "start/one.html"]).exits(0);
+    assert!(!kb.run(&["status"]).exits(0).stdout.contains("one.html"));
+}
+
+#[test]
+fn a_conflict_whose_file_and_copy_both_went_is_not_settled_by_restoring_the_file() {
+    type Removal = fn(&Kb);
+    let both: Removal = |kb| {
+        kb.remove("start/one.html");
+        kb.remove(COPY);
+    };
+    let folder: Removal =
+        |kb| std::fs::remove_dir_all(kb.mirror().join("start")).expect("it is removed");
+    for (remove, path) in [
+        (both, "start/one.html"),
+        (both, "start"),
+        (folder, "start/one.html"),
+        (folder, "start"),
+        (folder, "."),
+    ] {
+        let (service, kb, one, _) = in_conflict();
+        remove(&kb);
+        kb.run(&["restore", path]).exits(3);
+        assert_eq!(service.text(one), "<p>Theirs.</p>", "{path}");
+        assert!(kb.read("start/one.html").ends_with("---\n<p>Mine.</p>\n"));
+        assert!(kb.read(COPY).ends_with("---\n<p>Theirs.</p>\n"), "{path}");
+        let told = kb.run(&["status"]).exits(0).stdout;
+        assert!(told.contains("delete one.conflict.html"), "{told}");
+        // From then on it can be resolved by hand.
+        kb.remove(COPY);
+        kb.run(&["sync", "start/one.html"]).exits(0);
+        assert_eq!(service.text(one), "<p>Mine.</p>");
+    }
+}
+
+/// Returns the messages about a folder's conflicts, and its files, after it was renamed.
+#[test]
+fn a_file_that_was_removed_in_conflict_comes_back_into_its_folder_as_that_is_named_by_now() {
+    for synced in [true, false] {
+        let (service, kb, one, _) = in_conflict();
+        kb.remove("start/one.html");
+        let mirror = kb.mirror();
+        std::fs::rename(mirror.join("start"), mirror.join("begin")).expect("renamed");
+        let path = if synced {
+            kb.run(&["sync"]).exits(3);
+            let told = kb.run(&["status"]).exits(0).stdout;
+            assert!(
+                told.contains("kbsync restore begin/one.html")
+                    && told.contains("kbsync resolve begin/one.html --keep remote"),
+                "{told}"
+            );
+            "begin/one.html"
+        } else {
+            "start/one.html"
+        };
+        kb.run(&["restore", path]).exits(3);
+        assert!(kb.read("begin/one.html").ends_with("---\n<p>Mine.</p>\n"));
+        assert!(!kb.exists("start"), "{synced}");
+        kb.run(&["sync"]).exits(3);
+        assert!(!kb.exists("start"), "{synced}");
+        assert_eq!(service.sandbox.categories().len(), 1);
+        assert_eq!(service.text(one), "<p>Theirs.</p>");
+        kb.run(&["resolve", "begin/one.html", "--keep", "local"])
+            .exits(0);
+        assert_eq!(service.text(one), "<p>Mine.</p>");
+    }
+}
+
+#[test]
+fn a_first_meeting_in_conflict_has_its_file_though_no_id_is_in_it() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>Theirs.</p>");
+    let kb = service.mirror();
+    kb.write("start/one.html", "---\ntitle: one\n---\n<p>Mine.</p>\n");
+    kb.run(&["sync"]).exits(3);
+    let told = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        told.contains("delete one.conflict.html") && !told.contains("was removed"),
+        "{told}"
+    );
+    kb.run(&["restore", "start/one.html"])
+        .exits(3)
+        .complains("start/one.html is in conflict", "--keep local");
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
+
+    kb.remove("start/one.html");
+    let told = kb.run(&["status"]).exits(0).stdout;
+    assert!(told.contains("its file was removed"), "{told}");
+    kb.run(&["restore", "start/one.html"]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+
+    // It is among what a folder brings back, with what else is missing there.
+    let two = service.article(start, "two", "<p>Two.</p>");
+    kb.run(&["sync"]).exits(3);
+    kb.remove("start/one.html");
+    kb.remove("start/two.html");
+    kb.run(&["restore", "."]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
+    assert!(kb.exists("start/two.html"));
+    assert!(service.sandbox.article(two).is_some());
+    kb.remove("start/one.html");
+    kb.run(&["restore", "start"]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
+}
+
+#[test]
+fn a_file_that_was_removed_in_conflict_comes_back_to_no_other_place() {
+    let (_service, kb, _, _) = in_conflict();
+    kb.remove("start/one.html");
+    kb.run(&["restore", "start/one.html", "--to", "start/uno.html"])
+        .exits(2)
+        .complains("--to is for deleted articles", "leave --to out");
+    assert!(!kb.exists("start/uno.html") && !kb.exists("start/one.html"));
+}
+
+#[test]
+fn what_is_not_in_conflict_is_refused() {
+    let (service, kb, _, _) = in_conflict();
+    service.sandbox.clear_requests();
+    kb.run(&["resolve", "start/two.html", "--keep", "local"])
+        .exits(2)
+        .complains("start/two.html is not in conflict", "kbsync resolve");
+    let json = kb
+        .run(&["resolve", "start/two.html", "--keep", "local", "--json"])
+        .exits(2)
+        .json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "failed");
+    kb.run(&["resolve", "start/one.html"])
+        .exits(2)
+        .complains("which version is to be kept?", "name it");
+    kb.run(&["resolve", "start/one.html", "--keep", "mine"])
+        .exits(2);
+    assert_eq!(service.sandbox.counts().total, 0);
+    let fresh = service.mirror();
+    fresh
+        .run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(2);
+}
+
+#[test]
+fn without_a_path_the_conflicts_are_listed_with_both_sides() {
+    let (service, kb, one, _) = in_conflict();
+    service.sandbox.clear_requests();
+    let ran = kb.run(&["resolve"]).exits(3);
+    assert_eq!(
+        ran.stdout,
+        "⚡ start/one.html\n    line 5\n      yours:   <p>Mine.</p>\n      theirs:  <p>Theirs.</p>\n      \
+         kbsync resolve start/one.html\n"
+    );
+    let json = kb.run(&["resolve", "--json"]).exits(3).json();
+    schema::check("report", &json);
+    assert_eq!(json["actions"][0]["id"], one.to_string());
+    assert_eq!(service.sandbox.counts().total, 0);
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+    let ran = kb.run(&["resolve"]).exits(0);
+    assert!(ran.stderr.contains("nothing is in conflict"), "{ran:#?}");
+}
+
+#[test]
+fn on_a_terminal_both_sides_are_shown_and_the_version_is_asked_for() {
+    let (service, kb, one, _) = in_conflict();
+    let question = "Keep yours, theirs or both?";
+    let ran = kb.at_terminal(&["resolve", "start/one.html"], &[(question, "\r")]);
+    assert!(ran.exits(3).stderr.contains("theirs:  <p>Theirs.</p>"));
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    kb.at_terminal(&["resolve", "start/one.html"], &[(question, "yours\r")])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+    assert!(!kb.exists(COPY));
+}
+
+#[test]
+fn a_merge_tool_gets_both_files_and_what_it_leaves_is_kept() {
+    let (service, mut kb, one, _) = in_conflict();
+    kb.set("KBSYNC_MERGE_TOOL", "false");
+    kb.run(&["resolve", "start/one.html", "--tool"])
+        .exits(1)
+        .complains(
+            "`false` failed, and nothing was settled",
+            "KBSYNC_MERGE_TOOL",
+        );
+    assert!(kb.exists(COPY));
+    let tool = kb.mirror().join("../tool");
+    std::fs::write(&tool, "sed -i s/Mine./Ours./ $1 && grep -q Theirs. $2").expect("written");
+    kb.set("KBSYNC_MERGE_TOOL", &format!("sh {}", tool.display()));
+    kb.run(&["resolve", "start/one.html", "--tool"]).exits(0);
+    assert_eq!(service.text(one), "<p>Ours.</p>");
+    assert!(!kb.exists(COPY));
+}

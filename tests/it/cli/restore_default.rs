@@ -1,0 +1,253 @@
+//! Restores without a version number, and their messages: the writer's own text comes back, and the printed commands
+//! work.
+
+use crate::support::kb::{Kb, Service};
+use uuid::Uuid;
+
+const FILE: &str = "start/one.html";
+const COPY: &str = "start/one.conflict.html";
+
+/// `start` with the articles, synced.
+fn synced(slugs: &[&str]) -> (Service, Kb, Vec<Uuid>) {
+    let service = Service::empty();
+    let start = service.category("start");
+    let article = |slug: &&str| service.article(start, slug, &format!("<p>{slug}.</p>"));
+    let ids = slugs.iter().map(article).collect();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    (service, kb, ids)
+}
+
+/// `start/one.html` in conflict, with a remark in its copy.
+fn remarked() -> (Service, Kb, Uuid) {
+    let (service, kb, ids) = synced(&["one"]);
+    kb.edit(FILE, "one.", "Mine.");
+    service
+        .sandbox
+        .edit(ids[0], |article| article.text = "<p>Theirs.</p>".into());
+    kb.run(&["sync"]).exits(3);
+    kb.write(COPY, &format!("{}<p>Notes.</p>\n", kb.read(COPY)));
+    (service, kb, ids[0])
+}
+
+/// Returns the output of the command that a report names.
+fn shown(kb: &Kb, told: &str) -> String {
+    let (_, rest) = told.split_once("`kbsync show ").expect(told);
+    let (what, _) = rest.split_once('`').expect(rest);
+    kb.run(&["show", what]).exits(0).stdout
+}
+
+#[test]
+fn of_an_article_that_ended_in_conflict_the_writer_s_file_comes_back() {
+    for keep in ["remote", "local", "both"] {
+        let (service, kb, one) = remarked();
+        service.sandbox.remove(one);
+        let mut told = kb.run(&["sync"]).exits(3).stdout;
+        told += &kb.run(&["resolve", FILE, "--keep", keep]).exits(0).stdout;
+        assert!(
+            shown(&kb, &told).contains("<p>Notes.</p>"),
+            "{keep}: {told}"
+        );
+        if keep == "remote" {
+            let log = kb.run(&["log", FILE]).exits(0).stdout;
+            assert!(log.contains("brings it back"), "{log}");
+            kb.run(&["restore", "--yes", FILE]).exits(0);
+        }
+        let now = kb.read(FILE);
+        assert!(
+            now.contains("<p>Mine.</p>") && !now.contains("slug:"),
+            "{keep}: {now}"
+        );
+    }
+}
+
+#[test]
+fn a_copy_that_its_writer_takes_away_is_reported_with_its_words() {
+    let (service, kb, one) = remarked();
+    kb.run(&["sync"]).exits(3);
+    kb.remove(COPY);
+    let told = kb.run(&["sync"]).exits(0).stdout;
+    assert!(shown(&kb, &told).contains("<p>Notes.</p>"), "{told}");
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+    // The version before is the one that both sides had, not the text of the copy.
+    let ran = kb.run(&["restore", FILE, "--dry-run"]).exits(0).stdout;
+    assert!(
+        ran.contains("+<p>Theirs.</p>") && !ran.contains("Notes"),
+        "{ran}"
+    );
+    // An unedited copy is not mentioned.
+    let (service, kb, ids) = synced(&["one"]);
+    kb.edit(FILE, "one.", "Mine.");
+    service
+        .sandbox
+        .edit(ids[0], |article| article.text = "<p>Theirs.</p>".into());
+    kb.run(&["sync"]).exits(3);
+    service.sandbox.remove(ids[0]);
+    let mut told = kb.run(&["sync"]).exits(3).stdout;
+    told += &kb
+        .run(&["resolve", FILE, "--keep", "remote"])
+        .exits(0)
+        .stdout;
+    assert!(!told.contains("kbsync show"), "{told}");
+}
+
+#[test]
+fn with_the_service_s_version_kept_the_one_before_is_the_writer_s() {
+    let (_service, kb, _) = remarked();
+    kb.run(&["resolve", FILE, "--keep", "remote"]).exits(0);
+    let ran = kb.run(&["restore", FILE, "--dry-run"]).exits(0).stdout;
+    assert!(
+        ran.contains("+<p>Mine.</p>") && !ran.contains("Notes"),
+        "{ran}"
+    );
+}
+
+#[test]
+fn the_old_id_of_an_article_that_was_recreated_is_known() {
+    let (service, kb, ids) = synced(&["one"]);
+    let old = ids[0].to_string();
+    kb.edit(FILE, "one.", "Mine.");
+    service.sandbox.remove(ids[0]);
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["resolve", FILE, "--keep", "local"]).exits(0);
+    let new = service.sandbox.articles()[0].id.to_string();
+    let log = kb.run(&["log", &old]).exits(0);
+    assert!(
+        log.stdout.contains(&new) && log.stderr.contains("created anew"),
+        "{log:#?}"
+    );
+    kb.run(&["show", &format!("{old}@1")]).exits(0);
+    kb.run(&["restore", "--yes", &format!("{old}@1")]).exits(0);
+    assert!(kb.read(FILE).contains("<p>one.</p>"));
+    // It is the article's own history, so this can be repeated.
+    kb.edit(FILE, "one.", "Again.");
+    service.sandbox.remove(new.parse().expect("an id"));
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["resolve", FILE, "--keep", "local"]).exits(0);
+    let newest = service.sandbox.articles()[0].id.to_string();
+    assert!(kb.run(&["log", &old]).exits(0).stdout.contains(&newest));
+}
+
+#[test]
+fn a_conflict_names_every_field_that_differs() {
+    let (service, kb, ids) = synced(&["one"]);
+    kb.edit(FILE, "one.", "Mine.");
+    service.sandbox.edit(ids[0], |article| {
+        article.text = "<p>Theirs.</p>".into();
+        article.title = "Their title".into();
+    });
+    let told = kb.run(&["sync"]).exits(3).stdout;
+    assert!(told.contains("the title differs, too"), "{told}");
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(status.contains("the title differs, too"), "{status}");
+}
+
+#[test]
+fn what_is_in_conflict_without_a_base_was_not_deleted() {
+    let (_service, kb, _) = synced(&["one"]);
+    std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
+    kb.edit(FILE, "one.", "Mine.");
+    kb.run(&["sync"]).exits(3);
+    let log = kb.run(&["log", FILE]).exits(0).stdout;
+    assert!(!log.contains("deleted"), "{log}");
+    let ran = kb.run(&["restore", "start"]).exits(2);
+    assert!(!ran.stderr.contains("kbsync restore "), "{ran:#?}");
+}
+
+#[test]
+fn deleted_articles_that_came_back_are_not_offered_again() {
+    let (_service, kb, _) = synced(&["one", "two"]);
+    kb.remove(FILE);
+    kb.run(&["sync"]).exits(0);
+    let ran = kb.run(&["restore", "start"]).exits(2);
+    assert!(
+        ran.stderr.contains("kbsync restore start --deleted"),
+        "{ran:#?}"
+    );
+    kb.run(&["restore", "--yes", FILE]).exits(0);
+    let ran = kb.run(&["restore", "start"]).exits(2);
+    assert!(!ran.stderr.contains("--deleted"), "{ran:#?}");
+}
+
+#[test]
+fn what_was_deleted_there_and_is_held_can_be_kept_as_is_said() {
+    let (service, kb, ids) = synced(&["one", "two", "three", "four"]);
+    for id in ids {
+        service.sandbox.remove(id);
+    }
+    let told = kb.run(&["sync"]).exits(3).stdout;
+    assert!(
+        told.contains("`kbsync restore PATH` then brings back"),
+        "{told}"
+    );
+    kb.run(&["approve", "--yes"]).exits(0);
+    kb.run(&["restore", "--yes", FILE]).exits(0);
+    assert!(kb.read(FILE).contains("<p>one.</p>"));
+    assert_eq!(service.sandbox.articles().len(), 1);
+}
+
+#[test]
+fn status_offers_no_restore_where_another_file_lies() {
+    let (_service, kb, _) = synced(&["one", "two"]);
+    let mirror = kb.mirror();
+    std::fs::rename(mirror.join("start/two.html"), mirror.join(FILE)).expect("moved");
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(!status.contains("kbsync restore PATH"), "{status}");
+    kb.remove(FILE);
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(status.contains("kbsync restore PATH"), "{status}");
+}
+
+/// Two workspaces in `en` and `de`, with an article each.
+fn two_workspaces() -> (Service, Kb) {
+    let service = Service::empty();
+    let other = service.sandbox.add_workspace("Hilfe");
+    let here = service.category("start");
+    let there = service.sandbox.add_category(other, "Start", "start");
+    service.article(here, "one", "<p>One.</p>");
+    service.article(there, "eins", "<p>Eins.</p>");
+    let mut kb = Kb::with_settings(&format!(
+        "service: {}\nworkspaces:\n  - {{id: {}, folder: en}}\n  - {{id: {other}, folder: de}}\n",
+        service.url, service.workspace
+    ));
+    kb.set("KBSYNC_TOKEN", crate::support::kb::TOKEN);
+    kb.trust();
+    kb.run(&["sync"]).exits(0);
+    (service, kb)
+}
+
+#[test]
+fn a_workspace_s_folder_that_went_is_reported_with_its_history() {
+    let (_service, kb) = two_workspaces();
+    std::fs::remove_dir_all(kb.mirror().join("en")).expect("removed");
+    for arguments in [
+        &["restore", "."][..],
+        &["restore", "en"],
+        &["restore", "en/start/one.html"],
+        &["log", "en/start/one.html"],
+        &["log", "en"],
+        &["status"],
+    ] {
+        kb.run(arguments).exits(1).complains(
+            "the folder of a workspace, en, is not there, and its history lay in en/.kbsync",
+            "`kbsync sync en` fetches",
+        );
+    }
+    kb.run(&["sync", "en"]).exits(0);
+    assert!(kb.exists("en/start/one.html"));
+    kb.run(&["status"]).exits(0);
+}
+
+#[test]
+fn a_file_with_the_id_of_another_workspace_is_no_deleted_article() {
+    let (_service, kb) = two_workspaces();
+    let one = kb.read("en/start/one.html");
+    kb.write("de/start/one.html", &one);
+    kb.run(&["sync"]);
+    let log = kb.run(&["log", "de/start/one.html"]).exits(0).stdout;
+    assert!(!log.contains("deleted"), "{log}");
+    kb.remove("de/start/one.html");
+    kb.run(&["sync"]);
+    let ran = kb.run(&["restore", "de/start"]).exits(2);
+    assert!(!ran.stderr.contains("kbsync restore "), "{ran:#?}");
+}

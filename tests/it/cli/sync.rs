@@ -1,0 +1,477 @@
+//! `kbsync sync`, `pull` and `push` with the real command: output, exit codes, JSON.
+
+use crate::support::daemon::Daemon;
+use crate::support::kb::{Kb, Service, TOKEN};
+use crate::support::schema;
+use kbsync::mirror::Lock;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
+use rustix::process::{Pid, Signal, kill_process};
+use std::sync::{Mutex, mpsc};
+use uuid::Uuid;
+
+/// Two articles in one category, synced.
+fn synced() -> (Service, Kb, Uuid, Uuid) {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>One.</p>");
+    let two = service.article(start, "two", "<p>Two.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    service.sandbox.clear_requests();
+    (service, kb, one, two)
+}
+
+#[test]
+fn a_first_sync_writes_every_article_and_a_second_one_is_quiet() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    let ran = kb.run(&["sync"]).exits(0);
+    assert!(
+        ran.stdout.contains("← create    start/one.html\n"),
+        "{ran:#?}"
+    );
+    assert!(
+        ran.stdout
+            .contains("2 changes (in the mirror); 2 requests, 58 left"),
+        "{ran:#?}"
+    );
+    assert_eq!(ran.stderr, "");
+    assert!(kb.read("start/one.html").ends_with("---\n<p>One.</p>\n"));
+    assert_eq!(kb.read(".kbsync/.gitignore"), "*\n");
+    let before = kb.articles();
+    let ran = kb.run(&["sync"]).exits(0);
+    assert!(
+        ran.stdout
+            .starts_with("Both sides are equal; 1 request, 57 left"),
+        "{ran:#?}"
+    );
+    assert_eq!(kb.articles(), before);
+}
+
+#[test]
+fn quiet_prints_nothing_but_errors() {
+    let (_service, kb, _, _) = synced();
+    kb.edit("start/one.html", "One.", "One, edited.");
+    let silent: [&[&str]; 6] = [
+        &["-q", "status"],
+        &["-q", "diff"],
+        &["sync", "--dry-run", "-q"],
+        &["sync", "-q"],
+        &["log", "start/one.html", "-q"],
+        &["show", "start/one.html", "-q"],
+    ];
+    for arguments in silent {
+        let ran = kb.run(arguments).exits(0);
+        assert_eq!((&*ran.stdout, &*ran.stderr), ("", ""), "{arguments:?}");
+    }
+    let ran = kb.run(&["status", "-q", "--json"]).exits(0);
+    assert_eq!(ran.json()["version"], 1);
+    // A skipped file is an error.
+    kb.write("start/broken.html", "<p>No front matter.</p>\n");
+    let ran = kb.run(&["sync", "-q"]).exits(4);
+    assert_eq!(ran.stdout, "");
+    assert!(ran.stderr.starts_with("! start/broken.html: "), "{ran:#?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:#?}");
+    let ran = kb.run(&["sync", "-q", "no/such.html"]).exits(2);
+    assert!(ran.stderr.starts_with("error: "), "{ran:#?}");
+}
+
+#[test]
+fn folders_within_a_category_are_nobodys_business_unless_they_hold_articles() {
+    let (_service, kb, _, _) = synced();
+    kb.write("start/images/logo.png", "a picture");
+    kb.write("start/images/icons/down.svg", "another one");
+    for _ in 0..2 {
+        let ran = kb.run(&["sync"]).exits(0);
+        assert!(ran.stdout.starts_with("Both sides are equal"), "{ran:#?}");
+        assert_eq!(ran.stderr, "");
+    }
+    let ran = kb.run(&["check"]).exits(0);
+    assert!(!ran.stdout.contains("start/images"), "{ran:#?}");
+    kb.write(
+        "start/older/2019/three.html",
+        "---\ntitle: Three\n---\n<p>3</p>\n",
+    );
+    let ran = kb.run(&["sync"]).exits(0);
+    let told = |text: &str| {
+        text.matches("folders within a category are not synced")
+            .count()
+    };
+    assert_eq!(told(&ran.stderr), 1, "{ran:#?}");
+    assert!(ran.stderr.contains("start/older"), "{ran:#?}");
+    assert!(!ran.stderr.contains("images"), "{ran:#?}");
+    let ran = kb.run(&["check"]).exits(0);
+    assert_eq!(told(&ran.stdout), 1, "{ran:#?}");
+    // A daemon logs it once, however often it scans.
+    let daemon = Daemon::start(&kb, &[]);
+    for _ in 0..3 {
+        kb.run(&["sync"]).exits(0);
+    }
+    assert_eq!(told(&daemon.log()), 1, "{}", daemon.log());
+    daemon.stop();
+    assert!(kb.exists("start/older/2019/three.html"));
+}
+
+#[test]
+fn its_json_is_one_object_that_keeps_to_the_schema() {
+    let (service, kb, one, two) = synced();
+    kb.edit("start/one.html", "One.", "One, edited.");
+    service
+        .sandbox
+        .edit(two, |article| article.title = "Zwei".into());
+    kb.write("start/three.html", "---\nintrotext: no title\n---\n");
+    let ran = kb.run(&["sync", "--json"]).exits(4);
+    let json = ran.json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "partial");
+    let actions: Vec<String> = json["actions"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|action| {
+            format!(
+                "{} {} {} {}",
+                action["action"], action["side"], action["path"], action["status"]
+            )
+            .replace('"', "")
+        })
+        .collect();
+    assert_eq!(
+        actions,
+        [
+            "update local start/two.html done",
+            "update remote start/one.html done"
+        ]
+    );
+    assert_eq!(json["problems"][0]["path"], "start/three.html");
+    assert_eq!(json["requests"]["total"], 2);
+    assert_eq!(ran.stderr, "", "with --json, nothing else is said");
+    assert_eq!(service.text(one), "<p>One, edited.</p>");
+}
+
+#[test]
+fn pull_and_push_go_one_way() {
+    let (service, kb, one, two) = synced();
+    kb.edit("start/one.html", "One.", "Mine.");
+    service
+        .sandbox
+        .edit(two, |article| article.text = "<p>Theirs.</p>".into());
+    kb.run(&["pull"]).exits(0);
+    assert!(kb.read("start/two.html").contains("Theirs."));
+    assert_eq!(service.text(one), "<p>One.</p>");
+    service
+        .sandbox
+        .edit(two, |article| article.text = "<p>Again.</p>".into());
+    kb.run(&["push"]).exits(0);
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+    assert!(kb.read("start/two.html").contains("Theirs."));
+}
+
+#[test]
+fn a_dry_run_reports_and_touches_nothing() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    let ran = kb.run(&["sync", "--dry-run"]).exits(0);
+    assert!(
+        ran.stdout
+            .contains("Dry run, nothing was done: 2 changes (in the mirror)"),
+        "{ran:#?}"
+    );
+    assert!(
+        !kb.exists(".kbsync") && !kb.exists("start"),
+        "not even a state"
+    );
+    kb.run(&["sync", "--dry-run", "--exit-code"]).exits(1);
+    kb.run(&["sync"]).exits(0);
+    kb.run(&["sync", "--dry-run", "--exit-code"]).exits(0);
+    kb.edit("start/one.html", "One.", "Mine.");
+    service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Theirs.</p>".into());
+    let before = kb.articles();
+    let json = kb.run(&["sync", "--dry-run", "--json"]).exits(0).json();
+    schema::check("report", &json);
+    assert_eq!(json["dry_run"], true);
+    assert_eq!(json["actions"][0]["action"], "conflict");
+    assert_eq!(json["actions"][0]["status"], "held");
+    assert_eq!(kb.articles(), before, "no copy either");
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    kb.run(&["sync", "--exit-code"]).exits(2);
+}
+
+#[test]
+fn paths_are_taken_from_the_current_folder_and_must_be_known() {
+    let (service, kb, one, two) = synced();
+    kb.edit("start/one.html", "One.", "Mine.");
+    kb.edit("start/two.html", "Two.", "Mine too.");
+    let mut command = kb.command(&["sync", "two.html"]);
+    command.current_dir(kb.mirror().join("start"));
+    assert!(command.output().expect("it runs").status.success());
+    assert_eq!(service.text(one), "<p>One.</p>");
+    assert_eq!(service.text(two), "<p>Mine too.</p>");
+    // The state knows removed files; the ending may be left out.
+    kb.remove("start/two.html");
+    kb.run(&["push", "start/two"]).exits(0);
+    assert!(service.sandbox.article(two).is_none());
+    assert_eq!(service.text(one), "<p>One.</p>");
+    service.sandbox.clear_requests();
+    for (path, error, help) in [
+        (
+            "start/none.html",
+            "neither in the mirror nor known",
+            "kbsync status",
+        ),
+        (
+            "nowhere",
+            "neither in the mirror nor known",
+            "kbsync status",
+        ),
+        ("kbsync.yaml", "is no article", "a category's folder"),
+        ("/etc/passwd", "is not in the mirror", "-C"),
+    ] {
+        kb.run(&["sync", path]).exits(2).complains(error, help);
+    }
+    assert_eq!(service.sandbox.counts().total, 0);
+    kb.run(&["sync", "start"]).exits(0);
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+}
+
+#[test]
+fn f118_a_mirror_that_is_in_use_is_left_alone() {
+    let (service, kb, _, _) = synced();
+    let _lock = Lock::acquire(&kb.mirror(), "run").expect("free");
+    let pid = std::process::id();
+    for command in [&["sync"][..], &["pull"], &["push"], &["approve"]] {
+        kb.run(command).exits(5).complains(
+            &format!("kbsync run (process {pid}) has it"),
+            "wait for it to end",
+        );
+    }
+    assert_eq!(service.sandbox.counts().total, 0);
+    // A reading command does not block others.
+    let ran = kb.run(&["status"]).exits(0);
+    assert!(
+        ran.stdout
+            .contains(&format!("kbsync run (process {pid}) is at work.")),
+        "{ran:#?}"
+    );
+    kb.run(&["diff"]).exits(0);
+    kb.run(&["sync", "--dry-run"]).exits(0);
+}
+
+#[test]
+fn a_conflict_is_3_and_says_what_to_do_and_prefer_settles_it() {
+    let (service, kb, one, two) = synced();
+    for (path, id) in [("start/one.html", one), ("start/two.html", two)] {
+        kb.edit(path, "<p>", "<p>Mine: ");
+        service.sandbox.edit(id, |article| {
+            article.text = article.text.replace("<p>", "<p>Theirs: ");
+        });
+    }
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(
+        ran.stdout.contains("⚡ conflict  start/one.html (text)"),
+        "{ran:#?}"
+    );
+    assert!(
+        ran.stdout
+            .contains("`kbsync resolve start/one.html` settles it, or edit the file"),
+        "{ran:#?}"
+    );
+    assert!(ran.stdout.contains("\n2 conflicts; 1 request"), "{ran:#?}");
+    kb.run(&["sync", "start/one.html", "--prefer", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Mine: One.</p>");
+    assert!(!kb.exists("start/one.conflict.html"));
+    kb.run(&["sync", "--prefer", "remote"]).exits(0);
+    assert!(kb.read("start/two.html").contains("Theirs: Two."));
+    kb.run(&["sync", "--prefer", "both"]).exits(2);
+}
+
+#[test]
+fn a_clash_in_a_category_names_the_command_that_settles_it() {
+    let service = Service::empty();
+    let about = service.category("about");
+    let one = service.article(about, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let settings = kb.read("kbsync.yaml") + "guard_window: 0s\n";
+    kb.write("kbsync.yaml", &settings);
+    kb.edit("about/_category.yaml", "name: about", "name: Mine");
+    let theirs = |category: &mut kbsync::sandbox::Category| category.name = "Theirs".to_owned();
+    service.sandbox.edit_category(about, theirs);
+    let ran = kb.run(&["sync"]).exits(3);
+    for words in [
+        "`name: Theirs`",
+        "`kbsync sync about/_category.yaml --prefer local`",
+    ] {
+        assert!(ran.stdout.contains(words), "{words}: {ran:#?}");
+    }
+    // The articles of the folder are not included.
+    kb.edit("about/one.html", "<p>", "<p>Mine: ");
+    service.sandbox.edit(one, |article| {
+        article.text = article.text.replace("<p>", "<p>Theirs: ");
+    });
+    kb.run(&["sync", "about/_category.yaml", "--prefer", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Theirs: One.</p>");
+    let name = service.sandbox.category(about).map(|found| found.name);
+    assert_eq!(name.as_deref(), Some("Mine"));
+}
+
+#[test]
+fn several_workspaces_are_synced_in_turn_into_one_report() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>One.</p>");
+    let german = service.sandbox.add_workspace("Hilfe");
+    let anfang = service.sandbox.add_category(german, "Anfang", "anfang");
+    let eins = service.article(anfang, "eins", "<p>Eins.</p>");
+    let mut kb = Kb::with_settings(&format!(
+        "service: {}\nworkspaces: [{{id: {}, folder: help-en}}, {{id: {german}, folder: help-de}}]\n",
+        service.url, service.workspace
+    ));
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    kb.trust();
+    let json = kb.run(&["sync", "--json"]).exits(0).json();
+    schema::check("report", &json);
+    let mut paths: Vec<&str> = json["actions"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|action| action["path"].as_str())
+        .collect();
+    paths.sort_unstable();
+    assert_eq!(
+        paths,
+        [
+            "help-de/anfang",
+            "help-de/anfang/eins.html",
+            "help-en/start",
+            "help-en/start/one.html"
+        ]
+    );
+    assert_eq!(json["requests"]["total"], 4);
+    assert!(kb.exists("help-en/.kbsync/state.db") && kb.exists("help-de/.kbsync/state.db"));
+    kb.edit("help-de/anfang/eins.html", "Eins.", "Eins!");
+    kb.edit("help-en/start/one.html", "One.", "One!");
+    let json = kb.run(&["sync", "help-de", "--json"]).exits(0).json();
+    assert_eq!(json["actions"][0]["path"], "help-de/anfang/eins.html");
+    assert_eq!(json["actions"].as_array().map(Vec::len), Some(1));
+    assert_eq!(service.text(eins), "<p>Eins!</p>");
+    let json = kb.run(&["status", "--json"]).exits(0).json();
+    schema::check("status", &json);
+    assert_eq!(json["changes"][0]["path"], "help-en/start/one.html");
+    kb.write("other/a.html", "x");
+    kb.run(&["sync", "other"])
+        .exits(2)
+        .complains("in none of the workspaces", "one of them");
+}
+
+#[test]
+fn another_branch_than_the_settings_want_is_not_synced() {
+    let (service, kb, one, _) = synced();
+    let settings = kb.read("kbsync.yaml");
+    kb.write("kbsync.yaml", &format!("{settings}git: {{branch: main}}\n"));
+    kb.edit("start/one.html", "One.", "Mine.");
+    kb.write(".git/HEAD", "ref: refs/heads/draft\n");
+    kb.run(&["sync"]).exits(3).complains(
+        "branch draft is checked out, and only branch main is published",
+        "git switch main",
+    );
+    let json = kb.run(&["push", "--json"]).exits(3).json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "attention");
+    kb.run(&["approve"]).exits(3);
+    assert_eq!(service.sandbox.counts().total, 0);
+    assert_eq!(service.text(one), "<p>One.</p>");
+    kb.write(".git/HEAD", "ref: refs/heads/main\n");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+}
+
+#[test]
+fn f001_a_crash_s_leftovers_are_cleared_up_and_kept() {
+    let (_service, kb, _, _) = synced();
+    kb.write(
+        "start/.kbsync-tmp-1-1",
+        "---\ntitle: Caught\n---\nan editor's save\n",
+    );
+    kb.run(&["sync"]).exits(0);
+    assert!(!kb.exists("start/.kbsync-tmp-1-1"));
+}
+
+/// Reports the POST of an article, and answers it on a signal.
+fn held_up(service: &Service) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (come, arrived) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<()>();
+    let gone = Mutex::new(gone);
+    service.sandbox.inject(Fault::once(
+        Matcher::new("POST", "/api/article"),
+        FaultKind::HookAfter(Hook::new(move |_| {
+            come.send(()).expect("awaited");
+            gone.lock().expect("one").recv().ok();
+        })),
+    ));
+    (arrived, go)
+}
+
+#[test]
+fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
+    // The answer to the POST of the article never comes.
+    let (arrived, go) = held_up(&service);
+    let mut process = kb.process(&["sync", "--json"]);
+    process
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let child = process.spawn().expect("it runs");
+    arrived.recv().expect("the request comes");
+    let pid = i32::try_from(child.id()).expect("a pid");
+    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+    let output = child.wait_with_output().expect("it ends");
+    go.send(()).ok();
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(
+        told.contains("error: broken off while sending: 1 of 2 done"),
+        "{told}"
+    );
+    assert!(
+        told.contains("the next `kbsync sync` finishes or takes back"),
+        "{told}"
+    );
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(json["outcome"], "retry");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 4, "not created twice");
+    assert!(kb.read("new/one.html").starts_with("---\nid: "));
+    kb.run(&["sync"]).exits(0);
+}
+
+/// A shell starts a script's background commands with Ctrl-C ignored.
+#[test]
+fn a_sync_in_the_background_of_a_script_takes_no_notice_of_ctrl_c() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
+    let (arrived, go) = held_up(&service);
+    let mut child = kb
+        .process_by("trap '' INT; exec \"$0\" \"$@\"", &["sync"])
+        .spawn()
+        .expect("it runs");
+    arrived.recv().expect("the request comes");
+    let pid = i32::try_from(child.id()).expect("a pid");
+    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+    go.send(()).expect("awaited");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert!(kb.read("new/one.html").starts_with("---\nid: "));
+}

@@ -1,0 +1,157 @@
+//! The daemon's answers on its socket: progress, the last poll and the next one.
+
+use crate::support::daemon::{Daemon, mirror, until};
+use crate::support::kb::{Kb, Service};
+use crate::support::schema;
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use kbsync::daemon::control::{self, Command, Response, Step};
+use kbsync::sandbox::Article;
+use rustix::process::Signal;
+use std::{
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+};
+
+#[test]
+fn f118_a_client_hears_how_far_it_is_before_the_report() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    // Each article is read separately.
+    service.sandbox.set_options(|options| {
+        options.bodies = false;
+        options.category_bodies = false;
+    });
+    for article in service.sandbox.articles() {
+        let edited = |article: &mut Article| "<p>handed</p>".clone_into(&mut article.text);
+        service.sandbox.edit(article.id, edited);
+    }
+    let wish = serde_json::from_str(r#"{"direction":"both"}"#).expect("a wish");
+    let private = kb.mirror().join(".kbsync");
+    let mut heard = Vec::new();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let asking = control::request(&private, Command::Cycle(wish), |step| heard.push(step));
+    let word = runtime.block_on(asking).expect("an answer");
+    let Response::Report(report) = word else {
+        panic!("{word:?}");
+    };
+    assert_eq!(report.actions.len(), 3);
+    let reading = Step::Phase {
+        name: "reading articles".to_owned(),
+        total: Some(3),
+        requests: 1,
+    };
+    let heard_all = heard
+        .windows(4)
+        .any(|steps| steps == [reading.clone(), Step::Done(1), Step::Done(2), Step::Done(3)]);
+    assert!(heard_all, "{heard:?}");
+    daemon.stop();
+}
+
+/// Returns a time that `status` shows after a word.
+#[track_caller]
+fn shown(text: &str, word: &str) -> DateTime<Utc> {
+    let (_, rest) = text.split_once(word).unwrap_or_else(|| panic!("{text}"));
+    let time = rest.get(..19).unwrap_or_else(|| panic!("{text}"));
+    let time = NaiveDateTime::parse_from_str(time, "%Y-%m-%d %H:%M:%S");
+    time.unwrap_or_else(|error| panic!("{error}: {text}"))
+        .and_utc()
+}
+
+/// Waits for the next second.
+fn next_second() {
+    let now = Utc::now().timestamp();
+    until("a second", || Utc::now().timestamp() > now);
+}
+
+#[test]
+fn f012_status_says_since_when_it_runs_when_it_polled_and_when_it_will() {
+    let service = Service::start();
+    let mut kb: Kb = mirror(&service);
+    kb.set("TZ", "UTC");
+    let (begin, second) = (Utc::now(), TimeDelta::seconds(1));
+    let daemon = Daemon::start(&kb, &[]);
+    let times = || {
+        let text = kb.run(&["status"]).exits(0).stdout;
+        assert!(text.contains("polls every 1h: "), "{text}");
+        ["Daemon since ", ": last ", ", next "].map(|word| shown(&text, word))
+    };
+    let [since, last, next] = times();
+    let around = |at: DateTime<Utc>| begin - second <= at && at <= Utc::now();
+    assert!(around(since) && around(last), "{since} {last}");
+    let hour = TimeDelta::hours(1);
+    assert!((next - last - hour).abs() <= second * 5, "{last} {next}");
+    // A poll that a person asked for counts as one.
+    next_second();
+    kb.run(&["sync"]).exits(0);
+    let [still, later, _] = times();
+    assert_eq!(still, since);
+    assert!(last < later && later <= Utc::now(), "{last} {later}");
+    let json = kb.run(&["status", "--json"]).exits(0).json();
+    schema::check("status", &json);
+    for (name, least) in [("since", begin - second), ("next_poll", Utc::now())] {
+        let told = json["daemon"][name].as_str().expect("a time");
+        let told: DateTime<Utc> = told.parse().expect("a time");
+        assert!(least <= told && told <= Utc::now() + hour, "{name}: {told}");
+    }
+    // A cron line is shown as written, with its time zone.
+    let settings = kb
+        .read("kbsync.yaml")
+        .replace("poll: 1h", "poll: 0 3 * * *");
+    kb.write("kbsync.yaml", &settings);
+    daemon.signal(Signal::HUP);
+    let told = "polls by the cron line 0 3 * * * (UTC): last ";
+    let status = || kb.run(&["status"]).exits(0).stdout;
+    until(told, || status().contains(told));
+    let next = shown(&status(), ", next ");
+    assert_eq!(next.format("%H:%M:%S").to_string(), "03:00:00");
+    assert!(next > Utc::now());
+    daemon.stop();
+}
+
+/// A command that waits for a suspended daemon says so within seconds, and gets its report when the daemon continues.
+#[test]
+fn f118_a_person_who_waits_hears_that_the_daemon_is_silent() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    daemon.signal(Signal::STOP);
+    let mut command = kb.process(&["sync"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = command.spawn().expect("it starts");
+    let mut said = BufReader::new(command.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("text");
+    let pid = daemon.child.id();
+    assert!(
+        line.starts_with(&format!("The daemon (pid {pid}) has not answered for ")),
+        "{line}"
+    );
+    assert!(
+        line.ends_with(" s; still waiting. Ctrl-C stops waiting; the daemon goes on.\n"),
+        "{line}"
+    );
+    daemon.signal(Signal::CONT);
+    let output = command.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    daemon.stop();
+}
+
+/// A suspended daemon does not keep a command waiting for ever.
+#[test]
+fn f118_a_daemon_that_does_not_answer_is_reported() {
+    let service = Service::start();
+    let mut kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    kb.set("KBSYNC_DRILL_HURRY", "1");
+    daemon.signal(Signal::STOP);
+    let said = kb.run(&["sync"]).exits(5).stderr;
+    assert!(said.contains("the daemon no longer answers"), "{said}");
+    let said = kb.run(&["doctor"]).exits(1).stdout;
+    assert!(
+        said.contains("the daemon has the mirror, and does not answer"),
+        "{said}"
+    );
+    daemon.signal(Signal::CONT);
+    daemon.stop();
+}

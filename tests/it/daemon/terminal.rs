@@ -1,0 +1,70 @@
+//! `kbsync run` on a terminal: what a writer sees who leaves it open beside the editor.
+
+use crate::support::daemon::{Daemon, article, mirror, until};
+use crate::support::kb::{Kb, Service, WORKSPACE};
+use anstream::adapter::strip_str;
+use rustix::process::Signal;
+
+/// What the terminal shows, without colours and times of day.
+fn shown(daemon: &Daemon) -> Vec<String> {
+    let log = strip_str(&daemon.log()).to_string();
+    let lines = log.lines().map(|line| {
+        let time = line
+            .get(..9)
+            .filter(|time| time.chars().nth(2) == Some(':'));
+        line[time.map_or(0, str::len)..].to_owned()
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_writer_reads_what_was_saved_sent_and_fetched() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let settings = kb
+        .read("kbsync.yaml")
+        .replace("push_interval: 0s", "push_interval: 1h");
+    kb.write("kbsync.yaml", &settings);
+    let daemon = Daemon::spawn_at_terminal(&kb, &[]);
+    let sees = |line: &str| until(line, || shown(&daemon).iter().any(|one| one.contains(line)));
+    sees("both sides are equal; the service is asked every 1h");
+    let path = article(&kb);
+    let before = kb.read(&path);
+    kb.write(&path, &(before.clone() + "<p>Once.</p>\n"));
+    sees(&format!("→ update    {path} (text)"));
+    // The second save waits.
+    kb.write(&path, &(before + "<p>Twice.</p>\n"));
+    sees(&format!("{path}: saved, sent in 1h"));
+    let articles = service.sandbox.articles();
+    let other = articles
+        .iter()
+        .find(|article| !path.ends_with(&format!("{}.html", article.slug)));
+    let id = other.expect("another article").id;
+    service
+        .sandbox
+        .edit(id, |article| article.title = "A colleague's".to_owned());
+    daemon.signal(Signal::USR1);
+    sees("← update    getting-started/");
+    let first = shown(&daemon)[..2].join(" ");
+    assert!(
+        first.starts_with("Watching /") && first.contains("Ctrl-C ends this."),
+        "{first}"
+    );
+    let records: Vec<_> = shown(&daemon)
+        .into_iter()
+        .filter(|line| line.contains('='))
+        .collect();
+    assert_eq!(records, Vec::<String>::new());
+    daemon.stop();
+}
+
+#[test]
+fn a_writer_reads_at_once_that_the_service_does_not_answer() {
+    let settings = format!("service: http://127.0.0.1:1\nworkspace: {WORKSPACE}\n");
+    let kb = Kb::with_settings(&settings);
+    kb.trust();
+    let daemon = Daemon::spawn_at_terminal(&kb, &[]);
+    let line = "cannot reach http://127.0.0.1:1 (connection refused), next try in 1s";
+    until(line, || shown(&daemon).iter().any(|one| one == line));
+    daemon.stop();
+}

@@ -1,0 +1,687 @@
+//! kill -9 at every moment: before and after every request and every change of the mirror.
+//!
+//! After each death a new process goes on. It must end as an undisturbed run does: no article twice, no
+//! text lost, and then quiet (promise 7; failures rows 1 to 8).
+
+use crate::support::hostile::{self, Meddler, Stage, calm, dies_at, engine};
+use crate::support::words::{Sides, Written};
+use futures_util::FutureExt as _;
+use kbsync::engine::report::{Ending, Report, Status};
+use kbsync::engine::settings::Request;
+use kbsync::model::ArticleId;
+use kbsync::reconcile::plan::Kind;
+use kbsync::reconcile::snapshot::{Direction, Keep};
+use kbsync::sandbox::{Article, Category, Options};
+use kbsync::state::Subject;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use uuid::Uuid;
+
+/// What is done before the cycle that dies, and what it has to come to.
+struct Scenario {
+    /// Puts both sides into the state before the cycle.
+    prepare: fn(&Stage),
+    /// Changes both sides after a first sync.
+    change: fn(&Stage),
+    /// What is asked for.
+    request: fn(&Stage) -> Request,
+    /// How it ends when nothing disturbs it.
+    ending: Ending,
+}
+
+fn sync_all(_: &Stage) -> Request {
+    Request::new(Direction::Both)
+}
+
+/// Both sides as they are: articles by category and slug, files without their ids.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Outcome {
+    articles: Vec<(String, String, String, String, bool)>,
+    categories: Vec<(String, String)>,
+    files: Vec<(String, String)>,
+}
+
+impl Outcome {
+    /// This one, but with what another has at some paths.
+    pub(crate) fn but_for(&self, other: &Self, paths: &[&str]) -> Self {
+        let is_one = |(path, _): &&(String, String)| paths.contains(&path.as_str());
+        let own = self.files.iter().filter(|file| !is_one(file));
+        let mut files: Vec<_> = own
+            .chain(other.files.iter().filter(is_one))
+            .cloned()
+            .collect();
+        files.sort();
+        Self {
+            articles: self.articles.clone(),
+            categories: self.categories.clone(),
+            files,
+        }
+    }
+}
+
+/// The categories of this workspace.
+pub(crate) fn categories(world: &Stage) -> Vec<Category> {
+    let mut categories = world.sandbox().categories();
+    categories.retain(|category| category.workspace == world.workspace);
+    categories
+}
+
+/// The articles of this workspace.
+pub(crate) fn articles(world: &Stage) -> Vec<Article> {
+    let categories = categories(world);
+    let mut articles = world.sandbox().articles();
+    articles.retain(|article| categories.iter().any(|one| one.id == article.category_id));
+    articles
+}
+
+pub(crate) fn outcome(world: &Stage) -> Outcome {
+    let categories = categories(world);
+    let slug_of = |id: Uuid| {
+        categories
+            .iter()
+            .find(|category| category.id == id)
+            .map(|category| category.slug.clone())
+            .unwrap_or_default()
+    };
+    let mut articles: Vec<_> = articles(world)
+        .into_iter()
+        .map(|one| {
+            let category = slug_of(one.category_id);
+            (category, one.slug, one.title, one.text, one.enabled)
+        })
+        .collect();
+    articles.sort();
+    let mut categories: Vec<_> = categories
+        .iter()
+        .map(|category| (category.slug.clone(), category.name.clone()))
+        .collect();
+    categories.sort();
+    let files = world
+        .files()
+        .into_iter()
+        .map(|(path, content)| {
+            let kept: Vec<_> = content
+                .lines()
+                .filter(|line| !line.starts_with("id: "))
+                .collect();
+            // A name that was taken goes on with digits of the id.
+            let name = path.split_once('~').map(|(name, _)| format!("{name}~"));
+            (name.unwrap_or(path), kept.join("\n"))
+        })
+        .collect();
+    Outcome {
+        articles,
+        categories,
+        files,
+    }
+}
+
+/// What both sides say.
+pub(crate) fn sides(world: &Stage) -> Sides {
+    Sides {
+        files: world.files().into_iter().collect(),
+        articles: articles(world),
+        categories: categories(world),
+    }
+}
+
+/// Everything that was ever written is somewhere.
+pub(crate) fn nothing_lost(world: &Stage, written: &Written) {
+    let lost = written.lost(&sides(world), || Some(hostile::store(world)));
+    assert!(lost.is_empty(), "{lost:#?} is nowhere");
+}
+
+/// Every file has the id of an article that has its slug, and no file is left behind by a crash.
+fn ids_fit(world: &Stage) {
+    let articles = articles(world);
+    for (path, content) in world.files() {
+        assert!(!path.contains(".kbsync"), "{path} was left behind");
+        if path.ends_with("_category.yaml") {
+            continue;
+        }
+        let id = content
+            .lines()
+            .find_map(|line| line.strip_prefix("id: "))
+            .unwrap_or_else(|| panic!("{path} has no id:\n{content}"));
+        let found = articles
+            .iter()
+            .any(|article| article.id.to_string() == id && content.contains(&article.text));
+        assert!(found, "{path} has the id {id}, which is not its article's");
+    }
+}
+
+/// Begins anew. Gives what was written.
+async fn set_up(world: &mut Stage, scenario: &Scenario) -> Written {
+    world.renew();
+    let mut written = Written::default();
+    (scenario.prepare)(world);
+    hostile::sync(world).await;
+    written.add(&sides(world));
+    (scenario.change)(world);
+    written.add(&sides(world));
+    written
+}
+
+/// Runs a cycle in which the process may die.
+async fn run(world: &Stage, request: &Request, meddle: &Meddler) -> bool {
+    let mut engine = engine(world, meddle);
+    let cycle = AssertUnwindSafe(engine.cycle(request)).catch_unwind();
+    match cycle.await {
+        Ok(report) => {
+            report.expect("a cycle");
+            true
+        }
+        Err(_death) => false,
+    }
+}
+
+/// A new process goes on until nothing is left to do.
+async fn go_on(
+    world: &Stage,
+    scenario: &Scenario,
+    written: &Written,
+    expected: &Outcome,
+    died: &str,
+) {
+    let mut rounds = 0;
+    loop {
+        let mut engine = engine(world, &calm());
+        let report = engine.cycle(&(scenario.request)(world)).await;
+        let report = report.expect("a cycle");
+        if rounds == 0 && names_category(world, &report) {
+            continue;
+        }
+        assert_eq!(report.outcome, scenario.ending, "{died}: {report:#?}");
+        let done = report
+            .actions
+            .iter()
+            .any(|line| line.status == Status::Done);
+        if !done && report.requests.total == 1 {
+            break;
+        }
+        rounds += 1;
+        assert!(rounds < 4, "{died}: it does not come to rest: {report:#?}");
+    }
+    assert_eq!(outcome(world), *expected, "{died}");
+    if scenario.ending == Ending::Done {
+        ids_fit(world);
+    }
+    nothing_lost(world, written);
+}
+
+/// A category whose creation was not answered cannot be found through the API: a person does what the
+/// report says.
+fn names_category(world: &Stage, report: &Report) -> bool {
+    let waits = report.actions.iter().find(|line| {
+        let reason = line.reason.as_deref().unwrap_or_default();
+        line.action == Kind::CreateCategory
+            && reason.contains("put its id into new-one/_category.yaml")
+    });
+    let Some(line) = waits else { return false };
+    assert_eq!(report.outcome, Ending::Attention);
+    let categories = categories(world);
+    let found = categories.iter().find(|one| one.slug == line.path);
+    let id = found.expect("it was created").id;
+    world.write(
+        "new-one/_category.yaml",
+        &format!("id: {id}\nname: New one\n"),
+    );
+    true
+}
+
+/// Dies at every moment that is a multiple of `stride` plus `offset`, and goes on each time.
+async fn sweep(scenario: Scenario, stride: usize, offset: usize) {
+    silence_deaths();
+    let mut world = hostile::world().await;
+    let written = set_up(&mut world, &scenario).await;
+    let (meddle, count) = dies_at(usize::MAX);
+    assert!(run(&world, &(scenario.request)(&world), &meddle).await);
+    let moments = count.load(Ordering::SeqCst);
+    hostile::sync(&world).await;
+    let expected = outcome(&world);
+    nothing_lost(&world, &written);
+    assert!(moments > 5, "{moments}");
+    for n in (offset..moments).step_by(stride) {
+        let written = set_up(&mut world, &scenario).await;
+        let (meddle, _) = dies_at(n);
+        let request = (scenario.request)(&world);
+        assert!(
+            !run(&world, &request, &meddle).await,
+            "moment {n} of {moments}"
+        );
+        nothing_lost(&world, &written);
+        go_on(
+            &world,
+            &scenario,
+            &written,
+            &expected,
+            &format!("died at moment {n} of {moments}"),
+        )
+        .await;
+    }
+}
+
+/// The deaths are on purpose: they need not be told.
+pub(crate) fn silence_deaths() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let told = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let death = info
+                .payload_as_str()
+                .is_some_and(|message| message.starts_with("the process dies"));
+            if !death {
+                told(info);
+            }
+        }));
+    });
+}
+
+fn article(world: &Stage, category: Uuid, slug: &str) -> Uuid {
+    let text = format!("<p>First of {slug}.</p>\n<p>Middle.</p>\n<p>Last of {slug}.</p>");
+    world.article(category, slug, &text)
+}
+
+fn id_of(world: &Stage, slug: &str) -> Uuid {
+    articles(world)
+        .iter()
+        .find(|article| article.slug == slug)
+        .unwrap_or_else(|| panic!("no {slug}"))
+        .id
+}
+
+/// What a colleague writes.
+fn web_edit(world: &Stage, slug: &str, from: &str, to: &str) {
+    let edited = world.sandbox().edit(id_of(world, slug), |article| {
+        article.text = article.text.replace(from, to);
+    });
+    assert!(edited.is_some(), "{slug} is there");
+}
+
+fn nothing(_: &Stage) {}
+
+const FIRST_SYNC: Scenario = Scenario {
+    prepare: nothing,
+    change: |world| {
+        let alpha = world.category("alpha");
+        let beta = world.category("beta");
+        for (category, slug) in [(alpha, "one"), (alpha, "two"), (beta, "three")] {
+            article(world, category, slug);
+        }
+    },
+    request: sync_all,
+    ending: Ending::Done,
+};
+
+const PULLS: Scenario = Scenario {
+    prepare: |world| {
+        let alpha = world.category("alpha");
+        let beta = world.category("beta");
+        for slug in ["edited", "gone", "renamed", "moved", "swap-a", "swap-b"] {
+            article(world, alpha, slug);
+        }
+        article(world, beta, "other");
+    },
+    change: |world| {
+        web_edit(world, "edited", "Middle", "Edited on the web");
+        world.sandbox().remove(id_of(world, "gone"));
+        let renamed = id_of(world, "renamed");
+        world.sandbox().edit(renamed, |article| {
+            "newly-named".clone_into(&mut article.slug);
+        });
+        let beta = categories(world)[1].id;
+        world.sandbox().move_article(id_of(world, "moved"), beta);
+        web_edit(world, "moved", "Middle", "Moved");
+        let (a, b) = (id_of(world, "swap-a"), id_of(world, "swap-b"));
+        world
+            .sandbox()
+            .edit(a, |article| "swap-b".clone_into(&mut article.slug));
+        world
+            .sandbox()
+            .edit(b, |article| "swap-a".clone_into(&mut article.slug));
+        world.sandbox().rename_category(beta, "Gamma", "gamma");
+        article(world, beta, "arrived");
+    },
+    request: sync_all,
+    ending: Ending::Done,
+};
+
+const PUSHES: Scenario = Scenario {
+    prepare: |world| {
+        let alpha = world.category("alpha");
+        let beta = world.category("beta");
+        for slug in ["edited", "gone", "renamed", "moved", "swap-a", "swap-b"] {
+            article(world, alpha, slug);
+        }
+        article(world, beta, "other");
+    },
+    change: |world| {
+        world.edit("alpha/edited.html", "Middle", "Edited here");
+        world.remove("alpha/gone.html");
+        world.rename("alpha/renamed.html", "alpha/newly-named.html");
+        world.rename("alpha/moved.html", "beta/moved.html");
+        world.rename("alpha/swap-a.html", "alpha/swap");
+        world.rename("alpha/swap-b.html", "alpha/swap-a.html");
+        world.rename("alpha/swap", "alpha/swap-b.html");
+        let text = "<p>Written here.</p>".to_owned();
+        world.write(
+            "alpha/fresh.html",
+            &format!("---\ntitle: Fresh\n---\n{text}\n"),
+        );
+        let text = "<p>In a new category.</p>".to_owned();
+        world.write(
+            "new-one/start.html",
+            &format!("---\ntitle: Start\n---\n{text}\n"),
+        );
+    },
+    request: sync_all,
+    ending: Ending::Done,
+};
+
+const MERGES: Scenario = Scenario {
+    prepare: |world| {
+        let alpha = world.category("alpha");
+        for slug in ["both", "both-too", "titled", "hidden"] {
+            article(world, alpha, slug);
+        }
+    },
+    change: |world| {
+        world.edit("alpha/both.html", "First", "The first");
+        web_edit(world, "both", "Last", "The last");
+        world.edit("alpha/both-too.html", "First", "The first");
+        web_edit(world, "both-too", "First", "The first");
+        world.edit("alpha/titled.html", "title: titled", "title: Titled here");
+        web_edit(world, "titled", "Middle", "Edited on the web");
+        world.edit(
+            "alpha/hidden.html",
+            "title: hidden",
+            "title: hidden\nenabled: false",
+        );
+        web_edit(world, "hidden", "Middle", "Edited on the web");
+    },
+    request: sync_all,
+    ending: Ending::Done,
+};
+
+#[tokio::test]
+async fn f001_f004_a_crash_anywhere_in_the_first_sync_is_finished_by_the_next() {
+    sweep(FIRST_SYNC, 1, 0).await;
+}
+
+#[tokio::test]
+async fn f001_f002_f008_a_crash_anywhere_in_a_pull_is_finished_by_the_next_sync() {
+    sweep(PULLS, 1, 0).await;
+}
+
+#[tokio::test]
+async fn f005_f006_f007_a_crash_anywhere_in_a_push_is_finished_without_doubles() {
+    sweep(PUSHES, 1, 0).await;
+}
+
+#[tokio::test]
+async fn f006_a_crash_anywhere_in_a_merge_is_finished_by_the_next_sync() {
+    sweep(MERGES, 1, 0).await;
+}
+
+/// More files than are made durable one by one, and more than a roll-back may concern.
+const MANY: Scenario = Scenario {
+    prepare: |world| {
+        let alpha = world.category("alpha");
+        for number in 0..12 {
+            article(world, alpha, &format!("n{number:02}"));
+        }
+    },
+    change: |world| {
+        for number in 0..12 {
+            web_edit(world, &format!("n{number:02}"), "Middle", "Edited");
+        }
+    },
+    request: sync_all,
+    ending: Ending::Done,
+};
+
+/// Both sides changed the same: a copy beside the file.
+const CONFLICT: Scenario = Scenario {
+    prepare: |world| {
+        let alpha = world.category("alpha");
+        article(world, alpha, "clash");
+    },
+    change: |world| {
+        world.edit("alpha/clash.html", "Middle", "Mine");
+        web_edit(world, "clash", "Middle", "Theirs");
+    },
+    request: sync_all,
+    ending: Ending::Attention,
+};
+
+/// A conflict that a person settles by keeping both.
+const RESOLVED: Scenario = Scenario {
+    prepare: CONFLICT.prepare,
+    change: |world| {
+        (CONFLICT.change)(world);
+    },
+    request: |world| {
+        let mut request = sync_all(world);
+        let id = ArticleId::new(id_of(world, "clash"));
+        request.resolve.insert(id, Keep::Both);
+        request
+    },
+    ending: Ending::Done,
+};
+
+/// An article that is gone is created anew from its edited file.
+const ANEW: Scenario = Scenario {
+    prepare: |world| {
+        let alpha = world.category("alpha");
+        article(world, alpha, "lost");
+        article(world, alpha, "other");
+    },
+    change: |world| {
+        world.sandbox().remove(id_of(world, "lost"));
+        world.edit("alpha/lost.html", "Middle", "Mine");
+    },
+    request: |world| {
+        let mut request = sync_all(world);
+        let there = world.sandbox().articles();
+        let rows = hostile::store(world).articles().expect("read");
+        let gone = rows
+            .iter()
+            .map(|row| row.id)
+            .filter(|id| !there.iter().any(|article| article.id == id.uuid()));
+        request.resolve.extend(gone.map(|id| (id, Keep::Local)));
+        request
+    },
+    ending: Ending::Done,
+};
+
+/// Three addresses in a circle, with edits.
+const CIRCLE: Scenario = Scenario {
+    prepare: |world| {
+        let alpha = world.category("alpha");
+        for slug in ["a", "b", "c"] {
+            article(world, alpha, slug);
+        }
+    },
+    change: |world| {
+        let ids = ["a", "b", "c"].map(|slug| id_of(world, slug));
+        web_edit(world, "b", "Middle", "Edited");
+        for (id, slug) in ids.into_iter().zip(["b", "c", "a"]) {
+            world
+                .sandbox()
+                .edit(id, |article| slug.clone_into(&mut article.slug));
+        }
+    },
+    request: sync_all,
+    ending: Ending::Done,
+};
+
+#[tokio::test]
+async fn f055_a_crash_while_three_files_take_each_others_names_is_finished() {
+    sweep(CIRCLE, 1, 0).await;
+}
+
+#[tokio::test]
+async fn f002_f038_a_crash_in_a_large_pull_is_finished_and_not_taken_for_a_roll_back() {
+    sweep(MANY, 7, 0).await;
+}
+
+#[tokio::test]
+async fn f011_a_crash_while_a_conflict_is_shown_shows_it_again() {
+    sweep(CONFLICT, 1, 0).await;
+}
+
+#[tokio::test]
+async fn f011_a_crash_while_a_conflict_is_settled_loses_neither_version() {
+    sweep(RESOLVED, 1, 0).await;
+}
+
+#[tokio::test]
+async fn f005_a_crash_while_an_article_is_created_anew_makes_one_article() {
+    sweep(ANEW, 1, 0).await;
+}
+
+/// The run after a crash may crash, too, and the one after that.
+#[tokio::test]
+async fn f008_crashes_while_recovering_are_recovered_from() {
+    silence_deaths();
+    let mut world = hostile::world().await;
+    for scenario in [PUSHES, MERGES] {
+        set_up(&mut world, &scenario).await;
+        let (meddle, count) = dies_at(usize::MAX);
+        assert!(run(&world, &sync_all(&world), &meddle).await);
+        let moments = count.load(Ordering::SeqCst);
+        hostile::sync(&world).await;
+        let expected = outcome(&world);
+        for first in (5..moments).step_by(moments / 4) {
+            for then in [3, 8, 15] {
+                let written = set_up(&mut world, &scenario).await;
+                let died = format!("died at moments {first}, {then} and {then} again");
+                let request = sync_all(&world);
+                assert!(!run(&world, &request, &dies_at(first).0).await, "{died}");
+                run(&world, &request, &dies_at(then).0).await;
+                run(&world, &request, &dies_at(then).0).await;
+                go_on(&world, &scenario, &written, &expected, &died).await;
+            }
+        }
+    }
+}
+
+/// A service that writes slugs in lower case: the file is to be renamed in case only, and whoever looks for the new
+/// name finds the old one. Two deaths later nothing of it is left open.
+#[tokio::test]
+async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_run() {
+    silence_deaths();
+    let mut options = Options::unlimited();
+    options.normalise.lowercase_slug = true;
+    let mut world = hostile::world_with(options).await;
+    let mut begun = 0;
+    for moment in 0.. {
+        world.renew();
+        let alpha = world.category("alpha");
+        world.article(alpha, "one", "<p>One.</p>");
+        hostile::sync(&world).await;
+        world.write("alpha/New.html", "---\ntitle: New\n---\n<p>new</p>\n");
+        let dies: Meddler = Arc::new(|moment| {
+            let now = moment.doing == "POST" && moment.after;
+            assert!(!now, "the process dies at {moment:?}");
+            Ok(())
+        });
+        assert!(!run(&world, &sync_all(&world), &dies).await);
+        if run(&world, &sync_all(&world), &dies_at(moment).0).await {
+            break;
+        }
+        let open = || {
+            let store = hostile::store(&world);
+            store.intents().expect("read").len() + store.journal().expect("read").len()
+        };
+        begun += usize::from(open() > 0);
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.outcome, Ending::Done, "{moment}: {report:#?}");
+        assert_eq!(
+            open(),
+            0,
+            "{moment}: {:?}",
+            hostile::store(&world).intents()
+        );
+    }
+    assert!(begun > 3, "{begun}");
+}
+
+/// An article is met for the first time by a run that is killed before its file is durable. The power takes the file, a
+/// colleague goes on, and the service cannot be reached: what the article said is in the history all the same.
+#[tokio::test]
+async fn what_a_run_that_was_killed_met_is_kept_before_anything_is_asked() {
+    silence_deaths();
+    let world = hostile::world().await;
+    let one = world.article(world.category("a"), "one", "<p>Met.</p>");
+    let dies_at = |doing: &'static str, after: bool| -> Meddler {
+        Arc::new(move |moment| {
+            let now = moment.doing == doing && moment.after == after;
+            assert!(
+                !now || moment.what == "a/_category.yaml",
+                "the process dies at {moment:?}"
+            );
+            Ok(())
+        })
+    };
+    assert!(!run(&world, &sync_all(&world), &dies_at("publish", true)).await);
+    world.remove("a/one.html");
+    world
+        .sandbox()
+        .edit(one, |article| article.text = "<p>Later.</p>".to_owned());
+    assert!(!run(&world, &sync_all(&world), &dies_at("GET", false)).await);
+    let store = hostile::store(&world);
+    let kept = store
+        .versions(&Subject::Article(ArticleId::new(one)))
+        .expect("read");
+    let texts: Vec<_> = kept
+        .iter()
+        .map(|kept| store.body(kept.seen.version.text).expect("read"))
+        .collect();
+    assert_eq!(texts, [Some("<p>Met.</p>".into())]);
+}
+
+/// An article is met for the first time by a run that is killed when its file is there. The file is not ready since, and
+/// a colleague goes on: both versions are kept, and each of them once, however often it is looked at.
+#[tokio::test]
+async fn what_a_killed_run_met_is_kept_once_while_its_file_is_not_ready() {
+    silence_deaths();
+    let world = hostile::world().await;
+    let one = world.article(world.category("a"), "one", "<p>Met.</p>");
+    let dies: Meddler = Arc::new(|moment| {
+        let now = moment.doing == "publish" && moment.after;
+        assert!(
+            !now || moment.what == "a/_category.yaml",
+            "the process dies at {moment:?}"
+        );
+        Ok(())
+    });
+    assert!(!run(&world, &sync_all(&world), &dies).await);
+    let title = "title:";
+    world.edit("a/one.html", title, "was:");
+    world
+        .sandbox()
+        .edit(one, |article| article.text = "<p>Later.</p>".to_owned());
+    let texts = || {
+        let store = hostile::store(&world);
+        let kept = store.versions(&Subject::Article(ArticleId::new(one)));
+        let kept = kept.expect("read").into_iter();
+        let text = |text| store.body(text).expect("read").expect("kept");
+        kept.map(|kept| text(kept.seen.version.text))
+            .collect::<Vec<_>>()
+    };
+    let mut running = engine(&world, &calm());
+    for _cycle in 0..3 {
+        running.cycle(&sync_all(&world)).await.expect("a cycle");
+        assert_eq!(texts(), ["<p>Later.</p>", "<p>Met.</p>"]);
+    }
+    drop(running);
+    for _run in 0..2 {
+        hostile::sync(&world).await;
+        assert_eq!(texts(), ["<p>Later.</p>", "<p>Met.</p>"], "a new run");
+    }
+    world.edit("a/one.html", "was:", title);
+    hostile::sync(&world).await;
+    assert!(world.read("a/one.html").contains("Later"));
+}

@@ -1,0 +1,94 @@
+//! Rows of the state that are dropped: of files that went out of scope, and of categories that are damaged.
+
+use crate::support::kb::{Kb, Service};
+use uuid::Uuid;
+
+fn synced() -> (Service, Kb, Uuid) {
+    let service = Service::empty();
+    let start = service.category("start");
+    for slug in ["one", "two", "three"] {
+        service.article(start, slug, "<p>Text.</p>");
+    }
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    service.sandbox.clear_requests();
+    (service, kb, start)
+}
+
+#[test]
+fn f048_what_went_while_it_was_ignored_is_forgotten_and_comes_back() {
+    let (service, kb, _) = synced();
+    kb.write(".kbsyncignore", "start/one.html\n");
+    kb.run(&["sync"]).exits(0);
+    kb.remove("start/one.html");
+    kb.run(&["sync", "--dry-run"]).exits(0);
+    kb.run(&["sync"]).exits(0);
+    assert!(!kb.exists("start/one.html"));
+    kb.remove(".kbsyncignore");
+    kb.run(&["sync"]).exits(0);
+    assert!(kb.exists("start/one.html"));
+    assert_eq!(service.sandbox.articles().len(), 3);
+    assert_eq!(service.sandbox.counts().delete, 0);
+    // In scope a removal is one.
+    kb.remove("start/one.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 2);
+}
+
+#[test]
+fn f048_a_folder_that_went_while_it_was_ignored_comes_back() {
+    let (service, kb, _) = synced();
+    kb.write(".kbsyncignore", "start/\n");
+    std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
+    kb.run(&["sync"]).exits(0);
+    kb.remove(".kbsyncignore");
+    kb.run(&["sync"]).exits(0);
+    assert!(kb.exists("start/one.html") && kb.exists("start/three.html"));
+    assert_eq!(service.sandbox.articles().len(), 3);
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
+fn f048_a_file_that_went_to_another_folder_is_no_file_that_went() {
+    let (service, kb, _) = synced();
+    let other = service.category("other");
+    service.article(other, "four", "<p>Four.</p>");
+    kb.run(&["sync"]).exits(0);
+    kb.write(".kbsyncignore", "start/\n");
+    let (from, to) = ("start/one.html", "other/one.html");
+    std::fs::rename(kb.mirror().join(from), kb.mirror().join(to)).expect("moved");
+    kb.run(&["sync"]).exits(0);
+    kb.remove(".kbsyncignore");
+    kb.run(&["sync"]).exits(0);
+    let articles = service.sandbox.articles();
+    let moved = articles.iter().find(|article| article.slug == "one");
+    assert_eq!(moved.expect("there").category_id, other);
+    assert_eq!(articles.len(), 4);
+}
+
+#[test]
+fn f010_a_damaged_row_of_a_category_moves_no_article() {
+    for without_file in [false, true] {
+        let (service, kb, start) = synced();
+        if without_file {
+            kb.remove("start/_category.yaml");
+        }
+        let state = rusqlite::Connection::open(kb.mirror().join(".kbsync/state.db"));
+        let mut bytes = *start.as_bytes();
+        bytes[7] ^= 1;
+        let flip = "UPDATE categories SET id = ?1";
+        let rows = state.expect("the state").execute(flip, [&bytes[..]]);
+        assert_eq!(rows.expect("damaged"), 1);
+        let before = kb.read("start/one.html");
+        kb.run(&["sync", "--dry-run"]).exits(0);
+        kb.run(&["sync"]).exits(0);
+        let counts = service.sandbox.counts();
+        assert_eq!((counts.put, counts.post, counts.delete), (0, 0, 0));
+        assert_eq!(kb.read("start/one.html"), before);
+        assert!(kb.read("start/_category.yaml").contains(&start.to_string()));
+        // It is whole again, and quiet.
+        service.sandbox.clear_requests();
+        kb.run(&["sync"]).exits(0);
+        assert_eq!(service.sandbox.counts().total, 1);
+    }
+}

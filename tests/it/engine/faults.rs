@@ -1,0 +1,859 @@
+//! A service, a network, a budget or a disk that fails in the middle of a cycle: what is done stays done, what
+//! is not is said, nothing is deleted in doubt, and the next cycle finishes.
+
+use crate::support::hostile::{self, Meddler, Stage, client_within, sync_with};
+use crate::support::look::{assert_quiet, problems, requests};
+use crate::support::world::lines;
+use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::settings::{Look, Request};
+use kbsync::mirror::disk::DiskErrorKind;
+use kbsync::model::{ArticleId, Place};
+use kbsync::reconcile::snapshot::Direction;
+use kbsync::sandbox::{Article, Fault, FaultKind, Matcher, Options, RetryAfter};
+use kbsync::service::budget::Limits;
+use kbsync::service::client::Client;
+use kbsync::service::{Purpose, ServiceRead as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Categories `a` and `b` with articles that are synced, then changed on both sides: an update, a new file, a
+/// removal, a pull.
+struct Busy {
+    world: Stage,
+    edited: Uuid,
+    removed: Uuid,
+}
+
+async fn busy() -> Busy {
+    busy_with(Options::unlimited()).await
+}
+
+async fn busy_with(options: Options) -> Busy {
+    let world = hostile::world_with(options).await;
+    let a = world.category("a");
+    let b = world.category("b");
+    let edited = world.article(a, "edited", "<p>edited</p>");
+    let removed = world.article(a, "removed", "<p>removed</p>");
+    let pulled = world.article(b, "pulled", "<p>pulled</p>");
+    let gone = world.article(b, "gone", "<p>gone</p>");
+    for number in 0..4 {
+        world.article(b, &format!("more-{number}"), "<p>more</p>");
+    }
+    hostile::sync(&world).await;
+    world.edit("a/edited.html", "<p>edited</p>", "<p>mine</p>");
+    world.write("a/new.html", "---\ntitle: New\n---\n<p>new</p>\n");
+    world.remove("a/removed.html");
+    world
+        .sandbox()
+        .edit(pulled, |article| article.text = "<p>theirs</p>".into());
+    world.sandbox().remove(gone);
+    requests(&world);
+    Busy {
+        world,
+        edited,
+        removed,
+    }
+}
+
+const ALL: [&str; 5] = [
+    "update local b/pulled.html done",
+    "update remote a/edited.html done",
+    "create remote a/new.html done",
+    "delete remote a/removed.html done",
+    "delete local b/gone.html done",
+];
+
+impl Busy {
+    /// The PUT of the edited article; those of others are probes.
+    fn put(&self) -> Matcher {
+        Matcher::new("PUT", &format!("/api/article/{}", self.edited))
+    }
+
+    /// Neither side lost anything by the cycle that failed.
+    fn assert_nothing_deleted(&self, report: &Report) {
+        let removed = self.world.sandbox().article(self.removed);
+        assert!(removed.is_some(), "{report:#?}");
+        assert!(self.world.exists("b/gone.html"), "{report:#?}");
+    }
+
+    /// The next cycle does what was left.
+    async fn assert_finished(&self) {
+        let world = &self.world;
+        world.sandbox().clear_faults();
+        let report = hostile::sync(world).await;
+        assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+        let text = |id| world.sandbox().article(id).map(|article| article.text);
+        assert_eq!(text(self.edited).as_deref(), Some("<p>mine</p>"));
+        assert_eq!(text(self.removed), None);
+        assert!(world.read("b/pulled.html").contains("theirs"));
+        assert!(!world.exists("b/gone.html"));
+        let new: Vec<_> = world
+            .sandbox()
+            .articles()
+            .into_iter()
+            .filter(|article| article.slug == "new")
+            .collect();
+        assert_eq!(new.len(), 1);
+        assert!(world.read("a/new.html").contains(&new[0].id.to_string()));
+        assert_quiet(world, 1).await;
+    }
+}
+
+/// Lines without what became of them.
+fn undone(report: &Report) -> Vec<String> {
+    let mut undone = lines(report);
+    undone.retain(|line| !line.ends_with(" done"));
+    undone
+}
+
+#[tokio::test]
+async fn without_a_fault_all_of_it_is_done() {
+    let busy = busy().await;
+    let report = hostile::sync(&busy.world).await;
+    let mut said = lines(&report);
+    said.sort();
+    let mut all = ALL.map(str::to_owned).to_vec();
+    all.sort();
+    assert_eq!(said, all);
+    busy.assert_finished().await;
+}
+
+#[tokio::test]
+async fn f019_f025_a_service_that_is_down_on_any_endpoint_leaves_both_sides_for_the_next_cycle() {
+    let endpoints = [
+        ("GET", "/api/base/*/articles"),
+        ("GET", "/api/article/"),
+        ("POST", "/api/article"),
+        ("PUT", "/api/article/"),
+        ("DELETE", "/api/article/"),
+    ];
+    let failures = [
+        FaultKind::ResetBefore,
+        FaultKind::Status(503, "<html>down</html>".into()),
+    ];
+    for (method, path) in endpoints {
+        for failure in &failures {
+            let busy = busy().await;
+            busy.world
+                .sandbox()
+                .inject(Fault::always(Matcher::new(method, path), failure.clone()));
+            let report = hostile::sync(&busy.world).await;
+            assert_eq!(
+                report.outcome.exit_code(),
+                5,
+                "{method} {path}: {report:#?}"
+            );
+            assert!(!problems(&report).is_empty());
+            // What it was about has a line that says so.
+            for line in undone(&report) {
+                assert!(
+                    line.ends_with(" skipped") || line.ends_with(" held"),
+                    "{line}"
+                );
+            }
+            busy.assert_nothing_deleted(&report);
+            busy.assert_finished().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_5xx_to_one_put_stops_the_deletions_of_this_cycle() {
+    let busy = busy().await;
+    busy.world.sandbox().inject(Fault::always(
+        busy.put(),
+        FaultKind::Status(500, String::new()),
+    ));
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(report.requests.delete, 0);
+    assert_eq!(
+        lines(&report),
+        [
+            "update local b/pulled.html done",
+            "update remote a/edited.html skipped",
+            "create remote a/new.html skipped",
+            "delete remote a/removed.html skipped",
+            "delete local b/gone.html skipped",
+        ]
+    );
+    busy.assert_nothing_deleted(&report);
+    busy.assert_finished().await;
+}
+
+#[tokio::test]
+async fn f024_401_in_the_middle_stops_everything_with_exit_1() {
+    for html in [false, true] {
+        let busy = busy().await;
+        let failure = if html {
+            FaultKind::Html
+        } else {
+            FaultKind::Status(
+                401,
+                r#"{"success":false,"message":"Unauthenticated."}"#.into(),
+            )
+        };
+        busy.world
+            .sandbox()
+            .inject(Fault::always(busy.put(), failure));
+        let report = hostile::sync(&busy.world).await;
+        assert_eq!(report.outcome.exit_code(), 1, "{report:#?}");
+        assert!(
+            problems(&report)
+                .iter()
+                .any(|told| told.contains("not signed in")),
+            "{report:#?}"
+        );
+        assert_eq!(
+            (report.requests.put, report.requests.post),
+            (2, 0),
+            "{report:#?}"
+        );
+        busy.assert_nothing_deleted(&report);
+        busy.assert_finished().await;
+    }
+}
+
+#[tokio::test]
+async fn f024_a_token_that_is_revoked_before_the_cycle_deletes_nothing() {
+    let busy = busy().await;
+    let token = busy.world.running.token();
+    busy.world.sandbox().revoke_token(&token);
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!((report.outcome.exit_code(), report.requests.total), (1, 1));
+    busy.assert_nothing_deleted(&report);
+}
+
+#[tokio::test]
+async fn f069_403_to_one_article_concerns_it_alone() {
+    let busy = busy().await;
+    let path = format!("/api/article/{}", busy.edited);
+    busy.world.sandbox().inject(Fault::always(
+        Matcher::new("PUT", &path),
+        FaultKind::Status(403, r#"{"success":false,"message":"Not yours."}"#.into()),
+    ));
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(undone(&report), ["update remote a/edited.html failed"]);
+    assert_eq!(report.outcome.exit_code(), 4);
+    assert!(busy.world.sandbox().article(busy.removed).is_none());
+    // It is not sent again before something changes.
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(lines(&report), ["update remote a/edited.html held"]);
+    assert_eq!((report.requests.put, report.outcome.exit_code()), (0, 4));
+    busy.world.sandbox().clear_faults();
+    busy.world
+        .edit("a/edited.html", "<p>mine</p>", "<p>mine, too</p>");
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(lines(&report), ["update remote a/edited.html done"]);
+    assert_quiet(&busy.world, 1).await;
+}
+
+#[tokio::test]
+async fn f110_a_429_is_waited_out_whatever_form_retry_after_has() {
+    let forms = [
+        None,
+        Some(RetryAfter::Seconds(0)),
+        Some(RetryAfter::Seconds(30)),
+        Some(RetryAfter::HttpDate(20)),
+    ];
+    for retry_after in forms {
+        let busy = busy().await;
+        for (method, path) in [
+            ("GET", "/api/base/"),
+            ("POST", "/api/article"),
+            ("PUT", "/api/article/"),
+            ("DELETE", "/api/article/"),
+        ] {
+            busy.world.sandbox().inject(Fault::once(
+                Matcher::new(method, path),
+                FaultKind::RateLimited { retry_after },
+            ));
+        }
+        let report = hostile::sync(&busy.world).await;
+        assert_eq!(report.outcome, Ending::Done, "{retry_after:?}: {report:#?}");
+        assert_eq!(undone(&report), Vec::<String>::new());
+        busy.assert_finished().await;
+    }
+}
+
+#[tokio::test]
+async fn f110_a_retry_after_beyond_patience_ends_the_cycle_with_exit_5() {
+    let busy = busy().await;
+    busy.world.sandbox().inject(Fault::once(
+        busy.put(),
+        FaultKind::RateLimited {
+            retry_after: Some(RetryAfter::Seconds(3600)),
+        },
+    ));
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(report.outcome.exit_code(), 5, "{report:#?}");
+    assert_eq!(
+        (report.requests.put, report.requests.delete),
+        (2, 0),
+        "{report:#?}"
+    );
+    busy.assert_nothing_deleted(&report);
+}
+
+#[tokio::test]
+async fn s8_a_refusal_with_nothing_left_of_the_minute_is_no_refusal() {
+    for status in [403, 400, 429] {
+        let busy = busy().await;
+        busy.world.sandbox().reset_limits();
+        // Enough for the listing and for asking after the article that is gone.
+        busy.world.sandbox().set_options(|options| {
+            options.per_minute = 3;
+            options.limit_status = status;
+        });
+        let report = hostile::sync(&busy.world).await;
+        assert_eq!(report.outcome.exit_code(), 5, "{status}: {report:#?}");
+        busy.assert_nothing_deleted(&report);
+        let parked = hostile::store(&busy.world).parked().expect("read");
+        assert!(parked.is_empty(), "{status}: {parked:?}");
+        busy.world
+            .sandbox()
+            .set_options(|options| options.per_minute = 0);
+        busy.assert_finished().await;
+    }
+}
+
+#[tokio::test]
+async fn f113_f114_a_day_that_is_spent_ends_the_cycle_and_the_next_day_finishes() {
+    // What a whole cycle costs, less one at a time: it may end before any request.
+    let busy = busy().await;
+    let whole = hostile::sync(&busy.world).await.requests.total;
+    assert!(whole >= 5);
+    for left in 1..whole {
+        let mut busy = self::busy().await;
+        let limits = Limits {
+            per_minute: 1_000,
+            per_day: u32::try_from(left).expect("few"),
+            reserve_for_pushes_percent: 0,
+        };
+        let poor = Arc::new(client_within(&busy.world, limits));
+        let rich = std::mem::replace(&mut busy.world.client, poor);
+        let report = hostile::sync(&busy.world).await;
+        assert_eq!(report.outcome.exit_code(), 5, "{left}: {report:#?}");
+        assert!(report.requests.total <= left, "{left}: {report:#?}");
+        let told = problems(&report);
+        assert!(
+            told[0].contains("the budget of the day is spent"),
+            "{told:?}"
+        );
+        busy.world.client = rich;
+        busy.assert_finished().await;
+    }
+}
+
+#[tokio::test]
+async fn f112_what_a_colleague_writes_while_the_minute_is_full_is_not_overwritten() {
+    for deletes in [false, true] {
+        let (mut world, ids, _) = poor(1_000).await;
+        for slug in ["three", "four", "five", "six", "seven", "eight"] {
+            let category = world.category("b");
+            world.article(category, slug, "<p>other</p>");
+        }
+        // A folder that is emptied would be held.
+        let category = world.sandbox().article(ids[0]).expect("there").category_id;
+        world.article(category, "stays", "<p>other</p>");
+        hostile::sync(&world).await;
+        let limits = Limits {
+            per_minute: 2,
+            per_day: 1_000,
+            reserve_for_pushes_percent: 0,
+        };
+        // The listing and one write are all that the minute has room for; the other write waits.
+        world.client = Arc::new(client_within(&world, limits));
+        for path in ["a/one.html", "a/two.html"] {
+            if deletes {
+                world.remove(path);
+            } else {
+                world.edit(path, "old", "mine");
+            }
+        }
+        let sandbox = world.sandbox().clone();
+        let writes = AtomicUsize::new(0);
+        let meddle: Meddler = Arc::new(move |moment| {
+            let is_write = ["PUT", "DELETE"].contains(&moment.doing);
+            if is_write && !moment.after && writes.fetch_add(1, Ordering::Relaxed) == 1 {
+                let id = Uuid::parse_str(&moment.what).expect("an article's id");
+                let theirs = |article: &mut Article| "<p>theirs</p>".clone_into(&mut article.text);
+                sandbox.edit(id, theirs).expect("edited");
+            }
+            Ok(())
+        });
+        let report = hostile::sync_with(&world, &meddle).await;
+        let texts: Vec<String> = ids
+            .iter()
+            .filter_map(|id| Some(world.sandbox().article(*id)?.text))
+            .collect();
+        assert!(
+            texts.contains(&"<p>theirs</p>".to_owned()),
+            "{texts:?} {report:#?}"
+        );
+        let written = report.requests.put + report.requests.delete;
+        assert_eq!(written, 1, "{report:#?}");
+    }
+}
+
+/// A world with two articles, and a client that may make so many requests in a day.
+async fn poor(per_day: u64) -> (Stage, Vec<Uuid>, Arc<Client>) {
+    let mut world = hostile::world().await;
+    let category = world.category("a");
+    let ids = ["one", "two"]
+        .map(|slug| world.article(category, slug, "<p>old</p>"))
+        .to_vec();
+    hostile::sync(&world).await;
+    hostile::sync(&world).await;
+    let limits = Limits {
+        per_minute: 1_000,
+        per_day: u32::try_from(per_day).expect("few"),
+        reserve_for_pushes_percent: 0,
+    };
+    let poor = Arc::new(client_within(&world, limits));
+    let rich = std::mem::replace(&mut world.client, poor);
+    (world, ids, rich)
+}
+
+#[tokio::test]
+async fn f114_no_look_is_made_that_the_budget_leaves_without_its_write() {
+    // A listing, then a look and a write for each of the two.
+    for (per_day, get, put) in [(1, 1, 0), (2, 1, 0), (3, 2, 1), (4, 2, 1), (5, 3, 2)] {
+        let (mut world, ids, rich) = poor(per_day).await;
+        world.settings.guard_window = Duration::ZERO;
+        for path in ["a/one.html", "a/two.html"] {
+            world.edit(path, "old", "mine");
+        }
+        let report = hostile::sync(&world).await;
+        let requests = (report.requests.get, report.requests.put);
+        assert_eq!(requests, (get, put), "{per_day} a day: {report:#?}");
+        world.client = rich;
+        hostile::sync(&world).await;
+        for id in ids {
+            let text = world.sandbox().article(id).expect("there").text;
+            assert_eq!(text, "<p>mine</p>", "{per_day} a day");
+        }
+    }
+}
+
+#[tokio::test]
+async fn f114_two_addresses_are_swapped_as_a_whole_or_not_at_all() {
+    for (per_day, put) in [(1, 0), (2, 0), (3, 0), (4, 3)] {
+        let (mut world, ids, rich) = poor(per_day).await;
+        world.rename("a/one.html", "a/aside");
+        world.rename("a/two.html", "a/one.html");
+        world.rename("a/aside", "a/two.html");
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.requests.put, put, "{per_day} a day: {report:#?}");
+        let slugs = |world: &Stage| -> Vec<String> {
+            let slug = |id: &Uuid| world.sandbox().article(*id).expect("there").slug;
+            ids.iter().map(slug).collect()
+        };
+        let swapped = if put == 0 {
+            ["one", "two"]
+        } else {
+            ["two", "one"]
+        };
+        assert_eq!(slugs(&world), swapped, "{per_day} a day");
+        world.client = rich;
+        hostile::sync(&world).await;
+        assert_eq!(slugs(&world), ["two", "one"], "{per_day} a day");
+    }
+}
+
+#[tokio::test]
+async fn f114_a_saved_file_is_not_looked_after_without_room_for_its_push() {
+    let (world, ids, _) = poor(2).await;
+    world.edit("a/one.html", "old", "mine");
+    let id = ArticleId::new(ids[1]);
+    let read = world.client.article(id, Purpose::Push).await;
+    read.expect("one of the two");
+    requests(&world);
+    let request = Request {
+        scope: vec!["a/one.html".to_owned()],
+        look: Look::Paths([Place::new("a", "one.html")].into()),
+        ..Request::new(Direction::Both)
+    };
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    let report = engine.cycle(&request).await.expect("a cycle");
+    assert_eq!(report.outcome, Ending::Retry, "{report:#?}");
+    assert_eq!(requests(&world), Vec::<String>::new());
+    assert_eq!(report.requests.total, 0);
+    assert_eq!(report.budget.day_left, 1, "nothing stays kept");
+}
+
+#[tokio::test]
+async fn f115_what_is_too_large_for_the_service_is_not_sent_in_every_cycle() {
+    let options = Options {
+        max_body: Some(2_000),
+        ..Options::unlimited()
+    };
+    let busy = busy_with(options).await;
+    let long = "x".repeat(3_000);
+    busy.world
+        .edit("a/edited.html", "<p>mine</p>", &format!("<p>{long}</p>"));
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(undone(&report), ["update remote a/edited.html failed"]);
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(lines(&report), ["update remote a/edited.html held"]);
+    assert_eq!(report.requests.put, 0);
+}
+
+/// Fails one step of the disk, wherever `meets` says so.
+fn failing(
+    kind: DiskErrorKind,
+    meets: impl Fn(&str, &str) -> bool + Send + Sync + 'static,
+) -> Meddler {
+    Arc::new(move |moment| {
+        if !moment.after && meets(moment.doing, &moment.what) {
+            return Err(kind);
+        }
+        Ok(())
+    })
+}
+
+#[tokio::test]
+async fn f094_a_full_disk_leaves_the_file_and_stops_all_writes_and_deletions() {
+    for (kind, words) in [
+        (DiskErrorKind::Full, "no space is left"),
+        (DiskErrorKind::ReadOnly, "the file system is read-only"),
+        (
+            DiskErrorKind::Replaced,
+            "the mirror's folder is gone or was replaced",
+        ),
+    ] {
+        let busy = busy().await;
+        let before = busy.world.read("b/pulled.html");
+        let meddle = failing(kind, |doing, _| doing == "stage");
+        let report = sync_with(&busy.world, &meddle).await;
+        assert_eq!(report.outcome.exit_code(), 1, "{kind:?}: {report:#?}");
+        assert_eq!(lines(&report)[0], "update local b/pulled.html failed");
+        assert!(
+            undone(&report)[1..]
+                .iter()
+                .all(|line| line.ends_with("skipped")),
+            "{report:#?}"
+        );
+        let why = report.actions[0].reason.clone().expect("a reason");
+        assert!(
+            why.starts_with("failed to ") && why.contains(words),
+            "{why}"
+        );
+        assert_eq!(busy.world.read("b/pulled.html"), before);
+        let writes = report.requests.put + report.requests.post + report.requests.delete;
+        // The probe of the article that is gone is a PUT.
+        assert_eq!(writes, 1, "{report:#?}");
+        busy.assert_nothing_deleted(&report);
+        busy.assert_finished().await;
+    }
+}
+
+#[tokio::test]
+async fn f097_a_folder_without_rights_stops_only_what_is_in_it_and_all_deletions() {
+    let busy = busy().await;
+    let before = busy.world.read("b/pulled.html");
+    let meddle = failing(DiskErrorKind::Denied, |doing, what| {
+        doing == "stage" && what.starts_with("b/")
+    });
+    let report = sync_with(&busy.world, &meddle).await;
+    assert_eq!(
+        lines(&report),
+        [
+            "update local b/pulled.html failed",
+            "update remote a/edited.html done",
+            "create remote a/new.html done",
+            "delete remote a/removed.html skipped",
+            "delete local b/gone.html skipped",
+        ]
+    );
+    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(busy.world.read("b/pulled.html"), before);
+    let why = report.actions[0].reason.clone().expect("a reason");
+    assert!(why.contains("permission is denied"), "{why}");
+    let why = report.actions[3].reason.clone().expect("a reason");
+    assert!(
+        why.contains("nothing is deleted in a cycle in which something failed"),
+        "{why}"
+    );
+    busy.assert_nothing_deleted(&report);
+    busy.assert_finished().await;
+}
+
+#[tokio::test]
+async fn f100_names_that_cannot_be_made_durable_do_not_count_as_written() {
+    let busy = busy().await;
+    let meddle = failing(DiskErrorKind::Other, |doing, what| {
+        doing == "sync folder" && what.starts_with("b/")
+    });
+    let report = sync_with(&busy.world, &meddle).await;
+    assert_eq!(
+        lines(&report)[0],
+        "update local b/pulled.html failed",
+        "{report:#?}"
+    );
+    busy.assert_nothing_deleted(&report);
+    busy.assert_finished().await;
+}
+
+#[tokio::test]
+async fn f094_a_flush_that_fails_leaves_every_file_as_it_was() {
+    for at in [0, 1] {
+        let world = hostile::world().await;
+        let a = world.category("a");
+        let ids: Vec<_> = (0..12)
+            .map(|number| world.article(a, &format!("n{number}"), "<p>old</p>"))
+            .collect();
+        hostile::sync(&world).await;
+        for id in &ids {
+            world
+                .sandbox()
+                .edit(*id, |article| article.text = "<p>new</p>".into());
+        }
+        let before = world.files();
+        let flushes = Arc::new(AtomicUsize::new(0));
+        let meddle = failing(DiskErrorKind::Full, move |doing, _| {
+            doing == "flush" && flushes.fetch_add(1, Ordering::SeqCst) == at
+        });
+        let report = sync_with(&world, &meddle).await;
+        assert_eq!(report.outcome.exit_code(), 1, "{report:#?}");
+        assert_eq!(undone(&report).len(), 12);
+        if at == 0 {
+            assert_eq!(
+                world.files(),
+                before,
+                "nothing was replaced, nothing is left over"
+            );
+        }
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+        for number in 0..12 {
+            assert!(
+                world
+                    .read(&format!("a/n{number}.html"))
+                    .contains("<p>new</p>")
+            );
+        }
+        assert_quiet(&world, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn f005_an_id_that_cannot_be_written_is_written_by_the_next_cycle() {
+    for kind in [
+        DiskErrorKind::Full,
+        DiskErrorKind::Denied,
+        DiskErrorKind::Changed,
+    ] {
+        let world = hostile::world().await;
+        let a = world.category("a");
+        world.article(a, "one", "<p>1</p>");
+        hostile::sync(&world).await;
+        world.write("a/new.html", "---\ntitle: New\n---\n<p>new</p>\n");
+        let meddle = failing(kind, |doing, _| doing == "stage");
+        let report = sync_with(&world, &meddle).await;
+        let line = &report.actions[0];
+        let why = line.reason.clone().expect("a reason");
+        assert!(
+            why.contains("its id is not in the file yet"),
+            "{kind:?}: {why}"
+        );
+        assert!(line.id.is_some());
+        assert_eq!(world.sandbox().articles().len(), 2);
+        let report = hostile::sync(&world).await;
+        assert_eq!(
+            lines(&report),
+            ["adopt both a/new.html done"],
+            "{kind:?}: {report:#?}"
+        );
+        assert_eq!(world.sandbox().articles().len(), 2);
+        assert!(world.read("a/new.html").contains("id: "));
+        assert_quiet(&world, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn f011_a_conflict_whose_copy_cannot_be_written_is_not_remembered_as_shown() {
+    let world = hostile::world().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>1</p>");
+    hostile::sync(&world).await;
+    world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
+    world
+        .sandbox()
+        .edit(one, |article| article.text = "<p>theirs</p>".into());
+    let meddle = failing(DiskErrorKind::Denied, |doing, _| doing == "stage");
+    let report = sync_with(&world, &meddle).await;
+    assert_eq!(lines(&report), ["conflict both a/one.html held"]);
+    let why = report.actions[0].reason.clone().expect("a reason");
+    assert!(why.contains("the copy could not be written"), "{why}");
+    assert!(!world.exists("a/one.conflict.html"));
+    assert_eq!(hostile::store(&world).conflicts().expect("read"), []);
+    hostile::sync(&world).await;
+    assert!(world.read("a/one.conflict.html").contains("<p>theirs</p>"));
+    assert!(world.read("a/one.html").contains("<p>mine</p>"));
+}
+
+#[tokio::test]
+async fn f020_a_truncated_listing_is_no_listing() {
+    let busy = busy().await;
+    busy.world.sandbox().inject(Fault::always(
+        Matcher::new("GET", "/api/base/*/articles"),
+        FaultKind::Truncate(300),
+    ));
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(lines(&report), Vec::<String>::new());
+    assert_ne!(report.outcome, Ending::Done);
+    busy.assert_nothing_deleted(&report);
+    busy.assert_finished().await;
+}
+
+#[tokio::test]
+async fn f018_a_page_instead_of_an_answer_in_the_middle_deletes_nothing() {
+    let busy = busy().await;
+    let path = format!("/api/article/{}", busy.edited);
+    busy.world.sandbox().inject(Fault::always(
+        Matcher::new("PUT", &path),
+        FaultKind::Status(404, "<html>not here</html>".into()),
+    ));
+    let report = hostile::sync(&busy.world).await;
+    assert_eq!(
+        lines(&report)[1],
+        "update remote a/edited.html failed",
+        "{report:#?}"
+    );
+    assert_eq!(report.requests.delete, 0);
+    busy.assert_nothing_deleted(&report);
+    busy.assert_finished().await;
+}
+
+#[tokio::test]
+async fn one_bad_article_stops_only_itself() {
+    let world = hostile::world().await;
+    let a = world.category("a");
+    let ids: Vec<_> = (0..5)
+        .map(|number| world.article(a, &format!("n{number}"), "<p>old</p>"))
+        .collect();
+    hostile::sync(&world).await;
+    for number in 0..5 {
+        world.edit(&format!("a/n{number}.html"), "old", "mine");
+    }
+    world.sandbox().inject(Fault::always(
+        Matcher::new("PUT", &format!("/api/article/{}", ids[2])),
+        FaultKind::Status(422, r#"{"success":false,"message":"odd"}"#.into()),
+    ));
+    let report = hostile::sync(&world).await;
+    assert_eq!(undone(&report), ["update remote a/n2.html failed"]);
+    assert_eq!(report.requests.put, 5);
+    for (number, id) in ids.iter().enumerate() {
+        let text = world.sandbox().article(*id).expect("there").text;
+        assert_eq!(
+            text,
+            if number == 2 {
+                "<p>old</p>"
+            } else {
+                "<p>mine</p>"
+            }
+        );
+    }
+}
+
+#[tokio::test]
+async fn f055_files_of_which_one_cannot_be_moved_wait_for_it() {
+    for at in [0, 1, 2] {
+        let world = hostile::world().await;
+        let a = world.category("a");
+        let slugs = ["x", "y", "z"];
+        let ids = slugs.map(|slug| world.article(a, slug, &format!("<p>{slug}</p>")));
+        hostile::sync(&world).await;
+        for (id, slug) in ids.iter().zip(["y", "z", "x"]) {
+            world
+                .sandbox()
+                .edit(*id, |article| slug.clone_into(&mut article.slug));
+        }
+        let publishes = AtomicUsize::new(0);
+        let meddle = failing(DiskErrorKind::Other, move |doing, _| {
+            doing == "publish" && publishes.fetch_add(1, Ordering::SeqCst) == at
+        });
+        let report = sync_with(&world, &meddle).await;
+        assert_eq!(undone(&report).len(), 3 - at, "{report:#?}");
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+        assert_eq!((report.requests.put, report.requests.delete), (0, 0));
+        let files = world.files();
+        for slug in slugs {
+            let says = |file: &&(String, String)| file.1.contains(&format!("<p>{slug}</p>"));
+            let found = files.iter().filter(says);
+            assert_eq!(found.count(), 1, "{slug}: {files:#?}");
+        }
+        assert_quiet(&world, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn f115_a_temporary_address_that_is_refused_is_not_sent_in_every_cycle() {
+    let world = hostile::world().await;
+    let a = world.category("a");
+    for slug in ["one", "two"] {
+        world.article(a, slug, "<p>old</p>");
+    }
+    hostile::sync(&world).await;
+    world.rename("a/one.html", "a/aside");
+    world.rename("a/two.html", "a/one.html");
+    world.rename("a/aside", "a/two.html");
+    let message = r#"{"success":false,"message":"no such address"}"#;
+    world.sandbox().inject(Fault::always(
+        Matcher::new("PUT", "/api/article/"),
+        FaultKind::Status(422, message.into()),
+    ));
+    let report = hostile::sync(&world).await;
+    assert_ne!(report.outcome, Ending::Done, "{report:#?}");
+    let first = report.requests.put;
+    assert!((1..=2).contains(&first), "{report:#?}");
+    for _ in 0..3 {
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.requests.put, 0, "{report:#?}");
+    }
+}
+
+#[tokio::test]
+async fn f019_categories_that_cannot_be_read_or_sent_leave_their_articles_for_the_next_cycle() {
+    let endpoints = [
+        ("GET", "/api/category/"),
+        ("POST", "/api/category"),
+        ("PUT", "/api/category/"),
+    ];
+    for (method, path) in endpoints {
+        for failure in [
+            FaultKind::ResetBefore,
+            FaultKind::Status(500, String::new()),
+        ] {
+            let world = hostile::world().await;
+            let a = world.category("a");
+            world.article(a, "one", "<p>1</p>");
+            hostile::sync(&world).await;
+            let b = world.category("b");
+            world.article(b, "two", "<p>2</p>");
+            world.edit("a/_category.yaml", "name: a", "name: Mine");
+            world.write("c/three.html", "---\ntitle: Three\n---\n<p>3</p>\n");
+            world.clock.advance(std::time::Duration::from_mins(1));
+            world
+                .sandbox()
+                .inject(Fault::always(Matcher::new(method, path), failure));
+            let report = hostile::sync(&world).await;
+            assert_eq!(
+                report.outcome.exit_code(),
+                5,
+                "{method} {path}: {report:#?}"
+            );
+            world.sandbox().clear_faults();
+            let report = hostile::sync(&world).await;
+            assert_eq!(report.outcome, Ending::Done, "{method} {path}: {report:#?}");
+            assert_eq!(world.sandbox().category(a).expect("there").name, "Mine");
+            assert_eq!(world.sandbox().articles().len(), 3);
+            assert!(world.read("b/two.html").contains("<p>2</p>"));
+            assert_eq!(world.sandbox().categories().len(), 3);
+            assert_quiet(&world, 1).await;
+        }
+    }
+}

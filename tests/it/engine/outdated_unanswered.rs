@@ -1,0 +1,183 @@
+//! Old answers to what a PUT without an answer may have replaced, and old copies that look like what is known (failures
+//! row 22).
+
+use crate::support::look::assert_quiet;
+use crate::support::world::{World, lines};
+use kbsync::sandbox::{Fault, FaultKind, Matcher, Past};
+use uuid::Uuid;
+
+const FIRST: &str = "<p>1</p>";
+const OURS: &str = "<p>1, ours</p>";
+const THEIRS: &str = "<p>1, theirs</p>";
+
+fn text_of(world: &World, id: Uuid) -> String {
+    world.sandbox().article(id).expect("there").text
+}
+
+/// An article that both sides have. Gives what is there now.
+async fn agreed() -> (World, Uuid, Past) {
+    let world = World::new().await;
+    let a = world.category("a");
+    let id = world.article(a, "one", FIRST);
+    world.sync().await;
+    let past = world.sandbox().past();
+    (world, id, past)
+}
+
+/// A PUT arrives, and neither its answer nor what is asked for then does; or what is asked for shows what the service made
+/// of it.
+async fn unanswered(world: &World, id: Uuid, looked: bool) {
+    let sandbox = world.sandbox();
+    sandbox.set_options(|options| options.normalise.sanitise = true);
+    world.edit("a/one.html", FIRST, "<p>1, <b>ours</b></p>");
+    no_answer(world, id, looked).await;
+    assert_eq!(text_of(world, id), "<p>1, <strong>ours</strong></p>");
+}
+
+async fn no_answer(world: &World, id: Uuid, looked: bool) {
+    let sandbox = world.sandbox();
+    let path = format!("/api/article/{id}");
+    let put = Matcher::new("PUT", &path);
+    sandbox.inject(Fault::once(put, FaultKind::ResetAfter));
+    if !looked {
+        let get = Matcher::new("GET", &path);
+        sandbox.inject(Fault::once(get, FaultKind::Html));
+    }
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
+}
+
+/// The service had rewritten it, so that nothing tells whose words they are: they are merged like a colleague's.
+#[tokio::test]
+async fn f022_what_a_put_without_an_answer_replaced_does_not_come_back() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let id = world.article(a, "one", "<p>1</p>\n<p>2</p>\n<p>3</p>");
+    world.sync().await;
+    let sandbox = world.sandbox();
+    let past = sandbox.past();
+    sandbox.set_options(|options| options.normalise.sanitise = true);
+    world.edit("a/one.html", FIRST, OURS);
+    world.edit("a/one.html", "<p>3</p>", "<p onclick=\"x\">3</p>");
+    no_answer(&world, id, false).await;
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote a/one.html done"]);
+    let file = world.read("a/one.html");
+    assert!(file.contains(OURS));
+    sandbox.serve_past(&past, 1);
+    assert_quiet(&world, 1).await;
+    assert_eq!(world.read("a/one.html"), file);
+}
+
+/// What the writer does next is not what the PUT was about.
+#[tokio::test]
+async fn f022_after_a_put_without_an_answer_other_words_are_not_sent_over_what_old_listings_hide() {
+    for removed in [false, true] {
+        let (world, id, past) = agreed().await;
+        unanswered(&world, id, false).await;
+        let sandbox = world.sandbox();
+        sandbox.edit(id, |article| THEIRS.clone_into(&mut article.text));
+        let expected = if removed {
+            world.remove("a/one.html");
+            "delete remote a/one.html skipped"
+        } else {
+            world.edit("a/one.html", "<b>ours</b>", "ours again");
+            "update remote a/one.html skipped"
+        };
+        for _ in 0..3 {
+            sandbox.serve_past(&past, 1);
+            let report = world.sync().await;
+            assert_eq!(lines(&report), [expected]);
+            // A probe, and nothing else.
+            assert_eq!((report.requests.put, report.requests.delete), (1, 0));
+            assert_eq!(text_of(&world, id), THEIRS);
+        }
+    }
+}
+
+/// It was asked for right away, and what it has become was seen: that an old listing and an old answer agree says nothing.
+#[tokio::test]
+async fn f022_what_was_seen_after_a_put_without_an_answer_is_newer_than_what_it_replaced() {
+    let (world, id, past) = agreed().await;
+    unanswered(&world, id, true).await;
+    world.edit("a/one.html", "<b>ours</b>", "ours again");
+    world.sandbox().serve_past(&past, 2);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
+    // A probe, and nothing else.
+    assert_eq!(report.requests.put, 1, "{report:#?}");
+    assert_eq!(text_of(&world, id), "<p>1, <strong>ours</strong></p>");
+}
+
+/// A replica that answers reads may be behind all along: a probe is answered by who carries out writes.
+#[tokio::test]
+async fn f022_a_put_without_an_answer_is_not_made_again_over_what_two_old_answers_hide() {
+    let (world, id, past) = agreed().await;
+    unanswered(&world, id, false).await;
+    let sandbox = world.sandbox();
+    sandbox.edit(id, |article| THEIRS.clone_into(&mut article.text));
+    sandbox.serve_past(&past, 2);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
+    assert_eq!(text_of(&world, id), THEIRS);
+}
+
+/// A PUT that did not arrive, and that nobody wants any more, is not waited for.
+#[tokio::test]
+async fn a_put_that_did_not_arrive_is_forgotten_with_its_edit() {
+    let (world, id, _) = agreed().await;
+    world.edit("a/one.html", FIRST, OURS);
+    let path = format!("/api/article/{id}");
+    let put = Matcher::new("PUT", &path);
+    let sandbox = world.sandbox();
+    sandbox.inject(Fault::once(put, FaultKind::ResetBefore));
+    let get = Matcher::new("GET", &path);
+    sandbox.inject(Fault::once(get, FaultKind::Html));
+    world.sync().await;
+    world.edit("a/one.html", OURS, FIRST);
+    world.sync().await;
+    let engine = world.engine();
+    assert_eq!(engine.store().intents().expect("readable"), []);
+    drop(engine);
+    assert_quiet(&world, 1).await;
+}
+
+/// The tag of an old listing vouches for nothing: the next one that is as old is read as well.
+#[tokio::test]
+async fn f022_the_tag_of_an_old_listing_does_not_vouch_for_what_it_hides() {
+    let (world, id, past) = agreed().await;
+    let sandbox = world.sandbox();
+    sandbox.set_options(|options| options.etag = true);
+    world.edit("a/one.html", FIRST, OURS);
+    world.sync().await;
+    sandbox.edit(id, |article| THEIRS.clone_into(&mut article.text));
+    sandbox.serve_past(&past, 1);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), [""; 0]);
+    world.edit("a/one.html", OURS, "<p>1, ours again</p>");
+    sandbox.serve_past(&past, 1);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
+    assert_eq!(text_of(&world, id), THEIRS);
+}
+
+/// The listing is from before a PUT that got no answer, and the article is as that made it: the PUT is over, and what it
+/// replaced is known.
+#[tokio::test]
+async fn f022_a_put_without_an_answer_that_is_found_to_have_arrived_is_not_made_again() {
+    let (world, id, past) = agreed().await;
+    world.edit("a/one.html", FIRST, OURS);
+    no_answer(&world, id, false).await;
+    let sandbox = world.sandbox();
+    sandbox.serve_past(&past, 1);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote a/one.html done"]);
+    // A probe, and nothing else.
+    assert_eq!(report.requests.put, 1, "{report:#?}");
+    assert_eq!(text_of(&world, id), OURS);
+    assert_quiet(&world, 1).await;
+    let files = world.files();
+    sandbox.serve_past(&past, 1);
+    assert_quiet(&world, 1).await;
+    assert_eq!(world.files(), files);
+}

@@ -1,0 +1,907 @@
+//! Two people and kbsync at once: colleagues who edit between our look and our write, and writers who save
+//! while a cycle runs (failures rows 23, 34, 51, 80).
+
+use crate::support::hostile::{self, Stage};
+use crate::support::look::{assert_quiet, both, history, kept, let_stamps_settle, requests, row};
+use crate::support::wire::preferring;
+use crate::support::world::{World, lines};
+use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::settings::Request;
+use kbsync::model::{CategoryId, Side, TextDigest};
+use kbsync::reconcile::snapshot::OnConflict;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Sandbox};
+use kbsync::state::Subject;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+async fn articles(count: usize) -> (Stage, Uuid, Vec<Uuid>) {
+    let world = hostile::world().await;
+    let category = world.category("a");
+    let ids = (0..count)
+        .map(|number| world.article(category, &format!("n{number}"), &format!("<p>{number}</p>")))
+        .collect();
+    hostile::sync(&world).await;
+    requests(&world);
+    (world, category, ids)
+}
+
+fn text_of(world: &Stage, id: Uuid) -> String {
+    world.sandbox().article(id).expect("there").text
+}
+
+/// Something happens when such a request arrives, before it is carried out.
+fn when(world: &Stage, method: &str, path: &str, then: impl Fn(&Sandbox) + Send + Sync + 'static) {
+    world.sandbox().inject(Fault::once(
+        Matcher::new(method, path),
+        FaultKind::Hook(Hook::new(then)),
+    ));
+}
+
+/// Something happens when such a request has been carried out, before its answer leaves.
+fn after(world: &Stage, method: &str, path: &str, then: impl Fn(&Sandbox) + Send + Sync + 'static) {
+    world.sandbox().inject(Fault::once(
+        Matcher::new(method, path),
+        FaultKind::HookAfter(Hook::new(then)),
+    ));
+}
+
+/// An editor's save in place.
+fn save(path: PathBuf, from: &'static str, to: &'static str) -> impl Fn(&Sandbox) + Send + Sync {
+    move |_| {
+        let before = std::fs::read_to_string(&path).expect("read");
+        assert!(before.contains(from), "{before}");
+        std::fs::write(&path, before.replacen(from, to, 1)).expect("written");
+    }
+}
+
+fn theirs(id: Uuid) -> impl Fn(&Sandbox) + Send + Sync {
+    move |sandbox: &Sandbox| {
+        sandbox.edit(id, |article| article.text = "<p>theirs</p>".into());
+    }
+}
+
+async fn assert_settled(world: &Stage) {
+    let report = hostile::sync(world).await;
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(lines(&report), Vec::<String>::new());
+    assert_quiet(world, 1).await;
+}
+
+fn why(report: &Report, path: &str) -> String {
+    let line = report.actions.iter().find(|line| line.path == path);
+    line.and_then(|line| line.reason.clone())
+        .unwrap_or_default()
+}
+
+const LISTING: &str = "/api/base/*/articles";
+
+#[tokio::test]
+async fn f034_with_a_window_of_nothing_an_edit_between_listing_and_put_is_seen() {
+    let (mut world, _, ids) = articles(2).await;
+    world.settings.guard_window = Duration::ZERO;
+    world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+    world.edit("a/n1.html", "<p>1</p>", "<p>mine</p>");
+    when(&world, "GET", "/api/article/", theirs(ids[0]));
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        [
+            "update remote a/n0.html skipped",
+            "update remote a/n1.html done"
+        ]
+    );
+    assert!(why(&report, "a/n0.html").contains("changed on the service since it was read"));
+    assert_eq!(report.outcome.exit_code(), 5);
+    assert_eq!(text_of(&world, ids[0]), "<p>theirs</p>");
+    assert!(
+        kept(&world, ids[0], "<p>theirs</p>"),
+        "what was seen is in the history"
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["conflict both a/n0.html held"]);
+    assert_eq!(text_of(&world, ids[0]), "<p>theirs</p>");
+}
+
+/// A colleague edits another field of an article whenever it is about to be read, so many times.
+fn colleague_saves(world: &Stage, id: Uuid, times: u32) {
+    let edit = move |sandbox: &Sandbox| {
+        sandbox.edit(id, |article| {
+            article.keywords.get_or_insert_default().push('k');
+        });
+    };
+    let hook = FaultKind::Hook(Hook::new(edit));
+    let fault = Fault::once(Matcher::new("GET", "/api/article/"), hook);
+    world.sandbox().inject(fault.times(times));
+}
+
+#[tokio::test]
+async fn f034_a_command_looks_again_at_what_a_colleague_saved_meanwhile() {
+    for (saves, ending) in [(1, Ending::Done), (u32::MAX, Ending::Retry)] {
+        let (mut world, _, ids) = articles(2).await;
+        world.settings.guard_window = Duration::ZERO;
+        world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+        world.edit("a/n1.html", "<p>1</p>", "<p>mine</p>");
+        colleague_saves(&world, ids[0], saves);
+        let mut engine = hostile::engine(&world, &hostile::calm());
+        let report = engine.settle(&both()).await.expect("a cycle");
+        assert_eq!(report.outcome, ending, "{saves} saves: {report:#?}");
+        let told = |path: &str| {
+            report
+                .actions
+                .iter()
+                .filter(|line| line.path == path)
+                .count()
+        };
+        assert_eq!(
+            (told("a/n0.html"), told("a/n1.html")),
+            (1, 1),
+            "{report:#?}"
+        );
+        assert!(!report.partial, "the whole was looked at");
+        let article = world.sandbox().article(ids[0]).expect("there");
+        let sent = article.text == "<p>mine</p>";
+        assert_eq!(sent, ending == Ending::Done, "{saves} saves");
+        assert!(
+            article
+                .keywords
+                .is_some_and(|keywords| keywords.starts_with('k'))
+        );
+    }
+}
+
+#[tokio::test]
+async fn f034_the_same_before_a_delete() {
+    let (mut world, _, ids) = articles(2).await;
+    world.settings.guard_window = Duration::ZERO;
+    world.remove("a/n0.html");
+    when(&world, "GET", "/api/article/", theirs(ids[0]));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["delete remote a/n0.html skipped"]);
+    assert_eq!(text_of(&world, ids[0]), "<p>theirs</p>");
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["restore local a/n0.html done"]);
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn f034_the_same_before_slugs_are_swapped() {
+    // The first of them steps aside; then the other one may have changed, too.
+    for (changed, puts) in [(1, 0), (0, 1)] {
+        let (mut world, _, ids) = articles(2).await;
+        world.settings.guard_window = Duration::ZERO;
+        world.rename("a/n0.html", "a/aside");
+        world.rename("a/n1.html", "a/n0.html");
+        world.rename("a/aside", "a/n1.html");
+        let id = ids[changed];
+        when(&world, "GET", "/api/article/", move |sandbox| {
+            sandbox.edit(id, |article| article.title = "Theirs".into());
+        });
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.requests.put, puts, "{report:#?}");
+        assert_eq!(report.outcome.exit_code(), 5);
+        hostile::sync(&world).await;
+        let slug = |id| world.sandbox().article(id).expect("there").slug;
+        assert_eq!((slug(ids[0]).as_str(), slug(ids[1]).as_str()), ("n1", "n0"));
+        let file = world.read(["a/n1.html", "a/n0.html"][changed]);
+        assert!(file.contains("title: Theirs"), "{file}");
+        world.settings.guard_window = Duration::from_secs(15);
+        assert_settled(&world).await;
+    }
+}
+
+#[tokio::test]
+async fn f034_a_colleagues_edit_of_another_field_in_the_instant_of_our_put_is_pulled_next_time() {
+    let (world, _, ids) = articles(2).await;
+    let id = ids[0];
+    world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+    when(&world, "PUT", "/api/article/", move |sandbox| {
+        sandbox.edit(id, |article| article.title = "Theirs".into());
+    });
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update remote a/n0.html done"]);
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        ["update local a/n0.html done"],
+        "{report:#?}"
+    );
+    assert!(world.read("a/n0.html").contains("title: Theirs"));
+    let article = world.sandbox().article(id).expect("there");
+    assert_eq!(
+        (article.title.as_str(), article.text.as_str()),
+        ("Theirs", "<p>mine</p>")
+    );
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn f034_the_same_where_listings_carry_no_bodies() {
+    let (world, _, ids) = articles(2).await;
+    world
+        .sandbox()
+        .set_options(|options| options.bodies = false);
+    let id = ids[0];
+    world.edit("a/n0.html", "title: n0", "title: Mine");
+    when(&world, "PUT", "/api/article/", theirs(id));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update remote a/n0.html done"]);
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        ["update local a/n0.html done"],
+        "{report:#?}"
+    );
+    assert!(world.read("a/n0.html").contains("<p>theirs</p>"));
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn f034_within_the_window_what_is_overwritten_was_never_seen_and_the_rest_is_kept() {
+    // The honest residue: the API has no conditional write.
+    let (world, _, ids) = articles(1).await;
+    world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+    when(&world, "PUT", "/api/article/", theirs(ids[0]));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update remote a/n0.html done"]);
+    assert_eq!(text_of(&world, ids[0]), "<p>mine</p>");
+    assert!(kept(&world, ids[0], "<p>0</p>"));
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn edits_within_the_window_cost_one_request_each_and_one_more() {
+    let (world, _, _) = articles(8).await;
+    for number in 0..8 {
+        world.edit(&format!("a/n{number}.html"), "</p>", ", mine</p>");
+    }
+    let report = hostile::sync(&world).await;
+    assert_eq!((report.requests.total, report.requests.put), (9, 8));
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn once_the_window_is_over_changed_articles_are_skipped_whatever_looking_again_showed() {
+    let (mut world, _, ids) = articles(6).await;
+    world.settings.guard_window = Duration::from_micros(1);
+    for number in 0..6 {
+        world.edit(&format!("a/n{number}.html"), "</p>", ", mine</p>");
+    }
+    let (changed, hidden, gone) = (ids[2], ids[3], ids[4]);
+    world.sandbox().inject(
+        Fault::once(
+            Matcher::new("GET", LISTING),
+            FaultKind::Hook(Hook::new(move |sandbox| {
+                theirs(changed)(sandbox);
+                sandbox.unpublish(hidden);
+                sandbox.remove(gone);
+            })),
+        )
+        .after(1),
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        [
+            "update remote a/n0.html done",
+            "update remote a/n1.html done",
+            "update remote a/n2.html skipped",
+            "update remote a/n3.html skipped",
+            "update remote a/n4.html skipped",
+            "update remote a/n5.html done"
+        ]
+    );
+    assert_eq!(text_of(&world, changed), "<p>theirs</p>");
+    assert_eq!(text_of(&world, hidden), "<p>3</p>");
+    assert!(kept(&world, changed, "<p>theirs</p>"));
+    // A window that is over after each request: one listing too many, then one GET for each.
+    assert_eq!(
+        (report.requests.put, report.requests.get),
+        (3, 2 + 5),
+        "{report:#?}"
+    );
+}
+
+#[tokio::test]
+async fn looking_again_is_one_listing_for_all_that_still_wait() {
+    let (mut world, _, ids) = articles(6).await;
+    world.settings.guard_window = Duration::from_millis(400);
+    for number in 0..6 {
+        world.edit(&format!("a/n{number}.html"), "</p>", ", mine</p>");
+    }
+    // The first PUT takes longer than the window.
+    world.sandbox().inject(Fault::once(
+        Matcher::new("PUT", "/api/article/"),
+        FaultKind::Latency(Duration::from_millis(410)),
+    ));
+    let changed = ids[4];
+    world.sandbox().inject(
+        Fault::once(
+            Matcher::new("GET", LISTING),
+            FaultKind::Hook(Hook::new(theirs(changed))),
+        )
+        .after(1),
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.requests.get, 2, "{report:#?}");
+    assert_eq!(report.requests.put, 5);
+    assert_eq!(text_of(&world, changed), "<p>theirs</p>");
+    assert!(why(&report, "a/n4.html").contains("changed on the service"));
+}
+
+#[tokio::test]
+async fn f080_a_file_that_is_saved_between_scan_and_write_waits_and_then_merges() {
+    let (world, _, ids) = articles(1).await;
+    let text = "<p>first</p>\n<p>middle</p>\n<p>last</p>";
+    world
+        .sandbox()
+        .edit(ids[0], |article| article.text = text.into());
+    hostile::sync(&world).await;
+    world.sandbox().edit(ids[0], |article| {
+        article.text = text.replace("last", "their last");
+    });
+    when(
+        &world,
+        "GET",
+        LISTING,
+        save(world.path("a/n0.html"), "first", "my first"),
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update local a/n0.html skipped"]);
+    assert_eq!(
+        why(&report, "a/n0.html"),
+        "the file changed during the cycle"
+    );
+    assert_eq!(report.outcome.exit_code(), 5);
+    assert!(world.read("a/n0.html").contains("my first"));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["merge both a/n0.html done"]);
+    let merged = "<p>my first</p>\n<p>middle</p>\n<p>their last</p>";
+    assert_eq!(text_of(&world, ids[0]), merged);
+    assert!(world.read("a/n0.html").contains(merged));
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn f080_every_kind_of_save_in_that_instant_is_kept() {
+    for (from, to, waits) in [
+        ("title: n0", "title: Mine", true),
+        ("title: n0", "title: n0\nenabled: false", true),
+        ("<p>0</p>", "<p>mine</p>", true),
+        ("<p>0</p>", "<p>9</p>", true),
+        // These say nothing new: they stay, and the file is written around them.
+        ("title: n0", "title: n0 # a comment", false),
+        ("title: n0", "title: n0\nowner: me", false),
+    ] {
+        let (world, _, ids) = articles(1).await;
+        theirs(ids[0])(world.sandbox());
+        let save = save(world.path("a/n0.html"), from, to);
+        when(&world, "GET", LISTING, save);
+        let report = hostile::sync(&world).await;
+        let status = if waits { "skipped" } else { "done" };
+        assert_eq!(
+            lines(&report),
+            [format!("update local a/n0.html {status}")],
+            "{to}"
+        );
+        let file = world.read("a/n0.html");
+        assert!(
+            file.contains(to) && file.contains("theirs") != waits,
+            "{file}"
+        );
+        hostile::sync(&world).await;
+        let file = world.read("a/n0.html");
+        assert!(file.contains(to), "{file}");
+    }
+}
+
+#[tokio::test]
+async fn f080_a_file_that_appears_where_one_is_to_be_written_stays() {
+    let (world, category, _) = articles(1).await;
+    world.article(category, "fresh", "<p>theirs</p>");
+    let path = world.path("a/fresh.html");
+    when(&world, "GET", LISTING, move |_| {
+        std::fs::write(&path, "---\ntitle: Mine\n---\n<p>mine</p>\n").expect("written");
+    });
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["create local a/fresh.html skipped"]);
+    assert!(world.read("a/fresh.html").contains("<p>mine</p>"));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["conflict both a/fresh.html held"]);
+    assert!(world.read("a/fresh.html").contains("<p>mine</p>"));
+    assert!(
+        world
+            .read("a/fresh.conflict.html")
+            .contains("<p>theirs</p>")
+    );
+}
+
+#[tokio::test]
+async fn f080_a_file_that_is_saved_before_it_is_removed_stays() {
+    let (world, _, ids) = articles(5).await;
+    world.sandbox().remove(ids[0]);
+    when(
+        &world,
+        "GET",
+        LISTING,
+        save(world.path("a/n0.html"), "<p>0</p>", "<p>mine</p>"),
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["delete local a/n0.html skipped"]);
+    assert!(world.read("a/n0.html").contains("<p>mine</p>"));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["conflict both a/n0.html held"]);
+    assert!(world.read("a/n0.html").contains("<p>mine</p>"));
+}
+
+#[tokio::test]
+async fn a_file_that_is_saved_while_its_put_is_on_the_way_is_pushed_next_time() {
+    for to in ["<p>mine, too</p>", "<p>mimi</p>"] {
+        let (world, _, ids) = articles(1).await;
+        world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+        when(
+            &world,
+            "PUT",
+            "/api/article/",
+            save(world.path("a/n0.html"), "<p>mine</p>", to),
+        );
+        let report = hostile::sync(&world).await;
+        assert_eq!(lines(&report), ["update remote a/n0.html done"]);
+        assert_eq!(text_of(&world, ids[0]), "<p>mine</p>");
+        let report = hostile::sync(&world).await;
+        assert_eq!(lines(&report), ["update remote a/n0.html done"], "{to}");
+        assert_eq!(text_of(&world, ids[0]), to);
+        assert_settled(&world).await;
+    }
+}
+
+#[tokio::test]
+async fn a_merged_file_that_is_saved_while_its_put_is_on_the_way_is_pushed_next_time() {
+    let (world, _, ids) = articles(1).await;
+    world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+    world
+        .sandbox()
+        .edit(ids[0], |article| article.title = "Theirs".into());
+    // As long as before, so that nothing but the stamp tells.
+    when(
+        &world,
+        "PUT",
+        "/api/article/",
+        save(world.path("a/n0.html"), "<p>mine</p>", "<p>mimi</p>"),
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["merge both a/n0.html done"]);
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        ["update remote a/n0.html done"],
+        "{report:#?}"
+    );
+    assert_eq!(text_of(&world, ids[0]), "<p>mimi</p>");
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn f051_a_file_that_is_there_again_before_its_delete_keeps_its_article() {
+    let (world, _, ids) = articles(2).await;
+    let content = world.read("a/n0.html");
+    world.remove("a/n0.html");
+    let path = world.path("a/n0.html");
+    when(&world, "GET", LISTING, move |_| {
+        std::fs::write(&path, &content).expect("written");
+    });
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["delete remote a/n0.html skipped"]);
+    assert_eq!(why(&report, "a/n0.html"), "its file is there again");
+    assert!(world.sandbox().article(ids[0]).is_some());
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn a_new_file_that_is_saved_while_its_post_is_on_the_way_gets_its_id_and_is_pushed_next_time()
+{
+    for (from, to) in [
+        ("<p>new</p>", "<p>newer</p>"),
+        ("<p>new</p>", "<p>wen</p>"),
+        ("title: New", "title: Newer"),
+        ("title: New", "title: New\nkeywords: added"),
+        ("title: New", "title: New\nenabled: false"),
+    ] {
+        let (world, ..) = articles(1).await;
+        world.write("a/new.html", "---\ntitle: New\n---\n<p>new</p>\n");
+        after(
+            &world,
+            "POST",
+            "/api/article",
+            save(world.path("a/new.html"), from, to),
+        );
+        let report = hostile::sync(&world).await;
+        assert_eq!(lines(&report), ["create remote a/new.html done"]);
+        let new = world.sandbox().articles().pop().expect("there");
+        assert_eq!(
+            (new.title.as_str(), new.text.as_str()),
+            ("New", "<p>new</p>")
+        );
+        let file = world.read("a/new.html");
+        assert!(
+            file.contains(&new.id.to_string()) && file.contains(to),
+            "{file}"
+        );
+        let report = hostile::sync(&world).await;
+        assert_eq!(lines(&report), ["update remote a/new.html done"], "{to}");
+        assert_eq!(world.sandbox().articles().len(), 2);
+        assert!(world.read("a/new.html").contains(to));
+        let new = world.sandbox().article(new.id).expect("there");
+        let says = format!(
+            "{}\ntitle: {}\nkeywords: {}\nenabled: {}",
+            new.text,
+            new.title,
+            new.keywords.unwrap_or_default(),
+            new.enabled
+        );
+        let added = to.lines().last().expect("a line");
+        assert!(says.contains(added), "{says}");
+        assert_settled(&world).await;
+    }
+}
+
+#[tokio::test]
+async fn a_new_file_that_is_removed_while_its_post_is_on_the_way_holds_the_deletion() {
+    let (world, ..) = articles(3).await;
+    world.write("a/new.html", "---\ntitle: New\n---\n<p>new</p>\n");
+    let path = world.path("a/new.html");
+    after(&world, "POST", "/api/article", move |_| {
+        std::fs::remove_file(&path).expect("removed");
+    });
+    hostile::sync(&world).await;
+    assert_eq!(world.sandbox().articles().len(), 4);
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        ["delete remote a/new.html held"],
+        "{report:#?}"
+    );
+    assert_eq!(world.sandbox().articles().len(), 4);
+    let store = hostile::store(&world);
+    assert!(store.has_body(TextDigest::of("<p>new</p>")).expect("read"));
+}
+
+#[tokio::test]
+async fn a_file_that_is_removed_before_it_is_rewritten_is_restored_by_the_next_cycle() {
+    let (world, _, ids) = articles(2).await;
+    theirs(ids[0])(world.sandbox());
+    let path = world.path("a/n0.html");
+    when(&world, "GET", LISTING, move |_| {
+        std::fs::remove_file(&path).expect("removed");
+    });
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update local a/n0.html skipped"]);
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["restore local a/n0.html done"]);
+    assert!(world.read("a/n0.html").contains("theirs"));
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn f023_an_edit_of_ours_while_a_listing_is_on_its_way_is_not_taken_back() {
+    let (world, _, ids) = articles(1).await;
+    world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+    hostile::sync(&world).await;
+    // The next listing was made before our PUT.
+    let mine = world.sandbox().article(ids[0]).expect("there");
+    let mut old = mine.clone();
+    old.text = "<p>0</p>".into();
+    old.updated_at = old.created_at;
+    world.sandbox().restore(old);
+    world.sandbox().serve_stale(1);
+    world.sandbox().restore(mine);
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), Vec::<String>::new(), "{report:#?}");
+    assert!(world.read("a/n0.html").contains("<p>mine</p>"));
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn a_merge_is_told_once_and_every_version_of_it_is_in_the_history() {
+    let (world, _, ids) = articles(1).await;
+    let text = "<p>first</p>\n<p>middle</p>\n<p>last</p>";
+    world
+        .sandbox()
+        .edit(ids[0], |article| article.text = text.into());
+    hostile::sync(&world).await;
+    world.edit("a/n0.html", "first", "my first");
+    world.sandbox().edit(ids[0], |article| {
+        article.text = text.replace("last", "their last");
+    });
+    let store = hostile::store(&world);
+    let before = store.events(100, None).expect("read").len();
+    drop(store);
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["merge both a/n0.html done"]);
+    let store = hostile::store(&world);
+    let events = store.events(100, None).expect("read");
+    let told: Vec<_> = events[..events.len() - before]
+        .iter()
+        .map(|event| event.action.as_str())
+        .collect();
+    assert_eq!(told, ["merge"]);
+    drop(store);
+    let texts = history(&world, ids[0]);
+    let has = |side, text: &str| {
+        texts
+            .iter()
+            .any(|(one, body)| (*one, body.as_str()) == (side, text))
+    };
+    assert!(has(
+        Side::Local,
+        "<p>my first</p>\n<p>middle</p>\n<p>last</p>"
+    ));
+    assert!(has(
+        Side::Remote,
+        "<p>first</p>\n<p>middle</p>\n<p>their last</p>"
+    ));
+    assert!(has(
+        Side::Both,
+        "<p>my first</p>\n<p>middle</p>\n<p>their last</p>"
+    ));
+    assert!(
+        !has(Side::Both, "<p>first</p>\n<p>middle</p>\n<p>their last</p>"),
+        "that was never agreed on"
+    );
+}
+
+#[tokio::test]
+async fn a_stamp_that_is_recorded_is_that_of_the_file_as_it_is() {
+    let (world, category, ids) = articles(3).await;
+    world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+    theirs(ids[1])(world.sandbox());
+    world.write("a/new.html", "---\ntitle: New\n---\n<p>new</p>\n");
+    world.article(category, "arrived", "<p>arrived</p>");
+    world.rename("a/n2.html", "a/renamed.html");
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, Ending::Done);
+    let_stamps_settle(&world).await;
+    for article in world.sandbox().articles() {
+        let row = row(&world, article.id).expect("a row");
+        let stamp = row.stamp.expect("a stamp that may be trusted");
+        let meta = std::fs::metadata(world.path(&row.place.to_string())).expect("there");
+        let nanos = |seconds: i64, rest: i64| seconds * 1_000_000_000 + rest;
+        assert_eq!(
+            (stamp.size, stamp.mtime, stamp.ctime, stamp.inode),
+            (
+                meta.size(),
+                nanos(meta.mtime(), meta.mtime_nsec()),
+                nanos(meta.ctime(), meta.ctime_nsec()),
+                meta.ino()
+            ),
+            "{}",
+            row.place
+        );
+    }
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn an_edit_of_a_category_yaml_during_the_cycle_is_not_overwritten() {
+    let (world, category, _) = articles(1).await;
+    world.sandbox().edit_category(category, |category| {
+        category.name = "Theirs".to_owned();
+    });
+    world.clock.advance(Duration::from_hours(25));
+    let path = world.path("a/_category.yaml");
+    when(
+        &world,
+        "GET",
+        "/api/category/",
+        save(path, "name: a\n", "name: a\ndescription: Mine\n"),
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update-category local a skipped"]);
+    assert!(why(&report, "a").contains("changed during the cycle"));
+    assert!(
+        world
+            .read("a/_category.yaml")
+            .contains("name: a\ndescription: Mine\n")
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    let file = world.read("a/_category.yaml");
+    assert!(file.contains("name: Theirs\ndescription: Mine\n"), "{file}");
+    let service = world.sandbox().category(category).expect("there");
+    assert_eq!(service.description.as_deref(), Some("Mine"));
+    assert_settled(&world).await;
+}
+
+/// An editor is in the middle of a save when the folder gets its new name: the line for the slug is still the writer's,
+/// and not a wish of today.
+#[tokio::test]
+async fn a_category_yaml_that_is_half_saved_when_its_folder_is_renamed_takes_no_rename_back() {
+    for half in [None, Some("<<<<<<< ours\nname: a\n=======\n>>>>>>>\n")] {
+        let (world, category, _) = articles(1).await;
+        let yaml = "_category.yaml";
+        world.edit("a/_category.yaml", "name: a\n", "name: a\nslug: a\n");
+        hostile::sync(&world).await;
+        let file = world.read("a/_category.yaml");
+        world.sandbox().edit_category(category, |category| {
+            "b".clone_into(&mut category.slug);
+        });
+        world.clock.advance(Duration::from_hours(25));
+        let folder = world.path("b");
+        let halve: hostile::Meddler = Arc::new(move |moment| {
+            if (moment.doing, moment.after) == ("rename folder", true) {
+                match half {
+                    Some(half) => std::fs::write(folder.join(yaml), half),
+                    None => std::fs::remove_file(folder.join(yaml)),
+                }
+                .expect("saved");
+            }
+            Ok(())
+        });
+        let report = hostile::sync_with(&world, &halve).await;
+        assert_eq!(lines(&report), ["update-category local b skipped"]);
+        // The save is over.
+        world.write("b/_category.yaml", &file);
+        let report = hostile::sync(&world).await;
+        assert_eq!(lines(&report), ["update-category local b done"]);
+        assert_eq!(
+            world.sandbox().category(category).expect("there").slug,
+            "b",
+            "{half:?}"
+        );
+        assert!(!world.read("b/_category.yaml").contains("slug: a\n"));
+        assert_settled(&world).await;
+    }
+}
+
+/// What a scene is, what happens before the cycle, and what is in motion.
+type Scene = (&'static str, fn(&Stage), &'static [&'static str]);
+
+/// What is not there, since it is ignored or went a moment ago, and what is only in motion, did not take its place.
+#[tokio::test]
+async fn a_new_file_that_is_saved_while_it_is_sent_gets_its_id_whatever_else_cannot_be_looked_at() {
+    let scenes: [Scene; 3] = [
+        (
+            "ignored",
+            |world| {
+                world.remove("a/n0.html");
+                world.write(".kbsyncignore", "a/n0.html\n");
+            },
+            &[],
+        ),
+        (
+            "gone a moment ago",
+            |world| world.remove("a/n0.html"),
+            &["a/n0.html"],
+        ),
+        (
+            "in motion",
+            |world| world.write("a/other.html", "---\ntitle: Other\n---\n<p>o</p>\n"),
+            &["a/other.html"],
+        ),
+    ];
+    for (what, prepare, in_motion) in scenes {
+        let (world, ..) = articles(1).await;
+        prepare(&world);
+        world.write("a/new.html", "---\ntitle: New\n---\n<p>new</p>\n");
+        let path = world.path("a/new.html");
+        when(&world, "POST", "/api/article", save(path, "new", "newer"));
+        let request = Request {
+            unsettled: in_motion.iter().map(|path| (*path).to_owned()).collect(),
+            ..both()
+        };
+        let mut engine = hostile::engine(&world, &hostile::calm());
+        let report = engine.cycle(&request).await.expect("a cycle");
+        assert_eq!(lines(&report), ["create remote a/new.html done"], "{what}");
+        let file = world.read("a/new.html");
+        assert!(file.contains("\nid: "), "{what}: {file} {report:#?}");
+        assert!(file.contains("newer"), "{what}: {file}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_of_a_category_yaml_while_its_category_is_created_is_not_overwritten() {
+    let (world, ..) = articles(1).await;
+    world.write("new/_category.yaml", "name: New\n");
+    world.write("new/x.html", "---\ntitle: X\n---\nx\n");
+    let path = world.path("new/_category.yaml");
+    when(
+        &world,
+        "POST",
+        "/api/category",
+        save(path, "name: New\n", "name: Newer\n# mine\n"),
+    );
+    hostile::sync(&world).await;
+    assert_eq!(world.read("new/_category.yaml"), "name: Newer\n# mine\n");
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    let file = world.read("new/_category.yaml");
+    assert!(
+        file.contains("id: ") && file.contains("name: Newer\n# mine\n"),
+        "{file}"
+    );
+    let found = world.sandbox().categories();
+    assert_eq!(
+        found.iter().filter(|found| found.name == "Newer").count(),
+        1
+    );
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn words_of_a_category_yaml_that_the_service_replaces_are_in_the_history() {
+    let (world, category, _) = articles(1).await;
+    world.edit("a/_category.yaml", "name: a\n", "name: Mine # for now\n");
+    let mine = world.read("a/_category.yaml");
+    world.sandbox().edit_category(category, |category| {
+        category.name = "Theirs".to_owned();
+    });
+    world.clock.advance(Duration::from_hours(25));
+    let report = world.run(&preferring(OnConflict::Remote)).await;
+    assert_eq!(lines(&report), ["update-category local a done"]);
+    assert!(world.read("a/_category.yaml").contains("name: Theirs"));
+    let engine = world.engine();
+    let subject = Subject::category(CategoryId::new(category));
+    let kept = engine.store().versions(&subject).expect("a readable state");
+    let known = kept.iter().any(|kept| {
+        let file = kept.seen.file.expect("kept as a whole");
+        engine
+            .store()
+            .body(file)
+            .expect("a readable state")
+            .as_deref()
+            == Some(mine.as_str())
+    });
+    assert!(known, "{kept:#?}");
+}
+
+#[tokio::test]
+async fn f083_a_file_read_within_a_tick_of_its_writing_is_read_again() {
+    use kbsync::engine::Progress;
+    use kbsync::engine::settings::Request;
+    use kbsync::reconcile::snapshot::Direction;
+    let (world, _, ids) = World::start(&[("one", "<p>One.</p>")]).await;
+    let path = world.path("start/one.html");
+    let young = std::time::SystemTime::now() + Duration::from_secs(10);
+    let save = move |from: &str, to: &str| {
+        let text = std::fs::read_to_string(&path).expect("read");
+        std::fs::write(&path, text.replacen(from, to, 1)).expect("written");
+        let file = std::fs::File::options().write(true).open(&path);
+        file.expect("opened").set_modified(young).expect("set");
+    };
+    save("One", "Uno");
+    // The service takes its time, and the writer saves as many bytes in the same tick: when the row is
+    // written, the file's time is old.
+    let (clock, again) = (world.clock.clone(), save.clone());
+    let slow = move |progress| {
+        let Progress::Phase { name, .. } = progress else {
+            return;
+        };
+        if name == "listing" {
+            clock.advance(Duration::from_mins(1));
+            again("Uno", "Duo");
+        }
+    };
+    let mut engine = world.engine().with_teller(std::sync::Arc::new(slow));
+    let report = engine.cycle(&Request::new(Direction::Both)).await;
+    assert_eq!(
+        lines(&report.expect("a cycle")),
+        ["update remote start/one.html done"]
+    );
+    let stamp = |engine: &kbsync::engine::Engine<_, _>| {
+        let id = kbsync::model::ArticleId::new(ids[0]);
+        let row = engine.store().article(id).expect("read").expect("a row");
+        row.stamp
+    };
+    assert_eq!(stamp(&engine), None);
+    drop(engine);
+    world.sync().await;
+    assert_eq!(world.on_service(ids[0]).text, "<p>Duo.</p>");
+    world.is_quiet().await;
+    // Without a second save the same cycle looks once more, and the next one opens nothing.
+    save("Duo", "Trio");
+    world.clock.advance(Duration::from_mins(1));
+    world.sync().await;
+    assert!(stamp(&world.engine()).is_some());
+}

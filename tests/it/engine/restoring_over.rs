@@ -1,0 +1,167 @@
+//! What a restore finds where it is to write: files that are not ready, copies of other articles, folders without names.
+
+use crate::support::hostile::{Meddler, Stage, calm, engine, sync, world};
+use crate::support::world::lines;
+use kbsync::engine::restore::{RestoreRequest, Restored};
+use kbsync::engine::settings::Request;
+use kbsync::model::ArticleId;
+use kbsync::reconcile::snapshot::Direction;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// `start/n0.html` to `start/n2.html`, synced.
+async fn synced() -> (Stage, [Uuid; 3]) {
+    let stage = world().await;
+    let start = stage.category("start");
+    let articles = ["n0", "n1", "n2"]
+        .map(|slug| stage.article(start, slug, &format!("<p>Words of {slug}.</p>")));
+    sync(&stage).await;
+    (stage, articles)
+}
+
+async fn restored(stage: &Stage, meddle: &Meddler, wishes: &[RestoreRequest]) -> Restored {
+    engine(stage, meddle).restore(wishes).await
+}
+
+/// Version `number` of an article, whatever lies there.
+fn version(id: Uuid, number: u64) -> RestoreRequest {
+    RestoreRequest {
+        missing: false,
+        number: Some(number),
+        ..RestoreRequest::missing(ArticleId::new(id))
+    }
+}
+
+/// What a writer has half done in a file that came back.
+fn half_done(id: Uuid) -> [String; 2] {
+    [
+        "---\ntitle: [\n---\nhalf a save".to_owned(),
+        format!(
+            "---\nid: {id}\ntitle: n0\n---\n<<<<<<< a\n<p>1</p>\n=======\n<p>2</p>\n>>>>>>> b\n"
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_missing_file_that_came_back_and_is_not_ready_is_left_as_it_is() {
+    for number in 0..2 {
+        let (stage, articles) = synced().await;
+        let broken = &half_done(articles[0])[number];
+        stage.remove("start/n0.html");
+        stage.remove("start/n1.html");
+        stage.write("start/n0.html", broken);
+        let wishes = [0, 1].map(|number| RestoreRequest::missing(ArticleId::new(articles[number])));
+        let restored = restored(&stage, &calm(), &wishes).await;
+        assert!(restored.failed.is_none(), "{restored:?}");
+        assert_eq!(stage.read("start/n0.html"), *broken);
+        assert!(stage.exists("start/n1.html"));
+        let [refusal] = restored.refused.as_slice() else {
+            panic!("{restored:?}");
+        };
+        assert_eq!(refusal.path, "start/n0.html");
+        assert!(refusal.message.contains("is there again"), "{refusal:?}");
+        // Who asks for a version by its number wants that one.
+        let restored = self::restored(&stage, &calm(), &[version(articles[0], 1)]).await;
+        assert!(restored.failed.is_none(), "{restored:?}");
+        assert!(stage.read("start/n0.html").contains("Words of n0."));
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_comes_back_unready_in_that_very_moment_stops_only_itself() {
+    let (stage, articles) = synced().await;
+    for name in ["start/n0.html", "start/n1.html"] {
+        stage.remove(name);
+    }
+    let path = stage.path("start/n0.html");
+    let meddle: Meddler = Arc::new(move |moment| {
+        if (moment.doing, moment.what.as_str(), moment.after) == ("publish", "start/n0.html", false)
+        {
+            std::fs::write(&path, "---\ntitle: [\n---\nhalf a save").expect("written");
+        }
+        Ok(())
+    });
+    let wishes = [0, 1].map(|number| RestoreRequest::missing(ArticleId::new(articles[number])));
+    let restored = restored(&stage, &meddle, &wishes).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
+    assert_eq!(restored.refused.len(), 1, "{restored:?}");
+    assert!(stage.read("start/n0.html").contains("half a save"));
+    assert!(stage.exists("start/n1.html"));
+}
+
+#[tokio::test]
+async fn a_copy_of_another_articles_file_gets_its_own_id_with_its_own_words() {
+    let (stage, articles) = synced().await;
+    let copy = stage.read("start/n1.html");
+    stage.write("start/n0.html", &copy);
+    sync(&stage).await;
+    let restored = restored(&stage, &calm(), &[version(articles[0], 1)]).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
+    let file = stage.read("start/n0.html");
+    assert!(
+        file.contains(&format!("id: {}\n", articles[0])) && file.contains("Words of n0."),
+        "{file}"
+    );
+    assert!(!file.contains(&articles[1].to_string()), "{file}");
+    let report = sync(&stage).await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(stage.sandbox().articles().len(), 3);
+}
+
+#[tokio::test]
+async fn an_old_version_of_a_deleted_article_comes_back_into_its_last_category() {
+    let (stage, articles) = synced().await;
+    let help = stage.category("help-center");
+    stage.article(help, "first", "<p>First.</p>");
+    sync(&stage).await;
+    // A folder whose name is not the category's slug.
+    let named = stage.read("help-center/_category.yaml");
+    stage.write(
+        "help-center/_category.yaml",
+        &format!("{named}slug: help-center\n"),
+    );
+    stage.rename("help-center", "help");
+    stage.rename("start/n0.html", "help/n0.html");
+    sync(&stage).await;
+    std::fs::remove_dir_all(stage.path("help")).expect("removed");
+    let allowed = Request {
+        allow_deletes: true,
+        ..Request::new(Direction::Both)
+    };
+    stage.run(&allowed).await;
+    assert!(stage.sandbox().article(articles[0]).is_none());
+    let restored = restored(&stage, &calm(), &[version(articles[0], 1)]).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
+    assert!(stage.read("help/n0.html").contains("Words of n0."));
+    let report = sync(&stage).await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(stage.sandbox().categories().len(), 2);
+    let articles = stage.sandbox().articles();
+    let back = articles.iter().find(|article| article.slug == "n0");
+    assert_eq!(back.expect("it is back").category_id, help);
+}
+
+#[tokio::test]
+async fn a_folder_that_came_back_with_a_file_and_without_its_name_is_the_category_that_it_was() {
+    let (stage, articles) = synced().await;
+    for slug in ["n3", "n4"] {
+        let start = stage.sandbox().categories()[0].id;
+        stage.article(start, slug, "<p>Words.</p>");
+    }
+    sync(&stage).await;
+    let named = stage.read("start/_category.yaml");
+    stage.write("start/_category.yaml", &format!("{named}slug: start\n"));
+    stage.rename("start", "help");
+    sync(&stage).await;
+    let file = stage.read("help/n0.html");
+    std::fs::remove_dir_all(stage.path("help")).expect("removed");
+    let report = sync(&stage).await;
+    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    stage.write("help/n0.html", &file.replace("Words", "Other words"));
+    let restored = restored(&stage, &calm(), &[version(articles[0], 1)]).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
+    let report = sync(&stage).await;
+    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    assert!(stage.read("help/n0.html").contains("<p>Words of n0.</p>"));
+    assert_eq!(stage.sandbox().categories().len(), 1);
+}

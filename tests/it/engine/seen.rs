@@ -1,0 +1,167 @@
+//! What was seen only in passing is in the history all the same (promise 1): by a look after a lost answer, in a cycle
+//! that may not write files, in a conflict copy that was edited.
+
+use crate::support::hostile::{self, Stage};
+use crate::support::wire::problems;
+use crate::support::world::lines;
+use kbsync::engine::restore::{Refused, RestoreRequest};
+use kbsync::engine::settings::Request;
+use kbsync::model::{ArticleId, Place};
+use kbsync::reconcile::snapshot::Direction;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
+use kbsync::state::Subject;
+use std::collections::BTreeSet;
+use uuid::Uuid;
+
+const COPY: &str = "a/one.conflict.html";
+
+async fn one_article() -> (Stage, Uuid) {
+    let world = hostile::world().await;
+    let category = world.category("a");
+    let one = world.article(category, "one", "<p>One.</p>");
+    hostile::sync(&world).await;
+    (world, one)
+}
+
+/// Every text of an article that the history can give back.
+fn texts(world: &Stage, id: Uuid) -> Vec<String> {
+    let store = hostile::store(world);
+    let versions = store.versions(&Subject::Article(ArticleId::new(id)));
+    let versions = versions.expect("read").into_iter();
+    let texts = versions.filter_map(|kept| store.body(kept.seen.version.text).expect("read"));
+    texts.collect()
+}
+
+async fn push(world: &Stage) {
+    let mut engine = hostile::engine(world, &hostile::calm());
+    let report = engine.cycle(&Request::new(Direction::Push)).await;
+    report.expect("a cycle");
+}
+
+fn replies(world: &Stage, id: Uuid, text: &'static str) {
+    world
+        .sandbox()
+        .edit(id, |article| text.clone_into(&mut article.text));
+}
+
+#[tokio::test]
+async fn what_the_look_after_a_lost_write_finds_is_kept() {
+    for method in ["PUT", "DELETE"] {
+        let (world, one) = one_article().await;
+        match method {
+            "PUT" => world.edit("a/one.html", "<p>One.</p>", "<p>One, mine.</p>"),
+            _ => world.remove("a/one.html"),
+        }
+        let path = "/api/article/";
+        let theirs = Hook::new(move |sandbox| {
+            sandbox.edit(one, |article| article.text = "<p>Passing.</p>".to_owned());
+        });
+        let faults = [FaultKind::Hook(theirs), FaultKind::ResetBefore];
+        for fault in faults {
+            let on = Matcher::new(method, path);
+            world.sandbox().inject(Fault::once(on, fault));
+        }
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.actions.len(), 1, "{method}: {:?}", lines(&report));
+        // The colleague goes on before the next cycle: nobody else saw those words.
+        replies(&world, one, "<p>Later.</p>");
+        hostile::sync(&world).await;
+        let texts = texts(&world, one);
+        for text in ["<p>Passing.</p>", "<p>Later.</p>"] {
+            assert!(texts.contains(&text.to_owned()), "{method}: {texts:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_push_saw_of_an_article_that_it_may_not_fetch_is_kept() {
+    let (world, _) = one_article().await;
+    let a = world.sandbox().categories()[0].id;
+    let new = world.article(a, "new", "<p>First.</p>");
+    push(&world).await;
+    assert_eq!(texts(&world, new), ["<p>First.</p>"]);
+    replies(&world, new, "<p>Second.</p>");
+    push(&world).await;
+    push(&world).await;
+    assert_eq!(texts(&world, new), ["<p>Second.</p>", "<p>First.</p>"]);
+    assert!(!world.exists("a/new.html"));
+    let store = hostile::store(&world);
+    assert_eq!(store.deleted_articles().expect("read"), []);
+    drop(store);
+    // It lives: brought back as a new one it would be there twice.
+    let mut wish = RestoreRequest {
+        subject: Subject::Article(ArticleId::new(new)),
+        number: Some(1),
+        to: None,
+        missing: false,
+    };
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    let restored = engine.restore(std::slice::from_ref(&wish)).await;
+    let refused = restored.failed.expect("refused");
+    assert!(
+        refused.is::<Refused>() && refused.to_string().contains("never fetched"),
+        "{refused}"
+    );
+    // Of one that is gone by now a person makes a new one.
+    wish.to = Some(Place::new("a", "again.html"));
+    let restored = engine.restore(&[wish]).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
+    assert!(world.read("a/again.html").contains("<p>First.</p>"));
+    drop(engine);
+    world.remove("a/again.html");
+    hostile::sync(&world).await;
+    assert!(world.read("a/new.html").contains("<p>Second.</p>"));
+    assert_eq!(
+        texts(&world, new).last().map(String::as_str),
+        Some("<p>First.</p>")
+    );
+}
+
+#[tokio::test]
+async fn what_a_mirror_ignores_is_not_kept_and_what_waits_for_a_file_in_motion_is() {
+    let (world, _) = one_article().await;
+    let a = world.sandbox().categories()[0].id;
+    world.write(".kbsyncignore", "a/draft-*\n");
+    let ignored = world.article(a, "draft-one", "<p>Not ours.</p>");
+    let awaited = world.article(a, "new", "<p>First.</p>");
+    let request = Request {
+        unsettled: BTreeSet::from(["a/new.html".to_owned()]),
+        ..Request::new(Direction::Both)
+    };
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    engine.cycle(&request).await.expect("a cycle");
+    drop(engine);
+    assert!(!world.exists("a/draft-one.html") && !world.exists("a/new.html"));
+    assert_eq!(texts(&world, ignored), [""; 0]);
+    assert_eq!(texts(&world, awaited), ["<p>First.</p>"]);
+}
+
+/// The history keeps text. Bytes that are none, or too many, cannot be brought back from it: they stay.
+#[tokio::test]
+async fn a_copy_that_cannot_be_kept_word_for_word_is_neither_replaced_nor_removed() {
+    let latin = b"<p>Gr\xfc\xdfe</p>\n".to_vec();
+    let long = [b"<p>".to_vec(), vec![b'a'; 17 << 20]].concat();
+    for bytes in [latin, long] {
+        // It is there before the conflict is shown.
+        let (world, one) = one_article().await;
+        std::fs::write(world.path(COPY), &bytes).expect("written");
+        world.edit("a/one.html", "<p>One.</p>", "<p>One, mine.</p>");
+        replies(&world, one, "<p>One, theirs.</p>");
+        let report = hostile::sync(&world).await;
+        let told = format!("{:?} {:?}", problems(&report), report.actions);
+        assert!(told.contains("move it away"), "{told}");
+        assert_eq!(std::fs::read(world.path(COPY)).expect("there"), bytes);
+        assert!(world.read("a/one.html").contains("mine"));
+        std::fs::remove_file(world.path(COPY)).expect("moved away");
+        let report = hostile::sync(&world).await;
+        assert_eq!(lines(&report), ["conflict both a/one.html held"]);
+        // It is edited in a manner that cannot be kept, and the conflict is settled otherwise.
+        std::fs::write(world.path(COPY), &bytes).expect("written");
+        replies(&world, one, "<p>One, mine.</p>");
+        hostile::sync(&world).await;
+        hostile::sync(&world).await;
+        assert_eq!(std::fs::read(world.path(COPY)).expect("there"), bytes);
+        let report = hostile::sync(&world).await;
+        assert!(report.is_quiet(), "{:?}", lines(&report));
+    }
+}

@@ -1,0 +1,216 @@
+//! The canary: every token in these tests has it in its name, so that wherever one turns up can be told.
+//!
+//! A world and a mirror of the real command hold a [`Watch`]: at their end every file below is searched, the
+//! state (its packed bodies unpacked), the budget and the lock among them. What the command printed is searched when
+//! it has run, and so is the log of a daemon; where no command is run, what this process would log is heard by an
+//! [`Ear`].
+
+use kbsync::model::TextDigest;
+use kbsync::state::Store;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::{EnvFilter, fmt};
+
+/// What every token of the tests begins with.
+pub(crate) const CANARY: &str = "CANARY";
+
+/// Searches a folder when it is dropped. The folder must still be there: a watch over nothing finds nothing.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    folder: PathBuf,
+    /// Files in which a test itself put a token.
+    keeps: Vec<&'static str>,
+}
+
+impl Watch {
+    pub(crate) fn over(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            keeps: Vec::new(),
+        }
+    }
+
+    /// Files of this name hold a token on purpose.
+    pub(crate) fn except(&mut self, name: &'static str) {
+        self.keeps.push(name);
+    }
+
+    /// Searches the folder as it is now.
+    pub(crate) fn search(&self) {
+        let folder = self.folder.display();
+        assert!(self.folder.is_dir(), "nothing was searched in {folder}");
+        let found = singing(&self.folder, &self.keeps);
+        assert_eq!(found, Vec::<PathBuf>::new(), "files with the token");
+        assert!(!SUNG.load(Ordering::SeqCst), "the token is in the log");
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.search();
+        }
+    }
+}
+
+/// Whether the token was ever logged by this process.
+static SUNG: AtomicBool = AtomicBool::new(false);
+
+/// Reads what is logged, and keeps nothing of it.
+#[derive(Clone, Copy)]
+struct Ear(&'static AtomicBool);
+
+impl io::Write for Ear {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if memchr::memmem::find(line, CANARY.as_bytes()).is_some() {
+            self.0.store(true, Ordering::SeqCst);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Listens to what this thread logs, as `-vvv` would show it, until the answer is dropped.
+pub(crate) fn listen() -> DefaultGuard {
+    hear(&SUNG)
+}
+
+fn hear(sung: &'static AtomicBool) -> DefaultGuard {
+    let log = fmt()
+        .with_env_filter(EnvFilter::new("info,kbsync=trace"))
+        .with_ansi(false);
+    tracing::subscriber::set_default(log.with_writer(move || Ear(sung)).finish())
+}
+
+/// Checks something that was printed.
+#[track_caller]
+pub(crate) fn silent(printed: &str) {
+    assert!(!printed.contains(CANARY), "the token in:\n{printed}");
+}
+
+fn singing(folder: &Path, keeps: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return found;
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let path = entry.path();
+        let name = entry.file_name();
+        let kind = entry.file_type().expect("the kind of a file");
+        if kind.is_dir() {
+            found.append(&mut singing(&path, keeps));
+        } else if kind.is_file()
+            && !keeps.iter().any(|keep| name == *keep)
+            && let Ok(bytes) = std::fs::read(&path)
+            && (sings(&bytes)
+                || name == "state.db" && bodies(folder).iter().any(|body| sings(body.as_bytes())))
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn sings(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, CANARY.as_bytes()).is_some()
+}
+
+/// What the state has packed, unpacked. One that a test has broken has nothing to unpack.
+fn bodies(folder: &Path) -> Vec<String> {
+    let path = folder.join("state.db");
+    let read_only = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let Ok(conn) = rusqlite::Connection::open_with_flags(&path, read_only) else {
+        return Vec::new();
+    };
+    let Ok(Some(store)) = Store::open_read_only(folder, None) else {
+        return Vec::new();
+    };
+    let Ok(mut rows) = conn.prepare("SELECT digest FROM bodies") else {
+        return Vec::new();
+    };
+    let digests = rows.query_map([], |row| row.get::<_, [u8; 32]>(0));
+    let digests = digests.into_iter().flatten().filter_map(Result::ok);
+    digests
+        .filter_map(|digest| store.body(TextDigest::from_bytes(digest)).ok().flatten())
+        .collect()
+}
+
+#[test]
+fn f131_the_watch_finds_a_token_wherever_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let deep = folder.path().join("a/.kbsync");
+    std::fs::create_dir_all(&deep).expect("made");
+    std::fs::write(deep.join("state.db"), format!("x\0{CANARY}-1\0")).expect("written");
+    assert_eq!(singing(folder.path(), &[]), [deep.join("state.db")]);
+    assert_eq!(singing(folder.path(), &["state.db"]), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn f131_the_watch_looks_into_packed_bodies() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let binding = kbsync::state::Binding {
+        service: "https://kb.example.com".to_owned(),
+        workspace: kbsync::model::WorkspaceId::new(uuid::Uuid::from_u128(7)),
+    };
+    let now = kbsync::model::Timestamp(1_800_000_000_000);
+    let mut store = Store::open(folder.path(), &binding, now).expect("a state");
+    let keep = |store: &mut Store, text: &str| {
+        store.write(now, |tx| tx.put_body(text)).expect("written");
+    };
+    keep(&mut store, &"<p>words</p>".repeat(100));
+    assert_eq!(bodies(folder.path()).len(), 1);
+    assert_eq!(singing(folder.path(), &[]), Vec::<PathBuf>::new());
+    // Packed, no part of it is there as it is.
+    keep(&mut store, &["CAN", "ARY "].concat().repeat(100));
+    drop(store);
+    assert_eq!(
+        singing(folder.path(), &[]),
+        [folder.path().join("state.db")]
+    );
+}
+
+#[test]
+fn f131_the_ear_hears_a_token_in_the_log() {
+    static SUNG_HERE: AtomicBool = AtomicBool::new(false);
+    let ear = hear(&SUNG_HERE);
+    tracing::trace!(target: "kbsync::service", token = "no", "nothing of it");
+    assert!(!SUNG_HERE.load(Ordering::SeqCst));
+    tracing::trace!(target: "kbsync::service", token = CANARY, "all of it");
+    assert!(SUNG_HERE.load(Ordering::SeqCst));
+    drop(ear);
+}
+
+/// Whether nothing was found meanwhile.
+pub(crate) fn content(work: impl FnOnce()) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_ok()
+}
+
+#[tokio::test]
+async fn f131_a_world_searches_the_folder_that_it_has_in_the_end() {
+    let stage = crate::support::hostile::world().await;
+    assert!(content(move || drop(stage)));
+    let mut stage = crate::support::hostile::world().await;
+    stage.write(".kbsync/x", CANARY);
+    assert!(!content(move || drop(stage)));
+    // One that went on elsewhere searched the folder that it left.
+    stage = crate::support::hostile::world().await;
+    stage.write(".kbsync/x", CANARY);
+    assert!(!content(move || stage.renew()));
+    stage = crate::support::hostile::world().await;
+    stage.renew();
+    stage.write(".kbsync/x", CANARY);
+    assert!(!content(move || drop(stage)));
+}
+
+#[test]
+fn f131_a_folder_that_is_gone_was_not_searched() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let watch = Watch::over(folder.path());
+    drop(folder);
+    assert!(!content(move || drop(watch)));
+}

@@ -1,0 +1,213 @@
+//! What tests look at after a cycle: requests, history, rows, stamps.
+
+use crate::support::world::World;
+use kbsync::engine::report::{Report, Status};
+use kbsync::model::base::ArticleRow;
+use kbsync::model::{ArticleId, Side};
+use kbsync::reconcile::snapshot::Direction;
+use kbsync::state::{StoredVersion, Subject};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use uuid::Uuid;
+
+/// The request of a plain `sync`.
+pub(crate) fn both() -> kbsync::engine::settings::Request {
+    kbsync::engine::settings::Request::new(Direction::Both)
+}
+
+/// The paths of the mirror's files.
+pub(crate) fn paths(world: &World) -> Vec<String> {
+    world.files().into_iter().map(|(path, _)| path).collect()
+}
+
+/// The same without the categories' own.
+pub(crate) fn articles(world: &World) -> Vec<String> {
+    let mut paths = paths(world);
+    paths.retain(|path| !path.ends_with("_category.yaml"));
+    paths
+}
+
+/// The base row of an article.
+pub(crate) fn row(world: &World, id: Uuid) -> Option<ArticleRow> {
+    let engine = world.engine();
+    engine
+        .store()
+        .article(ArticleId::new(id))
+        .expect("a readable state")
+}
+
+/// The versions of an article, newest first.
+pub(crate) fn versions(world: &World, id: Uuid) -> Vec<StoredVersion> {
+    let engine = world.engine();
+    engine
+        .store()
+        .versions(&Subject::Article(ArticleId::new(id)))
+        .expect("a readable state")
+}
+
+/// Every body of an article in the history, newest first, each with the side that had it.
+pub(crate) fn history(world: &World, id: Uuid) -> Vec<(Side, String)> {
+    let engine = world.engine();
+    versions(world, id)
+        .into_iter()
+        .map(|kept| {
+            let body = engine.store().body(kept.seen.version.text);
+            let body = body.expect("a readable state").expect("a kept body");
+            (kept.seen.side, body)
+        })
+        .collect()
+}
+
+/// Returns whether some version of an article in the history has this body.
+pub(crate) fn kept(world: &World, id: Uuid, body: &str) -> bool {
+    history(world, id).iter().any(|(_, text)| text == body)
+}
+
+/// The requests since the last look, such as `GET listing 200` or `PUT article 404`.
+pub(crate) fn requests(world: &World) -> Vec<String> {
+    let requests = world.sandbox().requests();
+    world.sandbox().clear_requests();
+    requests
+        .iter()
+        .map(|request| {
+            let path = request.path.split('?').next().unwrap_or_default();
+            let parts: Vec<&str> = path.trim_start_matches("/api/").split('/').collect();
+            let what = match parts.as_slice() {
+                ["base", _, "articles"] => "listing",
+                [what, ..] => what,
+                [] => path,
+            };
+            let probe = if request.body == "{}" { " {}" } else { "" };
+            format!("{} {what}{probe} {}", request.method, request.status)
+        })
+        .collect()
+}
+
+/// The actions that wait, with why.
+pub(crate) fn held(report: &Report) -> Vec<(String, String)> {
+    report
+        .actions
+        .iter()
+        .filter(|line| line.status == Status::Held)
+        .map(|line| (line.path.clone(), line.reason.clone().unwrap_or_default()))
+        .collect()
+}
+
+/// The messages of a report's problems.
+pub(crate) fn problems(report: &Report) -> Vec<String> {
+    report
+        .problems
+        .iter()
+        .map(|problem| format!("{}: {}", problem.path, problem.message))
+        .collect()
+}
+
+/// Asserts that a sync finds nothing to do, with so many requests.
+pub(crate) async fn assert_quiet(world: &World, requests: u64) {
+    let report = world.sync().await;
+    assert_eq!(problems(&report), Vec::<String>::new());
+    assert_eq!(crate::support::world::lines(&report), Vec::<String>::new());
+    assert_eq!(report.requests.total, requests);
+    assert_eq!(report.outcome.exit_code(), 0);
+}
+
+/// Lets the stamps of files that were just written be old enough to vouch for them: the next cycle reads these files once
+/// more, and remembers the stamps.
+pub(crate) async fn let_stamps_settle(world: &World) {
+    world.clock.advance(std::time::Duration::from_secs(1));
+    world.sync().await;
+}
+
+/// Every row of every table of the state, but the time of the last poll.
+pub(crate) fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
+    let file = world.path(".kbsync/state.db");
+    let conn = rusqlite::Connection::open(file).expect("the state");
+    let names = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    let mut names = conn.prepare(names).expect("a query");
+    let names: Vec<String> = names
+        .query_map([], |row| row.get(0))
+        .expect("rows")
+        .map(|name| name.expect("a name"))
+        .collect();
+    names
+        .into_iter()
+        .map(|table| {
+            let mut all = conn
+                .prepare(&format!("SELECT * FROM {table}"))
+                .expect("a table");
+            let columns = all.column_count();
+            let mut rows: Vec<String> = all
+                .query_map([], |row| {
+                    (0..columns)
+                        .map(|column| row.get_ref(column).map(shown))
+                        .collect::<Result<Vec<_>, _>>()
+                })
+                .expect("rows")
+                .map(|row| row.expect("a row").join(" | "))
+                .filter(|row| table != "meta" || !row.contains("last_poll"))
+                .collect();
+            rows.sort();
+            (table, rows)
+        })
+        .collect()
+}
+
+fn shown(value: rusqlite::types::ValueRef<'_>) -> String {
+    use rusqlite::types::ValueRef;
+    match value {
+        ValueRef::Null => "-".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        ValueRef::Blob(bytes) => format!("{bytes:02x?}"),
+    }
+}
+
+/// The rows that one of two dumps has and the other has not.
+pub(crate) fn changed_rows(
+    before: &BTreeMap<String, Vec<String>>,
+    after: &BTreeMap<String, Vec<String>>,
+) -> Vec<String> {
+    let lost = |mark, from: &BTreeMap<String, Vec<String>>, to: &BTreeMap<String, Vec<String>>| {
+        from.iter()
+            .flat_map(|(table, rows)| {
+                rows.iter()
+                    .filter(|row| !to.get(table).is_some_and(|other| other.contains(row)))
+                    .map(|row| format!("{mark} {table}: {row}"))
+                    .collect::<Vec<_>>()
+            })
+            .collect::<Vec<_>>()
+    };
+    [lost('-', before, after), lost('+', after, before)].concat()
+}
+
+/// Inode, size and times of everything in the mirror but what is private.
+pub(crate) fn stamps(world: &World) -> BTreeMap<String, (u64, u64, i64, i64, i64, i64)> {
+    let root = world.folder.path();
+    let mut stamps = BTreeMap::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("listed") {
+            let entry = entry.expect("an entry");
+            let meta = entry.metadata().expect("metadata");
+            if entry.file_name() == ".kbsync" {
+                continue;
+            }
+            if meta.is_dir() {
+                folders.push(entry.path());
+            }
+            let stamp = (
+                meta.ino(),
+                meta.size(),
+                meta.mtime(),
+                meta.mtime_nsec(),
+                meta.ctime(),
+                meta.ctime_nsec(),
+            );
+            let name = entry.path();
+            let name = name.strip_prefix(root).expect("below").to_string_lossy();
+            stamps.insert(name.into_owned(), stamp);
+        }
+    }
+    stamps
+}

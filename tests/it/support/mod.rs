@@ -1,0 +1,13 @@
+//! What tests share: the world, the real command, what they look at afterwards.
+
+pub(crate) mod canary;
+pub(crate) mod daemon;
+pub(crate) mod hostile;
+pub(crate) mod kb;
+pub(crate) mod look;
+pub(crate) mod real_git;
+pub(crate) mod schema;
+pub(crate) mod terminal;
+pub(crate) mod wire;
+pub(crate) mod words;
+pub(crate) mod world;

@@ -1,0 +1,6 @@
+//! Rules about the repository itself: layers, documents, the table of failures.
+
+mod code;
+mod documents;
+mod failures;
+mod fuzz_corpus;
