@@ -1,6 +1,5 @@
 //! The command: allocator, arguments, runtime, exit code.
 
-use clap::Parser as _;
 use kbsync::cli::{self, Cli, failure::Failure};
 
 /// Gives freed memory back at once, which the system's allocator does not: a daemon is idle for nearly all of its
@@ -10,7 +9,7 @@ use kbsync::cli::{self, Cli, failure::Failure};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> std::process::ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| cli::refuse(&error));
+    let cli = Cli::of_process().unwrap_or_else(|error| cli::refuse(error));
     let out = cli.output();
     cli::report(run(cli), out).into()
 }

@@ -1,13 +1,17 @@
-//! `kbsync help`: a topic of the guide, or the flags of a command.
+//! `kbsync help`: a topic of the guide, the options of every command, or the flags of one.
+//!
+//! Commands stand in groups, each with an example. The global options stand once, on a page of their own: the help of
+//! a command names that page.
 
 use super::{
-    Cli, Outcome,
+    Cli, Global, Outcome,
     context::Context,
     exit::ExitCode,
     failure::Failure,
     guide::{TOPICS, Topic},
+    layout::wrap_line,
 };
-use clap::CommandFactory as _;
+use clap::{Args as _, CommandFactory as _};
 use std::fmt::Write as _;
 
 /// Columns where stdout is no terminal, and at most on one.
@@ -16,17 +20,122 @@ const WIDTH: u16 = 100;
 /// From here on a name is near another one.
 const NEAR: f64 = 0.8;
 
+/// How kbsync is called.
+pub(super) const USAGE: &str = "kbsync COMMAND [OPTIONS]";
+
+/// The page with the global options.
+const OPTIONS: &str = "options";
+
 /// Explains a topic, or a command.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// A topic or a command [default: the list of both]
+    /// A topic, a command, or `options` [default: a list of them]
     #[arg(value_name = "TOPIC")]
     topic: Option<String>,
 }
 
+/// A heading, and the commands below it, each with examples.
+type Group = (&'static str, &'static [(&'static str, &'static str)]);
+
+/// The commands as a person meets them.
+pub(super) const GROUPS: [Group; 5] = [
+    (
+        "Begin",
+        &[
+            ("demo", "kbsync demo"),
+            ("init", "kbsync init --service https://kb.example.com"),
+        ],
+    ),
+    (
+        "Every day",
+        &[
+            (
+                "sync",
+                "kbsync sync --dry-run             # what would it do?\n\
+                 kbsync sync\n\
+                 kbsync sync billing               # one category",
+            ),
+            ("status", "kbsync status"),
+            (
+                "diff",
+                "kbsync diff                                    # since the last sync\n\
+                 kbsync diff --remote billing/refunds.html      # against the service",
+            ),
+            ("run", "kbsync run"),
+            ("new", "kbsync new billing 'How to get a refund'"),
+            ("check", "kbsync check billing"),
+        ],
+    ),
+    (
+        "When something waits for you",
+        &[
+            (
+                "resolve",
+                "kbsync resolve                                     # what is in conflict?\n\
+                 kbsync resolve billing/refunds.html                # shows both, and asks\n\
+                 kbsync resolve billing/refunds.html --keep local",
+            ),
+            ("approve", "kbsync approve"),
+            ("doctor", "kbsync doctor"),
+        ],
+    ),
+    (
+        "Older versions",
+        &[
+            (
+                "log",
+                "kbsync log                              # what happened recently\n\
+                 kbsync log billing/refunds.html -p      # each version, with its difference",
+            ),
+            ("show", "kbsync show billing/refunds.html@3"),
+            (
+                "restore",
+                "kbsync restore billing/refunds.html@3 --dry-run      # what would change?\n\
+                 kbsync restore billing/refunds.html@3\n\
+                 kbsync restore billing --deleted                     # all deleted articles",
+            ),
+        ],
+    ),
+    (
+        "More",
+        &[
+            ("pull", "kbsync pull"),
+            ("push", "kbsync push billing/refunds.html"),
+            ("stats", "kbsync stats --sort sad"),
+            (
+                "workspaces",
+                "KBSYNC_SERVICE=https://kb.example.com kbsync workspaces",
+            ),
+            ("trust", "kbsync trust --list"),
+            ("sandbox", "kbsync sandbox --articles 20"),
+            (
+                "completions",
+                "kbsync completions bash > ~/.local/share/bash-completion/completions/kbsync",
+            ),
+            ("man", "kbsync man > kbsync.1 && man ./kbsync.1"),
+            ("help", "kbsync help conflicts"),
+        ],
+    ),
+];
+
+/// Names that other programs have for a command.
+const ELSEWHERE: [(&str, &str); 10] = [
+    ("undo", "restore"),
+    ("revert", "restore"),
+    ("checkout", "restore"),
+    ("ls", "status"),
+    ("list", "status"),
+    ("publish", "push"),
+    ("upload", "push"),
+    ("fetch", "pull"),
+    ("watch", "run"),
+    ("merge", "resolve"),
+];
+
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let text = match &args.topic {
-        None => overview(),
+    let text = match args.topic.as_deref() {
+        None => styled(&command().render_help()),
+        Some(OPTIONS) => options(),
         Some(name) => match TOPICS.iter().find(|topic| topic.name == name) {
             Some(topic) => topic.laid_out(width().into()),
             None => of_command(name)?,
@@ -43,24 +152,75 @@ fn width() -> u16 {
     width.min(WIDTH)
 }
 
-/// The help of kbsync itself, and the topics.
-fn overview() -> String {
-    let mut text = Cli::command().render_help().ansi().to_string();
-    text.push_str("\nTopics (kbsync help TOPIC):\n");
-    let longest = TOPICS.map(|topic| topic.name.len()).into_iter().max();
-    for topic in TOPICS {
-        let (name, title, longest) = (topic.name, topic.title(), longest.unwrap_or_default());
-        // Writing into a string cannot fail.
-        writeln!(text, "  {name:longest$}  {title}").ok();
+fn styled(text: &clap::builder::StyledStr) -> String {
+    text.ansi().to_string()
+}
+
+/// Returns the command line with its help for people.
+pub(super) fn command() -> clap::Command {
+    let mut root = Cli::command();
+    // The global options become options of each command, where they can be hidden.
+    root.build();
+    let page = overview(&root);
+    let root = root.help_template(page).override_usage(USAGE);
+    root.mut_subcommands(|command| {
+        let mut groups = GROUPS.iter().flat_map(|(_, commands)| *commands);
+        let example = groups.find(|(name, _)| *name == command.get_name());
+        let example = example.map_or("", |(_, example)| example);
+        let lines = example.lines().map(|line| format!("  {line}\n"));
+        let title = if example.contains('\n') {
+            "Examples"
+        } else {
+            "Example"
+        };
+        let behind = format!(
+            "{title}:\n{}\nOptions of every command: kbsync help {OPTIONS}",
+            lines.collect::<String>()
+        );
+        let hidden = |arg: clap::Arg| {
+            let is_global = arg.is_global_set();
+            arg.hide(is_global)
+        };
+        command.mut_args(hidden).after_help(behind)
+    })
+}
+
+/// The page of kbsync itself: the commands in their groups, and the topics.
+fn overview(root: &clap::Command) -> String {
+    let mut text = format!("{{about}}\n\nUsage: {USAGE}\n");
+    for (title, commands) in GROUPS {
+        // Writing into a string cannot fail, here and below.
+        writeln!(text, "\n{title}:").ok();
+        for (name, _) in commands {
+            let about = root
+                .find_subcommand(name)
+                .and_then(clap::Command::get_about);
+            writeln!(text, "  {name:11}  {}", about.unwrap_or_default()).ok();
+        }
     }
+    let topics = TOPICS.map(|topic| topic.name).join(", ");
+    let topics = wrap_line(&format!("  {topics}"), 76, 2);
+    write!(
+        text,
+        "\nTopics (kbsync help TOPIC):\n{topics}\n\nFlags and examples of a command: kbsync help COMMAND\n\
+         Options of every command:        kbsync help {OPTIONS}"
+    )
+    .ok();
     text
 }
 
+/// The page with the options that every command has.
+fn options() -> String {
+    let all = Global::augment_args(clap::Command::new("kbsync"));
+    let all = all.max_term_width(WIDTH.into()).disable_help_flag(true);
+    let mut all = all.help_template("Options of every command:\n\n{options}");
+    styled(&all.render_help())
+}
+
 fn of_command(name: &str) -> Result<String, Failure> {
-    let mut root = Cli::command();
-    root.build();
+    let mut root = command();
     if let Some(command) = root.find_subcommand_mut(name) {
-        return Ok(command.render_long_help().ansi().to_string());
+        return Ok(styled(&command.render_long_help()));
     }
     let commands = root.get_subcommands().map(clap::Command::get_name);
     let known: Vec<&str> = TOPICS
@@ -84,4 +244,54 @@ fn of_command(name: &str) -> Result<String, Failure> {
             format!("did you mean {}?", names.join(", "))
         },
     ))
+}
+
+/// Puts the command that a person may have meant by another program's word into the error.
+pub(super) fn name_meant(error: &mut clap::Error) {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    let meant = ELSEWHERE.iter().find(|(name, _)| name == typed);
+    if let Some((_, meant)) = meant {
+        let meant = ContextValue::Strings(vec![(*meant).to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, meant);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let root = Cli::command();
+        let commands: BTreeSet<&str> = root
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        let grouped = GROUPS.iter().flat_map(|(_, commands)| *commands);
+        let grouped: Vec<&str> = grouped.map(|(name, _)| *name).collect();
+        assert_eq!(grouped.len(), commands.len());
+        assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), commands);
+    }
+
+    #[test]
+    fn every_example_is_a_command_line_that_is_taken() {
+        for (_, commands) in GROUPS {
+            for (name, examples) in commands {
+                for example in examples.lines() {
+                    let words = example.split(['#', '>']).next().unwrap_or_default();
+                    let words = words.replace("'How to get a refund'", "Refund");
+                    let words = words
+                        .split_whitespace()
+                        .skip_while(|word| word.starts_with("KBSYNC_"));
+                    let taken = command().try_get_matches_from(words);
+                    let taken = taken.unwrap_or_else(|error| panic!("{example}: {error}"));
+                    assert_eq!(taken.subcommand_name(), Some(*name), "{example}");
+                }
+            }
+        }
+    }
 }

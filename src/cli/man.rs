@@ -1,7 +1,20 @@
 //! `kbsync man`: the manual pages, one for kbsync and one for each command.
+//!
+//! What the guide says stands in the manual in the guide's words: exit codes, variables and files.
 
-use super::{Cli, Outcome, context::Context, exit::ExitCode, failure::Failure};
+use super::{
+    Cli, Outcome,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    guide::TOPICS,
+    help::{GROUPS, USAGE},
+};
 use clap::CommandFactory as _;
+use clap_mangen::{
+    Man,
+    roff::{Inline, Roff, bold, roman},
+};
 
 /// Prints a manual page.
 #[derive(clap::Args, Debug)]
@@ -12,32 +25,104 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    let page = match &args.command {
-        Some(name) => page_of(name)?,
-        None => Cli::command(),
-    };
     // Rendered first, so that a closed pipe meets one write.
     let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text)?;
+    match &args.command {
+        Some(name) => of_command(name, &mut text)?,
+        None => of_kbsync(&mut text)?,
+    }
     context.out.bytes(&text)?;
     Ok(ExitCode::Done)
 }
 
-fn page_of(name: &str) -> Result<clap::Command, Failure> {
-    let mut root = Cli::command();
-    root.build();
-    let names: Vec<String> = root
-        .get_subcommands()
-        .map(|command| command.get_name().to_owned())
-        .collect();
-    match root.find_subcommand(name) {
-        Some(command) => Ok(command
-            .clone()
-            .name(format!("kbsync-{name}"))
-            .bin_name(format!("kbsync {name}"))),
-        None => Err(Failure::usage(
-            format!("there is no command `{name}`"),
-            format!("commands: {}", names.join(", ")),
-        )),
+fn of_kbsync(text: &mut Vec<u8>) -> Result<(), Failure> {
+    let page = Man::new(Cli::command().override_usage(USAGE));
+    page.render_title(text)?;
+    page.render_name_section(text)?;
+    page.render_synopsis_section(text)?;
+    page.render_description_section(text)?;
+    page.render_subcommands_section(text)?;
+    page.render_options_section(text)?;
+    let mut rest = Roff::new();
+    from_guide(&mut rest, "EXIT STATUS", "scripts", "## Exit codes");
+    from_guide(&mut rest, "ENVIRONMENT", "settings", "## Environment");
+    from_guide(&mut rest, "FILES", "files", "# ");
+    rest.control("SH", ["EXAMPLES"]);
+    for (title, commands) in GROUPS.iter().take(GROUPS.len() - 1) {
+        let lines = commands.iter().flat_map(|(_, examples)| examples.lines());
+        rest.control("PP", []).text([roman(format!("{title}:"))]);
+        code(&mut rest, lines);
     }
+    rest.control("SH", ["SEE ALSO"]);
+    rest.text([
+        roman("The guide: "),
+        bold("kbsync help"),
+        roman(", and the topics that it lists."),
+    ]);
+    rest.to_writer(text)?;
+    Ok(())
+}
+
+/// Adds a section of a page of the guide.
+fn from_guide(roff: &mut Roff, title: &str, topic: &str, heading: &str) {
+    roff.control("SH", [title]);
+    let page = TOPICS.iter().find(|known| known.name == topic);
+    let lines = page.map(|page| page.section(heading)).unwrap_or_default();
+    for (at, block) in lines.split(|line| line.starts_with("```")).enumerate() {
+        if at % 2 == 1 {
+            code(roff, block.iter().copied());
+        } else {
+            prose(roff, block);
+        }
+    }
+}
+
+fn code<'l>(roff: &mut Roff, lines: impl Iterator<Item = &'l str>) {
+    roff.control("PP", []).control("nf", []);
+    for line in lines {
+        roff.text([roman(format!("    {line}"))]);
+    }
+    roff.control("fi", []);
+}
+
+/// Adds paragraphs and lists. An item begins with what it explains: `- name: words`.
+fn prose(roff: &mut Roff, lines: &[&str]) {
+    for line in lines {
+        let item = line.strip_prefix("- ");
+        match item.map(|item| item.split_once(": ").unwrap_or((item, ""))) {
+            Some((name, words)) => {
+                roff.control("TP", []).text(styled(name));
+                roff.text(styled(words));
+            }
+            None if line.is_empty() => {
+                roff.control("PP", []);
+            }
+            None => {
+                roff.text(styled(line.trim()));
+            }
+        }
+    }
+}
+
+/// Sets `code` bold, and *terms* plain.
+fn styled(text: &str) -> Vec<Inline> {
+    let plain = text.replace('*', "");
+    let parts = plain.split('`').enumerate();
+    parts
+        .filter(|(_, part)| !part.is_empty())
+        .map(|(at, part)| if at % 2 == 1 { bold(part) } else { roman(part) })
+        .collect()
+}
+
+fn of_command(name: &str, text: &mut Vec<u8>) -> Result<(), Failure> {
+    let root = super::help::command();
+    let Some(command) = root.find_subcommand(name) else {
+        let names = root.get_subcommands().map(clap::Command::get_name);
+        return Err(Failure::usage(
+            format!("there is no command `{name}`"),
+            format!("commands: {}", names.collect::<Vec<_>>().join(", ")),
+        ));
+    };
+    let command = command.clone().name(format!("kbsync-{name}"));
+    Ok(Man::new(command.bin_name(format!("kbsync {name}"))).render(text)?)
 }

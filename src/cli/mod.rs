@@ -54,6 +54,7 @@ mod version_spec;
 mod via_daemon;
 mod workspaces;
 
+use clap::FromArgMatches as _;
 use context::Context;
 use exit::ExitCode;
 use failure::Failure;
@@ -79,7 +80,6 @@ pub struct Cli {
 
 /// The global flags.
 #[derive(clap::Args, Clone, Debug)]
-#[command(next_help_heading = "Global options")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each one is a flag of the command line"
@@ -187,6 +187,13 @@ enum Command {
 
 /// The parsed command line.
 impl Cli {
+    /// Parses the arguments of this process.
+    pub fn of_process() -> Result<Self, clap::Error> {
+        let mut command = help::command();
+        let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    }
+
     /// Returns how this command prints.
     pub fn output(&self) -> print::Output {
         print::Output {
@@ -252,7 +259,8 @@ impl Command {
 }
 
 /// Ends the process with an error about its arguments, or with the help text. With `--json`, the error is JSON.
-pub fn refuse(error: &clap::Error) -> ! {
+pub fn refuse(mut error: clap::Error) -> ! {
+    help::name_meant(&mut error);
     if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
         print::json_of_usage(&error.render().to_string());
     }

@@ -14,27 +14,67 @@ fn guide() -> Vec<PathBuf> {
     pages
 }
 
-/// The first words of the indented lines below a heading of `kbsync help`.
-fn names_below(heading: &str, help: &str) -> Vec<String> {
-    let lines = help.lines().skip_while(|line| !line.starts_with(heading));
+/// The commands that `kbsync help` lists.
+fn commands(kb: &Kb) -> Vec<String> {
+    let help = kb.run(&["help"]).exits(0).stdout;
+    let (listed, _) = help.split_once("Topics").expect("topics");
+    let lines = listed.lines().filter(|line| line.starts_with("  "));
     lines
-        .skip(1)
-        .take_while(|line| line.starts_with("  "))
         .filter_map(|line| line.split_whitespace().next())
         .map(str::to_owned)
         .collect()
 }
 
 #[test]
-fn help_lists_commands_and_topics() {
+fn the_help_of_every_command_is_read_as_a_whole() {
+    let kb = Kb::new();
+    let help_of = |arguments: &[&str]| {
+        let shown = kb.run(arguments).exits(0).stdout;
+        format!("=== kbsync {}\n{shown}", arguments.join(" "))
+    };
+    let mut all = vec![help_of(&["--help"]), help_of(&["help", "options"])];
+    let commands = commands(&kb);
+    all.extend(commands.iter().map(|command| help_of(&[command, "--help"])));
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn help_names_every_topic() {
     let kb = Kb::new();
     let help = kb.run(&["help"]).exits(0).stdout;
-    let commands = names_below("Commands:", &help);
-    for command in ["init", "sync", "run", "help", "man"] {
-        assert!(commands.iter().any(|found| found == command), "{help}");
+    let (_, topics) = help.split_once("Topics").expect("topics");
+    for page in guide() {
+        let name = page.file_stem().expect("a name").to_string_lossy();
+        assert!(topics.contains(&*name), "{name}: {help}");
     }
-    let pages = guide();
-    assert_eq!(names_below("Topics", &help).len(), pages.len(), "{help}");
+}
+
+#[test]
+fn another_program_s_word_leads_to_the_command() {
+    for (typed, meant) in [("undo", "restore"), ("ls", "status"), ("publish", "push")] {
+        let refused = Kb::new().run(&[typed]).exits(2).stderr;
+        assert!(refused.contains(&format!("'{meant}'")), "{refused}");
+    }
+}
+
+#[test]
+fn the_manual_has_exit_codes_variables_files_and_examples() {
+    let manual = Kb::new().run(&["man"]).exits(0).stdout;
+    for part in [
+        ".SH \"EXIT STATUS\"",
+        ".SH ENVIRONMENT",
+        ".SH FILES",
+        ".SH EXAMPLES",
+        "\\fB130\\fR",
+        "\\fBKBSYNC_STATE_DIR\\fR",
+        "_category.yaml",
+        "kbsync restore",
+        "\\-\\-trust\\-service",
+    ] {
+        assert!(manual.contains(part), "{part}:\n{manual}");
+    }
+    let page = Kb::new().run(&["man", "sync"]).exits(0).stdout;
+    assert!(!page.contains("insecure"), "{page}");
 }
 
 #[test]
@@ -79,7 +119,7 @@ fn an_unknown_topic_names_those_that_are_near() {
 #[test]
 fn every_command_is_explained_and_every_explained_command_exists() {
     let kb = Kb::new();
-    let commands = names_below("Commands:", &kb.run(&["help"]).exits(0).stdout);
+    let commands = commands(&kb);
     let page = std::fs::read_to_string(root().join("docs/guide/commands.md")).expect("text");
     for command in commands.iter().filter(|name| *name != "help") {
         let item = format!("- `kbsync {command}");
