@@ -204,7 +204,7 @@ fn in_state(config: &Config, part: &Part, path: &str) -> Result<bool, Failure> {
     };
     let in_folder = |folder: &str| folder == path;
     Ok(store
-        .articles()?
+        .index()?
         .iter()
         .any(|row| in_folder(&row.place.folder) || row.place.to_string() == path)
         || store

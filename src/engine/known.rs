@@ -32,7 +32,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub fn missing(&self) -> anyhow::Result<Vec<Place>> {
         let held = waiting::held(&self.store)?;
         let held: BTreeSet<ArticleId> = held.iter().filter_map(|held| held.id).collect();
-        let rows = self.store.articles()?;
+        let rows = self.store.index()?;
         let gone = |place: &Place| {
             matches!(
                 self.disk.look(At::Folder(&place.folder), &place.file),
@@ -79,11 +79,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let category = self.category_of(folder)?;
         let mut missing: BTreeSet<String> = self
             .store
-            .stamps()
+            .index()
             .ok()?
             .into_iter()
-            .filter(|(_, place, _)| place.folder == folder)
-            .map(|(_, place, _)| place.file)
+            .filter(|row| row.place.folder == folder)
+            .map(|row| row.place.file)
             .collect();
         for entry in entries {
             if entry.name == CATEGORY_FILE {
@@ -122,19 +122,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     fn is_category(&self, row: &CategoryRow, stamp: Stamp) -> bool {
-        row.stamp == Some(stamp) || self.words_as_recorded(row).is_some()
+        row.stamp == Some(stamp) || words_as_recorded(&*self.disk, row).is_some()
     }
+}
 
-    /// Reads a category's own file. Gives its stamp, if it says what the state says.
-    pub(super) fn words_as_recorded(&self, row: &CategoryRow) -> Option<Stamp> {
-        let folder = row.folder.as_deref()?;
-        let content = self
-            .disk
-            .read(At::Folder(folder), CATEGORY_FILE, MAX_FILE)
-            .ok()?;
-        let document = CategoryDocument::parse(&content.bytes).ok()?;
-        let same = document.id() == Some(row.id)
-            && category_version(folder, &document).is_ok_and(|version| version == row.local);
-        same.then_some(content.stamp)
-    }
+/// Reads a category's own file. Returns its stamp, if the file says what the state says.
+pub(super) fn words_as_recorded(disk: &impl Disk, row: &CategoryRow) -> Option<Stamp> {
+    let folder = row.folder.as_deref()?;
+    let content = disk
+        .read(At::Folder(folder), CATEGORY_FILE, MAX_FILE)
+        .ok()?;
+    let document = CategoryDocument::parse(&content.bytes).ok()?;
+    let same = document.id() == Some(row.id)
+        && category_version(folder, &document).is_ok_and(|version| version == row.local);
+    same.then_some(content.stamp)
 }

@@ -1,15 +1,20 @@
 //! The mirror beside the base: one scan for the commands that compare and restore. The service is not asked.
 
+use super::known::words_as_recorded;
+use super::observe::sift::FEW;
 use super::observe::unsettled::Unsettled;
-use super::observe::{load_base, local};
+use super::observe::{load_base, load_beside, local};
 use super::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
-use crate::model::base::ArticleRow;
+use crate::mirror::scan::{Known, survey};
+use crate::model::Place;
+use crate::model::base::{ArticleRow, CategoryRow};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, RemoteSnapshot};
 use crate::state::store::Store;
+use std::collections::BTreeSet;
 
 /// The mirror at one moment, and what both sides last agreed on.
 pub(super) struct MirrorView {
@@ -49,6 +54,60 @@ impl MirrorView {
             layout: scanned.layout,
             problems,
         })
+    }
+
+    /// Looks at every file's stamp, and loads the rows of the articles whose file has another one. `None`: that is not
+    /// enough to see what changed.
+    pub(super) fn of_touched<D: Disk>(
+        disk: &D,
+        store: &mut Store,
+        mut spool: Spool,
+    ) -> anyhow::Result<Option<Self>> {
+        let mut base = load_beside(store)?;
+        if !base.conflicts.is_empty() {
+            return Ok(None);
+        }
+        let Ok(mut known) = Known::with_rules_of(disk) else {
+            return Ok(None);
+        };
+        for row in base.categories.values() {
+            if let Some(folder) = &row.folder {
+                known.put_folder(folder, row.stamp);
+            }
+        }
+        let mut index = store.index()?.into_iter();
+        let is_simple = index.all(|row| known.put_file(&row.place, row.id, row.stamp));
+        let Some(touched) = is_simple.then(|| survey(disk, &known).ok()).flatten() else {
+            return Ok(None);
+        };
+        let mut rows = base.categories.values();
+        let is_touched = |row: &CategoryRow| {
+            let folder = row.folder.as_ref();
+            folder.is_some_and(|folder| touched.words.contains(folder))
+        };
+        if touched.files.len() > FEW
+            || !rows.all(|row| !is_touched(row) || words_as_recorded(disk, row).is_some())
+        {
+            return Ok(None);
+        }
+        let places: BTreeSet<Place> = touched.files.into_iter().collect();
+        for id in places.iter().filter_map(|place| known.article(place)) {
+            base.articles
+                .extend(store.article(id)?.map(|row| (row.id, row)));
+        }
+        let scanned = local::glance_home(disk, store, &base, &mut spool, &places)?;
+        let Some(scanned) = scanned.filter(|scanned| scanned.problems.is_empty()) else {
+            return Ok(None);
+        };
+        let base = local::part_of(&base, &places);
+        let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
+        Ok(Some(Self {
+            base,
+            local: scanned.snapshot,
+            paired,
+            layout: known.layout().clone(),
+            problems: Vec::new(),
+        }))
     }
 
     /// Returns the articles whose files differ from the base, then the files without a base. A file that is there and

@@ -30,7 +30,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn begin_state(&mut self) -> anyhow::Result<()> {
         let begun =
             self.store.meta(FIRST_SYNC)?.is_some() || self.store.meta(MIRROR_READ)?.is_some();
-        if begun || !self.store.articles()?.is_empty() || !self.store.categories()?.is_empty() {
+        if begun || self.store.has_articles()? || !self.store.categories()?.is_empty() {
             return Ok(());
         }
         let now = self.clock.now();

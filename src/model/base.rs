@@ -124,6 +124,27 @@ impl ArticleRow {
     }
 }
 
+/// One article in the index: what shows whether it changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IndexRow {
+    /// Its id.
+    pub id: ArticleId,
+    /// The place of its file.
+    pub place: Place,
+    /// The file's stamp; `None`: the file must be read again.
+    pub stamp: Option<Stamp>,
+    /// The digest of the service's version.
+    pub remote: Digest,
+    /// The service's revision.
+    pub revision: Revision,
+    /// Whether the revision is that of our last write.
+    pub is_own: bool,
+    /// Whether readers can see it.
+    pub visibility: Visibility,
+    /// `enabled` and `draft` on the service.
+    pub flags: Flags,
+}
+
 /// The base of one category.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CategoryRow {

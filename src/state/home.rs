@@ -57,10 +57,10 @@ impl Home {
     /// Compares a state with the folder.
     pub fn fit(&self, store: &Store) -> Outcome<Fit> {
         let Some(id) = store.meta(ID)? else {
-            return Ok(if store.articles()?.is_empty() {
-                Fit::Unwritten
-            } else {
+            return Ok(if store.has_articles()? {
                 Fit::Elsewhere
+            } else {
+                Fit::Unwritten
             });
         };
         let same_inode = store.meta(INODE)?.as_ref() == Some(&self.inode);

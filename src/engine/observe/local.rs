@@ -12,7 +12,7 @@ use crate::mirror::disk::{Disk, TEMPORARY};
 use crate::mirror::document::CategoryDocument;
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory};
-use crate::model::base::ArticleRow;
+use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, fold, readable, slug_of_stem};
 use crate::model::{ArticleId, CategoryVersion, Place, Stamp, TextDigest, Timestamp};
 use crate::reconcile::plan::Problem;
@@ -81,14 +81,16 @@ pub(in crate::engine) fn scan<D: Disk>(
     Ok(out)
 }
 
-/// Looks at a few files only. `None`: that is not enough to know of them what a scan would.
-pub(in crate::engine) fn glance<D: Disk>(
+/// Reads the files at some places, and looks at nothing else. `None`: one of them is not just the file that the base
+/// has there, with other words.
+pub(in crate::engine) fn glance_home<D: Disk>(
     disk: &D,
     store: &mut Store,
     base: &Base,
     spool: &mut Spool,
     places: &BTreeSet<Place>,
 ) -> anyhow::Result<Option<Scanned>> {
+    let base = &part_of(base, places);
     let rows = by_place(base);
     let folders = by_folder(base);
     let known = |folder: &str| folders.get(folder).copied().flatten();
@@ -105,7 +107,46 @@ pub(in crate::engine) fn glance<D: Disk>(
     for category in glance.categories {
         out.category(base, category, &kept);
     }
-    Ok(Some(out))
+    Ok(is_home(base, &out).then_some(out))
+}
+
+/// The part of a base that is about some places.
+pub(in crate::engine) fn part_of(base: &Base, places: &BTreeSet<Place>) -> Base {
+    let mut part = Base::default();
+    let rows = base.articles.values();
+    let rows = rows.filter(|row| places.contains(&row.place));
+    part.articles = rows.map(|row| (row.id, row.clone())).collect();
+    let folders: BTreeSet<&String> = places.iter().map(|place| &place.folder).collect();
+    let here = |row: &&CategoryRow| {
+        row.folder
+            .as_ref()
+            .is_some_and(|folder| folders.contains(folder))
+    };
+    let categories = base.categories.values().filter(here);
+    part.categories = categories.map(|row| (row.id, row.clone())).collect();
+    part
+}
+
+/// Returns whether every file is the one that the base has at its place, under its old address, in the folder
+/// of its category.
+fn is_home(base: &Base, scanned: &Scanned) -> bool {
+    let snapshot = &scanned.snapshot;
+    let files = snapshot.files.iter().all(|file| {
+        let row = file.id.and_then(|id| base.articles.get(&id));
+        row.is_some_and(|row| row.place == file.place && row.local.slug == file.version.slug)
+    });
+    let folders = snapshot.categories.iter().all(|category| {
+        let row = category.id.and_then(|id| base.categories.get(&id));
+        row.is_some_and(|row| {
+            row.folder.as_ref() == Some(&category.folder)
+                && category.version.as_ref() == Some(&row.local)
+        })
+    });
+    files
+        && folders
+        && snapshot.unknown.is_empty()
+        && snapshot.files.len() == base.articles.len()
+        && snapshot.categories.len() == base.categories.len()
 }
 
 /// The rows of the places. Where two rows have one place, neither the place nor a stamp can tell whose file it is.

@@ -281,7 +281,7 @@ pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
 }
 
 /// Loads the base but for its articles.
-fn load_beside(store: &Store) -> Result<Base, StateError> {
+pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> {
     let (categories, conflicts) = (store.categories()?, store.conflicts()?);
     let unconfirmed = store.unconfirmed_ids()?;
     Ok(Base {

@@ -48,8 +48,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let now = self.clock.now();
         let mut spool = Spool::new(false, now);
-        let glance = local::glance(&*self.disk, &mut self.store, &base, &mut spool, places)?;
-        let Some(scanned) = glance.filter(|scanned| is_home(&base, scanned)) else {
+        let disk = &*self.disk;
+        let Some(scanned) = local::glance_home(disk, &mut self.store, &base, &mut spool, places)?
+        else {
             return Ok(None);
         };
         let seen_at = Instant::now();
@@ -223,45 +224,6 @@ pub(super) fn is_at_home(row: &ArticleRow, categories: &BTreeMap<CategoryId, Cat
     let category = categories.get(&row.remote.category);
     row.local.category == row.remote.category
         && category.and_then(|category| category.folder.as_ref()) == Some(&row.place.folder)
-}
-
-/// The part of a base that is about some places.
-pub(super) fn part_of(base: &Base, places: &BTreeSet<Place>) -> Base {
-    let mut part = Base::default();
-    let rows = base.articles.values();
-    let rows = rows.filter(|row| places.contains(&row.place));
-    part.articles = rows.map(|row| (row.id, row.clone())).collect();
-    let folders: BTreeSet<&String> = places.iter().map(|place| &place.folder).collect();
-    let here = |row: &&CategoryRow| {
-        row.folder
-            .as_ref()
-            .is_some_and(|folder| folders.contains(folder))
-    };
-    let categories = base.categories.values().filter(here);
-    part.categories = categories.map(|row| (row.id, row.clone())).collect();
-    part
-}
-
-/// Returns whether every file is the one that the base has at its place, under its old address, in the folder
-/// of its category.
-pub(super) fn is_home(base: &Base, scanned: &Scanned) -> bool {
-    let snapshot = &scanned.snapshot;
-    let files = snapshot.files.iter().all(|file| {
-        let row = file.id.and_then(|id| base.articles.get(&id));
-        row.is_some_and(|row| row.place == file.place && row.local.slug == file.version.slug)
-    });
-    let folders = snapshot.categories.iter().all(|category| {
-        let row = category.id.and_then(|id| base.categories.get(&id));
-        row.is_some_and(|row| {
-            row.folder.as_ref() == Some(&category.folder)
-                && category.version.as_ref() == Some(&row.local)
-        })
-    });
-    files
-        && folders
-        && snapshot.unknown.is_empty()
-        && snapshot.files.len() == base.articles.len()
-        && snapshot.categories.len() == base.categories.len()
 }
 
 /// Returns whether the service has the article where the base has it, and shows it or not as the base says.

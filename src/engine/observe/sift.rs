@@ -16,6 +16,7 @@ use super::remote::{self, Listing, Marks, ReadRows, Rows, as_recorded};
 use super::{Looked, Sight, load_beside};
 use crate::drill::defect;
 use crate::engine::kept::{Brief, Kept, Shown};
+use crate::engine::known::words_as_recorded;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
@@ -37,7 +38,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// More articles than these are compared together with all others.
-const FEW: usize = 128;
+pub(in crate::engine) const FEW: usize = 128;
 
 /// What came of it.
 pub(in crate::engine) enum Sifted {
@@ -196,7 +197,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for folder in folders {
             let mut rows = categories.iter();
             let row = rows.find(|row| row.folder.as_ref() == Some(folder));
-            let Some(stamp) = row.and_then(|row| self.words_as_recorded(row)) else {
+            let Some(stamp) = row.and_then(|row| words_as_recorded(&*self.disk, row)) else {
                 return Ok(false);
             };
             if scan::settled(&stamp, began) {
@@ -409,9 +410,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Option<Scanned>> {
         let mut scanned = Scanned::default();
         if !touched.is_empty() {
-            let here = paths::part_of(base, touched);
-            let glance = local::glance(&*self.disk, &mut self.store, &here, spool, touched)?;
-            let Some(found) = glance.filter(|found| paths::is_home(&here, found)) else {
+            let disk = &*self.disk;
+            let Some(found) = local::glance_home(disk, &mut self.store, base, spool, touched)?
+            else {
                 return Ok(None);
             };
             scanned = found;

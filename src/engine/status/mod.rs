@@ -139,11 +139,14 @@ pub fn status<D: Disk>(
     settings: &Settings,
     now: Timestamp,
 ) -> anyhow::Result<Status> {
-    let view = MirrorView::read(disk, store, Spool::new(true, now))?;
+    let view = match MirrorView::of_touched(disk, store, Spool::new(true, now))? {
+        Some(view) => view,
+        None => MirrorView::read(disk, store, Spool::new(true, now))?,
+    };
     let conflicts = open_conflicts(&view);
     let changes = changes(&view);
     let held = held(&view.base, store, &conflicts, &changes, now)?;
-    let invisible = invisible(store, &view.base)?;
+    let invisible = invisible(store)?;
     let mut problems = view.problems;
     problems.extend(undone(store)?);
     problems.sort();

@@ -3,7 +3,7 @@
 use super::{Change, Open};
 use crate::engine::mirror_view::MirrorView;
 use crate::engine::waiting;
-use crate::model::base::{ArticleRow, ConflictRow, Visibility};
+use crate::model::base::{ConflictRow, IndexRow, Visibility};
 use crate::model::path::{fold, quoted};
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::guard::why_not_again;
@@ -99,7 +99,7 @@ pub(super) fn held(
     for parked in store.parked()?.into_values() {
         let rest = parked.key.split_once(' ').map_or("", |(_, rest)| rest);
         let id = rest.parse::<ArticleId>().ok();
-        let path = match id.and_then(|id| base.articles.get(&id)) {
+        let path = match id.map(|id| store.article(id)).transpose()?.flatten() {
             Some(row) => row.place.to_string(),
             None => rest.to_owned(),
         };
@@ -136,23 +136,23 @@ pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Problem>> {
         .collect())
 }
 
-pub(super) fn invisible(store: &Store, base: &Base) -> anyhow::Result<Vec<Open>> {
+/// Articles that readers do not see.
+pub(super) fn invisible(store: &Store) -> anyhow::Result<Vec<Open>> {
     let attempts = store.backoff()?;
-    let why = |row: &ArticleRow| match row.visibility {
+    let why = |row: &IndexRow| match row.visibility {
         Visibility::Published => None,
-        Visibility::Unpublished if row.remote_flags.draft == Some(true) => Some("a draft"),
+        Visibility::Unpublished if row.flags.draft == Some(true) => Some("a draft"),
         Visibility::Unpublished => Some("disabled"),
         Visibility::NotVisible => Some("left the listing, and nothing said why"),
         Visibility::Gone => Some("deleted on the service"),
     };
-    Ok(base
-        .articles
-        .values()
+    let rows = store.hidden_articles()?.into_iter();
+    Ok(rows
         .filter_map(|row| {
             Some(Open {
                 path: row.place.to_string(),
                 id: Some(row.id),
-                reason: why(row)?.to_owned(),
+                reason: why(&row)?.to_owned(),
                 since: attempts
                     .get(&Target::Article(row.id))
                     .map(|attempt| attempt.last_asked.to_rfc3339()),

@@ -5,6 +5,7 @@
 //! there is nothing that a scan would have a word about. Whatever else it meets is for a whole scan. So nothing
 //! has to be noted of a file that is as it was, and memory does not grow with their number.
 
+use super::{ScanError, read_layout};
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, DiskErrorKind, Entry, Kind},
@@ -38,6 +39,19 @@ struct File {
 }
 
 impl Known {
+    /// A mirror without folders, under its own rules.
+    ///
+    /// # Errors
+    ///
+    /// When there are no rules to go by, or there is something to say about them.
+    pub fn with_rules_of(disk: &impl Disk) -> Result<Self, Vague> {
+        match read_layout(disk) {
+            Ok((layout, problems)) if problems.is_empty() => Ok(Self::new(layout)),
+            Ok(_) | Err(ScanError::Rules | ScanError::Threads(_)) => Err(Vague::More),
+            Err(ScanError::Root(error)) => Err(vague(&error)),
+        }
+    }
+
     /// A mirror without folders, under these rules.
     pub fn new(layout: Layout) -> Self {
         Self {

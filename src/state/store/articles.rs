@@ -7,7 +7,7 @@ use super::{
     },
 };
 use crate::{
-    model::{ArticleId, Place, Stamp},
+    model::{ArticleId, Place, base::IndexRow},
     state::{ArticleRow, Outcome},
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -38,6 +38,21 @@ const PUT: &str = concat!(
      ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)"
 );
 
+/// The columns of the index `articles_index`, and no others.
+macro_rules! index_columns {
+    () => {
+        "SELECT id, folder, file, stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
+         remote_digest, revision, written IS revision, visibility, remote_enabled, remote_draft \
+         FROM articles "
+    };
+}
+
+pub(super) const INDEX: &str = concat!(index_columns!(), "ORDER BY folder, file");
+pub(super) const HIDDEN: &str = concat!(
+    index_columns!(),
+    "WHERE visibility <> 'published' ORDER BY folder, file"
+);
+
 impl Store {
     /// Reads the base of all articles in one pass, by id.
     pub fn articles(&self) -> Outcome<Vec<ArticleRow>> {
@@ -59,16 +74,21 @@ impl Store {
         })
     }
 
-    /// Reads only where the files are and how they were last seen: all that an unchanged scan needs.
-    pub fn stamps(&self) -> Outcome<Vec<(ArticleId, Place, Option<Stamp>)>> {
+    /// Reads the index, by place.
+    pub fn index(&self) -> Outcome<Vec<IndexRow>> {
+        self.read(|conn| collect(conn.prepare_cached(INDEX)?.query_map([], index_row)?))
+    }
+
+    /// Reads the rows of articles that readers do not see.
+    pub fn hidden_articles(&self) -> Outcome<Vec<IndexRow>> {
+        self.read(|conn| collect(conn.prepare_cached(HIDDEN)?.query_map([], index_row)?))
+    }
+
+    /// Returns whether there is the base of any article.
+    pub fn has_articles(&self) -> Outcome<bool> {
         self.read(|conn| {
-            collect(
-                conn.prepare_cached(
-                    "SELECT id, folder, file, stamp_size, stamp_mtime, stamp_ctime, stamp_inode \
-                     FROM articles",
-                )?
-                .query_map([], |row| Ok((row.get(0)?, place(row, 1)?, stamp(row, 3)?)))?,
-            )
+            conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM articles)")?
+                .query_row([], |row| row.get(0))
         })
     }
 }
@@ -138,6 +158,19 @@ impl Writing<'_> {
 
 fn article(conn: &Connection, id: ArticleId) -> rusqlite::Result<Option<ArticleRow>> {
     conn.prepare_cached(ONE)?.query_row([id], row).optional()
+}
+
+fn index_row(row: &Row<'_>) -> rusqlite::Result<IndexRow> {
+    Ok(IndexRow {
+        id: row.get(0)?,
+        place: place(row, 1)?,
+        stamp: stamp(row, 3)?,
+        remote: row.get(7)?,
+        revision: row.get(8)?,
+        is_own: row.get(9)?,
+        visibility: row.get(10)?,
+        flags: flags(row, 11)?,
+    })
 }
 
 fn row(row: &Row<'_>) -> rusqlite::Result<ArticleRow> {

@@ -1,7 +1,9 @@
 //! Every kind of row comes back as it was put, and a second time costs nothing.
 
+use super::super::articles::{HIDDEN, INDEX};
 use super::{NOW, article, binding, id, later, memory, version};
 use crate::{
+    model::base::IndexRow,
     model::{
         CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Stamp,
         TextDigest, Timestamp, Version,
@@ -114,18 +116,57 @@ fn articles_are_put_replaced_and_removed() {
         store.articles_at(&changed.place).expect("rows"),
         std::slice::from_ref(&changed)
     );
+    let index = store.index().expect("rows").into_iter();
     assert_eq!(
-        store.stamps().expect("rows"),
+        index
+            .map(|row| (row.id, row.place, row.stamp))
+            .collect::<Vec<_>>(),
         [
             (id(1), article(1).place, article(1).stamp),
             (id(2), changed.place.clone(), None)
         ]
     );
+    let hidden = store.hidden_articles().expect("rows");
+    assert_eq!(hidden.iter().map(|row| row.id).collect::<Vec<_>>(), [id(2)]);
     store
         .write(NOW, |tx| tx.remove_article(id(1)))
         .expect("written");
     assert_eq!(store.articles().expect("rows"), [changed]);
     assert_eq!(store.article(id(1)).expect("none"), None);
+}
+
+#[test]
+fn the_index_says_what_the_rows_say_and_reads_nothing_else() {
+    let mut store = memory();
+    let own = ArticleRow {
+        written: Some(article(2).revision),
+        remote: version("<p>theirs</p>"),
+        ..article(2)
+    };
+    store
+        .write(NOW, |tx| {
+            tx.put_article(&own)?;
+            tx.put_article(&article(1))
+        })
+        .expect("written");
+    let of = |row: &ArticleRow| IndexRow {
+        id: row.id,
+        place: row.place.clone(),
+        stamp: row.stamp,
+        remote: row.remote.digest(),
+        revision: row.revision.clone(),
+        is_own: row.written.as_ref() == Some(&row.revision),
+        visibility: row.visibility,
+        flags: row.remote_flags,
+    };
+    assert_eq!(store.index().expect("rows"), [of(&article(1)), of(&own)]);
+    for sql in [INDEX, HIDDEN] {
+        let plan: String = store
+            .conn
+            .query_row(&format!("EXPLAIN QUERY PLAN {sql}"), [], |row| row.get(3))
+            .expect("a plan");
+        assert!(plan.contains("USING COVERING INDEX"), "{plan}");
+    }
 }
 
 #[test]

@@ -172,12 +172,12 @@ impl Run<'_> {
     /// The articles that the state knows, and where their files are.
     fn known_places(&self) -> BTreeMap<ArticleId, Place> {
         let rows = match (&self.engine, &self.store) {
-            (Some(engine), _) => engine.store().stamps(),
-            (None, Some(store)) => store.stamps(),
+            (Some(engine), _) => engine.store().index(),
+            (None, Some(store)) => store.index(),
             (None, None) => Ok(Vec::new()),
         };
         let rows = rows.expect("the state is readable");
-        rows.into_iter().map(|(id, place, _)| (id, place)).collect()
+        rows.into_iter().map(|row| (row.id, row.place)).collect()
     }
 
     /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
