@@ -40,7 +40,8 @@ pub enum Checkout {
     Same,
     /// Git changes files now, with the reason for people.
     Changing(String),
-    /// Files of another branch than the published branch may have been scanned, with the reason for people.
+    /// Files of another branch than the published branch, or of two commits, may have been scanned, with the reason for
+    /// people.
     Other(String),
 }
 

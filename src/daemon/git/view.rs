@@ -13,6 +13,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The reason why a cycle ends whose scan may have read files of two commits.
+const MOVED_JUST_NOW: &str = "git moved HEAD just now";
+
 /// Git in the folder of one workspace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
@@ -59,7 +62,7 @@ impl View {
         }
         let before = self.before(&git);
         if before.is_some_and(|known| known.state.head != state.head) {
-            return Err("git moved HEAD just now".to_owned());
+            return Err(MOVED_JUST_NOW.to_owned());
         }
         match before.and_then(|known| known.published.refuses(&git, &state)) {
             Some(why) => Err(why.to_string()),
@@ -124,10 +127,14 @@ impl GitView for View {
         if let Some(busy) = state.busy {
             return Checkout::Changing(busy.to_string());
         }
-        match before.published.refuses(&git, &state) {
-            Some(why) => Checkout::Other(why.to_string()),
-            None => Checkout::Same,
+        if let Some(why) = before.published.refuses(&git, &state) {
+            return Checkout::Other(why.to_string());
         }
+        // The scan may have read files of the new commit, and compared them with the old one.
+        if before.state.head != state.head {
+            return Checkout::Other(MOVED_JUST_NOW.to_owned());
+        }
+        Checkout::Same
     }
 
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {

@@ -6,7 +6,7 @@ use kbsync::{
     daemon::git::{
         Busy, Git, GitState, HOLD, Head, Known, NotPublished, Remembered, Trees, UNKNOWN, View,
     },
-    engine::GitView as _,
+    engine::{Checkout, GitView as _},
 };
 use std::{collections::BTreeSet, fs, path::Path};
 use tempfile::TempDir;
@@ -280,6 +280,18 @@ fn f084_what_git_does_after_the_first_look_holds_removals_too() {
     assert_eq!(held(&any).as_deref(), Some(HOLD));
     let told = held(&main).expect("held");
     assert!(told.starts_with("branch other is checked out"), "{told}");
+}
+
+#[test]
+fn f084_a_cycle_ends_when_git_moved_head_since_the_first_look() {
+    let repository = branches();
+    let before = look(&repository, &PublishedBranch::Any, None);
+    let view = View::new(repository.path(), vec![before]);
+    assert_eq!(view.checkout(), Checkout::Same);
+    repository.write("a/b.html", "pulled\n");
+    repository.commit("pulled");
+    let why = "git moved HEAD just now".to_owned();
+    assert_eq!(view.checkout(), Checkout::Other(why));
 }
 
 #[test]
