@@ -294,6 +294,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         report.stopped = stop
             .as_ref()
             .and_then(|stop| Some((stop.kind.clone()?, stop.message.clone())));
+        let by_git = stop.as_ref().filter(|stop| stop.is_by_git());
+        report.stopped_by_git = by_git.map(|stop| stop.message.clone());
         if stop.is_some() {
             // The next command or cycle looks again.
             report.overtaken.clear();

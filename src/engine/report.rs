@@ -171,6 +171,9 @@ pub struct Report {
     /// What ended it before its end, with the words for it; for this crate's own use.
     #[serde(skip)]
     pub stopped: Option<(ErrorKind, String)>,
+    /// Why git ended it before its first effect, if git did; for this crate's own use.
+    #[serde(skip)]
+    pub stopped_by_git: Option<String>,
     /// Whether a part could not be looked at: then there may be removals that nobody saw.
     #[serde(skip)]
     pub doubt: bool,
@@ -284,6 +287,7 @@ impl Report {
         self.budget = other.budget;
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);
+        self.stopped_by_git = self.stopped_by_git.take().or(other.stopped_by_git);
         self.doubt |= other.doubt;
         self.overtaken.extend(other.overtaken);
         self.partial |= other.partial;

@@ -31,6 +31,11 @@ impl Stop {
         }
     }
 
+    /// Returns whether git is the reason.
+    pub(super) fn is_by_git(&self) -> bool {
+        self.kind.is_none() && self.ending == Ending::Retry
+    }
+
     /// Git is the reason: the same command can go on later.
     pub(super) fn of_git(why: &str) -> Self {
         Self {

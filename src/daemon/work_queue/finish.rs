@@ -55,6 +55,10 @@ impl WorkQueue {
             match job.scope {
                 Scope::Paths(due) => self.deferred.add(due, false, now.steady),
                 Scope::Mirror => self.deferred.add(DuePaths::default(), true, now.steady),
+                // The changes that git brought have no events of their own left.
+                Scope::Everything if outcome.report.stopped_by_git.is_some() => {
+                    self.full_cycle.get_or_insert(job.trigger);
+                }
                 // The next poll looks at everything; a person sees the outcome of a command.
                 Scope::Everything | Scope::Command(_) => {}
             }
