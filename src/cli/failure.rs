@@ -260,7 +260,6 @@ fn advice_of_disk(kind: DiskErrorKind) -> (ExitCode, Option<&'static str>) {
         | DiskErrorKind::NotEmpty
         | DiskErrorKind::BadName
         | DiskErrorKind::Replaced
-        | DiskErrorKind::NoText
         | DiskErrorKind::Other => (ExitCode::Failed, kind.remedy()),
     }
 }

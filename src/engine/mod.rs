@@ -38,7 +38,7 @@ pub use progress::{Progress, Teller};
 pub use stop::{Stop, ending_of};
 
 use crate::mirror::disk::{Disk, Slot};
-use crate::model::{ArticleId, Place, Stamp};
+use crate::model::{ArticleId, Place};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
@@ -96,10 +96,6 @@ pub struct Engine<S, D> {
     sifted: u64,
     /// Whether it was cleared up after an earlier run.
     cleared_up: bool,
-    /// Conflict copies that went in this cycle after they had been edited, with the versions that hold their words.
-    kept_copies: Vec<(ArticleId, Place, u64)>,
-    /// The stamps of conflict copies of which nothing is to be kept any more.
-    seen_copies: BTreeMap<Place, Stamp>,
     /// Folders within categories of which it was said that they are not synced.
     told_inner: BTreeSet<Place>,
 }
@@ -125,8 +121,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             kept: None,
             sifted: 0,
             cleared_up: false,
-            kept_copies: Vec::new(),
-            seen_copies: BTreeMap::new(),
             told_inner: BTreeSet::new(),
         }
     }
@@ -353,14 +347,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(stop) = self.other_checkout().await {
             return Ok(Some(stop));
         }
-        self.keep_edited_copies(&sight)?;
         let applied = self.apply(plan, &mut sight, request, report).await;
         let late = self.look_at_displaced(request.patient);
-        self.tell_kept_copies(report);
         if self.git.is_there() {
             report.want_ids_committed();
         }
         let stop = applied?;
+        self.remove_settled_copies(&sight)?;
         report.problems.extend(late?);
         let whole = settled && stop.is_none() && sight.looked.lists();
         self.close_books(&sight, request, report, whole)?;

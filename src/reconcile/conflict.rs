@@ -209,6 +209,8 @@ pub(crate) fn copy_of(
 ) -> Option<Place> {
     let copy = conflict.copy.as_ref()?;
     let file = paired.files.get(&conflict.id);
+    // A copy beside an edited one has a name of its own, and keeps that name.
+    let file = file.filter(|_| *copy == copy_name(&conflict.place));
     let renamed = file.map(|file| Place::new(&file.place.folder, copy_name(&file.place)));
     let of_another = |place: &Place| {
         base.conflicts.values().any(|other| {

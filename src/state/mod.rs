@@ -172,15 +172,6 @@ pub enum Intent {
         /// What the category says afterwards.
         version: CategoryVersion,
     },
-    /// The copy of a conflict that was settled, to be taken away.
-    ClearCopy {
-        /// The article.
-        id: ArticleId,
-        /// The copy.
-        copy: Place,
-        /// The service's version that it showed.
-        shown: Option<Version>,
-    },
 }
 
 /// A row that becomes true once a change of the mirror is durable.

@@ -21,6 +21,7 @@ pub(super) const STEPS: &[&str] = &[
     JOURNAL,
     BACKOFF,
     INDEX,
+    SETTLED_COPIES,
 ];
 
 /// What a reader needs in place of each step that a database has not taken; nothing, where it reads the same without.
@@ -32,6 +33,7 @@ pub(super) const STAND_INS: &[&str] = &[
     WITHOUT_JOURNAL,
     WITHOUT_BACKOFF,
     "",
+    WITHOUT_SETTLED_COPIES,
 ];
 
 const FIRST: &str = "
@@ -303,6 +305,15 @@ DROP INDEX IF EXISTS articles_place;
 CREATE INDEX IF NOT EXISTS articles_index ON articles (folder, file, stamp_size, stamp_mtime, stamp_ctime,
   stamp_inode, remote_digest, revision, written, visibility, remote_enabled, remote_draft);
 ";
+
+/// No intent is needed to remove the copy of a settled conflict: the next scan finds the copy.
+const SETTLED_COPIES: &str = r#"DELETE FROM intents WHERE json LIKE '{"clear_copy"%';"#;
+const WITHOUT_SETTLED_COPIES: &str = r#"
+DROP VIEW IF EXISTS temp.intents;
+CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"write_file"%'
+  AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%'
+  AND json NOT LIKE '{"clear_copy"%';
+"#;
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

@@ -1,19 +1,21 @@
 //! Conflicts: the service's version beside the file, until a person settles it
 //! (`docs/decisions/07-conflict-copies.md`). The copies
-//! themselves are written and taken away in `copies`.
+//! themselves are written and removed in `copies`.
 
-use super::copies::copy_of;
+use super::copies::copy_text;
 use super::{Done, Run, not_written, told};
 use crate::engine::Engine;
 use crate::mirror::disk::{Disk, DiskError};
 use crate::model::base::ConflictRow;
+use crate::model::path::quoted;
 use crate::model::{Revision, Side, Version};
 use crate::reconcile::plan::Conflict;
 use crate::service::Service;
 use crate::state::{Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Puts the copy beside the file, then remembers which two versions were shown. Gives what went wrong.
+    /// Writes the copy beside the file, then records which two versions were shown. Returns the reason to report instead
+    /// of the plan's, if the copy could not be written or has another name than planned.
     ///
     /// The copy comes first: a remembered conflict without its copy would count as settled.
     pub(super) fn show_conflict(
@@ -24,12 +26,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if !conflict.fresh {
             return Ok(None);
         }
+        let mut written = conflict.copy.clone();
         if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
             let text = self.text(seen.version.text, run)?;
             self.keep_shown(conflict, &seen.version)?;
-            let source = copy_of(conflict.id, &seen.version, text);
-            if let Err(error) = self.write_copy(conflict, copy, &source)? {
-                return Ok(Some(no_copy(&error, run)));
+            let source = copy_text(conflict.id, &seen.version, text);
+            match self.write_copy(conflict, copy, &source)? {
+                Ok(name) => written = Some(name),
+                Err(error) => return Ok(Some(no_copy(&error, run))),
             }
         }
         let now = self.clock.now();
@@ -42,7 +46,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .seen
                 .as_ref()
                 .map_or_else(Revision::default, |seen| seen.revision.clone()),
-            copy: conflict.copy.clone(),
+            copy: written.clone(),
             reason: conflict.reason.clone(),
             at: now,
         };
@@ -57,8 +61,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 detail,
             ))
         })?;
-        self.clear_copies()?;
-        Ok(None)
+        Ok(written
+            .filter(|name| conflict.copy.as_ref() != Some(name))
+            .map(|name| named_otherwise(conflict, &name)))
     }
 
     /// Of an article that the base does not know, nothing else remembers what is shown.
@@ -76,6 +81,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })?;
         Ok(())
     }
+}
+
+/// The reason of a conflict whose copy has another name than planned.
+fn named_otherwise(conflict: &Conflict, name: &str) -> String {
+    let path = conflict.place.to_string();
+    format!(
+        "{}; the service's version is in {name}, because the earlier copy was edited and stays; `kbsync resolve {}` \
+         settles the conflict, or edit the file and delete {name}",
+        conflict.reason,
+        quoted(&path)
+    )
 }
 
 /// Why there is no copy, and what that means for the rest of the cycle.

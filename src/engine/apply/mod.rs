@@ -92,6 +92,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             doubt: None,
             to_send,
             circles: keep::circles(&plan.actions),
+            edited_copies: Vec::new(),
             done: 0,
         };
         // What comes from this listing must not be vouched for by an older one's tag: should this run not live to
@@ -129,6 +130,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if !recorded {
             self.record_quietly(&plan.records, &plan.category_records, &run)?;
         }
+        copies::report_edited_copies(&mut run);
         Ok(run.stop)
     }
 
@@ -307,10 +309,9 @@ pub(super) fn not_written(error: &DiskError) -> Done {
         DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => {
             Done::Later("the file changed during the cycle".to_owned())
         }
-        DiskErrorKind::WrongKind
-        | DiskErrorKind::NotEmpty
-        | DiskErrorKind::BadName
-        | DiskErrorKind::NoText => Done::Failed(told(error)),
+        DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
+            Done::Failed(told(error))
+        }
         DiskErrorKind::Denied | DiskErrorKind::Other => Done::Doubted(told(error)),
         DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
             Done::Wall(wall(error))

@@ -6,7 +6,7 @@ use crate::engine::observe::Sight;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Revision, Version};
+use crate::model::{ArticleId, CategoryId, Place, Revision, Version};
 use crate::reconcile::order::{self, Address};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::RemoteArticle;
@@ -46,6 +46,8 @@ pub(in crate::engine) struct Run<'a> {
     pub(in crate::engine) to_send: usize,
     /// Requests that a chain of steps needs together, by the article whose address it frees first.
     pub(in crate::engine) circles: BTreeMap<ArticleId, u32>,
+    /// The copies of settled conflicts that somebody edited.
+    pub(in crate::engine) edited_copies: Vec<(ArticleId, Place)>,
     /// Requests made and steps done, for progress.
     pub(in crate::engine) done: u64,
 }

@@ -125,8 +125,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Intent::CreateArticle { .. }
             | Intent::DeleteArticle { .. }
             | Intent::CreateCategory { .. }
-            | Intent::UpdateCategory { .. }
-            | Intent::ClearCopy { .. } => false,
+            | Intent::UpdateCategory { .. } => false,
         };
         let mut intents = self.store.intents()?.into_iter();
         let Some((intent, _)) = intents.find(|(_, intent)| is_this(intent)) else {

@@ -139,8 +139,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Intent::CreateArticle { .. }
             | Intent::UpdateArticle { .. }
             | Intent::CreateCategory { .. }
-            | Intent::UpdateCategory { .. }
-            | Intent::ClearCopy { .. } => None,
+            | Intent::UpdateCategory { .. } => None,
         });
         Ok(tombstones.chain(sent).collect())
     }

@@ -324,8 +324,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Intent::CreateArticle { .. }
             | Intent::UpdateArticle { .. }
             | Intent::CreateCategory { .. }
-            | Intent::UpdateCategory { .. }
-            | Intent::ClearCopy { .. } => false,
+            | Intent::UpdateCategory { .. } => false,
         });
         Ok(is_sent || self.store.tombstones()?.contains(&(id, row.revision)))
     }

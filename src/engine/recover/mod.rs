@@ -69,7 +69,7 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
         }
         met.iter().try_for_each(|seen| tx.record(seen).map(|_| ()))
     })?;
-    engine.clear_copies()
+    Ok(())
 }
 
 /// Confirms the ids of new articles that are in files now. An id that an earlier run wrote could be gone again after a
@@ -154,8 +154,6 @@ fn judge(
             }
         }
         Intent::DeleteArticle { id, revision } => deleted(base, sight, (*id, revision), policy),
-        // The copy is taken away when all else is settled.
-        Intent::ClearCopy { .. } => Verdict::Open,
         // What became of it is seen on the two sides.
         Intent::UpdateCategory { .. } => Verdict::Void,
     }

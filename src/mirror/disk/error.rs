@@ -27,8 +27,6 @@ pub enum DiskErrorKind {
     ReadOnly,
     /// The mirror's folder is gone, or another one has its place.
     Replaced,
-    /// What lies there is no UTF-8 text, or too long: it could not be kept before it is replaced.
-    NoText,
     /// Anything else, such as an input/output error.
     Other,
 }
@@ -45,7 +43,6 @@ impl DiskErrorKind {
             | Self::NotEmpty
             | Self::BadName
             | Self::Denied
-            | Self::NoText
             | Self::Other => false,
         }
     }
@@ -62,9 +59,6 @@ impl DiskErrorKind {
             Self::Full => Some("no space is left"),
             Self::ReadOnly => Some("the file system is read-only"),
             Self::Replaced => Some("the mirror's folder is gone or was replaced"),
-            Self::NoText => {
-                Some("it is no UTF-8 text, or too long to be kept in the history: move it away")
-            }
             Self::Other => None,
         }
     }
@@ -79,8 +73,8 @@ impl DiskErrorKind {
             Self::Full => Some("make room on this disk"),
             Self::ReadOnly => Some("mount the mirror's file system for writing"),
             Self::Replaced => Some("put the mirror's folder back in its place"),
-            // What goes by itself, and what has its remedy in its reason.
-            Self::NotFound | Self::Exists | Self::Changed | Self::NoText | Self::Other => None,
+            // The next cycle settles the first three.
+            Self::NotFound | Self::Exists | Self::Changed | Self::Other => None,
         }
     }
 }

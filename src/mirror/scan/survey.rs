@@ -154,7 +154,6 @@ fn vague(error: &DiskError) -> Vague {
         | DiskErrorKind::Full
         | DiskErrorKind::ReadOnly
         | DiskErrorKind::Replaced
-        | DiskErrorKind::NoText
         | DiskErrorKind::Other => Vague::Unreadable,
     }
 }

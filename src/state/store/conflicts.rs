@@ -5,10 +5,10 @@ use super::{
     columns::{Json, collect, place},
 };
 use crate::{
-    model::{ArticleId, Place, Version},
-    state::{ConflictRow, Intent, Outcome, Parked},
+    model::{ArticleId, Version},
+    state::{ConflictRow, Outcome, Parked},
 };
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{Row, params};
 use std::collections::BTreeMap;
 
 impl Store {
@@ -47,13 +47,10 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Writes down a conflict that is shown, in place of an earlier one of the same article. A copy of that
-    /// one elsewhere is to be taken away.
+    /// Records a conflict that is shown, in place of an earlier one of the same article.
     pub fn put_conflict(&mut self, conflict: &ConflictRow) -> Outcome<()> {
         self.noting.end();
-        let copy = |name| Place::new(&conflict.place.folder, name);
-        let stays = conflict.copy.as_deref().map(copy);
-        self.drop_conflict(conflict.id, stays.as_ref())?;
+        self.remove_conflict(conflict.id)?;
         self.sql()?
             .prepare_cached(
                 "INSERT INTO conflicts \
@@ -90,25 +87,9 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Forgets a conflict that was settled. Its copy is to be taken away: that is an intent, so that it is not
-    /// forgotten with the conflict.
+    /// Forgets a conflict that was settled.
     pub fn remove_conflict(&mut self, id: ArticleId) -> Outcome<()> {
         self.noting.end();
-        self.drop_conflict(id, None)
-    }
-
-    fn drop_conflict(&mut self, id: ArticleId, stays: Option<&Place>) -> Outcome<()> {
-        let shown: Option<(Place, Option<Json<Version>>)> = self
-            .sql()?
-            .prepare_cached(
-                "SELECT folder, copy, remote FROM conflicts WHERE article = ?1 AND copy IS NOT NULL",
-            )?
-            .query_row([id], |row| Ok((place(row, 0)?, row.get(2)?)))
-            .optional()?;
-        if let Some((copy, remote)) = shown.filter(|(copy, _)| Some(copy) != stays) {
-            let shown = remote.map(|remote| remote.0);
-            self.add_intent(&Intent::ClearCopy { id, copy, shown })?;
-        }
         self.sql()?
             .prepare_cached("DELETE FROM conflicts WHERE article = ?1")?
             .execute([id])?;

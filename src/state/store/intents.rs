@@ -84,7 +84,6 @@ fn named_by(intent: &Intent) -> Vec<[u8; 32]> {
         }
         Intent::DeleteArticle { .. }
         | Intent::CreateCategory { .. }
-        | Intent::UpdateCategory { .. }
-        | Intent::ClearCopy { .. } => Vec::new(),
+        | Intent::UpdateCategory { .. } => Vec::new(),
     }
 }

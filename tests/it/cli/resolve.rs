@@ -50,33 +50,40 @@ fn each_version_can_be_kept_and_nothing_else_is_synced() {
 }
 
 #[test]
-fn a_copy_that_was_edited_and_goes_is_named_with_the_command_that_shows_it() {
+fn an_edited_copy_stays_and_a_newer_version_gets_another_name() {
     let (service, kb, one, _) = in_conflict();
-    let shown = |told: &str| {
-        let (_, rest) = told.split_once("`kbsync show ").expect(told);
-        let (what, _) = rest.split_once('`').expect(rest);
-        kb.run(&["show", what]).exits(0).stdout
-    };
     kb.edit(COPY, "Theirs.", "Remarked upon.");
     service
         .sandbox
         .edit(one, |article| article.text = "<p>Theirs, later.</p>".into());
     let ran = kb.run(&["sync"]).exits(3);
+    let (_, rest) = ran.stdout.split_once("is in one~").expect(&ran.stdout);
+    let (mark, _) = rest.split_once(".conflict.html").expect(rest);
+    let newer = format!("start/one~{mark}.conflict.html");
+    assert!(kb.read(&newer).contains("<p>Theirs, later.</p>"));
+    assert!(kb.read(COPY).contains("Remarked upon."));
+    // The command names the copy that is to be deleted, and removes the copy that nobody edited.
+    let ran = kb.run(&["sync"]).exits(3);
     assert!(
-        ran.stdout.contains("one.conflict.html had been edited"),
+        ran.stdout.contains(&format!("delete one~{mark}")),
         "{ran:#?}"
     );
-    assert!(shown(&ran.stdout).contains("<p>Remarked upon.</p>"));
-    assert!(kb.read(COPY).contains("<p>Theirs, later.</p>"));
-    // Nothing is printed twice, and unedited copies are not mentioned.
-    let ran = kb.run(&["sync"]).exits(3);
-    assert!(!ran.stdout.contains("kbsync show"), "{ran:#?}");
-    kb.edit(COPY, "Theirs, later.", "Again.");
+    kb.run(&["resolve", "start/one", "--keep", "local"])
+        .exits(0);
+    assert!(!kb.exists(&newer));
+    assert!(kb.read(COPY).contains("Remarked upon."));
+}
+
+#[test]
+fn a_settled_conflict_says_that_its_edited_copy_stays() {
+    let (_service, kb, _, _) = in_conflict();
+    kb.edit(COPY, "Theirs.", "Remarked upon.");
     let ran = kb
         .run(&["resolve", "start/one", "--keep", "local"])
         .exits(0);
-    assert!(shown(&ran.stdout).contains("<p>Again.</p>"));
-    assert!(!kb.exists(COPY));
+    let told = "one.conflict.html was edited, so it stays";
+    assert!(ran.stdout.contains(told), "{ran:#?}");
+    assert!(kb.read(COPY).contains("Remarked upon."));
 }
 
 #[test]

@@ -31,7 +31,11 @@ fn an_article_that_was_deleted_in_conflict_was_deleted_where_its_file_was() {
     kb.run(&["sync"]).exits(3);
     kb.run(&["resolve", "start/name.html", "--keep", "remote"])
         .exits(0);
-    assert!(!kb.exists("start/name.html") && !kb.exists("start/name.conflict.html"));
+    assert!(!kb.exists("start/name.html"));
+    assert!(
+        kb.read("start/name.conflict.html")
+            .contains("Theirs and mine.")
+    );
     let ran = kb
         .run(&["restore", "start/name.html", "--dry-run"])
         .exits(0);

@@ -285,7 +285,7 @@ async fn f049_another_service_or_workspace_is_refused() {
         let error = Store::open(&world.path(".kbsync"), &binding, now).expect_err("another one");
         let message = format!("{:#}", anyhow::Error::new(error));
         assert!(
-            message.contains("bound") || message.contains("belongs"),
+            message.contains("this folder mirrors workspace"),
             "{message}"
         );
     }
