@@ -8,6 +8,9 @@ use std::{fs, future::Future, sync::LazyLock};
 use tokio::{signal::ctrl_c, sync::oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
+/// The phase in which articles are read, before anything is changed.
+const READING: &str = " while reading ";
+
 /// The kind of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
@@ -81,7 +84,7 @@ async fn listen(tell: oneshot::Sender<()>) {
 }
 
 fn broken_off(kind: Work, so_far: &str) -> Failure {
-    let message = format!("broken off{so_far}");
+    let message = format!("stopped{so_far}");
     let failure = Failure {
         code: ExitCode::Interrupted,
         ..Failure::failed(anyhow::Error::msg(message))
@@ -92,8 +95,11 @@ fn broken_off(kind: Work, so_far: &str) -> Failure {
             "the daemon goes on with the command: `kbsync log` and `kbsync status` show what it did",
         ),
         Work::Step | Work::Last => failure.help(
-            "what was done is recorded, and nothing stays half done: the next `kbsync sync` finishes or takes \
-             back what was under way, and goes on",
+            if so_far.contains(READING) {
+                "what was read is not kept: the next `kbsync sync` reads it again; no file and no article is half done"
+            } else {
+                "what was done is kept, and nothing stays half done: the next `kbsync sync` goes on from there"
+            },
         ),
     }
 }
@@ -156,8 +162,11 @@ mod tests {
     #[test]
     fn an_interrupted_look_reports_no_work() {
         let help = |kind| broken_off(kind, "").help.unwrap_or_default();
-        assert!(!help(Work::Look).contains("recorded"));
-        assert!(help(Work::Last).contains("recorded"));
+        assert!(!help(Work::Look).contains("kept"));
+        assert!(help(Work::Last).contains("what was done is kept"));
         assert!(help(Work::ByDaemon).contains("goes on"));
+        let so_far = " while reading articles: 110 of 200 done";
+        let help = broken_off(Work::Last, so_far).help.unwrap_or_default();
+        assert!(help.contains("what was read is not kept"), "{help}");
     }
 }

@@ -329,7 +329,7 @@ impl Bar {
         }
     }
 
-    /// Describes the progress, for a message after `broken off`.
+    /// Describes the progress, for a message after `stopped`.
     fn so_far(&self) -> String {
         match self.phase {
             Some((name, Some(total))) => format!(" while {name}: {} of {total} done", self.done),

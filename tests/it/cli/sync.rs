@@ -441,11 +441,11 @@ fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
     let told = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(130), "{told}");
     assert!(
-        told.contains("error: broken off while sending: 1 of 2 done"),
+        told.contains("error: stopped while sending: 1 of 2 done"),
         "{told}"
     );
     assert!(
-        told.contains("the next `kbsync sync` finishes or takes back"),
+        told.contains("the next `kbsync sync` goes on from there"),
         "{told}"
     );
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
