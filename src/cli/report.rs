@@ -293,7 +293,13 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
         count(&|line| line.status == Status::Skipped),
         "# left for later",
     );
-    add(count(&|line| done(line) && only_noted(line)), "# noted");
+    let of = |kind| count(&|line| done(line) && line.action == kind);
+    add(of(Kind::Adopt), "# paired");
+    add(of(Kind::Forget), "# gone from both sides");
+    add(
+        count(&|line| done(line) && changed_nothing(line)),
+        "# unchanged",
+    );
     add(
         problems,
         if problems == 1 {
