@@ -86,6 +86,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         for line in daemon.iter().flat_map(daemon_lines) {
             context.out.line(line)?;
         }
+        if daemon.is_none() && found.last_sync.is_some() {
+            context.out.line(format!("{DIM}{NO_DAEMON}{DIM:#}"))?;
+        }
     }
     // Local changes are shown even if the service fails.
     if let Some(failure) = failure {
@@ -98,6 +101,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         ExitCode::Done
     })
 }
+
+/// The line that stands where no daemon answers.
+const NO_DAEMON: &str = "no daemon is running; `kbsync run` starts one";
 
 /// Returns the lines about the published branch and the pause for git.
 fn branch_lines(git_heads: &GitHeads, config: &Config) -> Vec<String> {
