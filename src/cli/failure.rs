@@ -325,7 +325,9 @@ fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
     match kind {
         service::ErrorKind::Unauthorized => (
             ExitCode::Failed,
-            "the token was not accepted: check that it is current and belongs to this service".into(),
+            "the token was not accepted: make a new one in your account on the service, then type\n  \
+             export KBSYNC_TOKEN=THE-NEW-TOKEN"
+                .into(),
         ),
         service::ErrorKind::Forbidden => (
             ExitCode::Failed,
@@ -350,7 +352,7 @@ fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
         }
         service::ErrorKind::Unavailable => (
             ExitCode::Retry,
-            "check the network and the service's address, then try again; `kbsync doctor` looks closer".into(),
+            "check the network and the service's address, then try again".into(),
         ),
         service::ErrorKind::Closed => (ExitCode::Retry, "run the command again".into()),
         service::ErrorKind::Unreadable => (

@@ -357,10 +357,10 @@ fn missing_setting(file: &Path, key: &str, remedy: &str) -> ConfigError {
 pub fn no_settings(mirror: &Path) -> ConfigError {
     ConfigError::new(
         format!(
-            "{} is not a mirror: it has no {SETTINGS_FILE}",
+            "{} is not a mirror: there is no {SETTINGS_FILE} in it, or in a folder above it",
             mirror.display()
         ),
-        "run `kbsync init` there, or name the mirror with -C; without one, KBSYNC_SERVICE is enough for \
-         `kbsync workspaces`, and KBSYNC_WORKSPACE with it for the rest",
+        "`kbsync init` makes it a mirror, and -C names another folder; in a container, set KBSYNC_SERVICE and \
+         KBSYNC_WORKSPACE instead",
     )
 }

@@ -172,7 +172,8 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
     if world.policy.direction == Direction::Push {
         action.hold(
             HoldRule::Person,
-            "both sides changed it; `kbsync sync` or `pull` shows both",
+            "both sides changed it, so this will be a conflict: `kbsync sync` puts the service's version beside your file, and \
+             changes nothing else",
         );
         return planner.push(action);
     }

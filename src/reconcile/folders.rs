@@ -86,8 +86,8 @@ fn folder_gone(
     version: CategoryVersion,
     revision: Revision,
 ) {
-    let note = "the folder was removed; the category itself cannot be deleted through the API, so it stays \
-                on the service, empty or not (said once)";
+    let note = "its folder was removed here; the category stays on the service, because only the dashboard can delete a \
+                category";
     let folder = row.folder.clone().unwrap_or_default();
     let step = Step::SettleCategory(Box::new(SettleCategory {
         from: Some(folder.clone()),

@@ -113,17 +113,18 @@ impl Client {
     ) -> Failure {
         let unsent = status.is_none() && (error.is_connect() || error.is_builder());
         let message = if unsent {
-            "no connection"
+            let base = self.base.as_str().trim_end_matches('/');
+            format!("no connection to {base}")
         } else if error.is_timeout() {
-            "no answer in time"
+            "no answer in time".to_owned()
         } else if error.is_decode() {
-            "the answer cannot be unpacked, or broke off"
+            "the answer cannot be unpacked, or broke off".to_owned()
         } else {
-            "the connection broke"
+            "the connection broke".to_owned()
         };
         let verdict = Verdict {
             kind: ErrorKind::Unavailable,
-            message: message.to_owned(),
+            message,
             outcome: if unsent {
                 Outcome::Unsent
             } else {

@@ -119,8 +119,8 @@ impl fmt::Display for StateError {
             ),
             ErrorKind::ForeignBinding { was } => write!(
                 f,
-                ": it belongs to workspace {} of {}; set these in the settings again, or give the \
-                 other workspace a folder of its own",
+                ": this folder mirrors workspace {} of {}, and the settings name another; change them back, or use an empty \
+                 folder for the other workspace",
                 was.workspace, was.service
             ),
             ErrorKind::Gone => f.write_str(

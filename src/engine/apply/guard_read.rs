@@ -328,8 +328,8 @@ pub(super) fn is_old_copy(
 /// The service does not show what is there now.
 pub(super) fn shown_as_before() -> Done {
     Done::Later(
-        "the service shows the article as it was before our own last write, and what is there now may be a \
-         colleague's; should it go on like that, save the article in the dashboard"
+        "the service returned an outdated copy of this article, and kbsync tries again in the next sync; if this \
+         goes on, save the article in the dashboard"
             .to_owned(),
     )
 }

@@ -167,8 +167,8 @@ fn unread(id: ArticleId, known: &Known<'_>, why: impl std::fmt::Display) -> Prob
 }
 
 /// Why an article that was listed is as good as not read.
-const OUTDATED: &str = "the service lists another version than it shows, which is from before our own last write; the \
-                        article is read again in the next cycle";
+const OUTDATED: &str =
+    "the service returned an outdated copy of this article; kbsync reads it again in the next sync";
 
 /// Where an article is of which an answer is an old copy of what our own writes replaced.
 fn outdated_at<'a>(found: &RemoteArticle, known: &Known<'a>) -> Option<&'a Place> {

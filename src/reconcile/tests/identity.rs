@@ -203,7 +203,7 @@ const FOLDERS: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "start/ noyaml folder=first",
         "",
-        "<- forget start, the folder was removed; the category itself cannot be deleted through the API, so it stays on the service, empty or not (said once); -> create-category first; -> move first/a.html (category)",
+        "<- forget start, its folder was removed here; the category stays on the service, because only the dashboard can delete a category; -> create-category first; -> move first/a.html (category)",
     ],
     [
         "two/; a; b in=two",
@@ -215,7 +215,7 @@ const FOLDERS: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "start/ -",
         "",
-        "<- forget start, the folder was removed; the category itself cannot be deleted through the API, so it stays on the service, empty or not (said once); -> delete start/a.html",
+        "<- forget start, its folder was removed here; the category stays on the service, because only the dashboard can delete a category; -> delete start/a.html",
     ],
     [
         "two/; a; b in=two",

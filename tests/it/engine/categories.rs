@@ -213,7 +213,7 @@ async fn f052_a_removed_folder_is_said_once_and_comes_back_with_an_article() {
         ]
     );
     let said = reason(&report, "billing");
-    assert!(said.contains("cannot be deleted"), "{said}");
+    assert!(said.contains("only the dashboard can delete"), "{said}");
     assert_eq!(report.outcome.exit_code(), 0);
     assert!(!world.exists("billing"));
     world.is_quiet().await;
