@@ -191,7 +191,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// A planted defect: a new process forgets the held deletions. Always false in a release (failures row 43).
     fn forgets_what_is_held(&self, held: &[Held]) -> bool {
         defect::is(Defect::GuardForgotten)
-            && self.memory.is_new()
+            && self.is_new
             && held
                 .iter()
                 .any(|held| held.rule.is_some_and(HoldRule::holds_deletions))

@@ -1,14 +1,17 @@
-//! What the entries of the last listing stood for, by their marks: an entry that comes again byte for byte,
+//! What the entries of the last listing stood for, by their fingerprints: an entry that comes again byte for byte,
 //! of an article whose base says what it stood for, is not read again.
 //!
-//! This remembers a pure function: the same bytes are read as the same article. What it gives is compared
-//! with the base each time, so that it holds whatever was pushed, recorded or taken back in between: where
-//! the base says something else, the entry is read as ever. It lives as long as its engine, and is never
-//! stored.
+//! This remembers a pure function: the same bytes are read as the same article. What it gives is compared with the
+//! base each time, so that it holds whatever was pushed, recorded or taken back in between: where the base says
+//! something else, the entry is read as ever. It is stored with the state, under a key that another version of
+//! kbsync does not use: that version may read the same bytes as something else.
 
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Flags, Revision, Version};
+use crate::model::{ArticleId, Digest, Flags, Revision};
+use crate::reconcile::snapshot::Seen;
 use crate::service::fingerprint::{Fingerprint, Fingerprinter, KnownEntries};
+use crate::state::StateError;
+use crate::state::store::{ListingEntry, Store, Writing};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -34,20 +37,53 @@ pub(super) struct Memory {
     met: HashMap<ArticleId, Met>,
 }
 
+/// The key of the fingerprints in the state, after the version of kbsync that made them.
+const KEY: &str = "listing_key";
+
 impl Memory {
-    /// Remembers nothing.
-    pub(super) fn new() -> Self {
-        let fingerprinter = Fingerprinter::draw();
-        Self {
-            fingerprinter,
-            known: KnownEntries::new(fingerprinter, Vec::new()),
-            met: HashMap::new(),
+    /// Returns what is remembered of the last listing. A cycle reads it once.
+    pub(super) fn of<'m>(
+        memory: &'m mut Option<Self>,
+        store: &Store,
+    ) -> Result<&'m Self, StateError> {
+        match memory {
+            Some(memory) => Ok(memory),
+            None => Ok(memory.insert(Self::read(store)?)),
         }
     }
 
-    /// Returns whether no listing was met yet.
-    pub(super) fn is_new(&self) -> bool {
-        self.met.is_empty()
+    fn read(store: &Store) -> Result<Self, StateError> {
+        let stored = store.meta(KEY)?;
+        let key = stored.as_deref().and_then(|stored| {
+            let (version, key) = stored.split_once(' ')?;
+            Fingerprinter::with_key(key).filter(|_| version == env!("CARGO_PKG_VERSION"))
+        });
+        let Some(fingerprinter) = key else {
+            let fingerprinter = Fingerprinter::draw();
+            return Ok(Self {
+                fingerprinter,
+                known: KnownEntries::new(fingerprinter, Vec::new()),
+                met: HashMap::new(),
+            });
+        };
+        let stored = store.listing_entries()?;
+        let entries = stored.iter().map(|entry| {
+            let fingerprint = Fingerprint::of_bytes(entry.fingerprint);
+            (fingerprint, entry.article)
+        });
+        let met = stored.iter().map(|entry| {
+            let met = Met {
+                fingerprint: Fingerprint::of_bytes(entry.fingerprint),
+                said: Fingerprint::of_bytes(entry.said),
+                flags: entry.flags,
+            };
+            (entry.article, met)
+        });
+        Ok(Self {
+            fingerprinter,
+            known: KnownEntries::new(fingerprinter, entries.collect()),
+            met: met.collect(),
+        })
     }
 
     /// The entries that stand for what the base says.
@@ -57,7 +93,7 @@ impl Memory {
     ) -> Arc<KnownEntries> {
         self.known_entries_by(&|id| {
             rows.get(&id)
-                .map(|row| self.said(&row.remote, &row.revision))
+                .map(|row| self.said(&row.remote.digest(), &row.revision))
         })
     }
 
@@ -71,31 +107,18 @@ impl Memory {
         Arc::new(self.known.except(other.map(|(id, _)| *id).collect()))
     }
 
-    /// Marks what an entry says, but for its flags and figures.
-    pub(super) fn said(&self, version: &Version, revision: &Revision) -> Fingerprint {
-        self.fingerprinter.fingerprint(&[
-            version.title.as_bytes(),
-            version.slug.as_bytes(),
-            version.category.uuid().as_bytes(),
-            version.introtext.as_bytes(),
-            version.keywords.as_bytes(),
-            version.text.as_bytes(),
-            revision.0.as_bytes(),
-        ])
+    /// Returns the fingerprint of a version and its revision.
+    pub(super) fn said(&self, version: &Digest, revision: &Revision) -> Fingerprint {
+        let parts = [version.as_bytes().as_slice(), revision.0.as_bytes()];
+        self.fingerprinter.fingerprint(&parts)
     }
 
-    /// What an entry with this mark stands for.
-    pub(super) fn meet(
-        &self,
-        fingerprint: Fingerprint,
-        version: &Version,
-        revision: &Revision,
-        flags: Flags,
-    ) -> Met {
+    /// What an entry with this fingerprint stands for.
+    pub(super) fn meet(&self, fingerprint: Fingerprint, seen: &Seen) -> Met {
         Met {
             fingerprint,
-            said: self.said(version, revision),
-            flags,
+            said: self.said(&seen.version.digest(), &seen.revision),
+            flags: seen.flags,
         }
     }
 
@@ -104,15 +127,24 @@ impl Memory {
         self.met.get(&id).copied()
     }
 
-    /// Remembers a listing in place of the one before.
-    pub(super) fn learn(&mut self, entries: Entries) {
-        let fingerprints = || entries.iter().map(|(id, met)| (met.fingerprint, *id));
-        if !fingerprints().eq(self.known.entries().iter().copied()) {
-            self.known = KnownEntries::new(self.fingerprinter, fingerprints().collect());
+    /// Stores a listing in place of the one before: the entries that are not the same at the same position.
+    pub(super) fn store(&self, entries: &Entries, tx: &mut Writing<'_>) -> Result<(), StateError> {
+        let key = format!("{} {}", env!("CARGO_PKG_VERSION"), self.fingerprinter.key());
+        tx.set_meta(KEY, &key)?;
+        let before = self.known.entries();
+        for (at, (id, met)) in entries.iter().enumerate() {
+            let same =
+                before.get(at) == Some(&(met.fingerprint, *id)) && self.met.get(id) == Some(met);
+            if !same {
+                let entry = ListingEntry {
+                    article: *id,
+                    fingerprint: met.fingerprint.to_bytes(),
+                    said: met.said.to_bytes(),
+                    flags: met.flags,
+                };
+                tx.put_listing_entry(at, &entry)?;
+            }
         }
-        let known = |(id, met): &(ArticleId, Met)| self.met.get(id) == Some(met);
-        if entries.len() != self.met.len() || !entries.iter().all(known) {
-            self.met = entries.into_iter().collect();
-        }
+        tx.cut_listing_entries(entries.len())
     }
 }

@@ -1,15 +1,15 @@
 //! The mirror beside the base: one scan for the commands that compare and restore. The service is not asked.
 
-use super::known::words_as_recorded;
+use super::index::Index;
 use super::observe::sift::FEW;
 use super::observe::unsettled::Unsettled;
-use super::observe::{load_base, load_beside, local};
+use super::observe::{load_base, local};
 use super::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
-use crate::mirror::scan::{Known, survey};
+use crate::mirror::scan::survey;
 use crate::model::Place;
-use crate::model::base::{ArticleRow, CategoryRow};
+use crate::model::base::ArticleRow;
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, RemoteSnapshot};
@@ -63,37 +63,26 @@ impl MirrorView {
         store: &mut Store,
         mut spool: Spool,
     ) -> anyhow::Result<Option<Self>> {
-        let mut base = load_beside(store)?;
-        if !base.conflicts.is_empty() {
-            return Ok(None);
-        }
-        let Ok(mut known) = Known::with_rules_of(disk) else {
+        let Ok(index) = Index::read(disk, store)? else {
             return Ok(None);
         };
-        for row in base.categories.values() {
-            if let Some(folder) = &row.folder {
-                known.put_folder(folder, row.stamp);
-            }
-        }
-        let mut index = store.index()?.into_iter();
-        let is_simple = index.all(|row| known.put_file(&row.place, row.id, row.stamp));
-        let Some(touched) = is_simple.then(|| survey(disk, &known).ok()).flatten() else {
+        let Ok(touched) = survey(disk, &index.mirror) else {
             return Ok(None);
         };
-        let mut rows = base.categories.values();
-        let is_touched = |row: &CategoryRow| {
-            let folder = row.folder.as_ref();
-            folder.is_some_and(|folder| touched.words.contains(folder))
-        };
-        if touched.files.len() > FEW
-            || !rows.all(|row| !is_touched(row) || words_as_recorded(disk, row).is_some())
-        {
+        let plain = index.beside.conflicts.is_empty()
+            && touched.files.len() <= FEW
+            && index.words_stay(disk, &touched.words);
+        if !plain {
             return Ok(None);
         }
         let places: BTreeSet<Place> = touched.files.into_iter().collect();
-        for id in places.iter().filter_map(|place| known.article(place)) {
-            base.articles
-                .extend(store.article(id)?.map(|row| (row.id, row)));
+        let mut base = index.beside;
+        for id in places
+            .iter()
+            .filter_map(|place| index.mirror.article(place))
+        {
+            let row = store.article(id)?;
+            base.articles.extend(row.map(|row| (id, row)));
         }
         let scanned = local::glance_home(disk, store, &base, &mut spool, &places)?;
         let Some(scanned) = scanned.filter(|scanned| scanned.problems.is_empty()) else {
@@ -105,7 +94,7 @@ impl MirrorView {
             base,
             local: scanned.snapshot,
             paired,
-            layout: known.layout().clone(),
+            layout: index.mirror.layout().clone(),
             problems: Vec::new(),
         }))
     }

@@ -12,8 +12,8 @@ pub mod compare;
 mod facts;
 mod git_view;
 pub mod history;
+mod index;
 mod journal;
-mod kept;
 mod known;
 mod memory;
 mod mirror_view;
@@ -44,13 +44,13 @@ use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::Service;
 use crate::state::{FigureRow, Target, home::Home, store::Store};
+use apply::Rest;
 use journal::recover::Recovered;
-use kept::Kept;
 use memory::Memory;
 use neighbours::Neighbours;
 use observe::backoff::Answer;
 use observe::sift::{self, Sifted};
-use report::{BudgetLeft, Report, Requests, Status, put_below};
+use report::{BudgetLeft, Report, Requests, put_below};
 use settings::{Look, Request, Settings};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,10 +88,10 @@ pub struct Engine<S, D> {
     probe_refused: bool,
     /// The last slot of the stage that was used; `None`: the journal knows.
     last_slot: Option<Slot>,
-    /// What the entries of the last listing stood for.
-    memory: Memory,
-    /// What is kept of the base, if the last cycle left nothing open.
-    kept: Option<Kept>,
+    /// What the entries of the last listing stood for, once this cycle read it.
+    memory: Option<Memory>,
+    /// Whether no cycle has come to its end yet.
+    is_new: bool,
     /// Cycles that compared a few articles only.
     sifted: u64,
     /// Whether it was cleared up after an earlier run.
@@ -117,8 +117,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             answers: BTreeMap::new(),
             probe_refused: false,
             last_slot: None,
-            memory: Memory::new(),
-            kept: None,
+            memory: None,
+            is_new: true,
             sifted: 0,
             cleared_up: false,
             told_inner: BTreeSet::new(),
@@ -177,10 +177,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Goes on with other settings from the next cycle.
     pub fn set_settings(&mut self, settings: Settings) {
-        if self.settings != settings {
-            self.settings = settings;
-            self.kept = None;
-        }
+        self.settings = settings;
     }
 
     /// The service, for reading what it cost.
@@ -217,7 +214,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             dry_run: true,
             ..request.clone()
         };
-        let (plan, sight) = self.decide(&request, None).await?;
+        let (plan, sight) = self.decide(&request).await?;
         match sight.stop {
             Some(stop) => Err(anyhow::Error::new(stop)),
             None => Ok(plan),
@@ -326,12 +323,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             request.unsettled.extend(recovered.open);
         }
         let request = &*request;
-        let kept = if request.dry_run {
-            None
-        } else {
-            self.kept.take()
-        };
-        let (plan, mut sight) = self.decide(request, kept).await?;
+        let (plan, mut sight) = self.decide(request).await?;
         report.problems.clone_from(&plan.problems);
         report.problems.extend(recovered.problems);
         report.doubt = sight.hides || sight.doubt.is_some();
@@ -343,7 +335,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
-        let rests = settled && sift::is_enough(&plan);
+        let rest = Rest::of(&plan, &sight, request).filter(|_| settled);
         if let Some(stop) = self.other_checkout().await {
             return Ok(Some(stop));
         }
@@ -356,20 +348,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.remove_settled_copies(&sight)?;
         report.problems.extend(late?);
         let whole = settled && stop.is_none() && sight.looked.lists();
-        self.close_books(&sight, request, report, whole)?;
+        let rest = rest.filter(|_| stop.is_none());
+        self.close_books(&sight, request, report, whole, rest)?;
         if stop.is_none() {
             self.bind_home(&sight, request)?;
         }
         self.keep_unmet(&sight)?;
         self.note_gone_back(&sight.older, request, report)?;
-        if let Some(met) = sight.met.take() {
-            self.memory.learn(met);
-        }
-        if rests && stop.is_none() {
-            self.keep(&mut sight, request, report);
-        }
+        self.is_new = false;
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.figures = BTreeMap::new();
+        self.memory = None;
         Ok(stop.or(sight.stop))
     }
 
@@ -389,32 +378,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Keeps what the next cycle needs to know of the base, if this one leaves nothing open.
-    fn keep(&mut self, sight: &mut observe::Sight, request: &Request, report: &Report) {
-        let done = report.problems.is_empty()
-            && report
-                .actions
-                .iter()
-                .all(|line| line.status == Status::Done);
-        if !done || sight.stop.is_some() {
-            return;
-        }
-        self.kept = match sight.kept.take() {
-            None if sight.saw_all(request) => {
-                let layout = std::mem::take(&mut sight.layout);
-                Kept::of(&sight.base, layout, &self.memory)
-            }
-            kept => kept,
-        };
-    }
-
     /// Observes both sides and makes the plan: from the files concerned, where that is enough, and from what is
-    /// not as it was kept.
-    async fn decide(
-        &mut self,
-        request: &Request,
-        kept: Option<Kept>,
-    ) -> anyhow::Result<(Plan, observe::Sight)> {
+    /// not as the index says.
+    async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, observe::Sight)> {
+        self.store.reread();
+        self.memory = None;
         self.figures.clear();
         self.answers.clear();
         self.probe_refused = false;
@@ -423,24 +391,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
         {
             let (plan, sight) = self.plan_for(sight, request)?;
             if observe::paths::is_enough(&plan) {
-                return Ok((plan, observe::Sight { kept, ..sight }));
+                return Ok((plan, sight));
             }
         }
-        let (mut handed, mut look) = (None, sift::Look::Clear);
-        if let Some(kept) = kept {
-            match Box::pin(self.sift(request, kept)).await? {
-                Sifted::Few(sight, mut hand) => {
-                    let (plan, mut sight) = self.plan_for(*sight, request)?;
-                    if sift::is_enough(&plan) {
-                        self.sifted += 1;
-                        return Ok((plan, sight));
-                    }
-                    hand.listing.met = sight.met.take().unwrap_or_default();
-                    handed = Some(hand);
+        let (handed, look) = match Box::pin(self.sift(request)).await? {
+            Sifted::Few(sight, mut hand) => {
+                let (plan, mut sight) = self.plan_for(*sight, request)?;
+                if sift::is_enough(&plan) {
+                    self.sifted += 1;
+                    return Ok((plan, sight));
                 }
-                Sifted::All(hand, found) => (handed, look) = (hand, found),
+                hand.listing.met = sight.met.take().unwrap_or_default();
+                (Some(hand), sift::Look::Clear)
             }
-        }
+            Sifted::All(hand, look) => (hand, look),
+        };
         let sight = self.observe(request, handed, look).await?;
         self.plan_for(sight, request)
     }

@@ -102,9 +102,9 @@ impl Layout {
         }
     }
 
-    /// Returns whether the same text of `.kbsyncignore` would give these rules.
-    pub fn is_of(&self, ignore_file: &str) -> bool {
-        self.text == ignore_file
+    /// Returns the text of `.kbsyncignore`.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Says what a name in the root is.

@@ -6,9 +6,8 @@
 //! passed on as [`super::Listed::Known`], without being parsed and without a digest of its body.
 //!
 //! A fingerprint is a keyed hash (`HighwayHash`, 128 bits) of the bytes of an entry and of the id of the category
-//! around it. Each process draws a new key, which never leaves the process, so nobody can prepare two entries with
-//! the same fingerprint, and a collision by chance has a probability of 2^-128. A fingerprint is meaningless to
-//! another process, and is never stored on disk.
+//! around it. The key is drawn at random and stored beside the fingerprints, in the state, which nobody else can read.
+//! So nobody can prepare two entries with the same fingerprint, and a collision by chance has a probability of 2^-128.
 //!
 //! Listings mostly come in the same order, too. So the length of the next entry is known: if the bytes up to there
 //! have the fingerprint of the next known entry, they are that entry, and its end need not be searched.
@@ -28,8 +27,31 @@ pub struct Fingerprint {
     length: u32,
 }
 
+impl Fingerprint {
+    /// Returns the fingerprint as bytes, for the state.
+    pub fn to_bytes(self) -> [u8; 20] {
+        let mut bytes = [0; 20];
+        let parts = self.sum[0].to_be_bytes().into_iter();
+        let parts = parts.chain(self.sum[1].to_be_bytes());
+        let parts = parts.chain(self.length.to_be_bytes());
+        bytes
+            .iter_mut()
+            .zip(parts)
+            .for_each(|(to, from)| *to = from);
+        bytes
+    }
+
+    /// Reads a fingerprint that was stored as bytes.
+    pub fn of_bytes(bytes: [u8; 20]) -> Self {
+        Self {
+            sum: [0, 8].map(|from| u64::from_be_bytes(std::array::from_fn(|at| bytes[from + at]))),
+            length: u32::from_be_bytes(std::array::from_fn(|at| bytes[16 + at])),
+        }
+    }
+}
+
 /// Makes fingerprints, under a key of its own.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprinter([u64; 4]);
 
 impl fmt::Debug for Fingerprinter {
@@ -44,6 +66,20 @@ impl Fingerprinter {
         let (a, b) = Uuid::new_v4().as_u64_pair();
         let (c, d) = Uuid::new_v4().as_u64_pair();
         Self([a, b, c, d])
+    }
+
+    /// Returns the key as text, for the state.
+    pub fn key(self) -> String {
+        self.0.map(|part| format!("{part:016x}")).concat()
+    }
+
+    /// Reads a key that was stored as text.
+    pub fn with_key(text: &str) -> Option<Self> {
+        let mut key = [0; 4];
+        for (at, part) in key.iter_mut().enumerate() {
+            *part = u64::from_str_radix(text.get(at * 16..at * 16 + 16)?, 16).ok()?;
+        }
+        (text.len() == 64).then_some(Self(key))
     }
 
     /// Returns the fingerprint of a sequence of parts. Each part is preceded by its length, so that no two sequences
@@ -165,6 +201,19 @@ mod tests {
         let (one, other) = (Fingerprinter::draw(), Fingerprinter::draw());
         assert_ne!(one.fingerprint(&[b"x"]), other.fingerprint(&[b"x"]));
         assert_eq!(format!("{one:?}"), "Fingerprinter([redacted])");
+    }
+
+    #[test]
+    fn a_key_and_a_fingerprint_come_back_as_they_were_stored() {
+        let fingerprinter = Fingerprinter::draw();
+        let again = Fingerprinter::with_key(&fingerprinter.key()).expect("a key");
+        assert!(again == fingerprinter);
+        let fingerprint = fingerprinter.fingerprint(&[b"some", b"bytes"]);
+        assert_eq!(Fingerprint::of_bytes(fingerprint.to_bytes()), fingerprint);
+        let key = fingerprinter.key();
+        for other in ["", "x", &key[1..], &format!("{key}0")] {
+            assert!(Fingerprinter::with_key(other).is_none(), "{other}");
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) const STEPS: &[&str] = &[
     BACKOFF,
     INDEX,
     SETTLED_COPIES,
+    LISTING_ENTRIES,
 ];
 
 /// What a reader needs in place of each step that a database has not taken; nothing, where it reads the same without.
@@ -34,6 +35,7 @@ pub(super) const STAND_INS: &[&str] = &[
     WITHOUT_BACKOFF,
     "",
     WITHOUT_SETTLED_COPIES,
+    WITHOUT_LISTING_ENTRIES,
 ];
 
 const FIRST: &str = "
@@ -314,6 +316,19 @@ CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"wr
   AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%'
   AND json NOT LIKE '{"clear_copy"%';
 "#;
+/// What the entries of the last listing stood for, in their order. Nothing else depends on it.
+const LISTING_ENTRIES: &str = "
+CREATE TABLE IF NOT EXISTS listing_entries (
+  position INTEGER PRIMARY KEY,
+  article BLOB NOT NULL,
+  fingerprint BLOB NOT NULL,
+  said BLOB NOT NULL,
+  enabled INTEGER,
+  draft INTEGER
+) STRICT;
+";
+const WITHOUT_LISTING_ENTRIES: &str = "CREATE TEMP VIEW listing_entries AS SELECT 0 AS position,
+  x'' AS article, x'' AS fingerprint, x'' AS said, 0 AS enabled, 0 AS draft WHERE 0;";
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

@@ -3,14 +3,15 @@
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::local::by_place;
-use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR};
+use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR, sift};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::{HELD, UNDONE};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, CategoryId, Side, Timestamp};
-use crate::reconcile::plan::Kind;
+use crate::reconcile::is_calm;
+use crate::reconcile::plan::{Kind, Plan};
 use crate::reconcile::snapshot::{LocalFile, Remote};
 use crate::service::{Service, Validator};
 use crate::state::{FigureRow, history};
@@ -23,6 +24,30 @@ const FEW_FIGURES: usize = 16;
 /// When the service was last listed whole, in milliseconds since 1970.
 pub(in crate::engine) const LAST_POLL: &str = "last_poll";
 
+/// What a cycle that leaves nothing open means for the next one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::engine) enum Rest {
+    /// It looked at everything and found nothing to do: from then on a look at what differs from the index is enough.
+    Begins,
+    /// It looked at a few articles: whether that is enough stays as it was.
+    GoesOn,
+}
+
+impl Rest {
+    /// Returns what follows from a plan. `None`: the next look is a whole one.
+    pub(in crate::engine) fn of(plan: &Plan, sight: &Sight, request: &Request) -> Option<Self> {
+        if sight.looked.has_few() {
+            return sift::is_enough(plan).then_some(Self::GoesOn);
+        }
+        let is_quiet = plan.actions.is_empty()
+            && plan.records.is_empty()
+            && plan.category_records.is_empty()
+            && sight.saw_all(request)
+            && sight.base.articles.values().all(is_calm);
+        is_quiet.then_some(Self::Begins)
+    }
+}
+
 impl<S: Service, D: Disk> Engine<S, D> {
     /// The books at the end of a cycle: refreshed stamps, figures, times; and the history is pruned.
     pub(in crate::engine) fn close_books(
@@ -31,6 +56,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
         report: &Report,
         whole: bool,
+        rest: Option<Rest>,
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
         let refreshed = self.refreshed(sight)?;
@@ -39,22 +65,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let read = self.with_stamps(read, sight)?;
         let figures = std::mem::take(&mut self.figures);
         let known = self.known_figures(&figures)?;
-        let clean = whole
-            && sight.stop.is_none()
-            && !sight.unlisted
-            && request.scope.is_empty()
-            && request.unsettled.is_empty()
+        let is_done = sight.stop.is_none()
             && report.problems.is_empty()
             && report
                 .actions
                 .iter()
-                .all(|line| line.status == Status::Done && !may_send(line));
+                .all(|line| line.status == Status::Done);
+        let clean = whole
+            && is_done
+            && !sight.unlisted
+            && request.scope.is_empty()
+            && request.unsettled.is_empty()
+            && !report.actions.iter().any(may_send);
         let clean = clean || defect::is(Defect::ValidatorKeptWhenOpen);
         let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
         let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
         let held = self.still_held(request, report, now)?;
         let undone = self.still_undone(request, report, now)?;
         let over = over(sight);
+        let mark = self.rest_mark(&sight.layout);
+        let memory = self.memory.as_ref();
         self.store.write(now, |tx| {
             over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
             refreshed.iter().try_for_each(|row| tx.put_article(row))?;
@@ -96,7 +126,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if sight.looked.lists() {
                 tx.set_meta(LAST_POLL, &now.0.to_string())?;
             }
-            Ok(())
+            if let (Some(memory), Some(met)) = (memory, &sight.met) {
+                memory.store(met, tx)?;
+            }
+            match rest.filter(|_| is_done) {
+                Some(Rest::Begins) => tx.rest(&mark),
+                Some(Rest::GoesOn) => Ok(()),
+                None => tx.end_rest(),
+            }
         })?;
         history::prune(
             &mut self.store,

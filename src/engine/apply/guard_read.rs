@@ -8,6 +8,7 @@ use super::put::{version_of, worth_another_try};
 use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
+use crate::engine::memory::Memory;
 use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
 use crate::engine::recover::put_to;
 use crate::engine::spool::Spool;
@@ -220,15 +221,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             changed: &changed,
         };
         let rows = &run.sight.base.articles;
+        let memory = Memory::of(&mut self.memory, &self.store)?;
         let request = ListRequest {
             workspace: self.settings.workspace,
             categories,
             validator: None,
-            known: Some(self.memory.known_entries(rows)),
+            known: Some(memory.known_entries(rows)),
             purpose: Purpose::Push,
         };
         let mut spool = Spool::new(false, now);
-        let (store, memory) = (&mut self.store, &self.memory);
+        let store = &mut self.store;
         let mut whole = Rows::Whole(rows);
         let listing = list(
             &self.service,

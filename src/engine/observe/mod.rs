@@ -23,6 +23,7 @@ pub(in crate::engine) mod unsettled;
 mod yaml;
 
 use super::journal::recover::overlay;
+use super::memory::Memory;
 use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
@@ -60,9 +61,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         before: sift::Look,
     ) -> anyhow::Result<Sight> {
         let now = self.clock.now();
-        if !request.dry_run {
-            self.store.begin_noting()?;
-        }
         let mut base = load_base(&self.store)?;
         if request.dry_run {
             overlay(&*self.disk, &self.store, &mut base)?;
@@ -104,7 +102,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let list = self.list_request(&base, categories, request)?;
             self.list_all(list, fingerprints, &base, &mut spool).await?
         };
-        listing.recall(&known, &self.memory);
+        listing.recall(&known, Memory::of(&mut self.memory, &self.store)?);
         let mut sight = Sight {
             seen_at,
             ..Sight::of_mirror(scanned, spool, now, Looked::All)
@@ -163,10 +161,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         spool: &mut Spool,
     ) -> anyhow::Result<Handed> {
         self.tell("listing", None, 0);
-        request.known = Some(self.memory.known_entries(&base.articles));
+        let memory = Memory::of(&mut self.memory, &self.store)?;
+        request.known = Some(memory.known_entries(&base.articles));
         let seen_at = Instant::now();
         let mut rows = Rows::Whole(&base.articles);
-        let (store, memory) = (&mut self.store, &self.memory);
+        let store = &mut self.store;
         let listing = remote::list(
             &self.service,
             request,

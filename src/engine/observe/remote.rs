@@ -199,7 +199,7 @@ impl Listing {
                 if let (Some(fingerprint), Some(Remote::Present(seen))) =
                     (fingerprint, self.articles.get(&id))
                 {
-                    let met = memory.meet(fingerprint, &seen.version, &seen.revision, seen.flags);
+                    let met = memory.meet(fingerprint, seen);
                     self.met.push((id, met));
                 }
                 Ok(())

@@ -1,29 +1,31 @@
 //! The first half of a cycle in which next to nothing changed, as is so of nearly every one: everything is looked
 //! at, and only what is not as it was is compared.
 //!
-//! Every file's stamp and every entry of the listing are compared with what was kept of them
-//! ([`Kept`]), at the end of a cycle that left nothing open. An article of which both are as they were is one of
-//! which the plan would say [`Quiet`](crate::reconcile::plan::Outcome::Quiet): its row is not even loaded. The few
-//! that are left are planned by themselves, as files that were saved are ([`super::paths`]).
+//! Every file's stamp and every entry of the listing are compared with the index ([`Index`]), while the base is at
+//! rest: the last whole look left nothing open. An article of which both are as they were is one of which the plan
+//! would say [`Quiet`](crate::reconcile::plan::Outcome::Quiet): its row is not even loaded. The few that are left are
+//! planned by themselves, as files that were saved are ([`super::paths`]).
 //!
 //! Where anything else happened, or stands open, this gives no answer: a file or an entry came, went or moved, a
 //! category's words changed, something cannot be read, a person has to decide. Then everything is loaded and
 //! compared; the listing need not be asked for again. [`is_enough`] looks at the plan once more.
 
+use super::backoff::ASK_AGAIN;
 use super::local::{self, Scanned};
 use super::paths::{self, MAX_PATHS};
 use super::remote::{self, Listing, Marks, ReadRows, Rows, as_recorded};
 use super::{Looked, Sight, load_beside};
 use crate::drill::defect;
-use crate::engine::kept::{Brief, Kept, Shown};
-use crate::engine::known::words_as_recorded;
+use crate::engine::index::{Index, Shown, shown};
+use crate::engine::memory::Memory;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
+use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, Known, Touched, Vague};
-use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Place, Timestamp};
+use crate::model::base::{ArticleRow, IndexRow, Visibility};
+use crate::model::{ArticleId, Digest, Place, Timestamp};
 use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::{
     Base, Direction, LocalCategory, LocalFile, Remote, RemoteSnapshot, Seen,
@@ -126,40 +128,44 @@ impl Survey {
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Looks at everything, and finds what is not as it was kept.
-    pub(in crate::engine) async fn sift(
-        &mut self,
-        request: &Request,
-        kept: Kept,
-    ) -> anyhow::Result<Sifted> {
+    /// Looks at everything, and finds what is not as the index says.
+    pub(in crate::engine) async fn sift(&mut self, request: &Request) -> anyhow::Result<Sifted> {
         let now = self.clock.now();
-        if !self.is_at_rest(request)? || !kept.asks_nothing(now) {
+        if self.store.at_rest()?.is_none() || !self.is_at_rest(request)? {
             return Ok(Sifted::All(None, Look::Clear));
         }
-        let Some(mut kept) = kept.renewed(&mut self.store, &self.memory)? else {
-            return Ok(Sifted::All(None, Look::Clear));
+        let mut index = match Index::read(&*self.disk, &self.store)? {
+            Ok(index) => index,
+            Err(vague) => return Ok(Sifted::All(None, vague.into())),
         };
         let backoff = self.backoff(request)?;
-        let rests = |(id, row): (ArticleId, &Brief)| {
-            row.shown != Shown::Hidden || backoff.rests(Target::Article(id))
-        };
-        if !kept.rows().all(rests) || !backoff.is_calm(|id| kept.row(id).is_some()) {
+        let rests =
+            |row: &IndexRow| shown(row) != Shown::Hidden || backoff.rests(Target::Article(row.id));
+        let asks_nothing = index
+            .beside
+            .categories
+            .values()
+            .all(|row| now < again(row.read_at))
+            && index.rows().all(rests)
+            && backoff.is_calm(|id| index.row(id).is_some());
+        if !asks_nothing || self.store.at_rest()? != Some(self.rest_mark(index.mirror.layout())) {
             return Ok(Sifted::All(None, Look::Clear));
         }
         self.tell("scanning", None, 0);
-        let mirror = std::mem::take(&mut kept.mirror);
+        let mirror = std::mem::take(&mut index.mirror);
         let look = Survey::begin(self.disk.clone(), mirror);
         if let Some(vague) = look.found_too_much() {
             return Ok(Sifted::All(None, vague.into()));
         }
         let mut rows = ReadRows::default();
-        let mut hand = self.list_few(request, &kept, &mut rows, now).await?;
+        let mut hand = self.list_few(request, &index, &mut rows, now).await?;
         let (mirror, touched) = look.end().await?;
-        kept.mirror = mirror;
+        index.mirror = mirror;
         let mut look = Look::Clear;
         let left = match touched {
-            Ok(touched) if self.words_stay(&mut kept, &touched.words, now)? => {
-                self.left(&kept, &hand.listing, rows, touched.files)?
+            Ok(touched) if index.words_stay(&*self.disk, &touched.words) => {
+                self.warn_of_inner(&touched.inner);
+                self.left(&index, &hand.listing, rows, touched.files)?
             }
             Ok(_) => None,
             Err(vague) => {
@@ -173,38 +179,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         Ok(match sight {
             Some(sight) => {
-                let sight = Sight {
-                    layout: kept.mirror.layout().clone(),
-                    kept: Some(kept),
-                    ..sight
-                };
-                Sifted::Few(Box::new(sight), hand)
+                let layout = index.mirror.layout().clone();
+                Sifted::Few(Box::new(Sight { layout, ..sight }), hand)
             }
             None => Sifted::All(Some(hand), look),
         })
     }
 
-    /// Returns whether the categories' own files that were touched say what they said. Few have a stamp in the state,
-    /// where kbsync wrote them; it is enough to read them once.
-    fn words_stay(
-        &self,
-        kept: &mut Kept,
-        folders: &[String],
-        began: Timestamp,
-    ) -> anyhow::Result<bool> {
-        let categories = self.store.categories()?;
-        let began = began.0.saturating_mul(1_000_000);
-        for folder in folders {
-            let mut rows = categories.iter();
-            let row = rows.find(|row| row.folder.as_ref() == Some(folder));
-            let Some(stamp) = row.and_then(|row| words_as_recorded(&*self.disk, row)) else {
-                return Ok(false);
-            };
-            if scan::settled(&stamp, began) {
-                kept.mirror.put_folder(folder, Some(stamp));
-            }
-        }
-        Ok(true)
+    /// Returns the mark of a base at rest. It is another one after a change of the settings or the rules of the mirror,
+    /// and under another version of kbsync.
+    pub(in crate::engine) fn rest_mark(&self, layout: &Layout) -> String {
+        let settings = format!("{:?}", self.settings);
+        let parts = [env!("CARGO_PKG_VERSION"), &settings, layout.text()];
+        Digest::of_parts(&parts.map(str::as_bytes)).to_string()
     }
 
     /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
@@ -231,7 +218,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     async fn list_few(
         &mut self,
         request: &Request,
-        kept: &Kept,
+        index: &Index,
         rows: &mut ReadRows,
         now: Timestamp,
     ) -> anyhow::Result<Handed> {
@@ -242,14 +229,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
             // Only of a dry run does it matter which bodies may be merged.
             changed: &BTreeSet::new(),
         };
-        let base = load_beside(&self.store)?;
-        let mut list = self.list_request(&base, &[], request)?;
-        let said = |id| kept.row(id).map(|row| row.said);
-        list.known = Some(self.memory.known_entries_by(&said));
+        let mut list = self.list_request(&index.beside, &[], request)?;
+        let memory = Memory::of(&mut self.memory, &self.store)?;
+        let said = |id| {
+            let row = index.row(id)?;
+            Some(memory.said(&row.remote, &row.revision))
+        };
+        list.known = Some(memory.known_entries_by(&said));
         let seen_at = Instant::now();
         let mut spool = Spool::new(false, now);
         let mut read = Rows::Read(std::mem::take(rows));
-        let (store, memory) = (&mut self.store, &self.memory);
+        let store = &mut self.store;
         let listing = remote::list(
             &self.service,
             list,
@@ -269,17 +259,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Finds the articles that are not as they were. `None`: that is not all that happened.
     fn left(
         &self,
-        kept: &Kept,
+        index: &Index,
         listing: &Listing,
         mut rows: ReadRows,
         touched: Vec<Place>,
     ) -> anyhow::Result<Option<Left>> {
-        let Some(mut left) = self.not_as_listed(kept, listing) else {
+        let Some(mut left) = self.not_as_listed(index, listing) else {
             return Ok(None);
         };
-        let owners = touched.iter().map(|place| kept.mirror.article(place));
+        let owners = touched.iter().map(|place| index.mirror.article(place));
         left.extend(owners.flatten());
-        let listed = |id: &ArticleId| kept.row(*id).is_some_and(|row| row.shown == Shown::Listed);
+        let listed = |id: &ArticleId| {
+            index
+                .row(*id)
+                .is_some_and(|row| shown(row) == Shown::Listed)
+        };
         if left.len() > FEW || !left.iter().all(listed) {
             return Ok(None);
         }
@@ -295,7 +289,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// The articles that the listing does not show as they were known. `None`: something came or went, or cannot
     /// be read.
-    fn not_as_listed(&self, kept: &Kept, listing: &Listing) -> Option<BTreeSet<ArticleId>> {
+    fn not_as_listed(&self, index: &Index, listing: &Listing) -> Option<BTreeSet<ArticleId>> {
         let again = match listing.end.as_ref()? {
             ListEnd::Whole { by_category, .. } => !by_category,
             ListEnd::NotModified => true,
@@ -310,23 +304,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let mut left: BTreeSet<ArticleId> = listing.articles.keys().copied().collect();
         let mut expected = 0;
-        for (id, row) in kept.rows() {
-            match row.shown {
+        for row in index.rows() {
+            match shown(row) {
                 Shown::Open => return None,
-                Shown::Hidden if !row.calm => return None,
                 Shown::Hidden => {}
                 Shown::Listed => {
                     expected += 1;
-                    if !row.calm || (same && !listed_as_known(row.own, row.flags, row.flags)) {
-                        left.insert(id);
+                    if same && !listed_as_known(row.is_own, row.flags, row.flags) {
+                        left.insert(row.id);
                     }
                 }
             }
         }
         for id in &listing.known {
-            let row = kept.row(*id).filter(|row| row.shown == Shown::Listed)?;
-            let met = self.memory.met(*id)?;
-            if !listed_as_known(row.own, met.flags, row.flags) {
+            let row = index.row(*id).filter(|row| shown(row) == Shown::Listed)?;
+            let met = self.memory.as_ref()?.met(*id)?;
+            if !listed_as_known(row.is_own, met.flags, row.flags) {
                 left.insert(*id);
             }
         }
@@ -378,9 +371,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// What the service says of these articles. `None`: one cannot be read, or is somewhere else now.
     fn seen_in(&self, base: &Base, listing: &Listing) -> Option<BTreeMap<ArticleId, Remote>> {
+        let memory = self.memory.as_ref();
         let mut articles = BTreeMap::new();
         for (id, row) in &base.articles {
-            let seen = match (listing.articles.get(id), self.memory.met(*id)) {
+            let seen = match (
+                listing.articles.get(id),
+                memory.and_then(|memory| memory.met(*id)),
+            ) {
                 (Some(Remote::Present(seen)), _) => seen.clone(),
                 (Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)), _) => {
                     return None;
@@ -442,6 +439,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         Ok(Some(scanned))
     }
+}
+
+/// Returns when a category is read again.
+fn again(at: Timestamp) -> Timestamp {
+    let rest = i64::try_from(ASK_AGAIN).unwrap_or(i64::MAX);
+    Timestamp(at.0.saturating_add(rest))
 }
 
 /// Returns whether a plan keeps to the articles that were left, and leaves nothing to a person.

@@ -3,7 +3,6 @@
 use super::local::Scanned;
 use crate::drill::defect::{self, Defect};
 use crate::engine::Stop;
-use crate::engine::kept::Kept;
 use crate::engine::memory::Entries;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
@@ -95,8 +94,6 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// How far it looked.
     pub(in crate::engine) looked: Looked,
-    /// What was kept of the base and holds on, if this cycle leaves nothing open.
-    pub(in crate::engine) kept: Option<Kept>,
     /// What the listing's entries stood for, to be remembered once their figures are recorded.
     pub(in crate::engine) met: Option<Entries>,
 }
@@ -133,7 +130,6 @@ impl Sight {
             stop: None,
             recalled: BTreeSet::new(),
             looked,
-            kept: None,
             met: None,
         }
     }

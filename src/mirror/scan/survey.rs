@@ -9,7 +9,7 @@ use super::{ScanError, read_layout};
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, DiskErrorKind, Entry, Kind},
-        layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict, Verdict},
+        layout::{Layout, RootVerdict, Verdict, could_be_article},
     },
     model::{ArticleId, Place, Stamp, path::CATEGORY_FILE},
 };
@@ -46,39 +46,29 @@ impl Known {
     /// When there are no rules to go by, or there is something to say about them.
     pub fn with_rules_of(disk: &impl Disk) -> Result<Self, Vague> {
         match read_layout(disk) {
-            Ok((layout, problems)) if problems.is_empty() => Ok(Self::new(layout)),
+            Ok((layout, problems)) if problems.is_empty() => Ok(Self {
+                layout,
+                folders: HashMap::new(),
+            }),
             Ok(_) | Err(ScanError::Rules | ScanError::Threads(_)) => Err(Vague::More),
             Err(ScanError::Root(error)) => Err(vague(&error)),
         }
     }
 
-    /// A mirror without folders, under these rules.
-    pub fn new(layout: Layout) -> Self {
-        Self {
-            layout,
-            folders: HashMap::new(),
-        }
-    }
-
-    /// Adds a category's folder, or says anew which stamp its `_category.yaml` has.
+    /// Adds a category's folder, and the stamp of its `_category.yaml`.
     pub fn put_folder(&mut self, folder: &str, stamp: Option<Stamp>) {
         self.folders.entry(folder.to_owned()).or_default().stamp = stamp;
     }
 
-    /// Says how an article's file was last seen, in a folder that was added. `false`: there is no such folder, or
-    /// another article has that place.
+    /// Adds an article's file to a folder that was added. `false`: there is no such folder, or another article has that
+    /// place.
     #[must_use]
     pub fn put_file(&mut self, place: &Place, id: ArticleId, stamp: Option<Stamp>) -> bool {
         let Some(folder) = self.folders.get_mut(&place.folder) else {
             return false;
         };
-        if let Some(file) = folder.files.get_mut(place.file.as_str()) {
-            file.stamp = stamp;
-            return file.id == id;
-        }
         let name = place.file.as_str().into();
-        folder.files.insert(name, File { id, stamp });
-        true
+        folder.files.insert(name, File { id, stamp }).is_none()
     }
 
     /// The rules.
@@ -100,6 +90,8 @@ pub struct Touched {
     pub files: Vec<Place>,
     /// Folders whose `_category.yaml` it is.
     pub words: Vec<String>,
+    /// Folders within categories that hold articles' files: nothing of them is synced.
+    pub inner: Vec<Place>,
 }
 
 /// Why it cannot be told what was touched.
@@ -118,7 +110,7 @@ pub enum Vague {
 /// When that is not all there is to say, or cannot be told.
 pub fn survey(disk: &impl Disk, known: &Known) -> Result<Touched, Vague> {
     let root = disk.list(At::Root).map_err(|error| vague(&error))?;
-    if !root.odd_names.is_empty() || !has_rules(disk, &known.layout) {
+    if !root.odd_names.is_empty() {
         return Err(Vague::More);
     }
     let mut touched = Touched::default();
@@ -155,14 +147,6 @@ fn vague(error: &DiskError) -> Vague {
         | DiskErrorKind::ReadOnly
         | DiskErrorKind::Replaced
         | DiskErrorKind::Other => Vague::Unreadable,
-    }
-}
-
-/// Returns whether the rules are those that are known.
-fn has_rules(disk: &impl Disk, layout: &Layout) -> bool {
-    match disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE) {
-        Ok(content) => content.whole && layout.is_of(&String::from_utf8_lossy(&content.bytes)),
-        Err(error) => error.kind == DiskErrorKind::NotFound && layout.is_of(""),
     }
 }
 
@@ -203,8 +187,14 @@ fn survey_folder(
             }
         } else {
             match layout.in_folder(name, &file, kind) {
-                // What a folder within a category holds is looked at by whole scans only: nothing depends on that.
-                Verdict::Aside | Verdict::Inner => {}
+                Verdict::Aside => {}
+                Verdict::Inner => {
+                    let place = Place::new(name, file);
+                    // One that cannot be read is nobody's business, either.
+                    if disk.holds(&place, &could_be_article).unwrap_or(false) {
+                        touched.inner.push(place);
+                    }
+                }
                 Verdict::Article
                 | Verdict::CategoryFile
                 | Verdict::ConflictCopy

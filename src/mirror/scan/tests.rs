@@ -431,7 +431,7 @@ fn surveyed() -> (TempDir, Known) {
             .expect("there")
             .stamp
     };
-    let mut known = Known::new(Layout::default());
+    let mut known = Known::with_rules_of(&disk).expect("rules");
     known.put_folder("a", Some(stamp("_category.yaml")));
     for (number, name) in ["one.html", "two.html"].into_iter().enumerate() {
         assert!(known.put_file(&Place::new("a", name), numbered(number), Some(stamp(name))));
@@ -463,12 +463,14 @@ fn a_survey_gives_the_files_that_were_touched() {
         (1, vec!["a".to_owned()])
     );
     // One whose stamp is not known has to be read.
-    let one = Place::new("a", "one.html");
-    assert!(known.put_file(&one, numbered(0), None));
+    fs::write(mirror.path().join("a/three.html"), "three").expect("written");
+    let three = Place::new("a", "three.html");
+    assert!(known.put_file(&three, numbered(3), None));
     let touched = survey_again(&mirror, &known).expect("simple");
     assert_eq!(touched.files.len(), 2);
-    assert_eq!(known.article(&one), Some(numbered(0)));
+    assert_eq!(known.article(&three), Some(numbered(3)));
     // A place has one article, in a folder that is known.
+    let one = Place::new("a", "one.html");
     assert!(!known.put_file(&one, numbered(1), None));
     assert!(!known.put_file(&Place::new("b", "one.html"), numbered(1), None));
 }
@@ -476,7 +478,7 @@ fn a_survey_gives_the_files_that_were_touched() {
 #[test]
 fn a_survey_leaves_everything_else_to_a_scan() {
     type Change = fn(&Path);
-    let changes: [(&str, Change); 12] = [
+    let changes: [(&str, Change); 11] = [
         ("a file went", |at| {
             fs::remove_file(at.join("a/one.html")).expect("removed");
         }),
@@ -506,9 +508,6 @@ fn a_survey_leaves_everything_else_to_a_scan() {
         }),
         ("an article at the root", |at| {
             fs::write(at.join("x.html"), "").expect("written");
-        }),
-        ("rules", |at| {
-            fs::write(at.join(".kbsyncignore"), "x\n").expect("written");
         }),
         ("a copy of a conflict", |at| {
             fs::write(at.join("a/one.conflict.html"), "").expect("written");
@@ -548,13 +547,17 @@ fn a_survey_leaves_everything_else_to_a_scan() {
 }
 
 #[test]
-fn a_survey_goes_by_the_rules_that_are_known() {
+fn a_survey_goes_by_the_rules_of_the_mirror() {
     let (mirror, _) = surveyed();
-    fs::write(mirror.path().join(".kbsyncignore"), "a\n").expect("written");
-    let known = Known::new(Layout::new("a\n").0);
-    assert_eq!(survey_again(&mirror, &known), Ok(Touched::default()));
-    assert_eq!(
-        survey_again(&mirror, &Known::new(Layout::new("b\n").0)),
-        Err(Vague::More)
-    );
+    let disk = RealDisk::open(mirror.path()).expect("a mirror");
+    let rules = |text: &str| {
+        fs::write(mirror.path().join(".kbsyncignore"), text).expect("written");
+        Known::with_rules_of(&disk)
+    };
+    let ignored = rules("a\n").expect("rules");
+    assert_eq!(survey_again(&mirror, &ignored), Ok(Touched::default()));
+    let others = rules("b\n").expect("rules");
+    assert_eq!(survey_again(&mirror, &others), Err(Vague::More));
+    // There is something to say about them.
+    assert_eq!(rules("a{\n").expect_err("a word"), Vague::More);
 }

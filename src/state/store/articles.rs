@@ -96,7 +96,7 @@ impl Store {
 impl Writing<'_> {
     /// Writes the base of one article, in place of what was there.
     pub fn put_article(&mut self, article: &ArticleRow) -> Outcome<()> {
-        self.noting.article(article.id);
+        self.end_rest_of(article)?;
         let (local, remote) = (&article.local, &article.remote);
         let [size, mtime, ctime, inode] = stamp_columns(article.stamp);
         let (replaced_digest, replaced_revision) = article
@@ -143,7 +143,7 @@ impl Writing<'_> {
 
     /// Forgets the base of one article. Its versions stay in the history.
     pub fn remove_article(&mut self, id: ArticleId) -> Outcome<()> {
-        self.noting.article(id);
+        self.end_rest()?;
         self.sql()?
             .prepare_cached("DELETE FROM articles WHERE id = ?1")?
             .execute([id])?;

@@ -41,7 +41,7 @@ impl Store {
 impl Writing<'_> {
     /// Writes the base of one category, in place of what was there.
     pub fn put_category(&mut self, category: &CategoryRow) -> Outcome<()> {
-        self.noting.end();
+        self.end_rest_of_category(category)?;
         let (local, remote) = (&category.local, &category.remote);
         let [size, mtime, ctime, inode] = stamp_columns(category.stamp);
         self.sql()?.prepare_cached(PUT)?.execute(params![
@@ -65,9 +65,15 @@ impl Writing<'_> {
         Ok(())
     }
 
+    /// Reads the base of one category as this transaction sees it.
+    pub(super) fn category(&self, id: CategoryId) -> Outcome<Option<CategoryRow>> {
+        let mut one = self.sql()?.prepare_cached(ONE)?;
+        Ok(one.query_row([id], row).optional()?)
+    }
+
     /// Forgets the base of one category.
     pub fn remove_category(&mut self, id: CategoryId) -> Outcome<()> {
-        self.noting.end();
+        self.end_rest()?;
         self.sql()?
             .prepare_cached("DELETE FROM categories WHERE id = ?1")?
             .execute([id])?;

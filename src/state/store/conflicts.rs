@@ -49,7 +49,7 @@ impl Store {
 impl Writing<'_> {
     /// Records a conflict that is shown, in place of an earlier one of the same article.
     pub fn put_conflict(&mut self, conflict: &ConflictRow) -> Outcome<()> {
-        self.noting.end();
+        self.end_rest()?;
         self.remove_conflict(conflict.id)?;
         self.sql()?
             .prepare_cached(
@@ -80,7 +80,7 @@ impl Writing<'_> {
 
     /// Forgets where the copy of a conflict that stands was: it is written anew, as that of a new one.
     pub fn forget_copy(&mut self, id: ArticleId) -> Outcome<()> {
-        self.noting.end();
+        self.end_rest()?;
         self.sql()?
             .prepare_cached("UPDATE conflicts SET copy = NULL WHERE article = ?1")?
             .execute([id])?;
@@ -89,7 +89,7 @@ impl Writing<'_> {
 
     /// Forgets a conflict that was settled.
     pub fn remove_conflict(&mut self, id: ArticleId) -> Outcome<()> {
-        self.noting.end();
+        self.end_rest()?;
         self.sql()?
             .prepare_cached("DELETE FROM conflicts WHERE article = ?1")?
             .execute([id])?;

@@ -1,7 +1,7 @@
 //! Single values by key, and the figures that readers make.
 //!
-//! The values are read all at once and kept until the next look at both sides begins ([`Store::begin_noting`]): a
-//! cycle asks for some ten of them. What this store writes is kept along; what is taken back drops all that is kept.
+//! The values are read all at once and kept until the next cycle begins ([`Store::reread`]): a cycle asks for some ten
+//! of them. What this store writes is kept along; what is taken back drops all that is kept.
 
 use super::{Store, Writing, columns::collect};
 use crate::{
@@ -25,6 +25,11 @@ impl Store {
         })?;
         let values = kept.insert(read);
         Ok(values.get(key).cloned())
+    }
+
+    /// Reads single values anew from then on: another process may have written some.
+    pub fn reread(&mut self) {
+        self.values.get_mut().take();
     }
 
     /// Reads views, ratings and public addresses.
@@ -81,6 +86,12 @@ impl Writing<'_> {
             )?
             .execute([key, value])?;
         Ok(())
+    }
+
+    /// Returns whether there is certainly no value under a key.
+    pub(super) fn is_without(&self, key: &str) -> bool {
+        let values = self.values.as_deref();
+        values.is_some_and(|values| !values.contains_key(key))
     }
 
     /// Removes a single value.

@@ -8,6 +8,7 @@
 //! Each kind of row has a file here. Who may open the store is decided elsewhere: the mirror's lock.
 
 mod articles;
+mod at_rest;
 mod backoff;
 mod bodies;
 mod categories;
@@ -17,8 +18,8 @@ mod events;
 mod guards;
 mod intents;
 mod journal;
+mod listing;
 mod meta;
-mod noting;
 mod open;
 mod packing;
 mod unconfirmed;
@@ -30,8 +31,8 @@ use super::{
 };
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
+pub use listing::{ListingEntry, StoredFingerprint};
 use meta::Values;
-use noting::Noting;
 use packing::Packing;
 use rusqlite::Connection;
 use std::cell::RefCell;
@@ -46,7 +47,6 @@ pub struct Store {
     /// Which file that was when it was opened; `None` for one in memory.
     identity: Option<Identity>,
     packing: Packing,
-    noting: Noting,
     /// The single values, once they were read.
     values: RefCell<Option<Values>>,
 }
@@ -65,7 +65,7 @@ impl Store {
         let outcome = transact(
             &mut self.conn,
             &self.packing,
-            (&mut self.noting, self.values.get_mut()),
+            self.values.get_mut(),
             now,
             work,
         );
@@ -103,7 +103,7 @@ impl Store {
 fn transact<T>(
     conn: &mut Connection,
     packing: &Packing,
-    (noting, values): (&mut Noting, &mut Option<Values>),
+    values: &mut Option<Values>,
     now: Timestamp,
     work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
@@ -112,7 +112,6 @@ fn transact<T>(
         conn: tx.conn,
         now,
         packing,
-        noting,
         values: values.as_mut(),
     };
     let value = work(&mut writing)?;
@@ -167,7 +166,6 @@ pub struct Writing<'store> {
     conn: &'store Connection,
     now: Timestamp,
     packing: &'store Packing,
-    noting: &'store mut Noting,
     /// The single values as they are kept.
     values: Option<&'store mut Values>,
 }

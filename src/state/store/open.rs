@@ -1,6 +1,6 @@
 //! Opening: make or find the database, check it, bring it up to date, and see whose it is.
 
-use super::{Store, noting::Noting, packing::Packing};
+use super::{Store, packing::Packing};
 use crate::{
     drill::failpoint,
     model::{Timestamp, WorkspaceId},
@@ -46,7 +46,6 @@ impl Store {
                     path: Some(path.clone()),
                     identity: Some(disk::identity(&path).map_err(StateError::io)?),
                     packing: Packing::default(),
-                    noting: Noting::default(),
                     values: RefCell::default(),
                 })
             })
@@ -70,7 +69,6 @@ impl Store {
             // Nothing is written here.
             identity: None,
             packing: Packing::default(),
-            noting: Noting::default(),
             values: RefCell::default(),
         }))
     }
@@ -91,7 +89,6 @@ impl Store {
             path: None,
             identity: None,
             packing: Packing::default(),
-            noting: Noting::default(),
             values: RefCell::default(),
         }
     }
@@ -111,7 +108,6 @@ impl Store {
 
     /// Forgets everything but whose state it is.
     pub fn clear(&mut self) -> Outcome<()> {
-        self.noting.end();
         self.values.get_mut().take();
         let tx = self.conn.transaction()?;
         let tables: Vec<String> = tx

@@ -53,9 +53,8 @@ async fn only_what_changed_is_read_again() {
     world.sandbox().remove(one);
     assert_eq!(sync(&mut engine).await.0, ["delete local a/one.html done"]);
     assert_eq!(sync(&mut engine).await, nothing(4));
-    // A new process knows no entries.
+    // So does a new process.
     let mut engine = hostile::engine(&world, &hostile::calm());
-    assert_eq!(sync(&mut engine).await, nothing(0));
     assert_eq!(sync(&mut engine).await, nothing(4));
 }
 

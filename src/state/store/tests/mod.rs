@@ -1,6 +1,6 @@
 //! The store's tests: opening, rows, versions.
 
-mod noting;
+mod at_rest;
 mod opening;
 mod rows;
 mod versions;

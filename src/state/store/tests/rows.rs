@@ -527,7 +527,7 @@ fn what_another_process_wrote_is_seen_when_the_next_look_begins() {
     other
         .write(NOW, |tx| tx.set_meta("etag", "1"))
         .expect("written");
-    one.begin_noting().expect("readable");
+    one.reread();
     assert_eq!(one.meta("etag").expect("readable").as_deref(), Some("1"));
 }
 

@@ -25,7 +25,7 @@ use kbsync::engine::Engine;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::{Request, Settings};
 use kbsync::mirror::RealDisk;
-use kbsync::model::{ArticleId, Digest};
+use kbsync::model::{ArticleId, Digest, Timestamp};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::state::Store;
@@ -407,13 +407,11 @@ impl Run<'_> {
         let compares_all = self.compares_all;
         let engine = self.engine();
         if compares_all {
-            // With other settings everything is compared anew.
-            let guard_window = settings.guard_window + Duration::from_nanos(1);
-            let other = Settings {
-                guard_window,
-                ..settings.clone()
-            };
-            engine.set_settings(other);
+            let written = engine.store_mut().write(Timestamp::default(), |tx| {
+                tx.end_rest()?;
+                Ok(())
+            });
+            written.expect("written");
         }
         engine.set_settings(settings);
     }

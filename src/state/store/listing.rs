@@ -1,0 +1,84 @@
+//! What the entries of the last listing stood for, in their order.
+
+use super::{
+    Store, Writing,
+    columns::{collect, flags},
+};
+use crate::{
+    model::{ArticleId, Flags},
+    state::Outcome,
+};
+use rusqlite::{Row, params};
+
+/// A fingerprint as it is stored.
+pub type StoredFingerprint = [u8; 20];
+
+/// One entry of a listing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListingEntry {
+    /// Its article.
+    pub article: ArticleId,
+    /// The fingerprint of its bytes.
+    pub fingerprint: StoredFingerprint,
+    /// The fingerprint of the version and revision that it shows.
+    pub said: StoredFingerprint,
+    /// The flags that it shows.
+    pub flags: Flags,
+}
+
+impl Store {
+    /// Reads the entries of the last listing, in their order.
+    pub fn listing_entries(&self) -> Outcome<Vec<ListingEntry>> {
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached(
+                    "SELECT article, fingerprint, said, enabled, draft FROM listing_entries \
+                     ORDER BY position",
+                )?
+                .query_map([], entry)?,
+            )
+        })
+    }
+}
+
+impl Writing<'_> {
+    /// Writes the entry at a position, in place of the one there.
+    pub fn put_listing_entry(&mut self, position: usize, entry: &ListingEntry) -> Outcome<()> {
+        self.sql()?
+            .prepare_cached(
+                "INSERT OR REPLACE INTO listing_entries \
+                 (position, article, fingerprint, said, enabled, draft) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                number(position),
+                entry.article,
+                entry.fingerprint,
+                entry.said,
+                entry.flags.enabled,
+                entry.flags.draft,
+            ])?;
+        Ok(())
+    }
+
+    /// Removes the entries from a position on.
+    pub fn cut_listing_entries(&mut self, position: usize) -> Outcome<()> {
+        self.sql()?
+            .prepare_cached("DELETE FROM listing_entries WHERE position >= ?1")?
+            .execute([number(position)])?;
+        Ok(())
+    }
+}
+
+fn number(position: usize) -> i64 {
+    i64::try_from(position).unwrap_or(i64::MAX)
+}
+
+fn entry(row: &Row<'_>) -> rusqlite::Result<ListingEntry> {
+    Ok(ListingEntry {
+        article: row.get(0)?,
+        fingerprint: row.get(1)?,
+        said: row.get(2)?,
+        flags: flags(row, 3)?,
+    })
+}
