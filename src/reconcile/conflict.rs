@@ -9,11 +9,10 @@ use super::articles::wait;
 use super::aside;
 use super::change::{self, ThreeWay};
 use super::merge;
-use super::pairing::Paired;
 use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
 use super::planner::{Case, Planner};
 use super::settle::settle_article;
-use super::snapshot::{Base, Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
+use super::snapshot::{Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ConflictRow;
 use crate::model::path::{CONFLICT_EXTENSION, EXTENSION, quoted};
@@ -58,12 +57,11 @@ impl World<'_> {
     /// A conflict is settled by hand when its copy was there and is not any more.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
         let gone = || {
-            // In a folder that cannot be listed it may lie, too, whatever that was called before.
+            // The copy may be in a folder that cannot be listed.
             self.local.complete
                 && self.local.closed.is_empty()
-                && copy_of(self.base, self.local, self.paired, conflict).is_none()
-                && copy_folders(self.base, self.paired, conflict)
-                    .all(|folder| !self.local.unreadable.contains(folder))
+                && !self.local.unreadable.contains(&conflict.place.folder)
+                && copy_of(self.local, conflict).is_none()
         };
         keep == Some(Keep::Local) || conflict.copy.is_some() && gone()
     }
@@ -141,23 +139,19 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
     let world = planner.world;
     let standing = world.base.conflicts.get(&id);
     let place = planner.placed(&file.place);
-    let lies =
-        standing.and_then(|conflict| copy_of(world.base, world.local, world.paired, conflict));
-    // One that lies elsewhere keeps the conflict as well: whoever settles it has to know of it.
+    let lies = standing.and_then(|conflict| copy_of(world.local, conflict));
+    // A copy in another folder keeps the conflict as well, so the message names its path.
     let elsewhere = lies
-        .as_ref()
         .filter(|copy| copy.folder != file.place.folder)
         .map(Place::to_string);
     let lies = lies.filter(|_| elsewhere.is_none());
-    let copy = match (&lies, standing.and_then(|conflict| conflict.copy.clone())) {
+    let copy = match (lies, standing.and_then(|conflict| conflict.copy.clone())) {
         (Some(place), _) => place.file.clone(),
         (None, Some(copy)) => copy,
         (None, None) => copy_beside(world, id, &file.place),
     };
     let known = standing.is_some_and(|row| {
-        row.remote.as_ref() == Some(&seen.version)
-            && row.place.folder == place.folder
-            && row.copy.as_ref() == Some(&copy)
+        row.remote.as_ref() == Some(&seen.version) && row.place.folder == place.folder
     });
     // A person's word came too late: both versions are shown again, as they are now.
     let outrun = world.policy.resolve.contains_key(&id);
@@ -199,53 +193,17 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
     planner.push(action)
 }
 
-/// Where the copy of a conflict lies: it may have gone along with its folder, or with its file, and have
-/// been renamed as that was. One of its name in any other folder may be it, too: a copy that was moved
-/// settles nothing.
-pub(crate) fn copy_of(
-    base: &Base,
-    local: &LocalSnapshot,
-    paired: &Paired,
-    conflict: &ConflictRow,
-) -> Option<Place> {
+/// Returns the place of a conflict's copy, wherever it was moved.
+pub(crate) fn copy_of<'a>(local: &'a LocalSnapshot, conflict: &ConflictRow) -> Option<&'a Place> {
     let copy = conflict.copy.as_ref()?;
-    let file = paired.files.get(&conflict.id);
-    // A copy beside an edited one has a name of its own, and keeps that name.
-    let file = file.filter(|_| *copy == copy_name(&conflict.place));
-    let renamed = file.map(|file| Place::new(&file.place.folder, copy_name(&file.place)));
-    let of_another = |place: &Place| {
-        base.conflicts.values().any(|other| {
-            other.id != conflict.id
-                && other.place.folder == place.folder
-                && other.copy.as_ref() == Some(&place.file)
-        })
+    let shown = Place::new(&conflict.place.folder, copy);
+    // A copy that lost its `id:` line is recognised by its name.
+    let names = |(place, id): &(&Place, &Option<ArticleId>)| match id {
+        Some(id) => *id == conflict.id,
+        None => place.file == *copy,
     };
-    copy_folders(base, paired, conflict)
-        .map(|folder| Place::new(folder, copy))
-        .chain(renamed.filter(|place| !of_another(place)))
-        .find(|place| local.copies.contains(place))
-        .or_else(|| {
-            let mut copies = local.copies.iter();
-            let moved = copies.find(|place| place.file == *copy && !of_another(place));
-            moved.cloned()
-        })
-}
-
-/// The folders in which the copy of a conflict may lie.
-fn copy_folders<'c>(
-    base: &Base,
-    paired: &'c Paired,
-    conflict: &'c ConflictRow,
-) -> impl Iterator<Item = &'c str> {
-    let file = paired.files.get(&conflict.id);
-    let row = base.articles.get(&conflict.id);
-    [
-        Some(conflict.place.folder.as_str()),
-        row.and_then(|row| paired.folder(row.local.category)),
-        file.map(|file| file.place.folder.as_str()),
-    ]
-    .into_iter()
-    .flatten()
+    let copies = local.copies.iter().filter(names).map(|(place, _)| place);
+    copies.max_by_key(|place| **place == shown)
 }
 
 /// What clashes, and what else would be settled with it: one version or the other is kept as a whole.

@@ -84,8 +84,8 @@ pub struct LocalSnapshot {
     pub top: BTreeSet<String>,
     /// Articles that the mirror does not have and does not want: their places are ignored.
     pub ignored: BTreeSet<ArticleId>,
-    /// Conflict copies that lie beside their files.
-    pub copies: BTreeSet<Place>,
+    /// The conflict copies, each with the article that its `id:` line names.
+    pub copies: BTreeMap<Place, Option<ArticleId>>,
     /// Whether the state is so new that it has not got all articles that have a file: one that cannot be read may be
     /// any article's.
     pub first: bool,

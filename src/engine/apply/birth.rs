@@ -97,7 +97,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         self.record_birth(birth, newborn, &row, sent)?;
         if let Some(old) = birth.instead_of {
-            self.clear_copy(old, run)?;
+            self.clear_copies(old, run)?;
             run.sight.base.articles.remove(&old);
         }
         run.sight.base.articles.insert(id, row.clone());

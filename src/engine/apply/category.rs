@@ -298,6 +298,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for row in &rows {
             take(&mut run.sight.base, row);
         }
+        let copies = std::mem::take(&mut run.sight.local.copies).into_iter();
+        let moved = copies.map(|(mut copy, names)| {
+            if copy.folder == from {
+                to.clone_into(&mut copy.folder);
+            }
+            (copy, names)
+        });
+        run.sight.local.copies = moved.collect();
         Ok(())
     }
 

@@ -8,15 +8,13 @@ use super::Run;
 use crate::engine::journal::nothing;
 use crate::engine::observe::Sight;
 use crate::engine::{Engine, anew};
-use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
+use crate::mirror::disk::{At, Content, Disk, DiskError, Durability};
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::CONFLICT_EXTENSION;
 use crate::model::{ArticleId, KnownFile, Place, Side, TextDigest, Version};
-use crate::reconcile::copy_of;
 use crate::reconcile::plan::Conflict;
 use crate::service::Service;
 use crate::state::Subject;
-use std::collections::BTreeSet;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Writes a conflict's copy beside the article's file, and returns the name of the copy. Another file at the name of
@@ -53,8 +51,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let written = self.change_file(change, &nothing, &|_, _| Vec::new())?;
             return Ok(written.map(|_stamp| name.to_owned()));
         }
-        let error = DiskError::new(DiskErrorKind::Exists, "write", &other);
-        Ok(Err(error))
+        // A person edited the copy of this very version as well. The copy keeps the conflict as it is.
+        Ok(Ok(other))
     }
 
     fn copy_at(&self, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
@@ -79,17 +77,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(there.any(|kept| shows(copy, id, &kept.seen.version)))
     }
 
-    /// Forgets a conflict that the state settled, and removes its copy.
-    pub(super) fn clear_copy(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<()> {
-        let Some(row) = run.sight.base.conflicts.remove(&id) else {
+    /// Forgets a conflict that the state settled, and removes its copies.
+    pub(super) fn clear_copies(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<()> {
+        if run.sight.base.conflicts.remove(&id).is_none() {
             return Ok(());
-        };
-        let Some(copy) = row.copy else {
-            return Ok(());
-        };
-        let copy = Place::new(&row.place.folder, copy);
-        if !self.remove_copy(id, &copy)? {
-            run.edited_copies.push((id, copy));
+        }
+        for (copy, names) in &run.sight.local.copies {
+            if *names == Some(id) && !self.remove_copy(id, copy)? {
+                run.edited_copies.push((id, copy.clone()));
+            }
         }
         Ok(())
     }
@@ -101,23 +97,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         let conflicts = self.store.conflicts()?;
-        let mut standing = BTreeSet::new();
-        for row in &conflicts {
-            let shown = row.copy.as_ref();
-            let shown = shown.map(|copy| Place::new(&row.place.folder, copy));
-            // A copy that this cycle wrote is not in the scan. Until then, a copy that a person moved keeps the conflict.
-            let is_there = |copy: &Place| {
-                let found = self.disk.look(At::Folder(&copy.folder), &copy.file);
-                matches!(found, Ok(Some(_)))
-            };
-            let moved = || copy_of(&sight.base, &sight.local, &sight.paired, row);
-            standing.extend(shown.filter(is_there).or_else(moved));
-        }
-        for copy in sight.local.copies.difference(&standing) {
-            let found = self.copy_at(At::Folder(&copy.folder), &copy.file);
-            let document = found.ok().flatten();
-            let document = document.and_then(|found| Document::parse(&found.bytes).ok());
-            if let Some(id) = document.and_then(|document| document.id()) {
+        for (copy, names) in &sight.local.copies {
+            let Some(id) = *names else { continue };
+            let standing = conflicts.iter().find(|row| row.id == id);
+            let shown = standing.and_then(|row| {
+                let shown = row.copy.as_ref();
+                shown.map(|shown| Place::new(&row.place.folder, shown))
+            });
+            // While the copy that is shown was moved, any copy keeps the conflict.
+            let stays = shown.is_some_and(|shown| {
+                let found = self.disk.look(At::Folder(&shown.folder), &shown.file);
+                shown == *copy || !matches!(found, Ok(Some(_)))
+            });
+            if !stays {
                 self.remove_copy(id, copy)?;
             }
         }

@@ -100,7 +100,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 hidden,
             ))
         })?;
-        self.clear_copy(id, run)?;
+        self.clear_copies(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }
@@ -130,7 +130,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let (stamps, copies) = (&run.sight.stamps, &run.sight.local.copies);
         let known =
-            |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains(place);
+            |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
         let came = match scan::appeared(&*self.disk, &run.sight.layout, &known) {
             Ok(came) => came,
             Err(error) => return Some(not_written(&error)),
@@ -238,7 +238,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tx.remove_conflict(id)?;
             tx.event(&deed("forget", Side::Both, &place, Some(id), hidden))
         })?;
-        self.clear_copy(id, run)?;
+        self.clear_copies(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }

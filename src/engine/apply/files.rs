@@ -255,7 +255,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .filter(|job| job.settle.settles && !matches!(job.outcome, Some(Err(_))));
         for job in settled {
-            self.clear_copy(job.settle.id, run)?;
+            self.clear_copies(job.settle.id, run)?;
         }
         Ok(())
     }

@@ -80,7 +80,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Err(error) = self.change_file(removal, &before, &|_, _| rows.clone())? {
             return Ok(not_written(&error));
         }
-        self.clear_copy(id, run)?;
+        self.clear_copies(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }

@@ -222,7 +222,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.ask_again(settle.id, meddled);
         self.write_sent(action, settle, &row, article.text.as_deref(), intent)?;
         if settle.settles {
-            self.clear_copy(settle.id, run)?;
+            self.clear_copies(settle.id, run)?;
         }
         run.wrote(settle.id, row.remote.clone(), row.revision.clone());
         run.sight.base.articles.insert(settle.id, row);

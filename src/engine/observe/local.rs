@@ -240,7 +240,7 @@ impl Scanned {
                 (folder.clone(), taken.map(|name| fold(name)).collect())
             })
             .collect();
-        self.snapshot.copies = scan.conflict_copies.iter().cloned().collect();
+        self.snapshot.copies.clone_from(&scan.conflict_copies);
         let mut with_articles = self.kept_folders(base);
         let ready = self.snapshot.files.iter().map(|file| &file.place.folder);
         with_articles.extend(ready.cloned());

@@ -174,7 +174,7 @@ impl Scanned {
             let taken = snapshot.names.entry(place.folder.clone()).or_default();
             taken.insert(fold(&place.file));
             if place.file.ends_with(CONFLICT_EXTENSION) {
-                snapshot.copies.insert(place.clone());
+                snapshot.copies.entry(place.clone()).or_default();
             }
         }
         for folder in &unsettled.folders {

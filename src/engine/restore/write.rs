@@ -31,7 +31,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // A conflict whose copy is missing counts as settled by hand. Where the file was missing as well, nobody has
         // settled it: the copy is shown anew.
         if let Some(row) = conflict.filter(|row| row.copy.is_some())
-            && copy_of(&view.base, &view.local, &view.paired, row).is_none()
+            && copy_of(&view.local, row).is_none()
         {
             self.store.write(now, |tx| tx.forget_copy(row.id))?;
         }

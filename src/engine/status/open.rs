@@ -24,7 +24,7 @@ pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
         row.remote.is_none()
             || row.copy.is_none()
             || local.unreadable.contains(&row.place.folder)
-            || copy_of(base, local, paired, row).is_some()
+            || copy_of(local, row).is_some()
     };
     base.conflicts
         .values()

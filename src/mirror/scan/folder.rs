@@ -8,9 +8,9 @@ use crate::{
         document::{CategoryDocument, Document, MAX_FILE, NotReady},
         layout::{Layout, Verdict, could_be_article},
     },
-    model::{Place, Stamp, path::CATEGORY_FILE},
+    model::{ArticleId, Place, Stamp, path::CATEGORY_FILE},
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is said of a name that is not UTF-8.
 pub(super) const ODD_NAME: &str = "the name is not UTF-8; rename it";
@@ -32,7 +32,7 @@ pub(super) struct Found {
     pub(super) folder: String,
     pub(super) listed: Result<(ScannedCategory, BTreeSet<String>), DiskError>,
     pub(super) problems: Vec<(String, String)>,
-    pub(super) conflict_copies: Vec<Place>,
+    pub(super) conflict_copies: BTreeMap<Place, Option<ArticleId>>,
     pub(super) strays: Vec<Place>,
     pub(super) inner: Vec<Place>,
     pub(super) unread: Vec<Place>,
@@ -59,7 +59,7 @@ impl<D: Disk> Walk<'_, D> {
                 BTreeSet::new(),
             )),
             problems: Vec::new(),
-            conflict_copies: Vec::new(),
+            conflict_copies: BTreeMap::new(),
             strays: Vec::new(),
             inner: Vec::new(),
             unread: Vec::new(),
@@ -98,7 +98,6 @@ impl<D: Disk> Walk<'_, D> {
             return found;
         }
         found.problems.sort();
-        found.conflict_copies.sort();
         found
     }
 
@@ -128,7 +127,9 @@ impl<D: Disk> Walk<'_, D> {
                 None
             }
             Verdict::ConflictCopy => {
-                found.conflict_copies.push(place());
+                let place = place();
+                let names = self.named_article(&place);
+                found.conflict_copies.insert(place, names);
                 None
             }
             Verdict::Stray(why) => {
@@ -164,6 +165,17 @@ impl<D: Disk> Walk<'_, D> {
                 found.problems.push((place.to_string(), why.clone()));
                 ScannedFile::Present { place, why }
             }
+        }
+    }
+
+    /// Returns the article that a conflict copy names by its `id:` line, if the copy can be read and has one.
+    fn named_article(&self, copy: &Place) -> Option<ArticleId> {
+        let content = self
+            .disk
+            .read(At::Folder(&copy.folder), &copy.file, MAX_FILE);
+        match Document::parse(&content.ok()?.bytes) {
+            Ok(document) => document.id(),
+            Err(problem) => problem.id,
         }
     }
 
@@ -221,7 +233,7 @@ impl<D: Disk> Walk<'_, D> {
     }
 }
 
-fn too_large(place: Place, stamp: Stamp, id: Option<crate::model::ArticleId>) -> ScannedFile {
+fn too_large(place: Place, stamp: Stamp, id: Option<ArticleId>) -> ScannedFile {
     ScannedFile::NotReady {
         place,
         stamp,

@@ -158,8 +158,8 @@ pub struct Scan {
     pub complete: bool,
     /// What is worth a word, by path.
     pub problems: Vec<(String, String)>,
-    /// The copies of conflicts that lie there.
-    pub conflict_copies: Vec<Place>,
+    /// The conflict copies, each with the article that its `id:` line names.
+    pub conflict_copies: BTreeMap<Place, Option<ArticleId>>,
     /// Files that are no articles here, and may hold one all the same: one that was moved there is not
     /// gone. See [`read_strays`]. A place in the root has no folder.
     pub strays: Vec<Place>,

@@ -186,7 +186,7 @@ fn told(scan: &Scan, files: &Files) -> Vec<String> {
     );
     lines.extend(
         scan.conflict_copies
-            .iter()
+            .keys()
             .map(|place| format!("copy {place}")),
     );
     lines

@@ -152,7 +152,6 @@ impl Small {
     fn drop_row(&mut self, id: ArticleId) {
         self.base.articles.remove(&id);
         self.base.conflicts.remove(&id);
-        self.copies.remove(&id);
     }
 
     pub(super) fn local_category(&mut self, folder: &str) -> &mut LocalCategory {
@@ -225,14 +224,11 @@ impl Small {
             .articles
             .values_mut()
             .for_each(|row| mv(&mut row.place.folder));
-        self.copies
-            .values_mut()
-            .for_each(|place| mv(&mut place.folder));
         self.local.copies = std::mem::take(&mut self.local.copies)
             .into_iter()
-            .map(|mut place| {
+            .map(|(mut place, names)| {
                 mv(&mut place.folder);
-                place
+                (place, names)
             })
             .collect();
     }
@@ -332,15 +328,9 @@ impl Small {
     }
 
     fn settled(&mut self, settle: &Settle) {
-        if settle.settles
-            && let Some(row) = self.base.conflicts.remove(&settle.id)
-            && let Some(copy) = row.copy
-        {
-            let place = Place::new(row.place.folder, copy);
-            self.local.copies.remove(&place);
-            if self.copies.get(&settle.id) == Some(&place) {
-                self.copies.remove(&settle.id);
-            }
+        if settle.settles && self.base.conflicts.remove(&settle.id).is_some() {
+            let copies = &mut self.local.copies;
+            copies.retain(|_, names| *names != Some(settle.id));
         }
     }
 
@@ -534,8 +524,7 @@ impl Small {
         }
         if let Some(copy) = &conflict.copy {
             let place = Place::new(&conflict.place.folder, copy);
-            self.copies.insert(conflict.id, place.clone());
-            self.local.copies.insert(place);
+            self.local.copies.insert(place, Some(conflict.id));
         }
         self.base.conflicts.insert(
             conflict.id,

@@ -12,7 +12,7 @@ fn shown() -> Small {
     let mut world = Small::new("a; b in=two", "a title=Mine intro=I", "a title=Theirs");
     let plan = world.plan();
     world.apply(&plan);
-    assert!(world.local.copies.contains(&Place::new("start", COPY)));
+    assert!(world.local.copies.contains_key(&Place::new("start", COPY)));
     assert_eq!(
         short(&world.planned()),
         "<> conflict start/a.html (title, introtext), held"
@@ -26,7 +26,6 @@ fn fresh(plan: &Plan) -> Option<bool> {
 
 fn drop_copy(world: &mut Small) {
     world.local.copies.clear();
-    world.copies.clear();
     world.refresh();
 }
 
@@ -87,7 +86,8 @@ fn a_copy_that_cannot_be_seen_is_not_gone() {
 fn one_of_its_name_elsewhere_keeps_it_and_is_named() {
     let mut world = shown();
     drop_copy(&mut world);
-    world.local.copies.insert(Place::new("elsewhere", COPY));
+    let elsewhere = Place::new("elsewhere", COPY);
+    world.local.copies.insert(elsewhere, Some(article("a")));
     let plan = world.plan();
     let held = plan.actions.iter().find_map(|action| action.held.as_ref());
     let reason = &held.expect("held").reason;
@@ -115,11 +115,11 @@ fn it_moves_along_with_its_file_and_its_folder() {
             );
         }
         world.local.copies.clear();
-        world.local.copies.insert(Place::new(folder, copy));
+        let moved = Place::new(folder, copy);
+        world.local.copies.insert(moved, Some(article("a")));
         let moved = world.file_of("a");
         moved.place = Place::new(folder, format!("{file}.html"));
         file.clone_into(&mut moved.version.slug);
-        world.copies.insert(article("a"), Place::new(folder, copy));
         world.refresh();
         short(&world.planned())
     };

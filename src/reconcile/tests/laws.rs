@@ -27,8 +27,9 @@ fn conflicts(world: &Small, plan: &Plan) {
         };
         let chosen = world.policy.on_conflict != OnConflict::Hold
             || world.policy.resolve.contains_key(&settle.id);
-        let stands =
-            world.base.conflicts.contains_key(&settle.id) && world.copies.contains_key(&settle.id);
+        let mut copies = world.local.copies.values();
+        let stands = world.base.conflicts.contains_key(&settle.id)
+            && copies.any(|names| *names == Some(settle.id));
         // Where there is no file, nothing of the writer's is overwritten.
         let had = settle.had.as_ref();
         let equal = had.is_none_or(|had| *had == settle.seen.version);
@@ -167,7 +168,7 @@ fn names(world: &Small, plan: &Plan) {
         if let Step::Settle(settle) = &action.step {
             assert!(written.insert(folded(&settle.to)), "{action}");
             let moves = settle.from.as_ref() != Some(&settle.to);
-            let copied = world.local.copies.contains(&settle.to);
+            let copied = world.local.copies.contains_key(&settle.to);
             assert!(!(moves && copied), "{action}");
         }
     }

@@ -94,9 +94,8 @@ impl Small {
             Deed::BreakOrMend => self.break_or_mend(which)?,
             Deed::RenameFolder => self.rename_category(which, FOLDERS[what])?,
             Deed::DropCopy => {
-                let place = self.local.copies.iter().nth(which)?.clone();
+                let place = self.local.copies.keys().nth(which)?.clone();
                 self.local.copies.remove(&place);
-                self.copies.retain(|_, other| *other != place);
             }
             Deed::RenameWithCopy => self.rename_with_copy(which)?,
             Deed::ThereTitle => {
@@ -165,7 +164,7 @@ impl Small {
         let files = self.local.files.iter().map(|file| &file.place);
         files
             .chain(self.local.unknown.iter().map(|unknown| &unknown.place))
-            .chain(&self.local.copies)
+            .chain(self.local.copies.keys())
             .all(|other| name(other) != name(place))
             .then_some(())
     }
@@ -267,8 +266,8 @@ impl Small {
     }
 
     fn rename_with_copy(&mut self, which: usize) -> Option<()> {
-        let (id, copy) = self.copies.iter().nth(which)?;
-        let (id, copy) = (*id, copy.clone());
+        let (copy, names) = self.local.copies.iter().nth(which)?;
+        let (copy, id) = (copy.clone(), (*names)?);
         let stem = format!("moved{}", self.writes);
         let beside = |file: &&mut LocalFile| {
             let name = format!("{}.conflict.html", file.place.stem());
@@ -279,8 +278,7 @@ impl Small {
         file.version.slug.clone_from(&stem);
         let to = Place::new(&copy.folder, format!("{stem}.conflict.html"));
         self.local.copies.remove(&copy);
-        self.local.copies.insert(to.clone());
-        self.copies.insert(id, to);
+        self.local.copies.insert(to, Some(id));
         Some(())
     }
 

@@ -47,8 +47,6 @@ pub(super) struct Small {
     /// What the service really has, of which the snapshot may show less.
     pub(super) categories: BTreeMap<CategoryId, (CategoryVersion, Revision)>,
     pub(super) names: BTreeMap<String, String>,
-    /// Where the copies of conflicts really are.
-    pub(super) copies: BTreeMap<ArticleId, Place>,
     /// Whether the service rewrites what it is sent ("Echo").
     pub(super) rewrites: bool,
     /// Counts what the model of the service has handed out.
@@ -155,7 +153,6 @@ impl Small {
             facts: facts(),
             categories: BTreeMap::new(),
             names: BTreeMap::new(),
-            copies: BTreeMap::new(),
             rewrites: false,
             writes: 0,
         };
@@ -612,7 +609,7 @@ impl Small {
             .unknown
             .iter()
             .for_each(|unknown| name(&unknown.place));
-        local.copies.iter().for_each(&mut name);
+        local.copies.keys().for_each(&mut name);
         for category in local
             .categories
             .iter()

@@ -198,7 +198,7 @@ impl Scene {
         let to = &settle.to;
         let files = self.local.files.iter().map(|file| &file.place);
         let unknown = self.local.unknown.iter().map(|unknown| &unknown.place);
-        let mut others = files.chain(unknown).chain(&self.local.copies);
+        let mut others = files.chain(unknown).chain(self.local.copies.keys());
         let taken =
             others.any(|place| place.folder == to.folder && fold(&place.file) == fold(&to.file));
         ensure!(!taken, "the name {to} is taken");
@@ -356,9 +356,8 @@ impl Scene {
             return;
         }
         if let (Some(copy), Some(seen)) = (&conflict.copy, &conflict.seen) {
-            self.local
-                .copies
-                .insert(Place::new(&conflict.place.folder, copy));
+            let place = Place::new(&conflict.place.folder, copy);
+            self.local.copies.insert(place, Some(conflict.id));
             self.copies.insert(conflict.id, seen.version.clone());
         }
         let row = ConflictRow {

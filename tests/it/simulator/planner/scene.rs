@@ -206,7 +206,7 @@ impl Scene {
         self.local.names.values_mut().for_each(BTreeSet::clear);
         let files = self.local.files.iter().map(|file| &file.place);
         let unknown = self.local.unknown.iter().map(|unknown| &unknown.place);
-        for place in files.chain(unknown).chain(&self.local.copies) {
+        for place in files.chain(unknown).chain(self.local.copies.keys()) {
             if let Some(names) = self.local.names.get_mut(&place.folder) {
                 names.insert(fold(&place.file));
             }
