@@ -1,25 +1,18 @@
-//! The index of the base: of each article as much as shows whether the article changed. A look reads it in one pass, and
-//! loads the rows of the articles that changed.
+//! The index of the base: of each article as much as shows whether the article changed. A look reads the index in one
+//! pass, and the rows of the articles that changed.
 
-use super::known::words_as_recorded;
-use super::observe::load_beside;
-use crate::mirror::disk::Disk;
-use crate::mirror::scan::{Known, Vague};
-use crate::model::ArticleId;
 use crate::model::base::{IndexRow, Visibility};
+use crate::model::{ArticleId, Place, Stamp};
 use crate::reconcile::snapshot::Base;
-use crate::state::StateError;
-use crate::state::store::Store;
 use std::collections::HashMap;
 
-/// The index of a workspace, and its categories.
+/// The articles that a look compares with.
 pub(super) struct Index {
-    /// The places and stamps of all files.
-    pub(super) mirror: Known,
-    /// The base without articles.
-    pub(super) beside: Base,
     rows: HashMap<ArticleId, IndexRow>,
 }
+
+/// The article whose file is at a place, and the file's stamp.
+pub(super) type Places<'a> = HashMap<&'a Place, (ArticleId, Option<Stamp>)>;
 
 /// Where an article is expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,31 +26,11 @@ pub(super) enum Shown {
 }
 
 impl Index {
-    /// Reads the index. An error: there is more to see than that.
-    pub(super) fn read(disk: &impl Disk, store: &Store) -> Result<Result<Self, Vague>, StateError> {
-        let mut mirror = match Known::with_rules_of(disk) {
-            Ok(mirror) => mirror,
-            Err(vague) => return Ok(Err(vague)),
-        };
-        let beside = load_beside(store)?;
-        for row in beside.categories.values() {
-            if let Some(folder) = &row.folder {
-                mirror.put_folder(folder, row.stamp);
-            }
+    /// Takes the rows of an index.
+    pub(super) fn of(rows: Vec<IndexRow>) -> Self {
+        Self {
+            rows: rows.into_iter().map(|row| (row.id, row)).collect(),
         }
-        let index = store.index()?;
-        let mut rows = HashMap::with_capacity(index.len());
-        for row in index {
-            if !mirror.put_file(&row.place, row.id, row.stamp) {
-                return Ok(Err(Vague::More));
-            }
-            rows.insert(row.id, row);
-        }
-        Ok(Ok(Self {
-            mirror,
-            beside,
-            rows,
-        }))
     }
 
     /// Returns one article's row.
@@ -70,14 +43,36 @@ impl Index {
         self.rows.values()
     }
 
-    /// Returns whether the `_category.yaml` in each of these folders says what the state says.
-    pub(super) fn words_stay(&self, disk: &impl Disk, folders: &[String]) -> bool {
-        folders.iter().all(|folder| {
-            let mut rows = self.beside.categories.values();
-            let row = rows.find(|row| row.folder.as_ref() == Some(folder));
-            row.is_some_and(|row| words_as_recorded(disk, row).is_some())
-        })
+    /// Returns how many articles there are.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
     }
+
+    /// Returns the places of the files.
+    pub(super) fn places(&self) -> Places<'_> {
+        places(self.rows().map(|row| (&row.place, row.id, row.stamp)))
+    }
+}
+
+/// Returns the places of the files of a base.
+pub(super) fn places_of(base: &Base) -> Places<'_> {
+    let rows = base.articles.values();
+    places(rows.map(|row| (&row.place, row.id, row.stamp)))
+}
+
+/// Where two articles have one place, neither the place nor a stamp shows whose file it is.
+fn places<'a>(rows: impl Iterator<Item = (&'a Place, ArticleId, Option<Stamp>)>) -> Places<'a> {
+    let mut places = HashMap::with_capacity(rows.size_hint().0);
+    let mut doubled = Vec::new();
+    for (place, id, stamp) in rows {
+        if places.insert(place, (id, stamp)).is_some() {
+            doubled.push(place);
+        }
+    }
+    for place in doubled {
+        places.remove(place);
+    }
+    places
 }
 
 /// Returns where an article is expected.

@@ -1,20 +1,18 @@
 //! The mirror beside the base: one scan for the commands that compare and restore. The service is not asked.
 
 use super::index::Index;
-use super::observe::sift::FEW;
+use super::observe::local::Looker;
 use super::observe::unsettled::Unsettled;
-use super::observe::{load_base, local};
+use super::observe::{load_base, load_beside};
 use super::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
-use crate::mirror::scan::survey;
-use crate::model::Place;
 use crate::model::base::ArticleRow;
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, RemoteSnapshot};
 use crate::state::store::Store;
-use std::collections::BTreeSet;
+use anyhow::Context as _;
 
 /// The mirror at one moment, and what both sides last agreed on.
 pub(super) struct MirrorView {
@@ -34,14 +32,52 @@ pub(super) struct Difference<'v> {
 }
 
 impl MirrorView {
-    /// Scans the mirror. Edits that no version has go into the history, unless the spool is dry.
-    pub(super) fn read<D: Disk>(
+    /// Looks at the mirror, and compares it with the whole base. Edits that no version has go into the history, unless the
+    /// spool is dry.
+    pub(super) fn read<D: Disk>(disk: &D, store: &mut Store, spool: Spool) -> anyhow::Result<Self> {
+        Self::look(disk, store, spool, None)
+    }
+
+    /// The same, with the rows of the articles whose file changed, where only the words of files differ from the index.
+    pub(super) fn read_changed<D: Disk>(
+        disk: &D,
+        store: &mut Store,
+        spool: Spool,
+    ) -> anyhow::Result<Self> {
+        let index = match store.conflicts()?.as_slice() {
+            [] => Some(Index::of(store.index()?)),
+            [_, ..] => None,
+        };
+        Self::look(disk, store, spool, index)
+    }
+
+    fn look<D: Disk>(
         disk: &D,
         store: &mut Store,
         mut spool: Spool,
+        index: Option<Index>,
     ) -> anyhow::Result<Self> {
-        let base = load_base(store)?;
-        let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
+        let mut base = match &index {
+            Some(_) => load_beside(store)?,
+            None => load_base(store)?,
+        };
+        let mut looker = Looker {
+            disk,
+            store,
+            spool: &mut spool,
+            unsettled: &Unsettled::default(),
+        };
+        let found = looker.look(&base, index.as_ref(), None)?;
+        let mut found = found.context("failed to look at the mirror")?;
+        match index {
+            Some(index) if found.is_as_indexed(&index, &base) => {
+                base.articles = found.take_rows();
+            }
+            Some(_) => base = load_base(looker.store)?,
+            None => {}
+        }
+        looker.finish(&mut found, &base)?;
+        let scanned = found.scanned;
         let mut paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
         let mut problems = scanned.problems;
         problems.append(&mut paired.problems);
@@ -54,49 +90,6 @@ impl MirrorView {
             layout: scanned.layout,
             problems,
         })
-    }
-
-    /// Looks at every file's stamp, and loads the rows of the articles whose file has another one. `None`: that is not
-    /// enough to see what changed.
-    pub(super) fn of_touched<D: Disk>(
-        disk: &D,
-        store: &mut Store,
-        mut spool: Spool,
-    ) -> anyhow::Result<Option<Self>> {
-        let Ok(index) = Index::read(disk, store)? else {
-            return Ok(None);
-        };
-        let Ok(touched) = survey(disk, &index.mirror) else {
-            return Ok(None);
-        };
-        let plain = index.beside.conflicts.is_empty()
-            && touched.files.len() <= FEW
-            && index.words_stay(disk, &touched.words);
-        if !plain {
-            return Ok(None);
-        }
-        let places: BTreeSet<Place> = touched.files.into_iter().collect();
-        let mut base = index.beside;
-        for id in places
-            .iter()
-            .filter_map(|place| index.mirror.article(place))
-        {
-            let row = store.article(id)?;
-            base.articles.extend(row.map(|row| (id, row)));
-        }
-        let scanned = local::glance_home(disk, store, &base, &mut spool, &places)?;
-        let Some(scanned) = scanned.filter(|scanned| scanned.problems.is_empty()) else {
-            return Ok(None);
-        };
-        let base = local::part_of(&base, &places);
-        let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
-        Ok(Some(Self {
-            base,
-            local: scanned.snapshot,
-            paired,
-            layout: index.mirror.layout().clone(),
-            problems: Vec::new(),
-        }))
     }
 
     /// Returns the articles whose files differ from the base, then the files without a base. A file that is there and

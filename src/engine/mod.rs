@@ -48,8 +48,8 @@ use apply::Rest;
 use journal::recover::Recovered;
 use memory::Memory;
 use neighbours::Neighbours;
+use observe::Looked;
 use observe::backoff::Answer;
-use observe::sift::{self, Sifted};
 use report::{BudgetLeft, Report, Requests, put_below};
 use settings::{Look, Request, Settings};
 use std::borrow::Cow;
@@ -378,36 +378,34 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Observes both sides and makes the plan: from the files concerned, where that is enough, and from what is
-    /// not as the index says.
+    /// Observes both sides and makes the plan. A plan for a few articles that concerns others is made anew for all.
     async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, observe::Sight)> {
         self.store.reread();
         self.memory = None;
         self.figures.clear();
         self.answers.clear();
         self.probe_refused = false;
-        if let Look::Paths(places) = &request.look
-            && let Some(sight) = self.observe_paths(places, request).await?
-        {
+        let mut look = &request.look;
+        loop {
+            let Some(sight) = Box::pin(self.observe(look, request)).await? else {
+                look = &Look::Whole;
+                continue;
+            };
+            let looked = sight.looked;
             let (plan, sight) = self.plan_for(sight, request)?;
-            if observe::paths::is_enough(&plan) {
+            if looked == Looked::All || observe::is_enough(&plan) {
+                self.sifted += u64::from(looked == Looked::Differences);
                 return Ok((plan, sight));
             }
-        }
-        let (handed, look) = match Box::pin(self.sift(request)).await? {
-            Sifted::Few(sight, mut hand) => {
-                let (plan, mut sight) = self.plan_for(*sight, request)?;
-                if sift::is_enough(&plan) {
-                    self.sifted += 1;
-                    return Ok((plan, sight));
-                }
-                hand.listing.met = sight.met.take().unwrap_or_default();
-                (Some(hand), sift::Look::Clear)
+            // More is to be done than with a few articles: the next look compares everything.
+            if looked == Looked::Differences {
+                self.store.write(self.clock.now(), |tx| {
+                    tx.end_rest()?;
+                    Ok(())
+                })?;
             }
-            Sifted::All(hand, look) => (hand, look),
-        };
-        let sight = self.observe(request, handed, look).await?;
-        self.plan_for(sight, request)
+            look = &Look::Whole;
+        }
     }
 
     /// Makes the plan for what was seen.

@@ -114,6 +114,20 @@ impl ArticleRow {
             .collect()
     }
 
+    /// Returns the article's row in the index.
+    pub fn index(&self) -> IndexRow {
+        IndexRow {
+            id: self.id,
+            place: self.place.clone(),
+            stamp: self.stamp,
+            remote: self.remote.digest(),
+            revision: self.revision.clone(),
+            is_own: self.written.as_ref() == Some(&self.revision),
+            visibility: self.visibility,
+            flags: self.remote_flags,
+        }
+    }
+
     /// Returns a digest of the agreed versions and their revision. It changes when a cycle has handled the article.
     pub fn agreement(&self) -> Digest {
         Digest::of_parts(&[

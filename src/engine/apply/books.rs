@@ -3,7 +3,7 @@
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::local::by_place;
-use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR, sift};
+use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::{HELD, UNDONE};
@@ -37,7 +37,7 @@ impl Rest {
     /// Returns what follows from a plan. `None`: the next look is a whole one.
     pub(in crate::engine) fn of(plan: &Plan, sight: &Sight, request: &Request) -> Option<Self> {
         if sight.looked.has_few() {
-            return sift::is_enough(plan).then_some(Self::GoesOn);
+            return Some(Self::GoesOn);
         }
         let is_quiet = plan.actions.is_empty()
             && plan.records.is_empty()

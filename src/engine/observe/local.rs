@@ -4,19 +4,21 @@
 //! prove absent is present and unknown.
 
 use super::reader::Reader;
+use super::remote::{ReadRows, Rows};
 use super::unsettled::Unsettled;
 use crate::drill::defect::{self, Defect};
 use crate::engine::apply::told;
+use crate::engine::index::{Index, places_of};
 use crate::engine::spool::Spool;
 use crate::mirror::disk::{Disk, TEMPORARY};
 use crate::mirror::document::CategoryDocument;
 use crate::mirror::layout::Layout;
-use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory};
+use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, fold, readable, slug_of_stem};
 use crate::model::{ArticleId, CategoryVersion, Place, Stamp, TextDigest, Timestamp};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalCategory, LocalSnapshot, Unknown};
+use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
 use crate::state::store::Store;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -43,110 +45,155 @@ pub(in crate::engine) struct Scanned {
     pub(in crate::engine) inner: Vec<Place>,
 }
 
-/// Scans the mirror.
-pub(in crate::engine) fn scan<D: Disk>(
-    disk: &D,
-    store: &mut Store,
-    base: &Base,
-    unsettled: &Unsettled,
-    spool: &mut Spool,
-) -> anyhow::Result<Scanned> {
-    let rows = by_place(base);
-    let folders = by_folder(base);
-    let known = |place: &Place| rows.get(place);
-    let mut reader = Reader::new(base, &rows, store, spool);
-    let scan = scan::scan(
-        disk,
-        &|place| known(place).and_then(|row| row.stamp),
-        &|folder| folders.get(folder).copied().flatten(),
-        &mut |file| {
-            if unsettled.covers(file.place()) {
-                let unknown = Unsettled::unknown(&file, &rows);
+/// What a look into the mirror found, before it is known which rows of the base it is compared with.
+pub(in crate::engine) struct Found {
+    /// The files that were read, and in the end everything.
+    pub(in crate::engine) scanned: Scanned,
+    pub(super) scan: Scan,
+    /// Files that have the stamp that is known.
+    pub(super) unchanged: Vec<(Place, Stamp)>,
+    /// The rows of the files that were read, where the base is not loaded.
+    pub(in crate::engine) rows: ReadRows,
+}
+
+/// What a look into the mirror needs.
+pub(in crate::engine) struct Looker<'a, D> {
+    pub(in crate::engine) disk: &'a D,
+    pub(in crate::engine) store: &'a mut Store,
+    pub(in crate::engine) spool: &'a mut Spool,
+    pub(in crate::engine) unsettled: &'a Unsettled,
+}
+
+impl<D: Disk> Looker<'_, D> {
+    /// Looks at the mirror, or at some files of it, and reads the files without a known stamp. `None`: some files are not
+    /// enough to look at.
+    pub(in crate::engine) fn look(
+        &mut self,
+        base: &Base,
+        index: Option<&Index>,
+        paths: Option<&BTreeSet<Place>>,
+    ) -> anyhow::Result<Option<Found>> {
+        let (places, rows) = match index {
+            Some(index) => (index.places(), Rows::Read(ReadRows::default())),
+            None => (places_of(base), Rows::Whole(&base.articles)),
+        };
+        let folders = by_folder(base);
+        let known_category = |folder: &str| folders.get(folder).copied().flatten();
+        let mut reader = Reader::new(&places, rows, self.store, self.spool);
+        let mut take = |file: ScannedFile| {
+            if self.unsettled.covers(file.place()) {
+                let unknown = Unsettled::unknown(&file, &places);
                 let stamp = file.stamp().map(|stamp| (unknown.place.clone(), stamp));
                 reader.out.unready.extend(stamp);
                 reader.out.snapshot.unknown.push(unknown);
             } else {
                 reader.take(file);
             }
-        },
-    )
-    .context("failed to look at the mirror")?;
-    let mut out = reader.finish()?;
-    out.seen_twice(disk);
-    out.strays(disk, base, unsettled, &scan);
-    out.keep_yaml(base, &scan.categories, store, spool)?;
-    out.finish(base, scan);
-    out.keep_just_gone(disk, base, unsettled);
-    out.keep_in_motion(base, unsettled);
-    Ok(out)
-}
-
-/// Reads the files at some places, and looks at nothing else. `None`: one of them is not just the file that the base
-/// has there, with other words.
-pub(in crate::engine) fn glance_home<D: Disk>(
-    disk: &D,
-    store: &mut Store,
-    base: &Base,
-    spool: &mut Spool,
-    places: &BTreeSet<Place>,
-) -> anyhow::Result<Option<Scanned>> {
-    let base = &part_of(base, places);
-    let rows = by_place(base);
-    let folders = by_folder(base);
-    let known = |folder: &str| folders.get(folder).copied().flatten();
-    let glance =
-        scan::glance(disk, places, &known).context("failed to look at the changed files")?;
-    let Some(glance) = glance else {
-        return Ok(None);
-    };
-    let mut reader = Reader::new(base, &rows, store, spool);
-    glance.files.into_iter().for_each(|file| reader.take(file));
-    let mut out = reader.finish()?;
-    out.keep_yaml(base, &glance.categories, store, spool)?;
-    let kept = out.kept_folders(base);
-    for category in glance.categories {
-        out.category(base, category, &kept);
+        };
+        let scan = if let Some(paths) = paths {
+            scan::scan_paths(self.disk, paths, &known_category, &mut take)
+        } else {
+            let known = |place: &Place| places.get(place).and_then(|(_, stamp)| *stamp);
+            scan::scan(self.disk, &known, &known_category, &mut take).map(Some)
+        };
+        let scan = scan.context("failed to look at the mirror")?;
+        scan.map(|scan| reader.finish(scan)).transpose()
     }
-    Ok(is_home(base, &out).then_some(out))
+
+    /// Turns what was found into what reconciling knows of the mirror. The base has all rows, or those of the articles
+    /// that changed.
+    pub(in crate::engine) fn finish(
+        &mut self,
+        found: &mut Found,
+        base: &Base,
+    ) -> anyhow::Result<()> {
+        let scan = std::mem::take(&mut found.scan);
+        let out = &mut found.scanned;
+        let rows = by_place(base);
+        for (place, stamp) in std::mem::take(&mut found.unchanged) {
+            if let Some(row) = rows.get(&place) {
+                out.stamps.insert(place.clone(), stamp);
+                out.snapshot.files.push(LocalFile {
+                    place,
+                    id: Some(row.id),
+                    version: row.local.clone(),
+                    flags: row.file_flags,
+                });
+            }
+        }
+        out.seen_twice(self.disk);
+        out.strays(self.disk, base, self.unsettled, &scan);
+        out.keep_yaml(base, &scan.categories, self.store, self.spool)?;
+        out.finish(base, scan);
+        out.keep_just_gone(self.disk, base, self.unsettled);
+        out.keep_in_motion(base, self.unsettled);
+        Ok(())
+    }
 }
 
-/// The part of a base that is about some places.
-pub(in crate::engine) fn part_of(base: &Base, places: &BTreeSet<Place>) -> Base {
-    let mut part = Base::default();
-    let rows = base.articles.values();
-    let rows = rows.filter(|row| places.contains(&row.place));
-    part.articles = rows.map(|row| (row.id, row.clone())).collect();
-    let folders: BTreeSet<&String> = places.iter().map(|place| &place.folder).collect();
-    let here = |row: &&CategoryRow| {
-        row.folder
-            .as_ref()
-            .is_some_and(|folder| folders.contains(folder))
-    };
-    let categories = base.categories.values().filter(here);
-    part.categories = categories.map(|row| (row.id, row.clone())).collect();
-    part
-}
+impl Found {
+    /// Returns the rules of the mirror.
+    pub(in crate::engine) fn layout(&self) -> &Layout {
+        &self.scan.layout
+    }
 
-/// Returns whether every file is the one that the base has at its place, under its old address, in the folder
-/// of its category.
-fn is_home(base: &Base, scanned: &Scanned) -> bool {
-    let snapshot = &scanned.snapshot;
-    let files = snapshot.files.iter().all(|file| {
-        let row = file.id.and_then(|id| base.articles.get(&id));
-        row.is_some_and(|row| row.place == file.place && row.local.slug == file.version.slug)
-    });
-    let folders = snapshot.categories.iter().all(|category| {
-        let row = category.id.and_then(|id| base.categories.get(&id));
-        row.is_some_and(|row| {
-            row.folder.as_ref() == Some(&category.folder)
-                && category.version.as_ref() == Some(&row.local)
-        })
-    });
-    files
-        && folders
-        && snapshot.unknown.is_empty()
-        && snapshot.files.len() == base.articles.len()
-        && snapshot.categories.len() == base.categories.len()
+    /// Returns the ids in the files that were read.
+    pub(super) fn read_ids(&self) -> impl Iterator<Item = ArticleId> {
+        let files = self.scanned.snapshot.files.iter();
+        files.filter_map(|file| file.id)
+    }
+
+    /// Takes the rows of the files that were read.
+    pub(in crate::engine) fn take_rows(&mut self) -> BTreeMap<ArticleId, ArticleRow> {
+        let ids = self.read_ids().collect();
+        self.rows.take(&ids)
+    }
+
+    /// Returns whether the mirror has the files and folders of the index, at their places, and nothing else that counts:
+    /// files that were read say other words at most.
+    pub(in crate::engine) fn is_as_indexed(&self, index: &Index, base: &Base) -> bool {
+        let snapshot = &self.scanned.snapshot;
+        let Some(rows) = self.rows.few() else {
+            return false;
+        };
+        let is_at_home = |file: &LocalFile| {
+            let row = file.id.and_then(|id| rows.get(&id));
+            row.is_some_and(|row| row.place == file.place && row.local.slug == file.version.slug)
+        };
+        self.scan.complete
+            && self.scan.problems.is_empty()
+            && self.scan.conflict_copies.is_empty()
+            && self.scanned.problems.is_empty()
+            && snapshot.unknown.is_empty()
+            && snapshot.files.iter().all(is_at_home)
+            && self.unchanged.len() + snapshot.files.len() == index.len()
+            && self.has_words_of(base)
+    }
+
+    /// Returns whether the folders are those of the base, and each `_category.yaml` says what the base says.
+    fn has_words_of(&self, base: &Base) -> bool {
+        let mut left: HashMap<&str, &CategoryRow> = HashMap::new();
+        for row in base.categories.values() {
+            let folder = row.folder.as_deref();
+            if folder.is_some_and(|folder| left.insert(folder, row).is_some()) {
+                return false;
+            }
+        }
+        let same = self.scan.categories.iter().all(|category| {
+            let row = left.remove(category.folder.as_str());
+            match &category.content {
+                CategoryContent::Unchanged => row.is_some(),
+                CategoryContent::Ready(document) => row.is_some_and(|row| {
+                    document.id() == Some(row.id)
+                        && category_version(&category.folder, document)
+                            .is_ok_and(|version| version == row.local)
+                }),
+                CategoryContent::Missing => row.is_none(),
+                CategoryContent::NotReady(_) => false,
+            }
+        });
+        same && left.is_empty()
+    }
 }
 
 /// The rows of the places. Where two rows have one place, neither the place nor a stamp can tell whose file it is.

@@ -1,31 +1,35 @@
 //! The first half of a cycle: look at both sides, once each, and pair what was found.
 //!
+//! [`Engine::observe`] is the only way of looking. Its scope is everything, or the paths of some saved files. It compares
+//! the mirror and the listing with the index. Where only the words of a few known articles differ, it loads the rows of
+//! these ([`differences`]); otherwise it loads all rows, of which the rest of a cycle sees the same either way.
+//!
 //! Order matters. The mirror is scanned first, so that the listing's bodies can be compared as they
-//! stream by (a listing that was asked for before is compared afterwards); categories that nobody knows are
-//! read next, since files are placed by them; and only then is it clear which absent articles have to be
-//! asked for.
+//! stream by; categories that nobody knows are read next, since files are placed by them; and only then is it clear
+//! which absent articles have to be asked for.
 
 mod absent;
 pub(in crate::engine) mod backoff;
 mod bodies;
 mod categories;
+mod differences;
 mod dropped;
 mod foreign;
 pub(in crate::engine) mod local;
 mod moved;
-pub(in crate::engine) mod paths;
+mod paths;
 pub(in crate::engine) mod questions;
 mod reader;
 pub(in crate::engine) mod remote;
-pub(in crate::engine) mod sift;
 mod sight;
 pub(in crate::engine) mod unsettled;
 mod yaml;
 
+use super::index::Index;
 use super::journal::recover::overlay;
 use super::memory::Memory;
 use super::recover;
-use super::settings::Request;
+use super::settings::{Look, Request};
 use super::spool::Spool;
 use super::{Engine, waiting};
 use crate::drill::defect::{self, Defect};
@@ -38,8 +42,9 @@ use crate::reconcile::snapshot::{Base, LocalCategory, Remote};
 use crate::service::{ListEnd, ListRequest, Service, Validator};
 use crate::state::store::Store;
 use crate::state::{Intent, StateError};
+use local::{Found, Looker};
+pub(in crate::engine) use paths::is_enough;
 use remote::{Known, Listing, Marks, Rows};
-use sift::Handed;
 pub(in crate::engine) use sight::{Looked, Sight};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tokio::time::Instant;
@@ -52,64 +57,91 @@ pub(in crate::engine) const VALIDATOR: &str = "listing_validator";
 /// Set once all of the mirror was read with this state, and its articles are in it.
 pub(in crate::engine) const MIRROR_READ: &str = "mirror_read";
 
+/// The mirror as it was found, and what it is compared with.
+struct Mirror {
+    /// The index, while the differences from it are enough.
+    index: Option<Index>,
+    /// The base: without articles where there is an index.
+    base: Base,
+    found: Found,
+    unsettled: Unsettled,
+}
+
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Looks at both sides. A listing may have been asked for before, and the mirror looked at.
+    /// Looks at both sides, and returns what differs from the index, or everything where that is not enough. `None`: a
+    /// look at some paths is not enough.
     pub(in crate::engine) async fn observe(
         &mut self,
+        look: &Look,
         request: &Request,
-        handed: Option<Handed>,
-        before: sift::Look,
-    ) -> anyhow::Result<Sight> {
+    ) -> anyhow::Result<Option<Sight>> {
         let now = self.clock.now();
-        let mut base = load_base(&self.store)?;
-        if request.dry_run {
-            overlay(&*self.disk, &self.store, &mut base)?;
-        }
-        self.drop_damaged(&mut base, request)?;
+        let is_paths = matches!(look, Look::Paths(_));
         let creates = |(_, intent): (_, Intent)| matches!(intent, Intent::CreateArticle { .. });
         let seeks = request.dry_run && self.store.intents()?.into_iter().any(creates);
         let mut spool = Spool::new(request.dry_run, now).seeking(seeks);
-        self.tell("scanning", None, 0);
-        let mut unsettled = Unsettled::new(&request.unsettled);
-        if let Some(since) = request.since {
-            unsettled = unsettled.since(since, &waiting::held(&self.store)?, &request.gone);
-        }
-        let mut scanned = local::scan(&*self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
-        if before == sift::Look::Blurred {
-            scanned
-                .doubt
-                .get_or_insert_with(|| "a folder could not be read at first".to_owned());
-        }
-        self.forget_out_of_scope(&mut base, &mut scanned, &unsettled, request)?;
-        self.warn_of_inner(&scanned.inner);
+        let Some(mirror) = self.look_at_mirror(look, request, &mut spool)? else {
+            return Ok(None);
+        };
+        let Mirror {
+            index,
+            mut base,
+            mut found,
+            unsettled,
+        } = mirror;
         let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         if defect::is(Defect::TombstonesForgotten) {
             tombstones.clear();
         }
-        let changed = scanned.changed.clone();
+        let changed = found.scanned.changed.clone();
         let fingerprints = Marks {
             tombstones: &tombstones,
             changed: &changed,
         };
-        let known = fingerprints.with(&base.articles);
-        let Handed {
-            mut listing,
-            seen_at,
-        } = if let Some(handed) = handed {
-            handed
+        let seen_at = Instant::now();
+        let listing = if is_paths {
+            self.read_saved(&found, request, &mut spool).await?
         } else {
-            let categories = &scanned.snapshot.categories;
-            let list = self.list_request(&base, categories, request)?;
-            self.list_all(list, fingerprints, &base, &mut spool).await?
+            let listing = self
+                .list(
+                    &base,
+                    index.as_ref(),
+                    fingerprints,
+                    &mut found,
+                    request,
+                    &mut spool,
+                )
+                .await?;
+            Some(listing)
         };
+        let Some(mut listing) = listing else {
+            return Ok(None);
+        };
+        let mut extent = Looked::All;
+        if let Some(known) = &index {
+            match self.differences(known, look, &base, &mut found, &mut listing)? {
+                Some(rows) if is_paths => (base.articles, extent) = (rows, Looked::Paths),
+                Some(rows) => (base.articles, extent) = (rows, Looked::Differences),
+                None if is_paths => return Ok(None),
+                None => base = self.whole_base(request)?,
+            }
+            self.finish_look(&mut found, &mut base, &unsettled, &mut spool, request)?;
+        }
+        let known = fingerprints.with(&base.articles);
         listing.recall(&known, Memory::of(&mut self.memory, &self.store)?);
         let mut sight = Sight {
             seen_at,
-            ..Sight::of_mirror(scanned, spool, now, Looked::All)
+            ..Sight::of_mirror(found.scanned, spool, now, extent)
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
-        sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
+        if extent == Looked::All {
+            sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
+        } else {
+            // Nothing is concluded from an absence among a few articles.
+            sight.local.complete = false;
+            sight.remote.complete = false;
+        }
         self.recall_unanswered(&mut sight)?;
         recover::settle_intents(self, &mut base, &sight, request, None)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
@@ -135,7 +167,99 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let ignored = ignored(&out_of_reach, &base, &sight);
         sight.local.ignored = ignored;
         sight.base = base;
-        Ok(sight)
+        Ok(Some(sight))
+    }
+
+    /// Looks at the mirror, with the index where the differences from it may be enough, and else with all rows.
+    fn look_at_mirror(
+        &mut self,
+        look: &Look,
+        request: &Request,
+        spool: &mut Spool,
+    ) -> anyhow::Result<Option<Mirror>> {
+        let paths = match look {
+            Look::Paths(places) => Some(places),
+            Look::Whole => None,
+        };
+        let (mut index, mut base) = match self.indexed(look, request)? {
+            Some((index, base)) => (Some(index), base),
+            None if paths.is_some() => return Ok(None),
+            None => (None, self.whole_base(request)?),
+        };
+        if paths.is_none() {
+            self.tell("scanning", None, 0);
+        }
+        let unsettled = self.unsettled(look, request)?;
+        let mut looker = Looker {
+            disk: &*self.disk,
+            store: &mut self.store,
+            spool,
+            unsettled: &unsettled,
+        };
+        let Some(mut found) = looker.look(&base, index.as_ref(), paths)? else {
+            return Ok(None);
+        };
+        if let Some(known) = &index
+            && !self.is_as_indexed(&found, look, known, &base)?
+        {
+            if paths.is_some() {
+                return Ok(None);
+            }
+            index = None;
+            base = self.whole_base(request)?;
+        }
+        if index.is_none() {
+            self.finish_look(&mut found, &mut base, &unsettled, spool, request)?;
+        }
+        Ok(Some(Mirror {
+            index,
+            base,
+            found,
+            unsettled,
+        }))
+    }
+
+    /// Loads the base with all rows.
+    fn whole_base(&mut self, request: &Request) -> anyhow::Result<Base> {
+        let mut base = load_base(&self.store)?;
+        if request.dry_run {
+            overlay(&*self.disk, &self.store, &mut base)?;
+        }
+        self.drop_damaged(&mut base, request)?;
+        Ok(base)
+    }
+
+    /// Returns the paths that are in motion. Of a look at some paths none is.
+    fn unsettled(&self, look: &Look, request: &Request) -> anyhow::Result<Unsettled> {
+        if matches!(look, Look::Paths(_)) {
+            return Ok(Unsettled::default());
+        }
+        let unsettled = Unsettled::new(&request.unsettled);
+        Ok(match request.since {
+            Some(since) => unsettled.since(since, &waiting::held(&self.store)?, &request.gone),
+            None => unsettled,
+        })
+    }
+
+    /// Compares what was found in the mirror with the base.
+    fn finish_look(
+        &mut self,
+        found: &mut Found,
+        base: &mut Base,
+        unsettled: &Unsettled,
+        spool: &mut Spool,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        let mut looker = Looker {
+            disk: &*self.disk,
+            store: &mut self.store,
+            spool,
+            unsettled,
+        };
+        looker.finish(found, base)?;
+        self.forget_out_of_scope(base, &mut found.scanned, unsettled, request)?;
+        self.warn_of_inner(&found.scanned.inner);
+        Ok(())
     }
 
     fn validator(&self) -> anyhow::Result<Option<Validator>> {
@@ -152,23 +276,34 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Asks for the listing, with everything loaded that it is compared with.
-    async fn list_all(
+    /// Lists the workspace. Entries that say what the base says are not read.
+    async fn list(
         &mut self,
-        mut request: ListRequest,
-        fingerprints: Marks<'_>,
         base: &Base,
+        index: Option<&Index>,
+        fingerprints: Marks<'_>,
+        found: &mut Found,
+        request: &Request,
         spool: &mut Spool,
-    ) -> anyhow::Result<Handed> {
+    ) -> anyhow::Result<Listing> {
         self.tell("listing", None, 0);
+        let mut list = self.list_request(base, &found.scanned.snapshot.categories, request)?;
         let memory = Memory::of(&mut self.memory, &self.store)?;
-        request.known = Some(memory.known_entries(&base.articles));
-        let seen_at = Instant::now();
-        let mut rows = Rows::Whole(&base.articles);
+        let mut rows = if let Some(index) = index {
+            let said = |id| {
+                let row = index.row(id)?;
+                Some(memory.said(&row.remote, &row.revision))
+            };
+            list.known = Some(memory.known_entries_by(&said));
+            Rows::Read(std::mem::take(&mut found.rows))
+        } else {
+            list.known = Some(memory.known_entries(&base.articles));
+            Rows::Whole(&base.articles)
+        };
         let store = &mut self.store;
         let listing = remote::list(
             &self.service,
-            request,
+            list,
             fingerprints,
             &mut rows,
             store,
@@ -176,7 +311,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             memory,
         );
         let listing = listing.await.map_err(remote::ListError::in_cycle)?;
-        Ok(Handed { listing, seen_at })
+        found.rows = rows.into_read();
+        Ok(listing)
     }
 
     fn list_request(
@@ -245,9 +381,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .categories
                 .insert(category.id, (category.version, category.revision));
         }
-        let wanted = self.categories_to_read(base, &listing, request, sight)?;
-        self.read_categories(&wanted, base, &mut listing, request, known, sight)
-            .await?;
+        if sight.looked.lists() {
+            let wanted = self.categories_to_read(base, &listing, request, sight)?;
+            self.read_categories(&wanted, base, &mut listing, request, known, sight)
+                .await?;
+        }
         self.fetch_bodies(&mut listing, request, known, sight)
             .await?;
         match &listing.end {

@@ -1,32 +1,27 @@
-//! The first half of a cycle over paths: look at the files that changed and at their articles, at nothing
-//! else.
+//! A look at the paths of a few saved files and their articles, and at nothing else.
 //!
 //! It does the common case alone: a writer saved a file or two of articles that both sides know, at the
 //! places where they were. Neither the mirror nor the workspace is listed and no other row is loaded, so that
-//! it costs the same however many articles there are. Everything it cannot be certain of is for a whole
-//! cycle: it gives `None` before it asks the service wherever that can be told beforehand, and
-//! [`is_enough`] looks at the plan once more. What it gives is incomplete on both sides, so nothing can be
-//! concluded from an absence, and nothing is created, moved or deleted.
+//! it costs the same however many articles there are. What is not certain is for a look at everything, before the service
+//! is asked wherever that can be told beforehand; [`is_enough`] looks at the plan once more.
 
 use super::backoff::Answer;
-use super::local::{self, Scanned};
+use super::local::Found;
 use super::questions::Question;
-use super::remote::{Known, as_recorded};
-use super::{Looked, Sight};
+use super::remote::{Known, Listing, as_recorded};
+use crate::engine::index::Index;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place};
-use crate::reconcile::pairing;
 use crate::reconcile::plan::{Plan, Settle, Step};
-use crate::reconcile::snapshot::{Base, Direction, Remote, RemoteSnapshot, Seen};
+use crate::reconcile::snapshot::{Base, Direction, Remote, Seen};
 use crate::service::Service;
 use crate::state::Target;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use tokio::time::Instant;
 
 /// From more files on, one listing is asked for. A cycle over `n` paths costs `n` reads and `n` writes, a
 /// whole one a listing and `n` writes: at three, two requests of the sixty a minute are what it costs to
@@ -34,43 +29,22 @@ use tokio::time::Instant;
 pub(super) const MAX_PATHS: usize = 3;
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Looks at a few files and their articles. `None`: that is not enough, everything has to be looked at.
-    pub(in crate::engine) async fn observe_paths(
-        &mut self,
+    /// Loads the index of the articles at these places, and the base of their categories. `None`: a look at them is not
+    /// enough.
+    pub(super) fn indexed_at(
+        &self,
         places: &BTreeSet<Place>,
         request: &Request,
-    ) -> anyhow::Result<Option<Sight>> {
+    ) -> anyhow::Result<Option<(Index, Base)>> {
         if !self.is_plain(places, request)? {
             return Ok(None);
         }
         let Some(mut base) = self.base_at(places)? else {
             return Ok(None);
         };
-        let now = self.clock.now();
-        let mut spool = Spool::new(false, now);
-        let disk = &*self.disk;
-        let Some(scanned) = local::glance_home(disk, &mut self.store, &base, &mut spool, places)?
-        else {
-            return Ok(None);
-        };
-        let seen_at = Instant::now();
-        let remote = self
-            .ask_for(&mut base, &scanned, request, &mut spool)
-            .await?;
-        let Some(articles) = remote else {
-            return Ok(None);
-        };
-        let remote = RemoteSnapshot {
-            articles,
-            ..RemoteSnapshot::default()
-        };
-        Ok(Some(Sight {
-            paired: pairing::pair(&base, &scanned.snapshot, &remote),
-            base,
-            remote,
-            seen_at,
-            ..Sight::of_mirror(scanned, spool, now, Looked::Paths)
-        }))
+        let rows = std::mem::take(&mut base.articles);
+        let index = Index::of(rows.values().map(ArticleRow::index).collect());
+        Ok(Some((index, base)))
     }
 
     /// Returns whether the request and the state leave it at that: nothing half done, and no word of a person
@@ -131,16 +105,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Reads the articles whose files changed; of the others the base says enough. `None`: an answer leaves
     /// something open.
-    async fn ask_for(
+    pub(super) async fn read_saved(
         &mut self,
-        base: &mut Base,
-        scanned: &Scanned,
+        found: &Found,
         request: &Request,
         spool: &mut Spool,
-    ) -> anyhow::Result<Option<BTreeMap<ArticleId, Remote>>> {
-        let (rows, tombstones) = (base.articles.clone(), HashSet::new());
+    ) -> anyhow::Result<Option<Listing>> {
+        let Some(rows) = found.rows.few() else {
+            return Ok(None);
+        };
+        let (scanned, tombstones) = (&found.scanned, HashSet::new());
         let known = Known {
-            rows: &rows,
+            rows,
             tombstones: &tombstones,
             changed: &scanned.changed,
         };
@@ -149,7 +125,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .files
             .iter()
             .filter_map(|file| {
-                let row = base.articles.get(&file.id?)?;
+                let row = rows.get(&file.id?)?;
                 (file.version != row.local || file.flags != row.file_flags).then_some(row.id)
             })
             .collect();
@@ -162,10 +138,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .await
                 .context("failed to read the article")?;
         }
-        let mut articles = BTreeMap::new();
+        let mut listing = Listing::default();
         for row in rows.values() {
             if !edited.contains(&row.id) {
-                articles.insert(row.id, Remote::Present(as_recorded(row)));
+                let entry = Remote::Present(as_recorded(row));
+                listing.articles.insert(row.id, entry);
                 continue;
             }
             match self.ask_one(row, request, &known, spool).await? {
@@ -178,12 +155,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         };
                         self.note_answer(Target::Article(row.id), noted);
                     }
-                    articles.insert(row.id, answer);
+                    listing.articles.insert(row.id, answer);
                 }
                 Some(_) | None => return Ok(None),
             }
         }
-        Ok(Some(articles))
+        Ok(Some(listing))
     }
 
     /// Reads one article by the way that shows it: a GET, or a probe of one that is known to be unpublished.

@@ -1,17 +1,19 @@
 //! Files as they are read: which article each is of, and what of it goes into the history.
 
-use super::local::Scanned;
+use super::local::{Found, Scanned};
+use super::remote::Rows;
 use crate::drill::defect::{self, Defect};
 use crate::engine::apply::{hides_a_new_article, needs_whole};
+use crate::engine::index::Places;
 use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::document::{Document, has_conflict_markers};
-use crate::mirror::scan::ScannedFile;
+use crate::mirror::scan::{Scan, ScannedFile};
 use crate::model::article::MAX_CHARS;
 use crate::model::base::ArticleRow;
 use crate::model::path::slug_of_stem;
 use crate::model::{ArticleId, CategoryId, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
+use crate::reconcile::snapshot::{LocalFile, Unknown};
 use crate::state::store::Store;
 use crate::state::{Seen as SeenVersion, StateError, Subject};
 use std::cell::OnceCell;
@@ -19,56 +21,54 @@ use std::collections::HashMap;
 
 /// Takes the files of a scan one by one.
 pub(super) struct Reader<'a> {
-    base: &'a Base,
-    rows: &'a HashMap<&'a Place, &'a ArticleRow>,
+    places: &'a Places<'a>,
+    rows: Rows<'a>,
     store: &'a mut Store,
     spool: &'a mut Spool,
     pub(super) out: Scanned,
+    /// Files that have the stamp that is known.
+    unchanged: Vec<(Place, Stamp)>,
     broken: Option<StateError>,
     /// The articles of a file's name or a slug. Hardly ever asked for.
-    namesakes: OnceCell<HashMap<&'a str, Vec<ArticleId>>>,
+    namesakes: OnceCell<HashMap<String, Vec<ArticleId>>>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(
-        base: &'a Base,
-        rows: &'a HashMap<&'a Place, &'a ArticleRow>,
+        places: &'a Places<'a>,
+        rows: Rows<'a>,
         store: &'a mut Store,
         spool: &'a mut Spool,
     ) -> Self {
         Self {
-            base,
+            places,
             rows,
             store,
             spool,
             out: Scanned::default(),
+            unchanged: Vec::new(),
             broken: None,
             namesakes: OnceCell::new(),
         }
     }
 
     /// What was read, once its bodies are in the state.
-    pub(super) fn finish(self) -> anyhow::Result<Scanned> {
+    pub(super) fn finish(self, scan: Scan) -> anyhow::Result<Found> {
         if let Some(error) = self.broken {
             return Err(error.into());
         }
         self.spool.flush(self.store)?;
-        Ok(self.out)
+        Ok(Found {
+            scanned: self.out,
+            scan,
+            unchanged: self.unchanged,
+            rows: self.rows.into_read(),
+        })
     }
 
     pub(super) fn take(&mut self, file: ScannedFile) {
         match file {
-            ScannedFile::Unchanged { place, stamp } => {
-                if let Some(row) = self.rows.get(&place).copied() {
-                    self.out.stamps.insert(place.clone(), stamp);
-                    self.out.snapshot.files.push(LocalFile {
-                        place,
-                        id: Some(row.id),
-                        version: row.local.clone(),
-                        flags: row.file_flags,
-                    });
-                }
-            }
+            ScannedFile::Unchanged { place, stamp } => self.unchanged.push((place, stamp)),
             ScannedFile::Ready {
                 place,
                 stamp,
@@ -135,10 +135,14 @@ impl<'a> Reader<'a> {
             })
     }
 
-    fn row_of(&self, place: &Place, id: Option<ArticleId>) -> Option<&ArticleRow> {
-        match id {
-            Some(id) => self.base.articles.get(&id),
-            None => self.rows.get(place).copied(),
+    fn row_of(&mut self, place: &Place, id: Option<ArticleId>) -> Option<ArticleRow> {
+        let id = id.or_else(|| self.places.get(place).map(|(id, _)| *id))?;
+        match self.rows.row(id, self.store) {
+            Ok(row) => row.cloned(),
+            Err(error) => {
+                self.broken = Some(error);
+                None
+            }
         }
     }
 
@@ -155,7 +159,7 @@ impl<'a> Reader<'a> {
         };
         let text = document.text();
         let mut digest = TextDigest::of(text);
-        let row = self.row_of(&place, document.id()).cloned();
+        let row = self.row_of(&place, document.id());
         if let Some(row) = row
             .as_ref()
             .filter(|row| document.is_crlf() && row.local_text_lf == Some(digest))
@@ -238,18 +242,17 @@ impl<'a> Reader<'a> {
         if !self.spool.is_dry() {
             return Vec::new();
         }
-        let base = self.base;
         let namesakes = self.namesakes.get_or_init(|| {
-            let mut namesakes: HashMap<&str, Vec<ArticleId>> = HashMap::new();
-            for row in base.articles.values() {
-                for name in [row.place.file.as_str(), &row.remote.slug] {
-                    namesakes.entry(name).or_default().push(row.id);
+            let mut namesakes: HashMap<String, Vec<ArticleId>> = HashMap::new();
+            for row in self.rows.loaded().values() {
+                for name in [&row.place.file, &row.remote.slug] {
+                    namesakes.entry(name.clone()).or_default().push(row.id);
                 }
             }
             namesakes
         });
         let named = [place.file.as_str(), slug];
-        let named = named.iter().filter_map(|name| namesakes.get(name));
+        let named = named.iter().filter_map(|name| namesakes.get(*name));
         named.flatten().copied().collect()
     }
 }

@@ -55,42 +55,74 @@ impl ReadRows {
         &mut self,
         id: ArticleId,
         store: &Store,
-    ) -> Result<(), StateError> {
-        if self.asked > FEW_ROWS || self.rows.contains_key(&id) {
-            return Ok(());
+    ) -> Result<Option<&ArticleRow>, StateError> {
+        if self.asked <= FEW_ROWS && !self.rows.contains_key(&id) {
+            self.asked += 1;
+            if self.asked > FEW_ROWS {
+                let all = store.articles()?;
+                self.rows = all.into_iter().map(|row| (row.id, row)).collect();
+            } else if let Some(row) = store.article(id)? {
+                self.rows.insert(id, row);
+            }
         }
-        self.asked += 1;
-        if self.asked > FEW_ROWS {
-            let all = store.articles()?;
-            self.rows = all.into_iter().map(|row| (row.id, row)).collect();
-        } else if let Some(row) = store.article(id)? {
-            self.rows.insert(id, row);
-        }
-        Ok(())
+        Ok(self.rows.get(&id))
     }
 
-    /// What was read; `None`: that was everything.
-    pub(in crate::engine) fn few(self) -> Option<BTreeMap<ArticleId, ArticleRow>> {
-        (self.asked <= FEW_ROWS).then_some(self.rows)
+    /// Returns what was read; `None`: that was everything.
+    pub(in crate::engine) fn few(&self) -> Option<&BTreeMap<ArticleId, ArticleRow>> {
+        (self.asked <= FEW_ROWS).then_some(&self.rows)
+    }
+
+    /// Takes the rows of these articles.
+    pub(in crate::engine) fn take(
+        &mut self,
+        ids: &BTreeSet<ArticleId>,
+    ) -> BTreeMap<ArticleId, ArticleRow> {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.retain(|id, _| ids.contains(id));
+        rows
     }
 }
 
 impl Rows<'_> {
+    /// Returns one row.
+    pub(super) fn row(
+        &mut self,
+        id: ArticleId,
+        store: &Store,
+    ) -> Result<Option<&ArticleRow>, StateError> {
+        match self {
+            Self::Whole(rows) => Ok(rows.get(&id)),
+            Self::Read(rows) => rows.read(id, store),
+        }
+    }
+
+    /// Returns the rows that are loaded.
+    pub(super) fn loaded(&self) -> &BTreeMap<ArticleId, ArticleRow> {
+        match self {
+            Self::Whole(rows) => rows,
+            Self::Read(rows) => &rows.rows,
+        }
+    }
+
+    /// Returns the rows that were read one by one.
+    pub(super) fn into_read(self) -> ReadRows {
+        match self {
+            Self::Whole(_) => ReadRows::default(),
+            Self::Read(rows) => rows,
+        }
+    }
+
     /// The rows, with that of an article in any case.
     fn with(
         &mut self,
         entry: &Listed,
         store: &Store,
     ) -> Result<&BTreeMap<ArticleId, ArticleRow>, StateError> {
-        match self {
-            Self::Whole(rows) => Ok(rows),
-            Self::Read(rows) => {
-                if let Listed::Article(article) = entry {
-                    rows.read(article.id, store)?;
-                }
-                Ok(&rows.rows)
-            }
+        if let Listed::Article(article) = entry {
+            self.row(article.id, store)?;
         }
+        Ok(self.loaded())
     }
 }
 

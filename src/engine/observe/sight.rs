@@ -22,8 +22,8 @@ use tokio::time::Instant;
 pub(in crate::engine) enum Looked {
     /// At everything, and everything is compared.
     All,
-    /// At everything; only a few articles are not as they were, and the base has the rows of these.
-    Sifted,
+    /// At everything; the base has the rows of the few articles that differ from the index.
+    Differences,
     /// At a few files and their articles: nothing was listed, and nothing is said of the rest.
     Paths,
 }
@@ -32,7 +32,7 @@ impl Looked {
     /// Returns whether the workspace was listed.
     pub(in crate::engine) const fn lists(self) -> bool {
         match self {
-            Self::All | Self::Sifted => true,
+            Self::All | Self::Differences => true,
             Self::Paths => false,
         }
     }
@@ -45,7 +45,7 @@ impl Looked {
     /// Returns whether the base has the rows of a few articles only.
     pub(in crate::engine) const fn has_few(self) -> bool {
         match self {
-            Self::Sifted | Self::Paths => true,
+            Self::Differences | Self::Paths => true,
             Self::All => false,
         }
     }

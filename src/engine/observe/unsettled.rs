@@ -5,15 +5,15 @@
 
 use super::local::Scanned;
 use crate::drill::defect::{self, Defect};
+use crate::engine::index::Places;
 use crate::engine::waiting::Held;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
 use crate::mirror::scan::{ScannedFile, settled};
-use crate::model::base::ArticleRow;
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, fold};
 use crate::model::{ArticleId, Place, Stamp, Timestamp};
 use crate::reconcile::snapshot::{Base, Unknown};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The paths in motion, of files and of folders.
 #[derive(Clone, Debug, Default)]
@@ -87,10 +87,10 @@ impl Unsettled {
     }
 
     /// What a file in motion is.
-    pub(super) fn unknown(file: &ScannedFile, rows: &HashMap<&Place, &ArticleRow>) -> Unknown {
+    pub(super) fn unknown(file: &ScannedFile, places: &Places<'_>) -> Unknown {
         let place = file.place();
         let id = match file {
-            ScannedFile::Unchanged { .. } => rows.get(place).map(|row| row.id),
+            ScannedFile::Unchanged { .. } => places.get(place).map(|(id, _)| *id),
             ScannedFile::Ready { document, .. } => Document::id(document),
             ScannedFile::NotReady { id, .. } => *id,
             ScannedFile::Present { .. } => None,

@@ -139,10 +139,7 @@ pub fn status<D: Disk>(
     settings: &Settings,
     now: Timestamp,
 ) -> anyhow::Result<Status> {
-    let view = match MirrorView::of_touched(disk, store, Spool::new(true, now))? {
-        Some(view) => view,
-        None => MirrorView::read(disk, store, Spool::new(true, now))?,
-    };
+    let view = MirrorView::read_changed(disk, store, Spool::new(true, now))?;
     let conflicts = open_conflicts(&view);
     let changes = changes(&view);
     let held = held(&view.base, store, &conflicts, &changes, now)?;

@@ -9,9 +9,8 @@
 
 mod again;
 mod folder;
-mod glance;
+mod paths;
 mod strays;
-mod survey;
 
 use super::{
     disk::{At, Disk, DiskError, DiskErrorKind, Kind},
@@ -31,9 +30,8 @@ use std::{
 
 pub use crate::model::stamp::settled;
 pub use again::appeared;
-pub use glance::{Glance, glance};
+pub use paths::scan_paths;
 pub use strays::{Strays, read_strays};
-pub use survey::{Known, Touched, Vague, survey};
 
 /// How many files wait between the threads and the sink.
 const IN_FLIGHT: usize = 32;

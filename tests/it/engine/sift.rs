@@ -97,7 +97,7 @@ type Change = fn(&World, &[Uuid]);
 
 /// What may happen to either side that concerns more than an article's words, and what comes of it where that is
 /// said.
-const CHANGES: [(&str, Change, &[&str]); 14] = [
+const CHANGES: [(&str, Change, &[&str]); 13] = [
     (
         "an article went",
         |world, ids| drop(world.sandbox().remove(ids[0])),
@@ -176,16 +176,6 @@ const CHANGES: [(&str, Change, &[&str]); 14] = [
         |world, _| world.write(".kbsyncignore", "n0.html\n"),
         &[],
     ),
-    (
-        "both changed the same",
-        |world, ids| {
-            world.edit("a/n0.html", "Text 0.", "Ours.");
-            world
-                .sandbox()
-                .edit(ids[0], |article| article.text = "<p>Theirs.</p>".into());
-        },
-        &[],
-    ),
 ];
 
 #[tokio::test]
@@ -203,6 +193,19 @@ async fn whatever_is_not_as_simple_is_compared_with_everything() {
             assert_eq!(done, expected, "{name}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_conflict_is_shown_among_a_few_and_then_everything_is_compared() {
+    let (world, mut engine, ids) = stage().await;
+    world.edit("a/n0.html", "Text 0.", "Ours.");
+    world
+        .sandbox()
+        .edit(ids[0], |article| article.text = "<p>Theirs.</p>".into());
+    assert_eq!(plan(&mut engine).await, ["conflict both a/n0.html"]);
+    let shown = vec!["conflict both a/n0.html held".to_owned()];
+    assert_eq!(sync(&mut engine).await, (shown.clone(), true));
+    assert_eq!(sync(&mut engine).await, (shown, false));
 }
 
 /// What comparing everything would do.

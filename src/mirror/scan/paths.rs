@@ -1,9 +1,9 @@
 //! Looks at a few files only, as a cycle over paths does: no folder is listed.
 //!
-//! It answers only where there is nothing to be told apart: each file is an article's, and can be read as
-//! one, in a folder whose `_category.yaml` can be read. Whatever else it meets is for a whole scan.
+//! The result is a scan of these files and their folders. It proves no absence, so there is none where anything else than
+//! readable files in readable folders is met.
 
-use super::{CategoryContent, ScanError, ScannedCategory, ScannedFile, folder, read_layout};
+use super::{CategoryContent, Scan, ScanError, ScannedCategory, ScannedFile, folder, read_layout};
 use crate::{
     mirror::{
         disk::{At, Disk, Kind},
@@ -13,25 +13,17 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// What a glance found.
-#[derive(Debug)]
-pub struct Glance {
-    /// The files, each of them ready.
-    pub files: Vec<ScannedFile>,
-    /// Their folders.
-    pub categories: Vec<ScannedCategory>,
-}
-
-/// Looks at some files, and reads each of them. `None`: one of them is no matter for a glance.
+/// Looks at some files, and reads each of them. `None`: one of them needs a whole scan.
 ///
 /// # Errors
 ///
 /// When the mirror's own rules cannot be read.
-pub fn glance(
+pub fn scan_paths(
     disk: &impl Disk,
     places: &BTreeSet<Place>,
     known_category: &(dyn Fn(&str) -> Option<Stamp> + Sync),
-) -> Result<Option<Glance>, ScanError> {
+    sink: &mut dyn FnMut(ScannedFile),
+) -> Result<Option<Scan>, ScanError> {
     let (layout, _told_by_whole_scans) = read_layout(disk)?;
     let walk = folder::Walk {
         disk,
@@ -39,10 +31,7 @@ pub fn glance(
         known: &|_| None,
         known_category,
     };
-    let mut glance = Glance {
-        files: Vec::new(),
-        categories: Vec::new(),
-    };
+    let mut categories = Vec::new();
     let folders: BTreeSet<&str> = places.iter().map(|place| place.folder.as_str()).collect();
     for name in folders {
         let Ok(Some(entry)) = disk.look(At::Root, name) else {
@@ -59,7 +48,7 @@ pub fn glance(
             CategoryContent::Unchanged | CategoryContent::Ready(_) => {}
             CategoryContent::Missing | CategoryContent::NotReady(_) => return Ok(None),
         }
-        glance.categories.push(ScannedCategory {
+        categories.push(ScannedCategory {
             folder: name.to_owned(),
             stamp,
             content,
@@ -74,7 +63,7 @@ pub fn glance(
             return Ok(None);
         }
         match walk.read(place.clone()) {
-            Ok(file @ ScannedFile::Ready { .. }) => glance.files.push(file),
+            Ok(file @ ScannedFile::Ready { .. }) => sink(file),
             Ok(
                 ScannedFile::Unchanged { .. }
                 | ScannedFile::NotReady { .. }
@@ -83,5 +72,10 @@ pub fn glance(
             | Err(_) => return Ok(None),
         }
     }
-    Ok(Some(glance))
+    Ok(Some(Scan {
+        categories,
+        complete: true,
+        layout,
+        ..Scan::default()
+    }))
 }

@@ -1,0 +1,194 @@
+//! The differences from the index: the few articles that a look has to compare, where that is enough.
+//!
+//! It is enough while the base is at rest: the last look at everything left nothing open. Then an article whose stamp
+//! and entry are those of the index is [`Quiet`](crate::reconcile::plan::Outcome::Quiet), and its row is not loaded. A look
+//! at some paths asks less of the base, and more of the articles at these paths ([`super::paths`]).
+//!
+//! It is not enough where a file or an entry came, went or moved, a category's words changed, or something cannot be
+//! read. Then all rows are loaded and compared.
+
+use super::backoff::ASK_AGAIN;
+use super::load_beside;
+use super::local::Found;
+use super::paths;
+use super::remote::Listing;
+use crate::drill::defect;
+use crate::engine::index::{Index, Shown, shown};
+use crate::engine::settings::{Look, Request};
+use crate::engine::{Engine, waiting};
+use crate::mirror::disk::Disk;
+use crate::mirror::layout::Layout;
+use crate::model::base::{ArticleRow, IndexRow};
+use crate::model::{ArticleId, Digest, Timestamp};
+use crate::reconcile::listed_as_known;
+use crate::reconcile::snapshot::{Base, Direction, Remote};
+use crate::service::{ListEnd, Service};
+use crate::state::Target;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More articles than these are compared together with all others.
+const FEW: usize = 128;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Loads the index, and the base without articles. `None`: the differences from the index are not enough.
+    pub(super) fn indexed(
+        &self,
+        look: &Look,
+        request: &Request,
+    ) -> anyhow::Result<Option<(Index, Base)>> {
+        if let Look::Paths(places) = look {
+            return self.indexed_at(places, request);
+        }
+        if self.store.at_rest()?.is_none() || !self.is_at_rest(request)? {
+            return Ok(None);
+        }
+        let index = Index::of(self.store.index()?);
+        let base = load_beside(&self.store)?;
+        let backoff = self.backoff(request)?;
+        let now = self.clock.now();
+        let rests =
+            |row: &IndexRow| shown(row) != Shown::Hidden || backoff.rests(Target::Article(row.id));
+        let asks_nothing = base.categories.values().all(|row| now < again(row.read_at))
+            && index.rows().all(rests)
+            && backoff.is_calm(|id| index.row(id).is_some());
+        Ok(asks_nothing.then_some((index, base)))
+    }
+
+    /// Returns whether the mirror differs from the index by the words of files at most.
+    pub(super) fn is_as_indexed(
+        &self,
+        found: &Found,
+        look: &Look,
+        index: &Index,
+        base: &Base,
+    ) -> anyhow::Result<bool> {
+        let has_mark = match look {
+            Look::Paths(_) => true,
+            Look::Whole => self.store.at_rest()? == Some(self.rest_mark(found.layout())),
+        };
+        Ok(has_mark && found.is_as_indexed(index, base))
+    }
+
+    /// Returns the mark of a base at rest. It is another one after a change of the settings or the rules of the mirror,
+    /// and under another version of kbsync.
+    pub(in crate::engine) fn rest_mark(&self, layout: &Layout) -> String {
+        let settings = format!("{:?}", self.settings);
+        let parts = [env!("CARGO_PKG_VERSION"), &settings, layout.text()];
+        Digest::of_parts(&parts.map(str::as_bytes)).to_string()
+    }
+
+    /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
+    fn is_at_rest(&self, request: &Request) -> anyhow::Result<bool> {
+        let plain = !request.dry_run
+            && !request.allow_deletes
+            && request.direction == Direction::Both
+            && request.prefer.is_none()
+            && request.resolve.is_empty()
+            && request.scope.is_empty()
+            && request.unsettled.is_empty();
+        Ok(plain
+            && !defect::any()
+            && self.store.intents()?.is_empty()
+            && self.store.conflicts()?.is_empty()
+            && self.store.parked()?.is_empty()
+            && self.store.approvals()?.is_empty()
+            && waiting::held(&self.store)?.is_empty()
+            && waiting::undone(&self.store)?.is_empty()
+            && self.store.unconfirmed_ids()?.is_empty())
+    }
+
+    /// Takes the rows of the articles that differ on either side, and leaves no other article in the listing. `None`: not
+    /// only the words of articles differ.
+    pub(super) fn differences(
+        &self,
+        index: &Index,
+        look: &Look,
+        base: &Base,
+        found: &mut Found,
+        listing: &mut Listing,
+    ) -> anyhow::Result<Option<BTreeMap<ArticleId, ArticleRow>>> {
+        let ids = match look {
+            Look::Paths(_) => Some(index.rows().map(|row| row.id).collect()),
+            Look::Whole => self.not_as_listed(index, listing).map(|mut ids| {
+                ids.extend(found.read_ids());
+                ids
+            }),
+        };
+        let is_listed = |id: &ArticleId| {
+            let row = index.row(*id);
+            matches!(look, Look::Paths(_)) || row.is_some_and(|row| shown(row) == Shown::Listed)
+        };
+        let Some(ids) = ids.filter(|ids| ids.len() <= FEW && ids.iter().all(is_listed)) else {
+            return Ok(None);
+        };
+        for id in &ids {
+            found.rows.read(*id, &self.store)?;
+        }
+        let stays = |row: &ArticleRow| {
+            paths::is_at_home(row, &base.categories)
+                && match listing.articles.get(&row.id) {
+                    Some(Remote::Present(seen)) => paths::stays(row, seen),
+                    Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) => false,
+                    // The listing shows it as the base has it.
+                    None => true,
+                }
+        };
+        let rows = found.rows.few();
+        let all_stay = rows.is_some_and(|rows| {
+            let mut rows = ids.iter().map(|id| rows.get(id));
+            rows.all(|row| row.is_some_and(stays))
+        });
+        if !all_stay {
+            return Ok(None);
+        }
+        listing.known.retain(|id| ids.contains(id));
+        Ok(Some(found.rows.take(&ids)))
+    }
+
+    /// Returns the articles that the listing does not show as the index has them. `None`: something came or went, or
+    /// cannot be read.
+    fn not_as_listed(&self, index: &Index, listing: &Listing) -> Option<BTreeSet<ArticleId>> {
+        let again = match listing.end.as_ref()? {
+            ListEnd::Whole { by_category, .. } => !by_category,
+            ListEnd::NotModified => true,
+        };
+        let same = listing.end == Some(ListEnd::NotModified);
+        let plain = again
+            && listing.nameless.is_empty()
+            && listing.categories.is_empty()
+            && listing.bodiless.is_empty();
+        if !plain {
+            return None;
+        }
+        let mut left: BTreeSet<ArticleId> = listing.articles.keys().copied().collect();
+        let mut expected = 0;
+        for row in index.rows() {
+            match shown(row) {
+                Shown::Open => return None,
+                Shown::Hidden => {}
+                Shown::Listed => {
+                    expected += 1;
+                    if same && !listed_as_known(row.is_own, row.flags, row.flags) {
+                        left.insert(row.id);
+                    }
+                }
+            }
+        }
+        for id in &listing.known {
+            let row = index.row(*id).filter(|row| shown(row) == Shown::Listed)?;
+            let met = self.memory.as_ref()?.met(*id)?;
+            if !listed_as_known(row.is_own, met.flags, row.flags) {
+                left.insert(*id);
+            }
+        }
+        // No article comes twice in a listing.
+        let listed = listing.known.len() + listing.articles.len();
+        (same || listed == expected).then_some(left)
+    }
+}
+
+/// Returns when a category is read again.
+fn again(at: Timestamp) -> Timestamp {
+    let rest = i64::try_from(ASK_AGAIN).unwrap_or(i64::MAX);
+    Timestamp(at.0.saturating_add(rest))
+}
