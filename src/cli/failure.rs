@@ -84,11 +84,9 @@ impl Failure {
         if let Some(service) = service {
             return Self::stopped(&service.kind, &format!("{error:#}"));
         }
-        if let Some((kind, stop)) = error
-            .downcast_ref::<Stop>()
-            .and_then(|stop| Some((stop.kind.as_ref()?, stop)))
-        {
-            return Self::stopped(kind, &stop.message);
+        let stop = error.downcast_ref::<Stop>();
+        if let Some((kind, message)) = stop.and_then(Stop::service_failure) {
+            return Self::stopped(kind, message);
         }
         let advised = error.chain().find_map(|cause| {
             if let Some(state) = cause.downcast_ref::<StateError>() {

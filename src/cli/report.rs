@@ -38,7 +38,7 @@ pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result
     for failure in &session_report.failures {
         context.out.failure(failure);
     }
-    if let Some((kind, message)) = &report.stopped {
+    if let Some((kind, message)) = report.service_failure() {
         context.out.failure(&Failure::stopped(kind, message));
     } else if session_report.failures.is_empty() {
         for message in unreported(report) {
@@ -99,7 +99,7 @@ fn shown(report: &Report, conflicts: &[Conflict]) -> String {
     let mut lines = action_lines(&report.actions, conflicts);
     let problems = problems(report);
     lines.extend(problems.iter().map(|problem| problem_line(problem)));
-    let broken = report.stopped.is_some() || report.outcome == Ending::Failed;
+    let broken = report.service_failure().is_some() || report.outcome == Ending::Failed;
     if broken && lines.is_empty() {
         return String::new();
     }
@@ -118,7 +118,7 @@ fn wrong(report: &Report) -> Vec<String> {
 
 /// Returns the problems, except the one that failed the whole cycle.
 fn problems(report: &Report) -> Vec<&Problem> {
-    let told = report.stopped.as_ref().map(|(_, message)| message.as_str());
+    let told = report.service_failure().map(|(_, message)| message);
     let problems = report.problems.iter();
     problems
         .filter(|problem| Some(problem.message.as_str()) != told && !is_failure(problem, report))

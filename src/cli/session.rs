@@ -149,8 +149,7 @@ impl<'c> Session<'c> {
             match self.cycle(part, &request).await {
                 Ok(report) => {
                     let ends = report
-                        .stopped
-                        .as_ref()
+                        .service_failure()
                         .is_some_and(|(kind, _)| kind.stops_all());
                     session_report.report.add(report);
                     if ends {

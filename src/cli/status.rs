@@ -59,7 +59,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     found.git = git_heads.branches(&config);
     if args.remote {
         match ask(context, &config).await {
-            Ok(report) => match &report.stopped {
+            Ok(report) => match report.service_failure() {
                 None => found.take_plan(&report),
                 Some((kind, message)) => failure = Some(Failure::stopped(kind, message)),
             },

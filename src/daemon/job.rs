@@ -270,7 +270,6 @@ impl CycleOutcome {
     pub fn is_complete(&self) -> bool {
         self.outage.is_none()
             && self.report.stopped.is_none()
-            && self.report.stopped_by_git.is_none()
             && self.report.outcome != Ending::Failed
     }
 }

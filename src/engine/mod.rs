@@ -35,7 +35,7 @@ mod waiting;
 pub use clock::{Clock, Pause, SystemClock};
 pub use git_view::{Checkout, Contents, GitView, NoGit, Since};
 pub use progress::{Progress, Teller};
-pub use stop::{Stop, ending_of};
+pub use stop::{Stop, StopCause, ending_of};
 
 use crate::mirror::disk::{Disk, Slot};
 use crate::model::{ArticleId, Place};
@@ -282,16 +282,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 });
             }
         }
-        report.stopped = stop
-            .as_ref()
-            .and_then(|stop| Some((stop.kind.clone()?, stop.message.clone())));
-        let by_git = stop.as_ref().filter(|stop| stop.is_by_git());
-        report.stopped_by_git = by_git.map(|stop| stop.message.clone());
         if stop.is_some() {
             // The next command or cycle looks again.
             report.overtaken.clear();
         }
-        report.conclude(stop.map(|stop| stop.ending));
+        report.conclude(stop.as_ref().map(Stop::ending));
+        report.stopped = stop;
         let after = self.service.usage();
         report.requests = Requests::between(before, after);
         report.budget = BudgetLeft {

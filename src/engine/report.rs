@@ -3,6 +3,7 @@
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
 use super::restore::Refused;
+use super::stop::Stop;
 use crate::model::path::{CATEGORY_FILE, quoted};
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
@@ -168,12 +169,9 @@ pub struct Report {
     /// Whether only one direction or some paths were asked for: then no news does not mean equal.
     #[serde(skip)]
     pub partial: bool,
-    /// What ended it before its end, with the words for it; for this crate's own use.
+    /// What ended it before its end; for this crate's own use.
     #[serde(skip)]
-    pub stopped: Option<(ErrorKind, String)>,
-    /// Why git ended it before its first effect, if git did; for this crate's own use.
-    #[serde(skip)]
-    pub stopped_by_git: Option<String>,
+    pub stopped: Option<Stop>,
     /// Whether a part could not be looked at: then there may be removals that nobody saw.
     #[serde(skip)]
     pub doubt: bool,
@@ -287,10 +285,14 @@ impl Report {
         self.budget = other.budget;
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);
-        self.stopped_by_git = self.stopped_by_git.take().or(other.stopped_by_git);
         self.doubt |= other.doubt;
         self.overtaken.extend(other.overtaken);
         self.partial |= other.partial;
+    }
+
+    /// Returns the failure of the service that ended it before its end.
+    pub fn service_failure(&self) -> Option<(&ErrorKind, &str)> {
+        self.stopped.as_ref()?.service_failure()
     }
 
     /// Adds what came of bringing versions back before the cycle.

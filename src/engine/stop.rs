@@ -6,12 +6,21 @@ use crate::service::{ErrorKind, ServiceError};
 /// What ended a cycle before its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stop {
-    /// How the cycle ends by it.
-    pub ending: Ending,
-    /// The kind of the service's failure; `None`: the mirror or git is the reason.
-    pub kind: Option<ErrorKind>,
+    /// Who is the reason.
+    pub cause: StopCause,
     /// What happened.
     pub message: String,
+}
+
+/// Who ended a cycle.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StopCause {
+    /// The service, by a failure of this kind.
+    Service(ErrorKind),
+    /// The mirror: files cannot be written.
+    Mirror,
+    /// Git: it replaced the files, or still replaces them.
+    Git,
 }
 
 impl std::fmt::Display for Stop {
@@ -25,22 +34,32 @@ impl std::error::Error for Stop {}
 impl Stop {
     pub(super) fn of(error: ServiceError) -> Self {
         Self {
-            ending: ending_of(&error.kind),
-            kind: Some(error.kind.clone()),
+            cause: StopCause::Service(error.kind.clone()),
             message: format!("{:#}", anyhow::Error::new(error)),
         }
     }
 
-    /// Returns whether git is the reason.
-    pub(super) fn is_by_git(&self) -> bool {
-        self.kind.is_none() && self.ending == Ending::Retry
+    /// Returns how the cycle ends.
+    pub fn ending(&self) -> Ending {
+        match &self.cause {
+            StopCause::Service(kind) => ending_of(kind),
+            StopCause::Mirror => Ending::Failed,
+            StopCause::Git => Ending::Retry,
+        }
+    }
+
+    /// Returns the kind and the words of the service's failure, if the service is the reason.
+    pub fn service_failure(&self) -> Option<(&ErrorKind, &str)> {
+        match &self.cause {
+            StopCause::Service(kind) => Some((kind, &self.message)),
+            StopCause::Mirror | StopCause::Git => None,
+        }
     }
 
     /// Git is the reason: the same command can go on later.
     pub(super) fn of_git(why: &str) -> Self {
         Self {
-            ending: Ending::Retry,
-            kind: None,
+            cause: StopCause::Git,
             message: format!("nothing is synced: {why}"),
         }
     }
@@ -67,8 +86,7 @@ pub fn ending_of(kind: &ErrorKind) -> Ending {
 pub(super) fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
     match error.downcast_ref::<ServiceError>() {
         Some(cause) => Ok(Stop {
-            ending: ending_of(&cause.kind),
-            kind: Some(cause.kind.clone()),
+            cause: StopCause::Service(cause.kind.clone()),
             message: format!("{error:#}"),
         }),
         None => Err(error),

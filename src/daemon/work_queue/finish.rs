@@ -9,7 +9,8 @@ use crate::daemon::{
     schedule::Moment,
     watch::Cause,
 };
-use crate::engine::report::{Line, Status};
+use crate::engine::StopCause;
+use crate::engine::report::{Line, Report, Status};
 use crate::model::Side;
 use crate::reconcile::plan::Kind;
 use std::collections::BTreeMap;
@@ -56,7 +57,7 @@ impl WorkQueue {
                 Scope::Paths(due) => self.deferred.add(due, false, now.steady),
                 Scope::Mirror => self.deferred.add(DuePaths::default(), true, now.steady),
                 // The changes that git brought have no events of their own left.
-                Scope::Everything if outcome.report.stopped_by_git.is_some() => {
+                Scope::Everything if is_ended_by_git(&outcome.report) => {
                     self.full_cycle.get_or_insert(job.trigger);
                 }
                 // The next poll looks at everything; a person sees the outcome of a command.
@@ -137,4 +138,8 @@ pub fn is_push(line: &Line) -> bool {
             | Kind::CreateCategory
             | Kind::UpdateCategory => true,
         }
+}
+
+fn is_ended_by_git(report: &Report) -> bool {
+    (report.stopped.as_ref()).is_some_and(|stop| stop.cause == StopCause::Git)
 }

@@ -38,9 +38,9 @@ pub(super) use render::{MAX_FILE, hides_a_new_article, needs_whole, says, slug_k
 pub(super) use run::{Done, Run};
 
 use super::observe::Sight;
-use super::report::{Ending, Report, Status};
+use super::report::{Report, Status};
 use super::settings::Request;
-use super::{Engine, Stop};
+use super::{Engine, Stop, StopCause};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::{Side, TextDigest};
 use crate::reconcile::plan::{Action, Plan, Step};
@@ -322,8 +322,7 @@ pub(super) fn not_written(error: &DiskError) -> Done {
 /// What ends all changes of the mirror.
 pub(super) fn wall(error: &DiskError) -> Stop {
     Stop {
-        ending: Ending::Failed,
-        kind: None,
+        cause: StopCause::Mirror,
         message: told(error),
     }
 }

@@ -17,7 +17,7 @@ use kbsync::{
         work_queue::WorkQueue,
     },
     engine::{
-        Progress,
+        Progress, Stop, StopCause,
         report::{BudgetLeft, Ending, Line, Report, Status},
     },
     model::Side,
@@ -208,7 +208,10 @@ impl CycleRunner for Fake {
                 Outage::TokenRejected => ErrorKind::Unauthorized,
                 Outage::Stopping => ErrorKind::Closed,
             };
-            report.stopped = Some((kind, outage.to_string()));
+            report.stopped = Some(Stop {
+                cause: StopCause::Service(kind),
+                message: outage.to_string(),
+            });
         } else if let Scope::Paths(due) = &job.scope {
             report.actions = due
                 .paths()
