@@ -1,4 +1,4 @@
-//! What a name in the mirror is: an article, a category, something to say a word about, or out of scope.
+//! The meaning of a name in the mirror: an article, a category, a stray to report, or out of scope.
 //!
 //! A path that is ignored is out of scope both ways: its article is neither pushed nor removed, and
 //! nothing is written there. The rules that hold for all mirrors are in `model::path`; the mirror's own
@@ -18,7 +18,7 @@ pub const IGNORE_FILE: &str = ".kbsyncignore";
 /// The largest [`IGNORE_FILE`], in bytes. Matching takes time for each rule and each name.
 pub const MAX_IGNORE_FILE: usize = 64 * 1024;
 
-/// What a name in the root is.
+/// The meaning of a name in the root.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RootVerdict {
     /// A category's folder.
@@ -31,7 +31,7 @@ pub enum RootVerdict {
     Stray(String),
 }
 
-/// What a name in a category's folder is.
+/// The meaning of a name in a category's folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// An article's file.
@@ -50,7 +50,7 @@ pub enum Verdict {
     Aside,
 }
 
-/// What is said of a folder within a category that holds articles' files.
+/// The message about a folder within a category that holds articles' files.
 pub const INNER: &str =
     "it holds .html files, and folders within a category are not synced; move the files up";
 

@@ -15,12 +15,12 @@ use std::{
 /// The private folder in a mirror: state, lock and socket.
 pub const PRIVATE_FOLDER: &str = ".kbsync";
 
-/// Who has the lock, as far as the file tells.
+/// The holder of the lock, as recorded in the lock's file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
     /// The process.
     pub pid: u32,
-    /// What it does, such as `run`.
+    /// The command that it runs, such as `run`.
     pub doing: String,
 }
 
@@ -205,8 +205,8 @@ fn ignore_all(path: &Path) -> io::Result<()> {
     file.write_all(b"*\n")
 }
 
-/// Opens a file for reading, and for what the options say. `None`: a link, a pipe or a device lies there. The open never
-/// waits: an archive may hold a pipe, and nobody writes into that.
+/// Opens a file for reading, and for what the options say. `None`: a link, a pipe or a device lies there. The open
+/// never waits: an archive may hold a pipe, and nobody writes into that.
 fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
     use rustix::fs::OFlags;
     match fs::symlink_metadata(path) {

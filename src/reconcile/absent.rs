@@ -107,7 +107,7 @@ pub(super) fn forget(planner: &mut Planner<'_>, id: ArticleId, row: &ArticleRow)
     planner.push(action)
 }
 
-/// Where a file in conflict was last: a folder that was renamed since takes no file along that is not there.
+/// Returns the last place of a file in conflict: a folder that was renamed since does not move a missing file.
 pub(crate) fn place_in_conflict<'b>(base: &'b Base, conflict: &'b ConflictRow) -> &'b Place {
     let category = base.categories.get(&conflict.local.category);
     let folder = category.and_then(|row| row.folder.as_ref());
@@ -116,7 +116,7 @@ pub(crate) fn place_in_conflict<'b>(base: &'b Base, conflict: &'b ConflictRow) -
     row.map_or(&conflict.place, |row| &row.place)
 }
 
-/// What is told of a file that was removed while it was in conflict: both versions can still be had.
+/// Returns the reason for a file that was removed while it was in conflict: both versions are still available.
 pub(crate) fn removed_in_conflict(place: &Place) -> String {
     let path = place.to_string();
     let path = quoted(&path);

@@ -1,4 +1,4 @@
-//! What an action is: its key, its fingerprint, what it changes, and how it is printed.
+//! An action: its key, its fingerprint, the sides that it changes, and its printed form.
 
 use super::plan::{Action, Hold, HoldRule, Kind, Plan, Settle, Step};
 use super::snapshot::Seen;
@@ -116,7 +116,7 @@ impl Action {
         action
     }
 
-    /// How an article's two sides are brought together, if that is what the action does.
+    /// Returns how the article's two sides are made equal, if the action does that.
     pub(super) fn as_settle(&self) -> Option<&Settle> {
         if let Step::Settle(settle) = &self.step {
             Some(settle)

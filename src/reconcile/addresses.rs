@@ -9,7 +9,7 @@ use std::fmt;
 /// A public address: a slug in a category, or that of a category itself.
 pub type Address = (Option<CategoryId>, String);
 
-/// Who has an address.
+/// The holder of an address.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Holder {
     Article(ArticleId),
@@ -36,7 +36,7 @@ pub(super) fn note_holders(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot
     }
 }
 
-/// Who has which address on the service now. Nobody is looked for where no action takes an address.
+/// Returns the holder of each address on the service now; nothing where no action takes an address.
 pub(super) fn holders(
     actions: &[Action],
     base: &Base,
@@ -55,7 +55,7 @@ pub(super) fn holders(
         holders.insert((None, version.slug.clone()), Holder::Category(*id));
     }
     for row in base.articles.values() {
-        // What was seen of an article counts, not what it was; one that is gone has nothing.
+        // The address that was seen counts, not the recorded one; an article that is gone has none.
         match remote.articles.get(&row.id) {
             Some(Remote::Present(_) | Remote::Gone) => {}
             None | Some(Remote::NotVisible(_) | Remote::Unknown(_)) => {
@@ -126,7 +126,7 @@ pub(super) fn frees(action: &Action) -> Option<Holder> {
     leaves(action).and_then(|_| about(action))
 }
 
-/// Who has to leave before an action can be done, if there is one.
+/// Returns the holder that has to leave an address before an action can be done.
 pub(super) fn waits_for(action: &Action, holders: &BTreeMap<Address, Holder>) -> Option<Holder> {
     let holder = *holders.get(&takes(action)?)?;
     (about(action) != Some(holder)).then_some(holder)

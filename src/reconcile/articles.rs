@@ -17,7 +17,7 @@ use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Place, Revision, Side, Version};
 use std::collections::BTreeSet;
 
-/// What is known of an article's file.
+/// The state of an article's file.
 enum Local<'a> {
     File(&'a LocalFile),
     Absent,
@@ -142,8 +142,8 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
     }
 }
 
-/// Tells at a glance that both sides are as the row says, and that nothing of it waits: nearly every article
-/// in nearly every cycle. What comparing them field by field would come to is nothing, then.
+/// Returns whether both sides are as recorded and nothing waits, without a comparison by fields: nearly every article
+/// in nearly every cycle.
 fn agrees(planner: &Planner<'_>, row: &ArticleRow, file: &LocalFile, seen: &Seen) -> bool {
     let world = planner.world;
     untouched(row, file)
@@ -153,7 +153,7 @@ fn agrees(planner: &Planner<'_>, row: &ArticleRow, file: &LocalFile, seen: &Seen
         && row.place == file.place
         && file.id == Some(row.id)
         && flags::shown(Some(row), seen, row.remote_flags) == row.remote_flags
-        // It may be an old copy that says the same, but for its flags.
+        // The answer may be an old copy with the same content and other flags.
         && is_calm(row)
         && !planner.renamed.contains_key(&file.place.folder)
         && !world.base.conflicts.contains_key(&row.id)
@@ -161,7 +161,7 @@ fn agrees(planner: &Planner<'_>, row: &ArticleRow, file: &LocalFile, seen: &Seen
         && !defect::is(Defect::EchoIsEdit)
 }
 
-/// What the service said of an article.
+/// Returns the service's answer about an article.
 fn entry_of(world: World<'_>, id: ArticleId) -> Option<&Remote> {
     let articles = &world.remote.articles;
     if defect::is(Defect::SlugIsKey)

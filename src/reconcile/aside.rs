@@ -1,4 +1,5 @@
-//! Temporary addresses: an article has one for a moment, so that addresses can change in a circle, and gets its own back.
+//! Temporary addresses: an article has one for a moment, so that addresses can change in a circle, and gets its own
+//! back.
 //!
 //! The temporary slug alone tells the slug before: a run that was killed in between, or could not go on, leaves nothing
 //! else behind that is certain to be there. No person wrote a temporary slug, so it never goes into a file; while the
@@ -83,7 +84,7 @@ mod tests {
             assert_eq!(original(&temporary, id), Some(slug));
             assert_eq!(original(&temporary, other), None, "{temporary}");
             assert_eq!(original(slug, id), None, "{slug}");
-            // Who steps aside twice is told by the first slug still.
+            // An article that steps aside twice is still recognised by its first slug.
             assert_eq!(super::temporary(&temporary, id), temporary);
         }
         assert_eq!(original(&format!("-{}", mark(id)), id), None);

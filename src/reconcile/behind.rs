@@ -1,7 +1,7 @@
 //! Holds the files that git reset to the committed version.
 //!
-//! The engine asks git and finds these files. A held file is neither sent nor overwritten, and makes no conflict. Nothing is
-//! stored: the hold ends when the file or the commit changes.
+//! The engine asks git and finds these files. A held file is neither sent nor overwritten, and makes no conflict.
+//! Nothing is stored: the hold ends when the file or the commit changes.
 
 use super::guard::{Facts, MAX_ROLLBACKS};
 use super::plan::{Action, HoldRule, Plan, Step};
@@ -14,7 +14,8 @@ pub struct Behind {
     pub doubt: Option<String>,
     /// Whether the article is in conflict: `approve` does not apply.
     pub in_conflict: bool,
-    /// Where the article or category is now whose old file git brought back; `None`: the action creates no duplicate.
+    /// The present place of the article or category whose old file git brought back; `None`: the action creates no
+    /// duplicate.
     pub duplicate_of: Option<String>,
 }
 

@@ -14,7 +14,7 @@ use crate::model::path::near::likely_meant;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
 
 impl World<'_> {
-    /// What is known of a category on the service: as read in this cycle, else as the base says.
+    /// Returns the service's version of a category: as read in this cycle, else as in the base.
     pub(super) fn remote_category(&self, id: CategoryId) -> Option<(CategoryVersion, Revision)> {
         self.remote.categories.get(&id).cloned().or_else(|| {
             self.base
@@ -219,7 +219,7 @@ fn yaml_back(
     planner.push(action);
 }
 
-/// What a folder says of its category. A `_category.yaml` that was removed says nothing: what it said last holds.
+/// Returns the folder's version of its category. After `_category.yaml` was removed, its last content counts.
 fn words_of(world: World<'_>, local: &LocalCategory, row: &CategoryRow) -> CategoryVersion {
     let last = world.local.last_words.get(&local.folder);
     let known = local.version.as_ref().or(last);
@@ -281,7 +281,7 @@ fn record_category(planner: &mut Planner<'_>, row: Option<&CategoryRow>, settle:
     }
 }
 
-/// What clashes waits for a person.
+/// Clashing fields wait for a person.
 fn clash_of_category(
     planner: &mut Planner<'_>,
     local: &LocalCategory,

@@ -1,4 +1,4 @@
-//! What changed, field by field: each field is three-way.
+//! Field-by-field comparison of both sides: each field is three-way.
 //!
 //! Each side is compared with its own half of the base, because the service may rewrite what it is sent
 //! ("Echo"). The body is merged block by block where both sides changed it.
@@ -50,7 +50,7 @@ impl Texts for CategoryVersion {
 /// The outcome of comparing two sides with their base.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ThreeWay<V> {
-    /// What both sides should say; clashing fields are the local side's.
+    /// The version that both sides should have; clashing fields are the local side's.
     pub merged: V,
     /// Fields that only the service changed, and the body if it was merged.
     pub pulled: Vec<Field>,
@@ -95,7 +95,7 @@ impl<V: Texts> ThreeWay<V> {
     /// Compares two sides with their base.
     pub fn of(base_local: &V, base_remote: &V, local: &V, remote: &V) -> Self {
         let mut out = Self::new(local, base_local);
-        // What the service made of the last write is no edit of anybody's.
+        // The service may store the last write in another form. That is nobody's edit.
         let answered = if defect::is(Defect::EchoIsEdit) {
             base_local
         } else {

@@ -92,7 +92,7 @@ pub(super) fn meet(planner: &mut Planner<'_>, case: Case<'_>) -> Outcome {
         }
         (Some(_), Some(_)) if keep != Some(Keep::Both) => first(),
         (_, None) => first(),
-        // Where both are kept, what does not clash is merged.
+        // Where both are kept, fields without a clash are merged.
         (_, Some(row)) => compare(&row.local, &row.remote),
     };
     aside::give_back(&mut way, file, &seen.version.slug, id.uuid());
@@ -206,7 +206,7 @@ pub(crate) fn copy_of<'a>(local: &'a LocalSnapshot, conflict: &ConflictRow) -> O
     copies.max_by_key(|place| **place == shown)
 }
 
-/// What clashes, and what else would be settled with it: one version or the other is kept as a whole.
+/// Returns the clashes, and the other fields that a choice would settle with them: one version is kept as a whole.
 fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
     let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
     let reasons = reasons.join(", ");
@@ -236,7 +236,7 @@ fn copy_name(place: &Place) -> String {
     format!("{start}~{}{CONFLICT_EXTENSION}", &mark[..8])
 }
 
-/// What file systems take for a name, in bytes.
+/// The longest name that common file systems accept, in bytes.
 const LONGEST_NAME: usize = 255;
 
 /// Said where a person settled what is not there any more.

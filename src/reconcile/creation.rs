@@ -1,4 +1,4 @@
-//! What only one side has: a file for an article, an article for a file.
+//! Articles that only one side has: an article is created for a file, or a file for an article.
 
 use super::World;
 use super::aside;

@@ -25,11 +25,11 @@ pub struct Deletions {
     pub remote: Earlier,
     /// The same in the mirror.
     pub local: Earlier,
-    /// What deletions would leave.
+    /// The number of articles that the deletions would leave.
     pub stock: Stock,
 }
 
-/// How many articles were deleted on one side.
+/// The number of deleted articles on one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Earlier {
     /// In the last 24 hours.
@@ -59,7 +59,7 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     if all.is_empty() {
         return;
     }
-    // Those that vanished and were not asked for yet are held already, and count.
+    // Articles that vanished and were not asked for yet are held already, and count.
     let vanished = |action: &&Action| {
         let rule = action.held.as_ref().map(|hold| hold.rule);
         action.deletes() == Some(side) && rule == Some(HoldRule::MassDeletion)
@@ -74,7 +74,7 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         .iter()
         .filter(|action| concerned(action))
         .count();
-    // Those that cannot be read just now, and that nobody was shown yet, count as well.
+    // Articles that cannot be read now, and that nobody was shown yet, count as well.
     waiting += all.len() - left;
     waiting += usize::from(side == Side::Remote) * plan.removed_unread;
     let against = against_deleting(facts, side, left, waiting, released);
@@ -186,7 +186,7 @@ fn against_deleting(
     };
     let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
         let done = if closely > 0 {
-            // What was deleted may have been brought back since.
+            // A deleted article may have been restored since.
             let verb = if closely == 1 { "was" } else { "were" };
             format!(" ({closely} of them {verb} carried out a moment before)")
         } else {

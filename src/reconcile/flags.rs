@@ -6,15 +6,15 @@ use crate::drill::defect::{self, Defect};
 use crate::model::Flags;
 use crate::model::base::{ArticleRow, Visibility};
 
-/// What becomes of `enabled` and `draft`.
+/// The outcome for `enabled` and `draft`.
 pub(super) struct FlagChange {
     /// In the file afterwards.
     pub(super) file: Flags,
-    /// What the service is known to have.
+    /// The service's flags, as far as known.
     pub(super) remote: Flags,
     /// `enabled`, if it is to be sent.
     pub(super) send: Option<bool>,
-    /// What the base keeps as the file's while nothing was sent.
+    /// The file's flags in the base while nothing was sent.
     pub(super) unsent: Flags,
 }
 
@@ -91,8 +91,8 @@ fn in_listing(flags: Flags) -> Flags {
     }
 }
 
-/// What the service shows. A listing has published articles; only our own last write may still be on its way
-/// there.
+/// Returns the flags that the service shows. A listing has published articles; only our own last write may still be
+/// on its way there.
 pub(super) fn shown(row: Option<&ArticleRow>, seen: &Seen, known: Flags) -> Flags {
     match (seen.visibility, row) {
         (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => known,

@@ -15,36 +15,36 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use crate::model::limits::MaxDeletes;
 
 /// How many articles of one side may go back to older versions in one cycle, or in cycles that follow each other
-/// closely: what is unpacked over the mirror comes in small batches.
+/// closely: an archive that is unpacked over the mirror comes in small batches.
 pub const MAX_ROLLBACKS: usize = 10;
 
-/// What the guards have to know besides the plan. The default is a workspace in which nothing happened yet.
+/// The facts that the guards need besides the plan. The default is a workspace in which nothing happened yet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Facts {
     /// The limit on deletions, and the earlier ones that count against it.
     pub deletions: Deletions,
-    /// What a person approved, as fingerprints of actions.
+    /// The fingerprints of the actions that a person approved.
     pub approved: BTreeSet<Digest>,
-    /// Why nothing may be deleted in this cycle, if something failed.
+    /// The reason why nothing may be deleted in this cycle, if something failed.
     pub doubt: Option<String>,
     /// Articles that went back to older versions.
     pub rollbacks: Rollbacks,
     /// Articles that go back and forth between us and someone else.
     pub duels: BTreeSet<ArticleId>,
-    /// What was refused, with what it was refused with and why.
+    /// The actions that the service refused, each with its content and the reason.
     pub refused: BTreeMap<String, (Digest, String)>,
-    /// What git did to files.
+    /// The changes that git made to files.
     pub git: ByGit,
     /// Articles whose files were to be brought back, and were not.
     pub restoring: BTreeSet<ArticleId>,
     /// New articles without a file whose `id:` line no file is known to have had.
     pub unconfirmed: BTreeSet<ArticleId>,
-    /// Where files of articles that are to be deleted lie in other workspaces' folders.
+    /// The places in other workspaces' folders of files whose articles are to be deleted.
     pub elsewhere: Elsewhere,
-    /// What was held for its number, or because its file went to another workspace, and waits for a person since: taking
-    /// some of it back releases none of the rest.
+    /// What was held for its number, or because its file went to another workspace, and waits for a person since:
+    /// taking some of it back releases none of the rest.
     pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
-    /// What was said of new categories.
+    /// The decisions about new categories.
     pub new_categories: NewCategories,
 }
 
@@ -59,7 +59,7 @@ pub struct Rollbacks {
     pub remote: BTreeSet<ArticleId>,
 }
 
-/// What git did to files.
+/// The changes that git made to files.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct ByGit {
     /// The actions, by fingerprint, whose files git reset.
@@ -68,7 +68,7 @@ pub struct ByGit {
     pub removed: BTreeMap<ArticleId, String>,
 }
 
-/// What lies in other workspaces' folders of articles that have no file in their own.
+/// Files in other workspaces' folders, of articles that have no file in their own.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Elsewhere {
     /// Their files' paths in the mirror.
@@ -156,13 +156,13 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
 pub(super) const STANDING: &str =
     "it was held with others, and still waits for a person; `kbsync approve` shows and releases it";
 
-/// How the reason begins of what was not refused but waits for a person.
+/// The start of the reason of an action that was not refused but waits for a person.
 pub const FOR_A_PERSON: &str = "waits for a person: ";
 
-/// How the reason begins of what was not sent, since it would have been refused.
+/// The start of the reason of an action that was not sent, because the service would have refused it.
 pub const NOT_SENT: &str = "not sent: ";
 
-/// What is told of what was refused, or would have been: what the service said, or why it was not sent.
+/// Returns the reason of an action that was refused, or would have been: the service's words, or why it was not sent.
 pub fn why_not_again(reason: &str, refused: impl FnOnce(&str) -> String) -> String {
     let why = match reason.strip_prefix(NOT_SENT) {
         Some(reason) => reason.to_owned(),
@@ -257,8 +257,8 @@ fn unrestored(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     holds.then(|| (HoldRule::Unrestored, reason()))
 }
 
-/// A new article's missing file says nothing, where its id may never have come into the file, which may lie elsewhere as
-/// a new one. The article neither goes nor gets another file unasked.
+/// A new article's missing file says nothing, where its id may never have come into the file, which may lie elsewhere
+/// as a new one. The article neither goes nor gets another file unasked.
 fn unconfirmed(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     let id = action.id?;
     let lost = matches!(action.kind, Kind::Delete | Kind::Restore);
@@ -298,7 +298,7 @@ fn moved_out(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
         );
         return Some((HoldRule::Elsewhere, reason));
     }
-    // It may be saved just now, or have lost its `id:` line: that says nothing about this article.
+    // A file that was just saved, or that lost its `id:` line, proves nothing about this article.
     if facts.stands(HoldRule::Elsewhere, action) {
         let reason = "its file was moved into another workspace's folder: move the file back; `kbsync approve` deletes the \
                       article";

@@ -63,10 +63,10 @@ use planner::{Addresses, Planner};
 use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
 pub(crate) use unseen::ANOTHERS;
 
-/// What a plan is made from.
+/// The input of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct World<'a> {
-    /// What both sides held when they last agreed.
+    /// The content of both sides when they last agreed.
     pub base: &'a Base,
     /// The mirror.
     pub local: &'a LocalSnapshot,

@@ -70,14 +70,14 @@ pub struct Action {
     pub path: String,
     /// The fields that it changes.
     pub fields: Vec<Field>,
-    /// What a person should know about it.
+    /// A note for the person who reads the report.
     pub note: Option<String>,
-    /// Why it waits for a person, if it does.
+    /// The reason why the action waits for a person, if it does.
     pub held: Option<Hold>,
     /// The key and the fingerprint of the action that this one only makes way for: if it is refused, that one is
     /// not tried again.
     pub makes_way_for: Option<(String, Digest)>,
-    /// What is to be done.
+    /// The step to take.
     pub step: Step,
 }
 
@@ -120,11 +120,11 @@ pub enum HoldRule {
     Doubt,
     /// Someone else writes the same article back and forth.
     ForeignWriter,
-    /// It was refused before and nothing changed since.
+    /// The service refused the action before, and nothing changed since.
     Refused,
-    /// It needs something that is held itself.
+    /// The action needs another action that is held.
     Waits,
-    /// Only a person can tell.
+    /// Only a person can decide.
     Person,
 }
 
@@ -153,7 +153,7 @@ impl HoldRule {
     }
 }
 
-/// What an action does.
+/// The effect of an action.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
     /// `POST /api/category` for a folder, then its `_category.yaml`.
@@ -164,7 +164,7 @@ pub enum Step {
         provisional: CategoryId,
         /// The category that may have been meant: its name is near to this one's.
         near: Option<String>,
-        /// What is sent.
+        /// The content to send.
         version: CategoryVersion,
     },
     /// Brings a category's two sides together.
@@ -173,11 +173,11 @@ pub enum Step {
     CreateArticle {
         /// The file.
         place: Place,
-        /// What is sent.
+        /// The content to send.
         version: Version,
-        /// What is sent.
+        /// The content to send.
         flags: Flags,
-        /// The article that was gone and is created anew by this.
+        /// The deleted article that the new article replaces.
         instead_of: Option<ArticleId>,
         /// The article that is known to have the address that this asks for.
         holder: Option<ArticleId>,
@@ -197,9 +197,9 @@ pub enum Step {
     DeleteArticle {
         /// The article.
         id: ArticleId,
-        /// Where its file was.
+        /// The place of the file before its removal.
         place: Place,
-        /// The version that goes.
+        /// The version that is deleted.
         seen: Box<Seen>,
     },
     /// Removes a file whose article is gone.
@@ -208,7 +208,7 @@ pub enum Step {
         id: ArticleId,
         /// The file.
         place: Place,
-        /// What it holds.
+        /// The content.
         version: Version,
     },
     /// Drops a base row: nothing is left on either side.
@@ -227,15 +227,15 @@ pub enum Step {
 pub struct Settle {
     /// The article.
     pub id: ArticleId,
-    /// Where the file is; `None`: there is none.
+    /// The place of the file; `None`: there is no file.
     pub from: Option<Place>,
-    /// What the file holds now; `None`: there is none.
+    /// The file's version now; `None`: there is no file.
     pub had: Option<Version>,
-    /// Where it is afterwards.
+    /// The place of the file afterwards.
     pub to: Place,
-    /// What it says afterwards.
+    /// The file's version afterwards.
     pub file: Version,
-    /// `enabled` and `draft` in it afterwards.
+    /// `enabled` and `draft` in the file afterwards.
     pub file_flags: Flags,
     /// Whether the file's content changes (a rename alone does not).
     pub write: bool,
@@ -245,9 +245,9 @@ pub struct Settle {
     pub send_enabled: Option<bool>,
     /// The service's version that this was decided on.
     pub seen: Seen,
-    /// What the base's `local` becomes while nothing was sent: the old one with what was pulled.
+    /// The base's local version while nothing was sent: the old version with the pulled fields.
     pub unsent: Version,
-    /// The same for `enabled` and `draft`: a wish that was not sent is still one.
+    /// The base's local flags while nothing was sent: a wish that was not sent is still a wish.
     pub unsent_flags: Flags,
     /// Whether the article had a conflict that is settled by this.
     pub settles: bool,
@@ -264,7 +264,7 @@ pub struct SettleCategory {
     pub from: Option<String>,
     /// Its folder afterwards; `None`: it gets none.
     pub to: Option<String>,
-    /// What `_category.yaml` says afterwards.
+    /// The content of `_category.yaml` afterwards.
     pub file: CategoryVersion,
     /// Whether `_category.yaml` changes.
     pub write: bool,
@@ -274,7 +274,7 @@ pub struct SettleCategory {
     pub seen: CategoryVersion,
     /// Its revision.
     pub revision: Revision,
-    /// What the base's `local` becomes while nothing was sent.
+    /// The base's local version while nothing was sent.
     pub unsent: CategoryVersion,
 }
 
@@ -299,20 +299,20 @@ pub struct Conflict {
     pub reason: String,
 }
 
-/// What became of one key of the three inputs.
+/// The outcome for one key of the three inputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Outcome {
     /// Both sides are as the base says.
     Quiet,
     /// Only the books change: a revision, a visibility, a place.
     Recorded,
-    /// It is in the plan.
+    /// The key has an action in the plan.
     Planned,
-    /// It is in the plan and waits.
+    /// The key has an action in the plan, and the action waits for a person.
     Held,
-    /// It cannot be told in this cycle.
+    /// The outcome is unknown in this cycle.
     Unknown,
-    /// The command's paths or direction leave it out.
+    /// The command's paths or direction exclude the key.
     Excluded,
 }
 
@@ -332,22 +332,22 @@ pub struct Problem {
     pub path: String,
     /// The article, where there is one.
     pub id: Option<ArticleId>,
-    /// What is wrong and what to do about it.
+    /// The fault and its remedy.
     pub message: String,
 }
 
 /// A plan.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
-    /// What to do, in the order in which it is done.
+    /// The actions, in the order in which they are done.
     pub actions: Vec<Action>,
     /// Rows to be brought up to date without anything to be seen: nothing is sent, no file is touched.
     pub records: Vec<Settle>,
     /// The same for categories.
     pub category_records: Vec<SettleCategory>,
-    /// What was left out, and why.
+    /// Files and articles that were left out, each with the reason.
     pub problems: Vec<Problem>,
-    /// What became of every key.
+    /// The outcome for each key.
     pub outcomes: BTreeMap<Key, Outcome>,
     /// Bodies that merging made.
     pub bodies: Bodies,

@@ -157,8 +157,8 @@ fn held_merge(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>
     planner.push(action)
 }
 
-/// Where the file is afterwards: a pulled address or category moves it, unless a writer chose its name.
-/// `None`: nobody knows the folder of its category.
+/// Returns the place of the file afterwards: a pulled address or category moves the file, unless a writer chose its
+/// name. `None`: nobody knows the folder of its category.
 fn place_after(
     planner: &mut Planner<'_>,
     case: Case<'_>,

@@ -1,4 +1,4 @@
-//! What was observed: one snapshot a side, and the base between them.
+//! The observation: one snapshot for each side, and the base between them.
 //!
 //! A side is present, absent or unknown; only a proven absence can lead to a deletion. A snapshot says
 //! what was seen and draws no conclusions.
@@ -29,13 +29,13 @@ pub struct Base {
 /// A file that is a ready article.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LocalFile {
-    /// Where it is.
+    /// The place.
     pub place: Place,
     /// The id in its front matter.
     pub id: Option<ArticleId>,
-    /// What it says; its category is that of its folder once the folders are paired.
+    /// The content; the category is that of the folder once the folders are paired.
     pub version: Version,
-    /// `enabled` and `draft` as it has them.
+    /// `enabled` and `draft` as the file has them.
     pub flags: Flags,
 }
 
@@ -46,14 +46,14 @@ pub struct LocalCategory {
     pub folder: String,
     /// The id in `_category.yaml`.
     pub id: Option<CategoryId>,
-    /// What `_category.yaml` and the folder's name say; `None`: there is no `_category.yaml`.
+    /// The content of `_category.yaml`, with the folder's name; `None`: there is no `_category.yaml`.
     pub version: Option<CategoryVersion>,
 }
 
 /// Something that lies in the mirror and is no ready article: present and unknown.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Unknown {
-    /// Where it is.
+    /// The place.
     pub place: Place,
     /// The id in its front matter, where one could be read.
     pub id: Option<ArticleId>,
@@ -66,21 +66,21 @@ pub struct LocalSnapshot {
     pub files: Vec<LocalFile>,
     /// Folders with a `_category.yaml` or a ready article.
     pub categories: Vec<LocalCategory>,
-    /// What `_category.yaml` said last in a folder that has none any more.
+    /// The last content of `_category.yaml` in each folder that has no such file any more.
     pub last_words: BTreeMap<String, CategoryVersion>,
-    /// What is there but cannot be read as an article.
+    /// Files that cannot be read as articles, at places of articles.
     pub unknown: Vec<Unknown>,
-    /// Files that could not be read: whose they are is not known.
+    /// Files that could not be read: their articles are not known.
     pub unread: Vec<Place>,
     /// Folders whose `_category.yaml` cannot be read: nothing is concluded about the category's words.
     pub unready_categories: BTreeSet<String>,
     /// Folders that could not be listed, are ignored, or in motion: nothing below them counts as absent.
     pub unreadable: BTreeSet<String>,
-    /// Of these, the folders that could not be listed.
+    /// The subset of `unreadable` that could not be listed.
     pub closed: BTreeSet<String>,
-    /// Every name in every folder, folded: what a new file must not clash with.
+    /// Every name in every folder, with its case folded: a new file must not clash with any of them.
     pub names: BTreeMap<String, BTreeSet<String>>,
-    /// Every name at the top, folded: what a new folder must not clash with.
+    /// Every name in the root, with its case folded: a new folder must not clash with any of them.
     pub top: BTreeSet<String>,
     /// Articles that the mirror does not have and does not want: their places are ignored.
     pub ignored: BTreeSet<ArticleId>,
@@ -96,7 +96,7 @@ pub struct LocalSnapshot {
 /// The service's version of an article, as it was seen in this cycle.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Seen {
-    /// What it says.
+    /// The content.
     pub version: Version,
     /// Its revision.
     pub revision: Revision,
@@ -106,17 +106,17 @@ pub struct Seen {
     pub visibility: Visibility,
 }
 
-/// What the service said of an article.
+/// The service's answer about an article.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remote {
-    /// It is there.
+    /// The article exists.
     Present(Seen),
-    /// It is gone: 404 to a GET and to a probe.
+    /// The article is gone: 404 to a GET and to a probe.
     Gone,
-    /// It left the listing, and nothing says why.
+    /// The article left the listing for an unknown reason.
     NotVisible(String),
-    /// It was not asked for or could not be read: nothing is concluded.
+    /// The article was not asked for or could not be read: nothing is concluded.
     Unknown(String),
 }
 
@@ -177,7 +177,7 @@ pub enum Keep {
 pub struct Policy {
     /// Which way changes may go.
     pub direction: Direction,
-    /// What happens to conflicts.
+    /// The way to settle conflicts.
     pub on_conflict: OnConflict,
     /// Paths to look at.
     pub scope: Scope,

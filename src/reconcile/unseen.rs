@@ -37,7 +37,7 @@ pub(super) fn gone(
     // Sent as a new one it would be another article's file on the way, and that article without one.
     let over = overlaid(world.base, world.paired, id);
     let keep = keep.filter(|keep| over.is_none() || *keep == Keep::Remote);
-    // Who asks for the file by name gets it, edited or not.
+    // A person who asks for the file by name gets it, edited or not.
     if over.is_none() && matches!(wish, Some(Keep::Local | Keep::Both)) {
         return create_remote(planner, file, Some(id));
     }
@@ -189,6 +189,7 @@ pub(super) fn unmet(
     planner.push(action)
 }
 
-/// What to do with a file that lies where another article's was: without an `id:` line it would be that one's there.
+/// Returns the way out for a file at another article's place: without an `id:` line the file would be taken for the
+/// other article's.
 const AS_A_NEW_ONE: &str =
     "to make a new article of it, copy it to another name without the `id:` line first";

@@ -46,7 +46,7 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
     changed
 }
 
-/// What others can have only when an action is done.
+/// The names and addresses that become free only when an action is done.
 fn settles(action: &Action) -> impl Iterator<Item = Need> {
     let mut category = None;
     let mut folders = [None, None];
@@ -73,7 +73,7 @@ fn settles(action: &Action) -> impl Iterator<Item = Need> {
         .chain(folders)
 }
 
-/// What an action needs of others.
+/// The names and addresses that an action needs and others have.
 fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> impl Iterator<Item = Need> {
     let mut category = None;
     let mut folders = [None, None];

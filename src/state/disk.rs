@@ -13,10 +13,10 @@ use std::{
 /// The database's name in its folder.
 pub(super) const FILE: &str = "state.db";
 
-/// What tells a file from another one of its name: its device and its number.
+/// The identity of a file: its device and its number. Two files of one name differ in it.
 pub(super) type Identity = (u64, u64);
 
-/// Tells which file has a name now.
+/// Returns the identity of the file that has a name now.
 pub(super) fn identity(path: &Path) -> io::Result<Identity> {
     let found = fs::symlink_metadata(path)?;
     Ok((
@@ -108,7 +108,7 @@ fn narrow(path: &Path) -> io::Result<()> {
 
 /// Returns whether a WAL database would be at risk here: its shared memory needs a local disk.
 ///
-/// Where the disk cannot be asked the answer is yes, since a rollback journal works everywhere.
+/// Where the disk cannot be asked, the answer is yes, because a rollback journal works everywhere.
 #[cfg(target_os = "linux")]
 pub(super) fn is_remote(dir: &Path) -> bool {
     rustix::fs::statfs(dir).map_or(true, |found| {

@@ -12,7 +12,7 @@ use std::{
 /// The outcome of one use of the state.
 pub type Outcome<T> = Result<T, StateError>;
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
     /// The file is damaged, or is no state of kbsync. It is never replaced silently.
@@ -26,9 +26,9 @@ pub enum ErrorKind {
         /// The newest schema that this kbsync knows.
         known: i64,
     },
-    /// It belongs to another service or workspace.
+    /// The state belongs to another service or workspace.
     ForeignBinding {
-        /// What it belongs to.
+        /// The service and workspace that the state belongs to.
         was: Binding,
     },
     /// The file was removed or replaced while it was open: what is written would be nowhere.
@@ -44,13 +44,13 @@ pub enum ErrorKind {
 /// A failed use of the state.
 #[derive(Debug, thiserror::Error)]
 pub struct StateError {
-    /// What kind of failure it was.
+    /// The kind of a failure.
     pub kind: ErrorKind,
     /// The database; `None` for one in memory.
     pub path: Option<PathBuf>,
-    /// What was wrong, where the kind does not say it all.
+    /// Details, where the kind does not say everything.
     pub detail: String,
-    /// The error below.
+    /// The cause.
     #[source]
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }

@@ -1,10 +1,10 @@
 //! The binding of a state to the folder of its mirror.
 //!
-//! The state has a random id, and the device and inode of its mirror. A record in the user's state directory has the same
-//! id with the mirror's path. A state fits a folder if the inode or the record matches: a renamed folder keeps its inode,
-//! and a disk may get another device number at a reboot. For a state that came with a clone, a copy or a backup, neither
-//! matches. A state gets its id before its first article. So a state that has articles and no id is of an earlier kbsync,
-//! or somebody removed its id, and counts as made for another folder.
+//! The state has a random id, and the device and inode of its mirror. A record in the user's state directory has the
+//! same id with the mirror's path. A state fits a folder if the inode or the record matches: a renamed folder keeps
+//! its inode, and a disk may get another device number at a reboot. For a state that came with a clone, a copy or a
+//! backup, neither matches. A state gets its id before its first article. So a state that has articles and no id is
+//! of an earlier kbsync, or somebody removed its id, and counts as made for another folder.
 
 use super::{Outcome, StateError, Store, disk};
 use crate::model::Timestamp;
@@ -30,7 +30,7 @@ pub struct Home {
     records: PathBuf,
 }
 
-/// How a state fits a folder.
+/// The relation of a state to a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fit {
     /// The state belongs to the folder: inode and record match.

@@ -1,4 +1,4 @@
-//! What kbsync remembers of one workspace: rows that promise something, and the versions people wrote.
+//! The state of one workspace: rows that promise something, and the versions that people wrote.
 //!
 //! - An [`ArticleRow`] promises that file and service once agreed on it: `local` is what the file held,
 //!   `remote` what the service answered, both complete at the same moment. It is written only after both
@@ -37,7 +37,7 @@ pub struct Binding {
     pub workspace: WorkspaceId,
 }
 
-/// What a version belongs to: an article, or a file that has no id yet.
+/// The owner of a version: an article, or a file that has no id yet.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -62,11 +62,11 @@ impl Subject {
 /// A version to be kept in the history.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Seen {
-    /// What it belongs to.
+    /// The owner of the version.
     pub subject: Subject,
-    /// Where its file is or would be.
+    /// The place of the file, or the place that it would have.
     pub place: Place,
-    /// The side it was seen on.
+    /// The side on which the version was seen.
     pub side: Side,
     /// Why it was recorded, such as `edited`, `pulled`, `replaced`, `deleted`.
     pub cause: String,
@@ -104,7 +104,7 @@ pub struct Event {
     pub detail: String,
 }
 
-/// What was done, before the log adds when.
+/// An event for the log, without its time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Deed {
     /// A word such as `update`, `delete`, `conflict`.
@@ -169,7 +169,7 @@ pub enum Intent {
     UpdateCategory {
         /// The category.
         id: CategoryId,
-        /// What the category says afterwards.
+        /// The category's content afterwards.
         version: CategoryVersion,
     },
 }
@@ -210,13 +210,13 @@ pub enum RowChange {
 pub enum Entry {
     /// A file written, replaced, moved or removed.
     File {
-        /// Where it is put, or removed.
+        /// The place that changes.
         target: Place,
-        /// The place that it leaves, and what lies there.
+        /// The place that the file leaves, and the file there.
         leaves: Option<(Place, KnownFile)>,
         /// The digest of the staged bytes; `None`: it is removed.
         new: Option<Digest>,
-        /// What lies at the target.
+        /// The file at the target.
         over: Option<KnownFile>,
     },
     /// A folder of the root renamed.
@@ -237,7 +237,7 @@ pub struct Journalled {
     pub slot: i64,
     /// The change.
     pub entry: Entry,
-    /// What becomes true with it.
+    /// The rows that become true with the change.
     pub rows: Vec<RowChange>,
 }
 
@@ -246,22 +246,22 @@ pub struct Journalled {
 pub struct DisplacedRow {
     /// The slot that it lies in.
     pub slot: i64,
-    /// Where it was.
+    /// The former place.
     pub place: Place,
-    /// What was last seen of it.
+    /// The last known stamp and digest.
     pub known: KnownFile,
-    /// Since when it lies there.
+    /// The time since when the file is in the slot.
     pub since: Timestamp,
 }
 
-/// What was refused or waits for a person, so that it is not tried again unseen.
+/// An action that was refused or waits for a person, so that it is not tried again unseen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parked {
-    /// What waits: an article's id, a file's or a folder's path, with the kind of action.
+    /// The key: an article's id, a file's or a folder's path, with the kind of action.
     pub key: String,
-    /// What it waits with: while this is the same, nothing is tried again.
+    /// The fingerprint of the content: while this is the same, nothing is tried again.
     pub fingerprint: Digest,
-    /// Why it waits, for people.
+    /// The reason, for people.
     pub reason: String,
     /// Since when.
     pub at: Timestamp,
@@ -272,7 +272,7 @@ pub struct Parked {
 pub struct Approval {
     /// The side that the action changes.
     pub side: Side,
-    /// What kind of action it is, such as `delete` or `roll-back`.
+    /// The kind of action, such as `delete` or `roll-back`.
     pub kind: String,
     /// The action's fingerprint.
     pub set: Digest,
@@ -280,7 +280,7 @@ pub struct Approval {
     pub at: Timestamp,
 }
 
-/// What the service was asked for.
+/// The subject of a question to the service.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Target {
     /// An article, or an id of which only a file tells.
@@ -294,9 +294,9 @@ pub enum Target {
 pub struct Attempt {
     /// When it was asked.
     pub last_asked: Timestamp,
-    /// How often in a row that failed.
+    /// The number of failures in a row.
     pub failures: u32,
-    /// The answer, as JSON; `None`: what the base says.
+    /// The answer, as JSON; `None`: the base's version.
     pub answer: Option<String>,
 }
 

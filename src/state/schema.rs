@@ -25,7 +25,7 @@ pub(super) const STEPS: &[&str] = &[
     LISTING_ENTRIES,
 ];
 
-/// What a reader needs in place of each step that a database has not taken; nothing, where it reads the same without.
+/// A reader's stand-in for each step that a database has not taken; empty, where reading is the same without the step.
 pub(super) const STAND_INS: &[&str] = &[
     "",
     "",
@@ -226,7 +226,7 @@ DROP TABLE tombstones;
 ALTER TABLE tombstones_by_revision RENAME TO tombstones;
 ";
 
-/// What our own writes replaced before the last one.
+/// The versions that our own writes replaced before the last one.
 const REPLACED_BEFORE: &str = "ALTER TABLE articles ADD COLUMN replaced_before TEXT;";
 const WITHOUT_REPLACED_BEFORE: &str =
     "CREATE TEMP VIEW articles AS SELECT *, NULL AS replaced_before FROM main.articles;";
@@ -316,7 +316,7 @@ CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"wr
   AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%'
   AND json NOT LIKE '{"clear_copy"%';
 "#;
-/// What the entries of the last listing stood for, in their order. Nothing else depends on it.
+/// The meaning of each entry of the last listing, in the order of the entries. Nothing else depends on it.
 const LISTING_ENTRIES: &str = "
 CREATE TABLE IF NOT EXISTS listing_entries (
   position INTEGER PRIMARY KEY,
@@ -335,8 +335,8 @@ pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Refuses triggers and views. The schema has none; in a state from elsewhere they would run as a part of our own writes
-/// and reads.
+/// Refuses triggers and views. The schema has none; in a state from elsewhere they would run as a part of our own
+/// writes and reads.
 pub(super) fn refuse_programs(conn: &Connection) -> Outcome<()> {
     let found: Option<String> = conn
         .query_row(

@@ -4,14 +4,14 @@ use crate::model::path::quoted_as_git;
 use rustix::io::Errno;
 use std::{fmt, io};
 
-/// What kind of failure it was.
+/// The kind of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DiskErrorKind {
     /// Nothing lies there.
     NotFound,
     /// Something lies there already.
     Exists,
-    /// What lies there is not what was expected, or changed while it was read. Try again after a scan.
+    /// The file there is not the expected one, or changed while it was read. Try again after a scan.
     Changed,
     /// A link, a folder or something else lies where a file should, or the other way round.
     WrongKind,
@@ -63,7 +63,7 @@ impl DiskErrorKind {
         }
     }
 
-    /// What a person can do about it, where that is known.
+    /// The remedy, where one is known.
     pub const fn remedy(self) -> Option<&'static str> {
         match self {
             Self::WrongKind => Some("put the file or folder itself there, or move it away"),
@@ -82,11 +82,11 @@ impl DiskErrorKind {
 /// A failed operation. The text fits after "failed to".
 #[derive(Debug)]
 pub struct DiskError {
-    /// What kind of failure it was.
+    /// The kind of a failure.
     pub kind: DiskErrorKind,
-    /// What was to be done, such as `read`.
+    /// The operation, such as `read`.
     pub doing: &'static str,
-    /// To what, relative to the mirror.
+    /// The path, relative to the mirror.
     pub path: String,
     /// The error below.
     pub source: Option<io::Error>,

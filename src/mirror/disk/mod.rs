@@ -1,8 +1,8 @@
 //! The folder itself, as far as kbsync needs it: the port that scanning and writing work with.
 //!
-//! What every implementation promises:
+//! The promises of every implementation:
 //! - Names are single components. No symbolic link is followed, in no component (failures rows 129, 130).
-//! - What lies at a path is one whole version or another, never a part of one: contents are staged in a slot of
+//! - A path has one whole version or another, never a part of one: contents are staged in a slot of
 //!   the private folder and put in place by a rename.
 //! - Nothing unexpected is replaced or removed, and nothing that was replaced or removed is unlinked: it lies in
 //!   the slot afterwards. The caller says what it expects; the check is made on what came out of the rename, so
@@ -13,7 +13,7 @@
 //!   many with [`Durability::Later`], then [`Disk::flush`], publish all, and flush again before anything is
 //!   recorded.
 //!
-//! What is not done here: deciding what to write, remembering what a slot is for, and telling articles from other
+//! Not done here: deciding what to write, remembering what a slot is for, and telling articles from other
 //! files.
 
 mod below;
@@ -31,7 +31,7 @@ pub use real::RealDisk;
 use crate::model::{Digest, Place, Stamp};
 use std::collections::BTreeMap;
 
-/// How the names of slots within a category's folder begin. No such name is ever listed as an article.
+/// The start of the names of slots within a category's folder. No such name is ever listed as an article.
 pub const TEMPORARY: &str = ".kbsync-tmp-";
 
 /// The number of a slot. The caller gives each number once.
@@ -46,7 +46,7 @@ pub enum At<'a> {
     Folder(&'a str),
 }
 
-/// What lies at a name.
+/// The kind of a directory entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// A regular file.
@@ -64,7 +64,7 @@ pub enum Kind {
 pub struct Entry {
     /// The name, as the file system gives it.
     pub name: String,
-    /// What lies there.
+    /// The kind of the entry.
     pub kind: Kind,
     /// Its stamp.
     pub stamp: Stamp,
@@ -90,7 +90,7 @@ pub struct Content {
     pub whole: bool,
 }
 
-/// What the caller believes to lie at a name.
+/// The file that the caller expects at a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expect {
     /// Nothing.
@@ -103,7 +103,7 @@ pub enum Expect {
     Cased(Stamp),
 }
 
-/// Where a slot is.
+/// The place of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Area {
     /// Files on their way: to be put in place, or just taken out.
@@ -123,7 +123,7 @@ pub enum Durability {
 
 /// A folder of files, through open directories.
 pub trait Disk: Send + Sync + 'static {
-    /// How many folders may be looked into at the same time.
+    /// The number of folders that may be listed at the same time.
     fn walkers(&self) -> usize {
         std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))
     }

@@ -72,7 +72,7 @@ impl RealDisk {
                 Some(_) | None => return Ok(()),
             }
             match keep_mode(&target, &aside) {
-                // It went in this instant.
+                // The file disappeared in this instant.
                 Err(Errno::NOENT) => Ok(()),
                 done => Ok(done?),
             }

@@ -1,7 +1,7 @@
 //! The mirror on a real file system: every call is relative to an open directory.
 //!
 //! The root is opened once; a folder is opened for each call, by one name and without following a link.
-//! What is beneath an open directory cannot be swapped for a link between a check and its use.
+//! Files beneath an open directory cannot be swapped for a link between a check and its use.
 //! Slots are in `slots`, putting files in place is in `place`.
 
 use super::{
@@ -22,13 +22,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How often a folder is listed again when it changes meanwhile.
+/// The number of times that a folder is listed again when it changes meanwhile.
 const LISTINGS: usize = 4;
 
-/// How much is read of a file that is over the limit.
+/// The number of bytes that are read of a file over the limit.
 const FIRST_PART: usize = 128 * 1024;
 
-/// What a test does in the midst of an operation; it is told the step.
+/// A test's action in the midst of an operation; its argument is the step.
 #[cfg(test)]
 pub(super) type Act = Box<dyn FnMut(&str) + Send>;
 
@@ -310,7 +310,7 @@ pub(super) fn read_in(
     let whole = size <= limit;
     let wanted = if whole { size } else { FIRST_PART.min(limit) };
     let mut bytes = Vec::with_capacity(wanted + usize::from(whole));
-    // One byte more than the file has, so that one that grows is noticed.
+    // One byte more than the file has, so that growth is noticed.
     (&file)
         .take((wanted + usize::from(whole)) as u64)
         .read_to_end(&mut bytes)

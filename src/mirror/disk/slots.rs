@@ -17,13 +17,13 @@ use rustix::{
 };
 use std::{collections::BTreeMap, fs::File, io::Write as _, os::fd::OwnedFd};
 
-/// What is added to a slot's name while the file system cannot exchange names.
+/// The suffix of a slot's name while the file system cannot exchange names.
 const OLD: &str = ".old";
 
-/// What the name of a displaced file's slot within a category's folder says.
+/// The mark of a displaced file's slot within a category's folder.
 const DISPLACED: &str = "displaced-";
 
-/// How the names of files begin whose journal was lost.
+/// The start of the names of files whose journal was lost.
 const LOST: &str = "lost-";
 
 /// A name that no file has.
@@ -36,7 +36,7 @@ pub(super) struct Aside {
 }
 
 impl Aside {
-    /// Where the replaced file lies until the slot is free.
+    /// The place of the replaced file until the slot is free.
     pub(super) fn old(&self) -> String {
         format!("{}{OLD}", self.name)
     }
@@ -152,7 +152,7 @@ impl RealDisk {
     }
 
     pub(super) fn displace_slot(&self, slot: Slot, within: At<'_>) -> Result<(), DiskError> {
-        // It is made before it is looked for.
+        // The folder is made before it is looked for.
         drop(self.private(Area::Displaced)?);
         let from = self.known_aside(Area::Stage, slot, within)?;
         let to = self.known_aside(Area::Displaced, slot, within)?;
@@ -203,7 +203,7 @@ impl RealDisk {
             }
             swept += match self.sweep_folder(At::Folder(&entry.name), (known, lost)) {
                 Ok(count) => count,
-                // What cannot be read now is swept another time; the scan says that it cannot.
+                // A folder that cannot be read now is swept another time; the scan reports it.
                 Err(error)
                     if error.kind == DiskErrorKind::Denied
                         || error.kind == DiskErrorKind::NotFound =>

@@ -10,10 +10,10 @@ use std::{borrow::Cow, ops::Range};
 /// The longest block, in bytes.
 pub(super) const MAX_BLOCK: usize = 64 * 1024;
 
-/// What stands behind a key.
+/// The value behind a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Value {
-    /// One text.
+    /// A single text.
     Scalar(String, Style),
     /// A list or a map.
     Nested,
@@ -28,9 +28,9 @@ pub(super) struct Entry {
     pub(super) value: Value,
     /// The lines from the key to the end of the value, from 0.
     pub(super) lines: Range<usize>,
-    /// Where on the first line the colon ends, in bytes.
+    /// The end of the colon on the first line, in bytes.
     pub(super) after_colon: usize,
-    /// Where on the first line the value stands, when it stands there whole, in bytes.
+    /// The range of the value on the first line in bytes, when the whole value is on that line.
     pub(super) spot: Option<Range<usize>>,
 }
 

@@ -27,7 +27,7 @@ pub struct CategoryDocument {
     meta_description: String,
 }
 
-/// What a category's file is to say. `None` leaves things as they are.
+/// The new values for a category's file. `None` leaves a field as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CategoryChanges {
     /// The category's id.
@@ -189,7 +189,7 @@ impl CategoryDocument {
         self.name.as_deref()
     }
 
-    /// What `slug:` says; `None`: the folder's name does.
+    /// The value of `slug:`; `None`: the folder's name is the slug.
     pub fn slug(&self) -> Option<&str> {
         self.slug.as_deref()
     }

@@ -1,4 +1,4 @@
-//! Where in a file the front matter and the body are, and which line ends the file has.
+//! Finds the front matter and the body of a file, and its line ends.
 //!
 //! The first line of an article's file is exactly `---`, and so is the first line after it that ends the
 //! front matter: nothing that kbsync writes between them begins a line with `---`, and what follows is
@@ -20,7 +20,7 @@ const MARK: char = '\u{feff}';
 pub(super) struct Frame {
     /// The YAML, without the lines of dashes.
     front: Range<usize>,
-    /// Where the body begins; for a category's file its end.
+    /// The start of the body; for a category's file the end of the file.
     pub(super) body: usize,
     /// Whether the first line ends in CRLF.
     pub(super) crlf: bool,

@@ -5,7 +5,7 @@
 //! - [`Document::edit`] touches the lines of what changed, and no others; an edit to equal values gives
 //!   the identical file.
 //!
-//! What a file holds beyond our keys is the writer's: it is neither understood nor changed. Whether a
+//! Everything in a file beyond our keys is the writer's: it is neither understood nor changed. Whether a
 //! file may be pushed is not decided here, only whether it can be read.
 
 mod block;
@@ -71,7 +71,7 @@ struct Words {
     flags: Flags,
 }
 
-/// What a file is to say. `None` leaves things as they are.
+/// The new values for a file. `None` leaves a field as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changes {
     /// The article's id.
@@ -290,7 +290,7 @@ impl Document {
         &self.words.title
     }
 
-    /// What `slug:` says; `None`: the file's name does.
+    /// The value of `slug:`; `None`: the file's name is the slug.
     pub fn slug(&self) -> Option<&str> {
         self.words.slug.as_deref()
     }
@@ -317,7 +317,7 @@ impl Document {
         &self.words.keywords
     }
 
-    /// What `enabled:` and `draft:` say.
+    /// The values of `enabled:` and `draft:`.
     pub fn flags(&self) -> Flags {
         self.words.flags
     }

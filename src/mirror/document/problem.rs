@@ -6,7 +6,7 @@ use crate::model::{ArticleId, CategoryId};
 use std::fmt;
 use uuid::Uuid;
 
-/// How much of a file is searched for the line with its id.
+/// The part of a file that is searched for the line with its id, in bytes.
 const ID_SEARCH: usize = 128 * 1024;
 
 /// Why a file cannot be an article or a category, where, and what to do about it.
@@ -14,11 +14,11 @@ const ID_SEARCH: usize = 128 * 1024;
 pub struct NotReady {
     /// The line in the file, from 1, where there is one.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
-    /// The article whose `id:` line stands in the file, readable or not: it is not absent.
+    /// The article whose `id:` line is in the file, readable or not: the article is not absent.
     pub id: Option<ArticleId>,
     /// Likewise for a category's file.
     pub category: Option<CategoryId>,

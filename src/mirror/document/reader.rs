@@ -1,6 +1,6 @@
 //! Reads what a block holds, and where.
 //!
-//! What the YAML parser says of places is checked against the lines, because later edits rely on it.
+//! Positions that the YAML parser reports are checked against the lines, because later edits rely on them.
 
 use super::{
     block::{Entry, Style, Value, indent_of},

@@ -1,4 +1,4 @@
-//! How kbsync writes a text as YAML: on one line, and so that every reader takes it for the same text.
+//! Writes a text as YAML: on one line, and so that every reader reads the same text.
 //!
 //! Readers of YAML 1.1 (PyYAML, Ruby, Jekyll) take `no`, `1_000`, `2024-01-01` or `12:30` for something
 //! else than a text. What is not plainly a text is put into double quotes, with escapes that JSON has too.

@@ -1,5 +1,5 @@
-//! What appeared in the mirror while it was scanned: a file that was moved from a folder that was not looked
-//! into yet to one that was is in neither, and not gone all the same. It may have replaced another there.
+//! Finds files that appeared in the mirror during the scan. A file that moves from a folder not yet listed to a
+//! folder already listed is seen in neither, and is not gone. The file may also have replaced another one there.
 //!
 //! Names and stamps are compared, and only when the file of an article is missing: a quiet mirror is listed
 //! once.

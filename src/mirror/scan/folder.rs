@@ -12,22 +12,22 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is said of a name that is not UTF-8.
+/// The message about a name that is not UTF-8.
 pub(super) const ODD_NAME: &str = "the name is not UTF-8; rename it";
 
-/// How many files that were not opened are told at once: one by one, telling costs more than looking.
+/// The number of unopened files in one message: one message for each file costs more than the look.
 const BATCH: usize = 256;
 
 /// Takes what a walk finds; `false`: nobody wants the rest.
 pub(super) type Tell<'a> = dyn FnMut(Message) -> bool + 'a;
 
-/// What a walking thread tells.
+/// A message from a walking thread.
 pub(super) enum Message {
     Files(Vec<ScannedFile>),
     Done(Box<Found>),
 }
 
-/// What was found in a folder, beside its files.
+/// The result for one folder, without its files.
 pub(super) struct Found {
     pub(super) folder: String,
     pub(super) listed: Result<(ScannedCategory, BTreeSet<String>), DiskError>,
@@ -38,7 +38,7 @@ pub(super) struct Found {
     pub(super) unread: Vec<Place>,
 }
 
-/// What all walking threads share.
+/// The values that all walking threads share.
 pub(super) struct Walk<'a, D> {
     pub(super) disk: &'a D,
     pub(super) layout: &'a Layout,
@@ -141,7 +141,7 @@ impl<D: Disk> Walk<'_, D> {
             }
             Verdict::Inner => {
                 let place = place();
-                // One that cannot be read is nobody's business, either.
+                // A file that cannot be read is not reported, either.
                 if self.disk.holds(&place, &could_be_article).unwrap_or(false) {
                     found.inner.push(place);
                 }

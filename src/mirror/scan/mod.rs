@@ -33,13 +33,13 @@ pub use again::appeared;
 pub use paths::scan_paths;
 pub use strays::{Strays, read_strays};
 
-/// How many files wait between the threads and the sink.
+/// The number of files that may wait between the threads and the sink.
 const IN_FLIGHT: usize = 32;
 
 /// The most threads that walk.
 const MAX_THREADS: usize = 8;
 
-/// What lies at an article's place.
+/// The file at an article's place.
 #[derive(Debug)]
 pub enum ScannedFile {
     /// The file has the stamp that is known; it was not opened.
@@ -55,7 +55,7 @@ pub enum ScannedFile {
         place: Place,
         /// Its stamp, the same before and after it was read.
         stamp: Stamp,
-        /// What it says.
+        /// The content.
         document: Box<Document>,
     },
     /// A file that cannot be an article as it is.
@@ -66,9 +66,9 @@ pub enum ScannedFile {
         stamp: Stamp,
         /// The article whose `id:` line stands in it: not absent.
         id: Option<ArticleId>,
-        /// What is wrong.
+        /// The fault.
         problem: NotReady,
-        /// What it says, where conflict markers of git in its body or fields over the limits are all that is
+        /// The content, where conflict markers of git in its body or fields over the limits are all that is
         /// wrong: the caller may waive that, when the base or the service has them too.
         with_markers: Option<Box<Document>>,
     },
@@ -76,7 +76,7 @@ pub enum ScannedFile {
     Present {
         /// Its place.
         place: Place,
-        /// What it is.
+        /// The kind of the entry, in words.
         why: String,
     },
 }
@@ -110,20 +110,20 @@ pub struct ScannedCategory {
     pub folder: String,
     /// The stamp of `_category.yaml`.
     pub stamp: Option<Stamp>,
-    /// What `_category.yaml` says.
+    /// The content of `_category.yaml`.
     pub content: CategoryContent,
 }
 
-/// What `_category.yaml` says.
+/// The content of `_category.yaml`.
 #[derive(Debug)]
 pub enum CategoryContent {
-    /// It has the stamp that is known; it was not opened.
+    /// The file has the known stamp; it was not opened.
     Unchanged,
-    /// It was read.
+    /// The file was read.
     Ready(Box<CategoryDocument>),
-    /// There is none. Whether the folder is a category all the same depends on its articles.
+    /// There is no such file. Whether the folder is a category all the same depends on its articles.
     Missing,
-    /// It cannot be read, or not understood.
+    /// The file cannot be read or understood.
     NotReady(NotReady),
 }
 
@@ -136,7 +136,7 @@ pub struct Unreadable {
     pub error: DiskError,
 }
 
-/// What was found beside the files.
+/// The result of a scan, without the files.
 #[derive(Debug, Default)]
 pub struct Scan {
     /// All folders that may be categories, by name. One without `_category.yaml` and without a ready
@@ -154,7 +154,7 @@ pub struct Scan {
     pub blocked: BTreeMap<String, String>,
     /// Whether everything that is in scope was listed.
     pub complete: bool,
-    /// What is worth a word, by path.
+    /// Problems to report, by path.
     pub problems: Vec<(String, String)>,
     /// The conflict copies, each with the article that its `id:` line names.
     pub conflict_copies: BTreeMap<Place, Option<ArticleId>>,

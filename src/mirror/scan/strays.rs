@@ -13,15 +13,15 @@ use crate::{
     model::{ArticleId, Place},
 };
 
-/// How much of a file is read: more than where its id is searched.
+/// The number of bytes that are read of a file: more than the part that is searched for the id.
 const HEAD: usize = 256 * 1024;
 
-/// What was found in strays.
+/// The ids that strays hold.
 #[derive(Debug, Default)]
 pub struct Strays {
     /// Articles whose ids stand in them.
     pub ids: Vec<(Place, ArticleId)>,
-    /// Those that could not be read: any article's file may be there.
+    /// Strays that could not be read: each may be any article's file.
     pub unreadable: Vec<Place>,
 }
 
@@ -34,7 +34,7 @@ pub fn read_strays(disk: &impl Disk, strays: &[Place]) -> Strays {
         } else {
             At::Folder(&place.folder)
         };
-        // One that is gone since it was listed was moved, perhaps to where nobody looked.
+        // A file that disappeared since the listing was moved, perhaps to a folder that was listed before.
         let Ok(content) = disk.read(at, &place.file, HEAD) else {
             found.unreadable.push(place.clone());
             continue;

@@ -11,7 +11,7 @@ use super::hunks::Hunk;
 use imara_diff::Token;
 use std::collections::{HashMap, HashSet};
 
-/// How often each unit occurs in the base, the local and the remote text.
+/// The number of occurrences of each unit in the base, the local and the remote text.
 pub(super) struct Counts([Vec<u32>; 3]);
 
 impl Counts {
@@ -25,7 +25,7 @@ impl Counts {
         }))
     }
 
-    /// How many different units there are.
+    /// The number of different units.
     pub(super) fn known(&self) -> usize {
         self.0[0].len()
     }
@@ -35,7 +35,7 @@ impl Counts {
     }
 }
 
-/// What was done to a unit: between which anchors, to which unit, and whether it was added.
+/// A change of a unit: its anchors, the unit, and whether the unit was added.
 type Deed = (usize, Token, bool);
 
 /// Returns whether the two sides' changes cannot be told apart for certain.

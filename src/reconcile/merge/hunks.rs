@@ -1,4 +1,4 @@
-//! One side's changes against the ancestor, and how two of them lie to each other.
+//! One side's changes against the ancestor, and the relation of two such changes.
 
 use imara_diff::{Algorithm, Diff, NoSliderHeuristic, Token};
 
@@ -13,7 +13,7 @@ pub(super) struct Hunk<'a> {
     pub(super) start: usize,
     /// Behind the last unit replaced.
     pub(super) end: usize,
-    /// What stands there instead.
+    /// The units that replace the ancestor's.
     pub(super) new: &'a [Token],
     /// Whether there is more than before, so that something was put in.
     grows: bool,
@@ -90,7 +90,7 @@ impl<'a> Hunk<'a> {
         if start >= end || self.new_in(start, end) != other.new_in(start, end) {
             return None;
         }
-        // What lies before the common part is one side's alone.
+        // The units before the common part belong to one side alone.
         let first = if self.start <= other.start {
             *self
         } else {

@@ -24,7 +24,7 @@ use imara_diff::{Interner, Token};
 use std::fmt;
 pub use union::merge_union;
 
-/// What became of a merge.
+/// The outcome of a merge.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TextMerge {
     /// The text with both sides' changes.
@@ -42,7 +42,7 @@ pub enum ClashReason {
     Ambiguous,
     /// Put together, the changes would break the markup.
     Markup {
-        /// What would be broken: a tag that has no partner, for one.
+        /// The damage that a merge would do, for example a tag without its partner.
         what: String,
     },
     /// There is no common ancestor to compare with.

@@ -15,7 +15,7 @@ pub fn merge_union(ancestors: &[&str], local: &str, remote: &str) -> String {
     ancestors
         .iter()
         .find_map(|base| by_unit(base, local, remote))
-        // What both have is there once, as if the local side had only added to it.
+        // Lines that both sides have occur once, as if the local side had only added to them.
         .or_else(|| by_unit(local, local, remote))
         .unwrap_or_else(|| format!("{}\n{remote}", local.trim_end_matches('\n')))
 }
@@ -102,7 +102,7 @@ fn groups<'a>(
             next = [0, 1].into_iter().find(|&side| {
                 let other = &group[1 - side];
                 sides[side].get(heads[side]).is_some_and(|hunk| {
-                    // What reaches into the group belongs to it, whatever else is between: groups follow each other.
+                    // A hunk that reaches into the group belongs to it: groups do not overlap.
                     hunk.start < end
                         || other.iter().any(|known: &Hunk<'_>| {
                             !known.is_before(hunk, base, blank)
@@ -115,7 +115,7 @@ fn groups<'a>(
     }
 }
 
-/// What one side has in the place of some units of the ancestor.
+/// One side's units in place of some units of the ancestor.
 fn rendition(base: &[Token], start: usize, end: usize, hunks: &[Hunk<'_>]) -> Vec<Token> {
     let (mut said, mut at) = (Vec::new(), start);
     for hunk in hunks {

@@ -99,7 +99,7 @@ fn report_unclaimed(
 
 /// Articles whose file names one that the state knows nothing of, as a file does that was copied over from another
 /// mirror: nobody took the file away, and whether the article is to go is for a person to say.
-/// One that is gone from the service has nothing left to lose.
+/// An article that is gone from the service has nothing left to lose.
 pub(super) fn hold_renamed(
     base: &Base,
     places: &StatePlaces<'_>,

@@ -32,7 +32,7 @@ pub struct Paired {
     pub fresh: Vec<LocalFile>,
     /// Folders of categories, new ones under their provisional ids.
     pub categories: BTreeMap<CategoryId, LocalCategory>,
-    /// What could not be paired.
+    /// Files and folders that could not be paired.
     pub problems: Vec<Problem>,
 }
 

@@ -1,4 +1,4 @@
-//! Where articles were when the two sides last agreed, and what lies there by now that is no ready article.
+//! The places of articles when the two sides last agreed, and the files there now that are no ready articles.
 
 use super::folders;
 use crate::model::{ArticleId, CategoryId, Place};
@@ -52,8 +52,8 @@ impl<'a> StatePlaces<'a> {
             .copied()
     }
 
-    /// Tells which of the files that name an article is where it was. Another article may have had this place, too: its
-    /// file was moved away, and the two sides do not agree on it since.
+    /// Returns which of the files that name an article is at the article's recorded place. Another article may have
+    /// had this place, too: its file was moved away, and the two sides do not agree on it since.
     pub(super) fn home(&self, id: ArticleId, files: &[LocalFile]) -> Option<usize> {
         let row = self.base.articles.get(&id)?;
         let folder = row.place.folder.as_str();

@@ -15,22 +15,22 @@ use rusqlite::params;
 /// A day in milliseconds: the rest between two prunings, and what an unnamed body is kept for.
 const DAY: i64 = 86_400_000;
 
-/// How long an id that we deleted is remembered; no old copy of the service's lasts that long.
+/// The time for which a deleted id is remembered; no outdated answer of the service is older.
 const TOMBSTONE_DAYS: i64 = 30;
 
-/// How long deletions are counted; the guard looks back one day.
+/// The time for which deletions are counted; the guard looks back one day.
 const DELETION_DAYS: i64 = 7;
 
-/// How many lines of the log are kept whatever their age.
+/// The number of log lines that are kept whatever their age.
 const EVENTS_KEPT: i64 = 1_000;
 
-/// How many rows of one kind go in one call.
+/// The number of rows of one kind that one call removes.
 const AT_ONCE: i64 = 2_000;
 
 /// The key in `meta` of the moment when all was done.
 const PRUNED_AT: &str = "pruned_at";
 
-/// What one call removed.
+/// The rows that one call removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pruned {
     /// Versions.
@@ -50,7 +50,7 @@ pub fn prune(
     keep_versions: u32,
     now: Timestamp,
 ) -> Outcome<Pruned> {
-    // What a change of the mirror names that is still open is needed.
+    // Versions that an unfinished change of the mirror names are needed.
     if rested(store, now)? || !store.journal()?.is_empty() {
         return Ok(Pruned::default());
     }

@@ -10,7 +10,7 @@ use crate::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-/// How stale the mark of the last put may get before it is renewed, in milliseconds.
+/// The age at which the mark of the last put is renewed, in milliseconds.
 const RENEW_AFTER: u64 = 12 * 3_600_000;
 
 impl Store {
@@ -40,7 +40,7 @@ impl Store {
 impl Writing<'_> {
     /// Keeps a body. One that is there already costs a look.
     ///
-    /// What names it should be written within a day, at best in the same transaction.
+    /// A row that names the body should be written within a day, at best in the same transaction.
     pub fn put_body(&mut self, text: &str) -> Outcome<TextDigest> {
         let digest = TextDigest::of(text);
         match put_at(self.sql()?, digest)? {

@@ -1,4 +1,4 @@
-//! How the domain's values stand in columns.
+//! Converts values of the model from and to columns.
 //!
 //! Ids and digests are bytes, words are text, structures that are only ever read whole are JSON. What
 //! does not read as what was written is an error, never a default.

@@ -1,4 +1,4 @@
-//! What waits for a person: conflicts that were shown, and actions that are not tried again unseen.
+//! Items that wait for a person: conflicts that were shown, and actions that are not tried again unseen.
 
 use super::{
     Store, Writing,

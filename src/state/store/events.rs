@@ -19,7 +19,7 @@ impl Store {
                 )?
                 .query_map([limit], event)?,
             ),
-            // What lies in a folder sorts between `folder/` and `folder0`, the next character.
+            // The paths in a folder sort between `folder/` and `folder0`, the next character.
             Some(path) => collect(
                 conn.prepare_cached(
                     "SELECT at, action, side, path, article, detail FROM events \

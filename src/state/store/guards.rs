@@ -1,4 +1,4 @@
-//! What the guards remember: approvals, the deletions of the last days, and ids that we deleted.
+//! The memory of the guards: approvals, the deletions of the last days, and ids that we deleted.
 
 use super::{
     Store, Writing,
@@ -42,7 +42,7 @@ impl Store {
     /// Counts the deletions towards one side since a moment of what lay in a folder.
     pub fn deletions_in(&self, folder: &str, since: Timestamp, side: Side) -> Outcome<u64> {
         self.read(|conn| {
-            // What lies in a folder sorts between `folder/` and `folder0`, the next character.
+            // The paths in a folder sort between `folder/` and `folder0`, the next character.
             conn.prepare_cached(
                 "SELECT count(*) FROM events WHERE action = 'delete' AND at >= ?1 AND side = ?2 \
                  AND path > ?3 || '/' AND path < ?3 || '0'",

@@ -1,4 +1,4 @@
-//! What the entries of the last listing stood for, in their order.
+//! The meaning of each entry of the last listing, in the order of the entries.
 
 use super::{
     Store, Writing,

@@ -39,7 +39,7 @@ use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What kbsync remembers of one workspace.
+/// The state of one workspace.
 #[derive(Debug)]
 pub struct Store {
     conn: Connection,
@@ -151,7 +151,7 @@ impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         // Committed, or taken back by SQLite itself.
         if !self.conn.is_autocommit() {
-            // Where even this fails the next transaction cannot begin, and says why.
+            // If even this fails, the next transaction cannot begin, and says why.
             let _told_by_the_next = execute(self.conn, "ROLLBACK");
         }
     }

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-/// How long a writer waits for another one.
+/// The time for which a writer waits for another writer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Statements that stay prepared: about one per method, and two per table for [`Store::clear`].
@@ -118,7 +118,7 @@ impl Store {
             )?
             .query_map([], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
-        // One look at all of them is much quicker than one at each.
+        // One query for all of them is much quicker than one for each.
         let looks: Vec<String> = tables
             .iter()
             .map(|table| format!("EXISTS (SELECT 1 FROM {table})"))
@@ -190,7 +190,7 @@ fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connect
             )
             .map_err(StateError::from)
             .and_then(|conn| read_or_none(conn, binding))
-            // What was wrong at first is what people need to know.
+            // People need to know the first fault.
             .map_err(|_second| error)
         }
         other => other,

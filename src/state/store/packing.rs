@@ -1,7 +1,7 @@
 //! Packing and unpacking of bodies, with what zstd needs for it made once per store: making that anew costs
 //! more than packing a small body.
 //!
-//! What is kept between two bodies is bounded: a large one gets its own.
+//! The packer and the unpacker are kept between bodies, and are bounded: a large body gets its own.
 
 use std::cell::RefCell;
 use std::io::{self, Read as _};
@@ -9,11 +9,11 @@ use std::io::{self, Read as _};
 /// Level 3 is zstd's own middle: HTML shrinks to a third at the speed of the disk.
 const LEVEL: i32 = 3;
 
-/// The largest body that is packed or unpacked with what is kept. For an unpacked one it is also the most
-/// that is set aside beforehand; a larger one grows as it comes.
+/// The largest body for the kept packer and unpacker, in bytes. It is also the largest buffer that is reserved
+/// before unpacking; the buffer of a larger body grows on the way.
 const LARGE: usize = 1 << 20;
 
-/// What is kept between two bodies.
+/// The packer and the unpacker, kept between bodies.
 #[derive(Default)]
 pub(super) struct Packing {
     packer: RefCell<Option<zstd::bulk::Compressor<'static>>>,

@@ -206,7 +206,7 @@ impl Writing<'_> {
         let digest = seen.version.digest();
         let last = last_of(self.sql()?, key)?;
         let number = last.first().map_or(1, |last| last.number + 1);
-        // What somebody wrote into a conflict's copy stands beside the two sides, and between none of them.
+        // A text that somebody wrote into a conflict copy belongs to neither side.
         let is_copy = |place: &Place| place.file.ends_with(CONFLICT_EXTENSION);
         let alike = last.into_iter();
         let alike = alike.filter(|last| is_copy(&last.place) == is_copy(&seen.place));
@@ -243,7 +243,7 @@ impl Writing<'_> {
 
     /// Gives a subject's versions to another one: what a new file held becomes the article's past.
     ///
-    /// Where both have versions, they are put in the order in which they were recorded and numbered anew.
+    /// If both have versions, the versions are put in the order in which they were recorded and numbered anew.
     pub fn rename_subject(&mut self, from: &Subject, to: &Subject) -> Outcome<()> {
         if from == to {
             return Ok(());
