@@ -107,7 +107,7 @@ impl Layout {
         &self.text
     }
 
-    /// Says what a name in the root is.
+    /// Returns the meaning of a name in the root.
     pub fn in_root(&self, name: &str, kind: Kind) -> RootVerdict {
         match kind {
             Kind::Folder => match self.why_folder_ignored(name) {
@@ -123,7 +123,7 @@ impl Layout {
         }
     }
 
-    /// Says what a name in a category's folder is.
+    /// Returns the meaning of a name in a category's folder.
     pub fn in_folder(&self, folder: &str, name: &str, kind: Kind) -> Verdict {
         if name == CATEGORY_FILE {
             return Verdict::CategoryFile;

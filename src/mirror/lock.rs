@@ -117,7 +117,7 @@ impl Lock {
         }
     }
 
-    /// Says who has the lock of a mirror, without taking it; `None`: nobody.
+    /// Returns the holder of a mirror's lock, without taking the lock; `None`: nobody has it.
     pub fn holder(mirror: &Path) -> Result<Option<Owner>, LockError> {
         let path = mirror.join(PRIVATE_FOLDER).join("lock");
         let fail = |source| LockError::Io {

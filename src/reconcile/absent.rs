@@ -27,7 +27,7 @@ pub(super) fn removed(
     let edited = seen.version != row.remote || published || conflict.is_some();
     let wished = world.choice(world.policy.resolve.get(&id).copied()) == Some(Keep::Remote);
     if let Some(conflict) = conflict.filter(|row| !wished && !world.settled_by_hand(row, None)) {
-        // With no file there is no version of this side that could be kept: whoever asks for it is told so.
+        // Without a file there is no local version to keep, and the message says so.
         let place = place_in_conflict(world.base, conflict);
         let mut action = wait(Kind::Conflict, id, place);
         action.hold(HoldRule::Person, removed_in_conflict(place));

@@ -30,7 +30,7 @@ impl World<'_> {
         let Some(conflict) = self.base.conflicts.get(&id) else {
             return Some(keep);
         };
-        // The file's own words are known to whoever keeps them, and where they moved it to whoever moved it.
+        // The writer knows the file's own content and its new place.
         let words = Version {
             category: conflict.local.category,
             slug: conflict.local.slug.clone(),

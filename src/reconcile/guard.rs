@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::model::limits::MaxDeletes;
 
-/// How many articles of one side may go back to older versions in one cycle, or in cycles that follow each other
-/// closely: an archive that is unpacked over the mirror comes in small batches.
+/// The number of articles of one side that may go back to older versions in one cycle, or in cycles that follow each
+/// other closely: an archive that is unpacked over the mirror comes in small batches.
 pub const MAX_ROLLBACKS: usize = 10;
 
 /// The facts that the guards need besides the plan. The default is a workspace in which nothing happened yet.
@@ -41,8 +41,8 @@ pub struct Facts {
     pub unconfirmed: BTreeSet<ArticleId>,
     /// The places in other workspaces' folders of files whose articles are to be deleted.
     pub elsewhere: Elsewhere,
-    /// What was held for its number, or because its file went to another workspace, and waits for a person since:
-    /// taking some of it back releases none of the rest.
+    /// Actions that were held for their number, or because a file went to another workspace, and wait for a person
+    /// since: taking some of it back releases none of the rest.
     pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
     /// The decisions about new categories.
     pub new_categories: NewCategories,

@@ -136,7 +136,7 @@ impl World<'_> {
 
 /// Names that articles leave because the service moved or deleted them are free for others.
 ///
-/// What an article does is not decided yet: `reconcile` looks afterwards whether each did leave, and else makes the
+/// The action of an article is not decided yet: `reconcile` looks afterwards whether each did leave, and else makes the
 /// plan without.
 pub(super) fn free_names(planner: &mut Planner<'_>, ids: &BTreeSet<ArticleId>) {
     let world = planner.world;

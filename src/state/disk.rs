@@ -25,7 +25,7 @@ pub(super) fn identity(path: &Path) -> io::Result<Identity> {
     ))
 }
 
-/// Gives the database's path below a folder that exists.
+/// Returns the database's path below a folder that exists.
 ///
 /// The folder is resolved, so that the database itself may be required to be no link.
 pub(super) fn locate(dir: &Path) -> Outcome<PathBuf> {

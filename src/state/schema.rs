@@ -4,7 +4,7 @@
 //!   changed: databases in the field have taken them.
 //! - All missing steps are taken in one transaction: after a crash the database is what it was before.
 //! - There is no way back: a database with more steps than we know is refused.
-//! - Who only reads takes no step: [`STAND_INS`] make an older database look like the present one to that reader alone.
+//! - A process that only reads takes no step: [`STAND_INS`] make an older database look like the present one to that reader alone.
 //!
 //! Ids are 16 bytes, digests 32; times are milliseconds since 1970. A `remote_…` column of an article is
 //! NULL where the service holds what the file holds, which is nearly always.

@@ -140,7 +140,7 @@ pub trait Disk: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// Says what lies at a name; `None`: nothing.
+    /// Returns the entry at a name; `None`: there is none.
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError>;
 
     /// Reads a regular file of at most `limit` bytes. A file that changes meanwhile is an error.
@@ -198,7 +198,7 @@ pub trait Disk: Send + Sync + 'static {
 
     /// Empties the slots that nobody knows; only for the holder of the lock. `known`: the others, and where their
     /// files belong. `lost`: the journal may have gone with the state, and nothing of the stage is removed for that.
-    /// Gives the number of files.
+    /// Returns the number of files.
     fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError>;
 
     /// Makes a folder in the root.

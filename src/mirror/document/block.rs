@@ -35,7 +35,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Gives the value when it is one text; what YAML calls null is no text.
+    /// Returns the value when it is a single text; YAML's null is no text.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(text, Style::Plain)

@@ -179,7 +179,7 @@ fn mark_len(source: &str) -> usize {
     }
 }
 
-/// Gives the line at a byte, its end included, and where the next one begins.
+/// Returns the line at a byte, with its line end, and the start of the next line.
 fn line_at(source: &str, at: usize) -> (&str, usize) {
     let rest = &source[at..];
     let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |end| end + 1);

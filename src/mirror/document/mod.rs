@@ -472,7 +472,7 @@ fn check_lengths<'t>(
     })
 }
 
-/// Says what is wrong with an entry, by its line in the block.
+/// Returns the fault of an entry, by its line in the block.
 fn at(entry: &Entry, message: &str, remedy: &str) -> NotReady {
     NotReady::at(entry.lines.start + 1, message, remedy)
 }

@@ -25,7 +25,7 @@ pub struct NotReady {
 }
 
 impl NotReady {
-    /// Says what is wrong with the whole file.
+    /// Makes a problem of the whole file.
     pub fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             line: None,
@@ -36,7 +36,7 @@ impl NotReady {
         }
     }
 
-    /// Says what is wrong with one line, counted from 1.
+    /// Makes a problem of one line, counted from 1.
     pub fn at(line: usize, message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             line: Some(line),

@@ -222,7 +222,7 @@ impl Merged<'_> {
     }
 }
 
-/// Says what putting the units together broke; `None` when the markup is as sound as the sides' is.
+/// Returns the markup that joining the units broke; `None` when the markup is as sound as that of the sides.
 fn broken(text: &str, merged: &[&str], local: &str, remote: &str) -> Option<String> {
     // Read anew, the text has to fall into the same units: no two lines were glued together, and no
     // unit got into a comment or a script.

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// What a row of a table expects.
+/// The expectation of a row of a table.
 #[derive(Clone, Copy)]
 enum Expected {
     Text(&'static str),
@@ -107,7 +107,7 @@ fn one_line_bodies_merge_by_block() {
     ]);
 }
 
-/// What web editors write: tags that repeat around every piece of text.
+/// The markup of web editors: tags that repeat around every piece of text.
 #[test]
 fn repeated_tags_do_not_keep_lists_and_tables_from_merging() {
     check(&[

@@ -37,7 +37,7 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Gives the folder of a category.
+    /// Returns the folder of a category.
     pub fn folder(&self, id: CategoryId) -> Option<&str> {
         self.categories
             .get(&id)

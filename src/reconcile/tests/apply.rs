@@ -11,7 +11,7 @@ use crate::reconcile::plan::{Action, Conflict, Plan, Settle, SettleCategory, Ste
 use crate::reconcile::snapshot::{LocalCategory, LocalFile, Remote, Seen};
 use std::collections::BTreeMap;
 
-/// What an article's PUT came to.
+/// The outcome of an article's PUT.
 struct Sent {
     version: Version,
     revision: Revision,
@@ -409,7 +409,7 @@ impl Small {
         );
     }
 
-    /// What the service makes of what it is sent: it trims titles of a mark.
+    /// Returns the service's form of a version: it trims titles of a mark.
     fn rewritten(&self, version: &Version) -> Version {
         let mut answer = version.clone();
         if self.rewrites {

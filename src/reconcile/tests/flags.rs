@@ -14,7 +14,7 @@ const ON: Flag = Some(true);
 const OFF: Flag = Some(false);
 const NONE: Flag = None;
 
-/// What becomes of `enabled`: the line in the file afterwards, and what is sent.
+/// Returns the line for `enabled` in the file afterwards, and the value that is sent.
 fn enabled(was: Flag, now: Flag, known: Flag, shown: Flag) -> (Flag, Flag) {
     let mut world = Small::new("a", "", "");
     let row = world.row("a");

@@ -175,7 +175,7 @@ fn f040_what_a_restore_left_out_waits_by_itself() {
     let mut actions = plan.actions.iter();
     let held = actions.find(|action| action.id == Some(unrestored));
     world.facts.approved = [held.expect("it waits").fingerprint()].into();
-    // Whoever lets it go has removed it like the others.
+    // A person who approves the deletion has removed the file like the others.
     assert_eq!(rules(&world), [Some(HoldRule::MassDeletion)]);
     world.facts.approved = plan.actions.iter().map(Action::fingerprint).collect();
     assert_eq!(rules(&world), [None]);
@@ -454,7 +454,7 @@ fn f041_what_was_removed_and_cannot_be_read_counts_with_what_was_removed_at_once
     };
     assert_eq!(rules(&world(0)), [Some(HoldRule::MassDeletion)]);
     assert_eq!(rules(&world(1)), [Some(HoldRule::MassDeletion)]);
-    // Whoever was shown the rest has approved it.
+    // A person who was shown the rest has approved it.
     let mut approved = world(1);
     let set = approved.plan();
     let set = set.actions.iter().map(Action::fingerprint);

@@ -13,7 +13,7 @@ use crate::reconcile::snapshot::{
 };
 use proptest::prelude::*;
 
-/// What somebody does.
+/// An act of a writer or a colleague.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Title,

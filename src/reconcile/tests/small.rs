@@ -44,7 +44,7 @@ pub(super) struct Small {
     pub(super) policy: Policy,
     pub(super) bodies: Bodies,
     pub(super) facts: Facts,
-    /// What the service really has, of which the snapshot may show less.
+    /// The service's real articles; the snapshot may show fewer.
     pub(super) categories: BTreeMap<CategoryId, (CategoryVersion, Revision)>,
     pub(super) names: BTreeMap<String, String>,
     /// Whether the service rewrites what it is sent ("Echo").
@@ -200,7 +200,7 @@ impl Small {
         }
     }
 
-    /// What the service says of an article.
+    /// Returns the service's answer about an article.
     pub(super) fn remote_version(&mut self, name: &str) -> Version {
         self.shown(name).version.clone()
     }

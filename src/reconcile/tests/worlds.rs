@@ -149,7 +149,7 @@ fn failure(test: impl FnOnce()) -> Option<String> {
     Some(words.unwrap_or_else(|| "no words".to_owned()))
 }
 
-/// What may happen to one article here, in words; `#` stands for its number.
+/// The things that may happen to one article here, in words; `#` stands for its number.
 const HERE: [&str; 22] = [
     "",
     "",

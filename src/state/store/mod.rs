@@ -3,7 +3,7 @@
 //! - All changes go through [`Store::write`]: one transaction that is there as a whole or not at all,
 //!   and durable when the call returns. `kill -9` between two calls leaves a usable database.
 //! - Reading is direct; a [`Store`] opened for reading takes no lock that would stop a writer.
-//! - What is put as it already is costs no write, where the method says so.
+//! - A row that is put again unchanged costs no write, where the method says so.
 //!
 //! Each kind of row has a file here. Who may open the store is decided elsewhere: the mirror's lock.
 
@@ -176,7 +176,7 @@ impl Writing<'_> {
         self.now
     }
 
-    /// Gives the connection, as long as the transaction is open.
+    /// Returns the connection, as long as the transaction is open.
     ///
     /// After some errors, such as a full disk, SQLite has taken it back by itself. A statement that
     /// came after that would be a change of its own.

@@ -110,13 +110,18 @@ const PLAIN: &[&str] = &[
     "src/web/",
 ];
 
+/// The folders whose doc comments begin with a noun or a verb.
+const CORE: &[&str] = &["src/mirror/", "src/reconcile/", "src/state/store/"];
+
 /// Phrases that have a plainer form, that form, and the folders in which the phrase is refused; none: everywhere.
-const GLOSSARY: [(&str, &str, &[&str]); 10] = [
+const GLOSSARY: [(&str, &str, &[&str]); 12] = [
     ("Tells whether", "Returns whether", &[]),
     ("/// Gives ", "/// Returns ", PLAIN),
     ("/// Tells ", "/// Returns ", PLAIN),
     ("/// Says ", "/// Returns ", PLAIN),
     ("hoever", "a noun", PLAIN),
+    ("/// What ", "a noun as the subject", CORE),
+    ("/// Who ", "a noun as the subject", CORE),
     ("harvest", "entry reader", PLAIN),
     ("familiar", "known", PLAIN),
     ("stranger", "signed out, or unknown", PLAIN),

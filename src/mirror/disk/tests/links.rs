@@ -4,7 +4,7 @@ use super::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is done to `start/secret.html`.
+/// An operation on `start/secret.html`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Deed {
     Replace,

@@ -74,7 +74,7 @@ impl World {
         self.disk.discard(Area::Stage, SLOT, IN).expect("emptied");
     }
 
-    /// What lies in the slot.
+    /// Returns the content of the slot.
     fn aside(&self) -> Option<String> {
         self.disk.look_aside(Area::Stage, SLOT, IN).expect("seen")?;
         let content = self.disk.read_aside(Area::Stage, SLOT, IN, 100);
