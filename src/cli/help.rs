@@ -34,6 +34,9 @@ pub(super) struct Args {
     topic: Option<String>,
 }
 
+/// The heading of the commands that are listed by name only: the page fits a terminal of 30 lines.
+const MORE: &str = "More";
+
 /// A heading, and the commands below it, each with examples.
 type Group = (&'static str, &'static [(&'static str, &'static str)]);
 
@@ -97,7 +100,7 @@ pub(super) const GROUPS: [Group; 5] = [
         ],
     ),
     (
-        "More",
+        MORE,
         &[
             ("pull", "kbsync pull"),
             ("push", "kbsync push billing/refunds.html"),
@@ -119,7 +122,7 @@ pub(super) const GROUPS: [Group; 5] = [
 ];
 
 /// Names that other programs have for a command.
-const ELSEWHERE: [(&str, &str); 10] = [
+const ELSEWHERE: [(&str, &str); 11] = [
     ("undo", "restore"),
     ("revert", "restore"),
     ("checkout", "restore"),
@@ -130,6 +133,7 @@ const ELSEWHERE: [(&str, &str); 10] = [
     ("fetch", "pull"),
     ("watch", "run"),
     ("merge", "resolve"),
+    ("version", "--version"),
 ];
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -187,23 +191,32 @@ pub(super) fn command() -> clap::Command {
 
 /// The page of kbsync itself: the commands in their groups, and the topics.
 fn overview(root: &clap::Command) -> String {
-    let mut text = format!("{{about}}\n\nUsage: {USAGE}\n");
+    let mut text = format!("{{about}}\n\nUsage: {USAGE}\n\n");
     for (title, commands) in GROUPS {
         // Writing into a string cannot fail, here and below.
-        writeln!(text, "\n{title}:").ok();
+        writeln!(text, "{title}:").ok();
+        if title == MORE {
+            let names: Vec<&str> = commands.iter().map(|(name, _)| *name).collect();
+            writeln!(
+                text,
+                "{}",
+                wrap_line(&format!("  {}", names.join(", ")), 76, 2)
+            )
+            .ok();
+            continue;
+        }
         for (name, _) in commands {
             let about = root
                 .find_subcommand(name)
                 .and_then(clap::Command::get_about);
-            writeln!(text, "  {name:11}  {}", about.unwrap_or_default()).ok();
+            writeln!(text, "  {name:7}  {}", about.unwrap_or_default()).ok();
         }
     }
     let topics = TOPICS.map(|topic| topic.name).join(", ");
     let topics = wrap_line(&format!("  {topics}"), 76, 2);
     write!(
         text,
-        "\nTopics (kbsync help TOPIC):\n{topics}\n\nFlags and examples of a command: kbsync help COMMAND\n\
-         Options of every command:        kbsync help {OPTIONS}"
+        "\nTopics:\n{topics}\n\nMore about one of them: kbsync help NAME; options of every command: kbsync help {OPTIONS}"
     )
     .ok();
     text

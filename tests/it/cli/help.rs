@@ -17,12 +17,20 @@ fn guide() -> Vec<PathBuf> {
 /// The commands that `kbsync help` lists.
 fn commands(kb: &Kb) -> Vec<String> {
     let help = kb.run(&["help"]).exits(0).stdout;
-    let (listed, _) = help.split_once("Topics").expect("topics");
-    let lines = listed.lines().filter(|line| line.starts_with("  "));
+    let (listed, _) = help.split_once("\nTopics").expect("topics");
+    let (explained, named) = listed.split_once("More:").expect("more");
+    let lines = explained.lines().filter(|line| line.starts_with("  "));
     lines
         .filter_map(|line| line.split_whitespace().next())
+        .chain(named.split(',').map(str::trim))
         .map(str::to_owned)
         .collect()
+}
+
+#[test]
+fn the_first_page_of_help_fits_a_small_terminal() {
+    let help = Kb::new().run(&["help"]).exits(0).stdout;
+    assert!(help.lines().count() <= 30, "{help}");
 }
 
 #[test]
@@ -51,7 +59,12 @@ fn help_names_every_topic() {
 
 #[test]
 fn another_program_s_word_leads_to_the_command() {
-    for (typed, meant) in [("undo", "restore"), ("ls", "status"), ("publish", "push")] {
+    for (typed, meant) in [
+        ("undo", "restore"),
+        ("ls", "status"),
+        ("publish", "push"),
+        ("version", "--version"),
+    ] {
         let refused = Kb::new().run(&[typed]).exits(2).stderr;
         assert!(refused.contains(&format!("'{meant}'")), "{refused}");
     }
