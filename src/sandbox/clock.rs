@@ -45,6 +45,11 @@ fn to_micros(moment: DateTime<Utc>) -> DateTime<Utc> {
         .unwrap_or(moment)
 }
 
+/// Formats a time for people, in UTC.
+pub(super) fn to_read(moment: DateTime<Utc>) -> String {
+    moment.format("%Y-%m-%d %H:%M:%S").to_string()
+}
+
 /// Formats a time as the service does: with microseconds and `Z` (`docs/api.md`, A2).
 pub(super) fn stamp(moment: DateTime<Utc>) -> String {
     moment.to_rfc3339_opts(SecondsFormat::Micros, true)

@@ -98,6 +98,7 @@ fn arrive(sandbox: &Sandbox, parts: &Parts, body: &Bytes) -> (u64, Vec<FaultKind
     let mut world = sandbox.lock();
     let number = world.record(RequestRecord {
         number: 0,
+        at: chrono::Utc::now(),
         method: parts.method.to_string(),
         path: parts
             .uri

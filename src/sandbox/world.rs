@@ -26,6 +26,8 @@ const COLLEAGUE: u64 = 2;
 pub struct RequestRecord {
     /// Its number, from 1.
     pub number: u64,
+    /// When it arrived.
+    pub at: chrono::DateTime<chrono::Utc>,
     /// The method.
     pub method: String,
     /// The path with its query.

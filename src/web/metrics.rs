@@ -37,6 +37,14 @@ struct WindowLabels {
     window: &'static str,
 }
 
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct BuildLabels {
+    version: &'static str,
+}
+
+/// The version of this program.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Counters and histograms.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -86,6 +94,11 @@ impl Metrics {
         now: Instant,
     ) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("kbsync");
+        let build = Family::<BuildLabels, Gauge>::default();
+        build
+            .get_or_create(&BuildLabels { version: VERSION })
+            .set(1);
+        registry.register("build_info", "The version that runs", build);
         registry.register("requests", "Requests to the service", self.requests.clone());
         registry.register(
             "rescans",
@@ -188,6 +201,11 @@ mod tests {
             "kbsync_pending_oldest_age_seconds 10.0",
             "kbsync_budget_left{window=\"day\"} 1400",
             "kbsync_budget_left{window=\"minute\"} 0",
+            concat!(
+                "kbsync_build_info{version=\"",
+                env!("CARGO_PKG_VERSION"),
+                "\"} 1"
+            ),
             "kbsync_conflicts 1",
             "kbsync_held_deletions 0",
             "kbsync_unresolved_intents 0",

@@ -1,10 +1,10 @@
-//! The HTTP server: three pages to read, and a check of the `Host` header.
+//! The HTTP server: three pages to read and a list of them, and a check of the `Host` header.
 //!
 //! A connection is for one request, and ends after [`REQUEST_LIMIT`] in any case.
 
 use super::{
     connections::{Connections, REQUEST_LIMIT, Slot},
-    health,
+    health, metrics,
     shared_status::SharedStatus,
 };
 use crate::engine::report::BudgetLeft;
@@ -49,9 +49,10 @@ pub async fn serve(
 ) -> io::Result<()> {
     let loopback = listener.local_addr()?.ip().is_loopback();
     let pages = Router::new()
+        .route("/", get(overview))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics))
+        .route("/metrics", get(figures))
         .layer(middleware::from_fn(move |request, next| {
             check_host(loopback, request, next)
         }))
@@ -210,6 +211,14 @@ fn is_this_machine(headers: &HeaderMap) -> bool {
                 .is_ok_and(|address| address.is_loopback()))
 }
 
+/// Where a person looks first.
+async fn overview() -> String {
+    let version = metrics::VERSION;
+    format!(
+        "kbsync {version}\n\n/healthz  is it well?\n/readyz   has it begun?\n/metrics  figures, for Prometheus\n"
+    )
+}
+
 async fn healthz(State(Shown { status, .. }): State<Shown>) -> Response {
     verdict(health::illness(&status.snapshot(), Instant::now()))
 }
@@ -225,7 +234,7 @@ fn verdict(wrong: Option<String>) -> Response {
     }
 }
 
-async fn metrics(State(Shown { status, budget }): State<Shown>) -> Response {
+async fn figures(State(Shown { status, budget }): State<Shown>) -> Response {
     match status
         .metrics
         .text(&status.snapshot(), budget(), Instant::now())

@@ -1,6 +1,6 @@
 //! The forms of the dashboard. Saving without a change leaves `updated_at`.
 
-use super::pages::{failed, gone};
+use super::pages::{SAVED, failed, gone};
 use crate::sandbox::{
     fields::{parse_uuid, slug_from},
     handle::Sandbox,
@@ -110,7 +110,7 @@ pub(super) async fn save_category(
     if new != old {
         world.edit_category(old.id, |category| *category = new);
     }
-    go(&format!("/dashboard/category/{id}"))
+    go(&format!("/dashboard/category/{id}?{SAVED}"))
 }
 
 /// Returns the old value if the input is empty and the old value is null or empty.
@@ -195,7 +195,7 @@ pub(super) async fn save_article(
     if new != *old {
         world.edit(old.id, |article| *article = new);
     }
-    go(&format!("/dashboard/article/{id}"))
+    go(&format!("/dashboard/article/{id}?{SAVED}"))
 }
 
 fn edited(old: &Article, form: ArticleForm) -> Article {

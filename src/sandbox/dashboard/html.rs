@@ -19,6 +19,8 @@ textarea{min-height:20rem;font-family:ui-monospace,monospace;font-size:.9rem}
 form.row{display:flex;gap:.5rem;margin:.5rem 0}
 form.row input[type=text]{flex:1}
 button{font:inherit;padding:.35rem .8rem}
+button.danger{margin-left:auto;color:#b00020;border-color:#b00020}
+@media(max-width:40rem){table{display:block;overflow-x:auto}td code{white-space:nowrap}}
 .badge{border-radius:1rem;padding:.05rem .6rem;font-size:.85rem;color:#fff}
 .published{background:#187a3b}.draft{background:#8a5a00}.disabled{background:#666}
 iframe{width:100%;height:24rem;border:1px solid var(--line);background:#fff}
@@ -56,6 +58,7 @@ pub(super) fn page(title: &str, requests: u64, content: &str) -> String {
          <style>{STYLE}</style></head><body>\
          <header><a href=\"/\">Sandbox</a><a href=\"/dashboard/requests\">API requests</a>\
          <span>{requests} requests so far</span></header>\
+         <p class=\"note\">A stand-in on this machine for trying kbsync; your knowledge base is somewhere else.</p>\
          <main><h1>{title}</h1>\n{content}\n</main></body></html>\n"
     )
 }

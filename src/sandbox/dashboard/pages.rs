@@ -2,7 +2,7 @@
 
 use super::html::{badges, escape, message, not_found, page, preview};
 use crate::sandbox::{
-    clock::stamp,
+    clock::to_read,
     fields::parse_uuid,
     handle::Sandbox,
     reply,
@@ -10,7 +10,7 @@ use crate::sandbox::{
     world::{RequestRecord, World},
 };
 use axum::{
-    extract::{Path, State},
+    extract::{Path, RawQuery, State},
     http::StatusCode,
     response::Response,
 };
@@ -22,6 +22,8 @@ const SHOWN: usize = 25;
 /// Requests that the overview shows, and the page of requests.
 const RECENT: usize = 15;
 const MANY: usize = 200;
+/// The query of a page whose form was saved.
+pub(super) const SAVED: &str = "saved";
 /// The most characters of a request's body that are shown.
 const BODY: usize = 4000;
 
@@ -120,7 +122,7 @@ fn articles_table<'a>(articles: impl Iterator<Item = &'a Arc<Article>>) -> Strin
                 escape(&one.title),
                 escape(&one.slug),
                 badges(one),
-                stamp(one.updated_at)
+                to_read(one.updated_at)
             )
         })
         .collect();
@@ -128,14 +130,18 @@ fn articles_table<'a>(articles: impl Iterator<Item = &'a Arc<Article>>) -> Strin
         return "<p class=\"note\">No articles yet.</p>".to_owned();
     }
     format!(
-        "<table><thead><tr><th>Title</th><th>Slug</th><th>State</th><th>Changed</th></tr></thead>\
+        "<table><thead><tr><th>Title</th><th>Slug</th><th>State</th><th>Changed (UTC)</th></tr></thead>\
          <tbody>{}</tbody></table>",
         rows.concat()
     )
 }
 
 /// A category: its texts, its articles, and a form for a new article.
-pub(super) async fn category(State(sandbox): State<Sandbox>, Path(id): Path<String>) -> Response {
+pub(super) async fn category(
+    State(sandbox): State<Sandbox>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Response {
     let Some(category) = parse_uuid(&id).and_then(|id| sandbox.category(id)) else {
         return gone();
     };
@@ -144,7 +150,7 @@ pub(super) async fn category(State(sandbox): State<Sandbox>, Path(id): Path<Stri
         articles_table(articles_of(&world, &category).into_iter())
     };
     let content = format!(
-        "{table}<section><h2>New article</h2>\
+        "{saved}{table}<section><h2>New article</h2>\
          <form class=\"row\" method=\"post\" action=\"/dashboard/article\">\
          <input type=\"hidden\" name=\"category\" value=\"{id}\">\
          <input type=\"text\" name=\"title\" placeholder=\"Title\" required maxlength=\"255\">\
@@ -152,6 +158,7 @@ pub(super) async fn category(State(sandbox): State<Sandbox>, Path(id): Path<Stri
          <section><h2>Category</h2><form method=\"post\" action=\"/dashboard/category/{id}\">\
          {name}{slug}{description}{meta}<button>Save</button></form></section>",
         id = category.id,
+        saved = saved(query.as_deref()),
         name = input("Name", "name", &category.name),
         slug = input("Slug", "slug", &category.slug),
         description = input(
@@ -168,6 +175,15 @@ pub(super) async fn category(State(sandbox): State<Sandbox>, Path(id): Path<Stri
     ok(&sandbox, &category.name, &content)
 }
 
+/// What a page says after its form was saved.
+fn saved(query: Option<&str>) -> &'static str {
+    if query == Some(SAVED) {
+        "<p class=\"note\">Saved.</p>"
+    } else {
+        ""
+    }
+}
+
 fn input(label: &str, name: &str, value: &str) -> String {
     format!(
         "<label>{label}<input type=\"text\" name=\"{name}\" value=\"{}\"></label>",
@@ -176,7 +192,11 @@ fn input(label: &str, name: &str, value: &str) -> String {
 }
 
 /// An article: its state, its texts, and a preview.
-pub(super) async fn article(State(sandbox): State<Sandbox>, Path(id): Path<String>) -> Response {
+pub(super) async fn article(
+    State(sandbox): State<Sandbox>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Response {
     let Some(article) = parse_uuid(&id).and_then(|id| sandbox.article(id)) else {
         return gone();
     };
@@ -195,15 +215,16 @@ pub(super) async fn article(State(sandbox): State<Sandbox>, Path(id): Path<Strin
         .collect();
     // A browser drops a line end after <textarea>; without this one, the text would lose its first line end.
     let content = format!(
-        "<p>{badges} <code>{id}</code>, changed {changed}, {views} views</p>{states}\
+        "{saved}<p>{badges} <code>{id}</code>, changed {changed}, {views} views</p>{states}\
          <form method=\"post\" action=\"/dashboard/article/{id}\">{title}{slug}\
          <label>Category<select name=\"category\">{categories}</select></label>{introtext}{keywords}\
          <label>Text (HTML)<textarea name=\"text\" spellcheck=\"false\">\n{text}</textarea></label>\
          <label class=\"tick\"><input type=\"checkbox\" name=\"enabled\"{ticked}> enabled</label>\
          <button>Save</button></form><section><h2>Preview</h2>{preview}</section>",
         id = article.id,
+        saved = saved(query.as_deref()),
         badges = badges(&article),
-        changed = stamp(article.updated_at),
+        changed = to_read(article.updated_at),
         views = article.views,
         states = state_form(&article),
         title = input("Title", "title", &article.title),
@@ -228,8 +249,10 @@ pub(super) async fn article(State(sandbox): State<Sandbox>, Path(id): Path<Strin
 
 /// The buttons that change the state of an article.
 fn state_form(article: &Article) -> String {
-    let button =
-        |to: &str, words: &str| format!("<button name=\"to\" value=\"{to}\">{words}</button>");
+    let button = |to: &str, words: &str| {
+        let class = if to == "deleted" { "danger" } else { "plain" };
+        format!("<button class=\"{class}\" name=\"to\" value=\"{to}\">{words}</button>")
+    };
     let publish = if article.draft {
         button("published", "Publish")
     } else {
@@ -270,8 +293,9 @@ fn requests_table(requests: &[RequestRecord]) -> String {
                 status => status.to_string(),
             };
             format!(
-                "<tr><td>{}</td><td>{}</td><td><code>{}</code>{}</td><td>{status}</td></tr>",
+                "<tr><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code>{}</td><td>{status}</td></tr>",
                 one.number,
+                to_read(one.at),
                 escape(&one.method),
                 escape(&one.path),
                 request_body(&one.body)
@@ -279,7 +303,7 @@ fn requests_table(requests: &[RequestRecord]) -> String {
         })
         .collect();
     format!(
-        "<table><thead><tr><th>No.</th><th>Method</th><th>Path and body</th><th>Status</th></tr></thead>\
+        "<table><thead><tr><th>No.</th><th>Time (UTC)</th><th>Method</th><th>Path and body</th><th>Status</th></tr></thead>\
          <tbody>{}</tbody></table>",
         rows.concat()
     )

@@ -81,10 +81,12 @@ async fn an_article_is_edited_and_moved() {
         "title=A+%26+B&slug=a-b&category={target}&introtext=i&keywords=k&text=%3Cp%3E1%3C%2Fp%3E%0D%0A%3Cp%3E2%3C%2Fp%3E"
     );
     let reply = form(&kb, &article_page(&kb), &body).await;
+    let saved = format!("{}?saved", article_page(&kb));
     assert_eq!(
         (reply.status, reply.header("location")),
-        (303, article_page(&kb).as_str())
+        (303, saved.as_str())
     );
+    assert!(page(&kb, &saved).await.body.contains("Saved."));
     let after = kb.sandbox.article(kb.article).expect("an article");
     assert!(after.updated_at > before.updated_at);
     let expected = crate::sandbox::Article {

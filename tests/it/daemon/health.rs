@@ -396,6 +396,8 @@ async fn f012_the_page_of_an_ill_daemon_is_a_503_with_the_reason() {
         let address = address.clone();
         tokio::task::spawn_blocking(move || get(&address, path, "localhost"))
     };
+    let overview = ask("/").await.expect("an answer");
+    assert!(overview.contains("/readyz"), "{overview}");
     let health = ask("/healthz").await.expect("an answer");
     assert!(health.starts_with("HTTP/1.1 503"), "{health}");
     let why = "no successful poll for 20m: the service cannot be reached";
