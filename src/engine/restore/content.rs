@@ -42,11 +42,10 @@ impl<D: Disk> Preparer<'_, D> {
         let Some(version) = version else {
             return no_version(request);
         };
-        let label = match request.number {
-            Some(_) => version,
-            None => history.listed(version),
+        let number = match request.number {
+            Some(number) => number,
+            None => history.listed(version).number,
         };
-        let label = (label.number, label.at);
         let version = version.clone();
         let text = self.body(&version)?;
         let (id, instead_of) = match target.to {
@@ -59,7 +58,7 @@ impl<D: Disk> Preparer<'_, D> {
             .as_ref()
             .map(|document| differing(document, &version.seen.version));
         let mut file = RestoredFile {
-            label,
+            number,
             id,
             instead_of,
             category: target.category,
@@ -197,9 +196,8 @@ impl<D: Disk> Preparer<'_, D> {
             Ok(document) if file.id.is_none() && document.id().is_some() => document.without_id(),
             Ok(_) | Err(_) => source,
         };
-        let (number, _) = file.label;
         Ok(match file.instead_of {
-            Some(old) => with_comment(&source, &format!("# restored from {old}@{number}")),
+            Some(old) => with_comment(&source, &format!("# restored from {old}@{}", file.number)),
             None => source,
         })
     }

@@ -70,8 +70,8 @@ impl RestoreRequest {
 pub struct RestoredFile {
     /// The version.
     pub version: StoredVersion,
-    /// The version's number and time as people know them: of versions that say the same, `kbsync log` lists the first.
-    label: (u64, Timestamp),
+    /// The version's number as people know it: of versions that say the same, `kbsync log` lists the first.
+    number: u64,
     /// Where the file is or will be.
     pub place: Place,
     /// The article that the file is; `None`: it is or becomes a new one.
@@ -120,10 +120,9 @@ impl RestoredFile {
 
     /// Names the version for people.
     pub fn described(&self) -> String {
-        let (number, at) = self.label;
         let version = match self.instead_of {
-            Some(id) => format!("version @{number} of {id}, of {at}"),
-            None => format!("version @{number} of {at}"),
+            Some(id) => format!("version @{} of {id}", self.number),
+            None => format!("version @{}", self.number),
         };
         if self.is_there() {
             format!("{HOLDS}{version} already")
@@ -163,7 +162,7 @@ impl RestoredFile {
 
     /// The version's cause in the history. It leads from the new article to the old one.
     fn cause(&self) -> String {
-        let (number, _) = self.label;
+        let number = self.number;
         match self.instead_of {
             Some(id) => format!("restored from {id}@{number}"),
             None => format!("restored from @{number}"),
@@ -275,13 +274,13 @@ pub fn missing<D: Disk>(
         let is_there = view.paired.files.contains_key(&row.id) || is_taken;
         row.remote.is_some() && !is_there && !view.paired.unknown.contains_key(&row.id)
     });
-    let conflicts = conflicts.map(|row| (row.id, place_in_conflict(&view.base, row)));
-    let all = removed.map(|row| (row.id, &row.place)).chain(conflicts);
-    let ids: BTreeSet<ArticleId> = all
-        .filter(|(_, place)| folder.is_empty() || place.folder == folder)
-        .map(|(id, _)| id)
+    let conflicts = conflicts.map(|row| (place_in_conflict(&view.base, row), row.id));
+    let all = removed.map(|row| (&row.place, row.id)).chain(conflicts);
+    let sorted: BTreeSet<(&Place, ArticleId)> = all
+        .filter(|(place, _)| folder.is_empty() || place.folder == folder)
         .collect();
-    Ok(ids.into_iter().map(RestoreRequest::missing).collect())
+    let ids = sorted.into_iter().map(|(_, id)| id);
+    Ok(ids.map(RestoreRequest::missing).collect())
 }
 
 /// The result of a restore.

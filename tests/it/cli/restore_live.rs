@@ -50,8 +50,7 @@ fn what_would_be_live_is_asked_for() {
         "{ran:#?}"
     );
     assert!(
-        ran.stderr
-            .contains("  start/one.html changes: version @1 of "),
+        ran.stderr.contains("  start/one.html changes: version @1"),
         "{ran:#?}"
     );
     assert!(ran.stderr.contains("nothing was restored"), "{ran:#?}");
