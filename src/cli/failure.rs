@@ -119,10 +119,21 @@ impl Failure {
 
     /// Makes a failure for a cycle that ended early.
     pub fn stopped(kind: &service::ErrorKind, message: &str) -> Self {
+        Self::asked(kind, anyhow::Error::msg(message.to_owned()))
+    }
+
+    /// Makes a failure from what the service answered. The request that failed says little to a person whose token is
+    /// wrong.
+    fn asked(kind: &service::ErrorKind, error: anyhow::Error) -> Self {
         let (code, help) = advice(kind);
+        let error = if *kind == service::ErrorKind::Unauthorized {
+            error.context("the service refused the token")
+        } else {
+            error
+        };
         Self {
             code,
-            ..Self::failed(anyhow::Error::msg(message.to_owned())).help(help)
+            ..Self::failed(error).help(help)
         }
     }
 }
@@ -139,12 +150,7 @@ impl From<ConfigError> for Failure {
 
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
-        let (code, help) = advice(&error.kind);
-        Self {
-            code,
-            help: Some(help),
-            error: anyhow::Error::new(FailedTo(error)),
-        }
+        Self::asked(&error.kind.clone(), anyhow::Error::new(FailedTo(error)))
     }
 }
 
@@ -323,7 +329,7 @@ fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
     match kind {
         service::ErrorKind::Unauthorized => (
             ExitCode::Failed,
-            "the token was not accepted: make a new one in your account on the service, then type\n  \
+            "make a new token in your account on the service, and put it where the old one was, as in\n  \
              export KBSYNC_TOKEN=THE-NEW-TOKEN"
                 .into(),
         ),

@@ -44,7 +44,7 @@ struct Report<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let folders = config::folders(&context.request())?;
     if !folders.is_mirror {
-        return Err(config::no_settings(&folders.mirror).into());
+        return Err(config::no_settings(&folders.mirror, context.request().env).into());
     }
     check_words(args)?;
     let (prefix, category) = split(&folders, &args.category)?;

@@ -144,6 +144,16 @@ pub(super) fn problem_line(problem: &Problem) -> String {
 /// The most names of similar actions that are listed.
 const NAMED: usize = 30;
 
+/// Returns how many of so many are listed, and the line about the rest. The last few are listed rather than counted.
+pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
+    if number <= NAMED + 5 {
+        return (number, None);
+    }
+    let more = grouped(u32::try_from(number - NAMED).unwrap_or(u32::MAX));
+    let line = format!("    {DIM}… and {more} more like these; --json names them all{DIM:#}");
+    (NAMED, Some(line))
+}
+
 /// Returns one line for each action; a common reason follows a group of actions once. Of a large group, as in a first
 /// sync, only the first are listed.
 fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
@@ -159,19 +169,9 @@ fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
     };
     let mut lines = Vec::new();
     for run in actions.chunk_by(like) {
-        // The last few are listed rather than counted.
-        let named = if run.len() > NAMED + 5 {
-            NAMED
-        } else {
-            run.len()
-        };
+        let (named, more) = some_of(run.len());
         lines.extend(run[..named].iter().map(action_line));
-        if run.len() > named {
-            let more = grouped(u32::try_from(run.len() - named).unwrap_or(u32::MAX));
-            lines.push(format!(
-                "    {DIM}… and {more} more like these; --json names them all{DIM:#}"
-            ));
-        }
+        lines.extend(more);
         lines.extend(
             run.iter()
                 .find_map(sides)

@@ -233,20 +233,25 @@ fn shown(
         return lines;
     }
     let back = status.changes.iter().filter(here).any(removed);
+    let changed = |wanted: &dyn Fn(&&Change) -> bool| {
+        let changes = status.changes.iter().filter(wanted);
+        let mut changes: Vec<String> = changes.map(change_line).collect();
+        let (named, more) = report::some_of(changes.len());
+        changes.truncate(named);
+        changes.extend(more);
+        changes
+    };
     section(
         &mut lines,
         "Changed in the mirror:",
-        status
-            .changes
-            .iter()
-            .filter(here)
-            .map(change_line)
+        changed(&here)
+            .into_iter()
             .chain(back.then(|| format!("    {DIM}{BACK}{DIM:#}"))),
     );
     section(
         &mut lines,
         "Changed on the service:",
-        status.changes.iter().filter(there).map(change_line),
+        changed(&there).into_iter(),
     );
     section(
         &mut lines,
@@ -258,13 +263,20 @@ fn shown(
         "Held, until you decide:",
         open_lines(&status.held, &[]).into_iter(),
     );
+    // The two reasons that a line in the file has.
+    let by_file = |open: &Open| ["disabled", "a draft"].contains(&open.reason.as_str());
+    let hides = status.invisible.iter().any(by_file);
     section(
         &mut lines,
         "Hidden from readers:",
-        status.invisible.iter().map(|open| {
-            let (path, reason) = (escape(&open.path), escape(&open.reason));
-            format!("  {path} {DIM}({reason}){DIM:#}")
-        }),
+        status
+            .invisible
+            .iter()
+            .map(|open| {
+                let (path, reason) = (escape(&open.path), escape(&open.reason));
+                format!("  {path} {DIM}({reason}){DIM:#}")
+            })
+            .chain(hides.then(|| format!("    {DIM}{PUBLISH}{DIM:#}"))),
     );
     section(
         &mut lines,
@@ -293,6 +305,10 @@ fn several_are(number: usize, noun: &str) -> String {
     let verb = if number == 1 { "is" } else { "are" };
     format!("{} {verb}", report::several(number, noun))
 }
+
+/// The hint after hidden articles.
+const PUBLISH: &str =
+    "to publish an article, remove the line `enabled: false` or `draft: true` from its file";
 
 /// The hint after removed files.
 const BACK: &str = "`kbsync restore PATH` brings a removed file back; with a folder, or `.`, all that are missing in it";

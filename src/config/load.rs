@@ -54,7 +54,7 @@ impl Config {
                 Some(file) => {
                     missing_setting(file, "service", "write `service: https://…` into it")
                 }
-                None => no_settings(&mirror),
+                None => no_settings(&mirror, request.env),
             });
         };
         if need == Need::Workspace && given.workspaces.is_empty() {
@@ -64,7 +64,7 @@ impl Config {
                     "workspace",
                     "write `workspace: UUID` into it; `kbsync workspaces` lists them",
                 ),
-                None => no_settings(&mirror),
+                None => no_settings(&mirror, request.env),
             });
         }
         let user_state_dir = user_state_dir(request.env)?;
@@ -354,7 +354,20 @@ fn missing_setting(file: &Path, key: &str, remedy: &str) -> ConfigError {
 }
 
 /// The error where settings are needed and there are none.
-pub fn no_settings(mirror: &Path) -> ConfigError {
+pub fn no_settings(mirror: &Path, env: Env<'_>) -> ConfigError {
+    let names = ["KBSYNC_SERVICE", "KBSYNC_WORKSPACE"];
+    let (set, unset): (Vec<_>, Vec<_>) = names
+        .into_iter()
+        .partition(|name| variable(env, name).is_some());
+    if let ([set], [unset]) = (set.as_slice(), unset.as_slice()) {
+        return ConfigError::new(
+            format!(
+                "{unset} is not set, but {set} is, and there is no {SETTINGS_FILE} in {}",
+                mirror.display()
+            ),
+            "set both, or make a settings file with `kbsync init`",
+        );
+    }
     ConfigError::new(
         format!(
             "{} is not a mirror: there is no {SETTINGS_FILE} in it, or in a folder above it",

@@ -295,6 +295,9 @@ fn missing_settings_say_what_to_do() {
     let error = load(None, &[], false).expect_err("no mirror");
     assert!(error.message.contains("is not a mirror"));
     assert!(error.remedy.expect("a remedy").contains("kbsync init"));
+    let half = [("KBSYNC_SERVICE", "https://kb.example.com")];
+    let error = load(None, &half, false).expect_err("no workspace");
+    assert!(error.message.contains("KBSYNC_WORKSPACE is not set"));
     for (text, key) in [("probe: true\n", "`service`"), ("", "`service`")] {
         let error = load(Some(text), &[], false).expect_err("no service");
         assert!(error.message.contains(key), "{error}");

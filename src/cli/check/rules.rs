@@ -92,7 +92,8 @@ pub(super) fn check(files: &Files) -> Vec<Finding> {
     let ids = articles
         .iter()
         .filter_map(|(place, document)| Some((document.id()?.to_string(), place.to_string())));
-    let remedy = "remove the `id:` line of the copy if it is a new article, or put its own back if it lies where another was";
+    let remedy = "one is a copy of the other: delete the line `id:` of the copy, and it becomes a new article; `kbsync sync` \
+                  does so itself where it knows which of them was there first";
     doubles(ids, "double-id", remedy, &mut findings);
     let known = link_targets(files, &articles);
     for (place, document) in &articles {
@@ -246,7 +247,7 @@ fn categories(files: &Files, findings: &mut Vec<Finding>) {
     mistyped(files, findings);
     let remedy = "choose another name for one of the folders, or set `slug:`";
     doubles(slugs, "double-slug", remedy, findings);
-    let remedy = "remove the `id:` line of the copy: it becomes a new category";
+    let remedy = "one is a copy of the other: delete the line `id:` of the copy, and it becomes a new category";
     doubles(ids, "double-id", remedy, findings);
 }
 
@@ -262,11 +263,11 @@ fn doubles(
         by_key.entry(key).or_default().push(path);
     }
     for (key, paths) in by_key.into_iter().filter(|(_, paths)| paths.len() > 1) {
-        let what = match rule {
-            "double-id" => "the id",
-            _ => "the slug",
-        };
         let word = key.rsplit('/').next().unwrap_or(&key);
+        let what = match rule {
+            "double-id" => "the id".to_owned(),
+            _ => format!("the address `{word}`"),
+        };
         for path in &paths {
             let others: Vec<&str> = paths
                 .iter()
@@ -283,10 +284,7 @@ fn doubles(
                 line: None,
                 level: Level::Error,
                 rule,
-                message: format!(
-                    "{what} `{word}` is also that of {}{more}",
-                    others.join(", ")
-                ),
+                message: format!("{what} is also that of {}{more}", others.join(", ")),
                 help: help.to_owned(),
             });
         }

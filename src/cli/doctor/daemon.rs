@@ -3,12 +3,13 @@
 use super::{Check, Verdict};
 use crate::{cli::via_daemon, config::Config, daemon::control::DaemonStatus};
 
-/// Checks the daemon that has the mirror, if there is one.
-pub(super) async fn check(config: &Config) -> Option<Check> {
+/// Checks the daemon that has the mirror.
+pub(super) async fn check(config: &Config) -> Check {
     // The daemon may see what this process does not: another token, another network, an earlier failure.
     match via_daemon::status(config).await {
-        Some(found) => Some(says(found)),
-        None => via_daemon::is_daemon_there(config).then(silent),
+        Some(found) => says(found),
+        None if via_daemon::is_daemon_there(config) => silent(),
+        None => Check::good("daemon", "none is running; `kbsync run` starts one"),
     }
 }
 

@@ -184,7 +184,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
     }
     checks.extend(branch(config));
     checks.extend(copies::check(config));
-    checks.extend(daemon::check(config).await);
+    checks.push(daemon::check(config).await);
     checks.extend(machine::checks(&config.mirror));
 }
 

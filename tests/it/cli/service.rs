@@ -41,7 +41,7 @@ fn f131_a_wrong_token_is_reported_and_not_shown() {
     let before = kb.files();
     let ran = kb.run(&["-vvv", "workspaces"]).exits(1);
     assert!(!ran.stderr.contains("CANARY"), "{}", ran.stderr);
-    ran.complains("status 401", "the token was not accepted");
+    ran.complains("refused the token", "make a new token");
     let after = kb.files();
     // Only the budget counted the request.
     assert!(after.iter().all(|(path, _)| {
