@@ -174,7 +174,7 @@ fn health_and_figures_are_shown_to_this_machine() {
     let kb = mirror(&service);
     let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
     let address = &daemon.address();
-    for path in ["/healthz", "/readyz"] {
+    for path in ["/", "/healthz", "/readyz"] {
         let answer = get(address, path, "localhost");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
@@ -189,7 +189,7 @@ fn health_and_figures_are_shown_to_this_machine() {
     assert!(!figures.contains("CANARY"));
     let answer = get(address, "/metrics", "evil.example");
     assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
-    assert!(get(address, "/", "localhost").starts_with("HTTP/1.1 404"));
+    assert!(get(address, "/other", "localhost").starts_with("HTTP/1.1 404"));
     daemon.stop();
 }
 
