@@ -8,6 +8,7 @@ use super::change::ThreeWay;
 use super::names;
 use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
 use super::planner::Planner;
+use super::settle::new_address;
 use super::snapshot::{Keep, LocalCategory};
 use crate::model::base::CategoryRow;
 use crate::model::path::near::likely_meant;
@@ -254,7 +255,7 @@ fn category_settle(
     let note = settle
         .send
         .contains(&Field::Slug)
-        .then(|| "its public address changes".to_owned());
+        .then(|| new_address(&settle.seen.slug, &settle.file.slug));
     let kind = if fields.is_empty() {
         Kind::Adopt
     } else {

@@ -112,9 +112,7 @@ fn file_settle(
         return record_article(planner, row, settle);
     }
     let note = match (kind, needs_id) {
-        (Kind::Move, _) if settle.send.contains(&Field::Slug) => {
-            Some("its public address changes".to_owned())
-        }
+        (Kind::Move, _) => moved(row, &settle),
         (Kind::Adopt, true) => Some("its id is written into the file".to_owned()),
         _ => None,
     };
@@ -123,6 +121,30 @@ fn file_settle(
         note,
         ..Action::settle(kind, side, settle)
     })
+}
+
+/// Returns what a move changes: where the file was, and the two addresses.
+fn moved(row: Option<&ArticleRow>, settle: &Settle) -> Option<String> {
+    let was = row.and_then(|row| {
+        let (was, now) = (&row.place, &settle.to);
+        match (was.file == now.file, was.folder == now.folder) {
+            (true, true) => None,
+            (true, false) => Some(format!("was in {}/", was.folder)),
+            (false, true) => Some(format!("was {}", was.file)),
+            (false, false) => Some(format!("was {} in {}/", was.file, was.folder)),
+        }
+    });
+    let addresses = settle
+        .send
+        .contains(&Field::Slug)
+        .then(|| new_address(&settle.seen.version.slug, &settle.file.slug));
+    let parts: Vec<String> = was.into_iter().chain(addresses).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Returns the sentence about a new public address.
+pub(super) fn new_address(was: &str, is: &str) -> String {
+    format!("its public address changes from {was} to {is}")
 }
 
 /// Brings a row up to date when nothing is to be seen of it; a row that is up to date stays untouched.

@@ -69,12 +69,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 })?;
                 run.sight.base.categories.insert(settle.id, row);
                 self.keep_pushed(settle)?;
-                Ok(Done::Yes(
-                    settle
-                        .send
-                        .contains(&Field::Slug)
-                        .then(|| "its public address changes".to_owned()),
-                ))
+                Ok(Done::Yes(None))
             }
             // The intent goes with the next cycle, which sees what became of it.
             Err(error) if error.answer_lost => Ok(failed(error)),

@@ -37,7 +37,7 @@ const WORDS: &[[&str; 4]] = &[
         "a; two/",
         "start/ slug=two",
         "",
-        "-> update-category start (slug), its public address changes, held",
+        "-> update-category start (slug), its public address changes from start to two, held",
     ],
     [
         "a; two/ -",
@@ -133,7 +133,7 @@ fn push_touches_no_folder() {
                 "a",
                 "start/ folder=first; a title=X",
                 "",
-                "-> update-category first (slug), its public address changes; -> update first/a.html (title)",
+                "-> update-category first (slug), its public address changes from start to first; -> update first/a.html (title)",
             ],
             [
                 "a",
@@ -187,13 +187,13 @@ fn a_command_for_one_folder_leaves_the_others_alone() {
                 "a; b in=two",
                 "b in=start",
                 "",
-                "-> move start/b.html (category)",
+                "-> move start/b.html (category), was in two/",
             ],
             [
                 "a; b in=two",
                 "a in=two",
                 "",
-                "-> move two/a.html (category)",
+                "-> move two/a.html (category), was in start/",
             ],
             ["a; b in=two", "n in=new", "m in=other", ""],
         ],

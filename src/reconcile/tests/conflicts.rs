@@ -125,7 +125,7 @@ fn it_moves_along_with_its_file_and_its_folder() {
     };
     assert_eq!(
         rename("first", "a", COPY),
-        "-> update-category first (slug), its public address changes; \
+        "-> update-category first (slug), its public address changes from start to first; \
          <> conflict first/a.html (title, introtext), held"
     );
     assert_eq!(

@@ -9,25 +9,25 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a file=x",
         "",
-        "-> move start/x.html (slug), its public address changes",
+        "-> move start/x.html (slug), was a.html; its public address changes from a to x",
     ],
     [
         "two/; a; b in=two",
         "a in=two",
         "",
-        "-> move two/a.html (category)",
+        "-> move two/a.html (category), was in start/",
     ],
     [
         "two/; a; b in=two",
         "a in=new",
         "",
-        "-> create-category new; -> move new/a.html (category)",
+        "-> create-category new; -> move new/a.html (category), was in start/",
     ],
     [
         "two/; a; b in=two",
         "a slug=x file=a",
         "",
-        "-> move start/a.html (slug), its public address changes",
+        "-> move start/a.html (slug), its public address changes from a to x",
     ],
     [
         "two/; a; b in=two",
@@ -39,7 +39,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "start/ folder=first; a noid title=X",
         "",
-        "-> update-category first (slug), its public address changes; -> update first/a.html (title)",
+        "-> update-category first (slug), its public address changes from start to first; -> update first/a.html (title)",
     ],
     [
         "two/; a; b in=two",
@@ -114,13 +114,13 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a -; b in=two id=a file=b",
         "",
-        "-> delete two/b.html; -> move two/b.html (title, slug, category), its public address changes",
+        "-> delete two/b.html; -> move two/b.html (title, slug, category), was a.html in start/; its public address changes from a to b",
     ],
     [
         "two/; a; b in=two",
         "b -; a in=two file=b",
         "",
-        "-> delete two/b.html; -> move two/b.html (slug, category), its public address changes",
+        "-> delete two/b.html; -> move two/b.html (slug, category), was a.html in start/; its public address changes from a to b",
     ],
     // Two articles had one place: the one whose file is there keeps it.
     [
@@ -169,7 +169,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a -; b id=n; n id=b in=two",
         "n gone",
-        "<> conflict two/b.html, held; -> move two/n.html (title, slug), its public address changes; -> delete start/a.html",
+        "<> conflict two/b.html, held; -> move two/n.html (title, slug), was b.html; its public address changes from b to n; -> delete start/a.html",
     ],
     [
         "two/; a; b in=two",
@@ -203,13 +203,13 @@ const FOLDERS: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "start/ noyaml folder=first",
         "",
-        "<- forget start, its folder was removed here; the category stays on the service, because only the dashboard can delete a category; -> create-category first; -> move first/a.html (category)",
+        "<- forget start, its folder was removed here; the category stays on the service, because only the dashboard can delete a category; -> create-category first; -> move first/a.html (category), was in start/",
     ],
     [
         "two/; a; b in=two",
         "start/ folder=first",
         "",
-        "-> update-category first (slug), its public address changes",
+        "-> update-category first (slug), its public address changes from start to first",
     ],
     [
         "two/; a; b in=two",
@@ -221,7 +221,7 @@ const FOLDERS: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "two/ folder=start; start/ folder=two",
         "",
-        "-> update-category start (slug), its public address changes, held; -> update-category two (slug), its public address changes, held",
+        "-> update-category start (slug), its public address changes from two to start, held; -> update-category two (slug), its public address changes from start to two, held",
     ],
     [
         "two/; a; b in=two",
@@ -287,7 +287,7 @@ fn what_lies_in_a_new_folder_of_the_old_name_is_a_copy() {
         });
         world
     };
-    let plan = "-> update-category zzz (slug), its public address changes; -> create-category start; \
+    let plan = "-> update-category zzz (slug), its public address changes from start to zzz; -> create-category start; \
                 -> create start/a.html";
     table_for(&[["a", "start/ folder=zzz", "", plan]], copied);
 }
@@ -337,7 +337,7 @@ const UNCONFIRMED: &[[&str; 4]] = &[
         "a; n unconfirmed",
         "a file=m; n id=a",
         "",
-        "<> adopt start/n.html, its id is written into the file; -> move start/m.html (slug), its public address changes",
+        "<> adopt start/n.html, its id is written into the file; -> move start/m.html (slug), was a.html; its public address changes from a to m",
     ],
     [
         "a; n unconfirmed",

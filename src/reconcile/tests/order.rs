@@ -10,61 +10,61 @@ const ADDRESSES: &[[&str; 4]] = &[
         "a; b",
         "a slug=b; b slug=c",
         "",
-        "-> move start/c.html (slug), its public address changes; -> move start/b.html (slug), its public address changes",
+        "-> move start/c.html (slug), was b.html; its public address changes from b to c; -> move start/b.html (slug), was a.html; its public address changes from a to b",
     ],
     [
         "a; b",
         "a slug=b; b slug=a",
         "",
-        "-> move start/a.html (slug), for a moment, so that two addresses can be swapped; -> move start/b.html (slug), its public address changes; -> move start/a.html (slug), its public address changes",
+        "-> move start/a.html (slug), for a moment, so that two addresses can be swapped; -> move start/b.html (slug), was a.html; its public address changes from a to b; -> move start/a.html (slug), was b.html; its public address changes from b to a",
     ],
     [
         "a; b; c",
         "a slug=b; b slug=c; c slug=a",
         "",
-        "-> move start/a.html (slug), for a moment, so that two addresses can be swapped; -> move start/c.html (slug), its public address changes; -> move start/b.html (slug), its public address changes; -> move start/a.html (slug), its public address changes",
+        "-> move start/a.html (slug), for a moment, so that two addresses can be swapped; -> move start/c.html (slug), was b.html; its public address changes from b to c; -> move start/b.html (slug), was a.html; its public address changes from a to b; -> move start/a.html (slug), was c.html; its public address changes from c to a",
     ],
     [
         "a; b",
         "a slug=b; b -",
         "",
-        "-> delete start/b.html; -> move start/b.html (slug), its public address changes",
+        "-> delete start/b.html; -> move start/b.html (slug), was a.html; its public address changes from a to b",
     ],
     [
         "a; b",
         "a slug=b file=a",
         "",
-        "-> move start/a.html (slug), its public address changes, held",
+        "-> move start/a.html (slug), its public address changes from a to b, held",
     ],
     [
         "a; b",
         "a slug=b file=a; b -",
         "b hidden",
-        "-> delete start/b.html, held; -> move start/a.html (slug), its public address changes, held",
+        "-> delete start/b.html, held; -> move start/a.html (slug), its public address changes from a to b, held",
     ],
     [
         "a; b",
         "a slug=b file=a; b slug=c title=X",
         "b title=Y",
-        "<> conflict start/c.html (title), held; -> move start/a.html (slug), its public address changes, held",
+        "<> conflict start/c.html (title), held; -> move start/a.html (slug), its public address changes from a to b, held",
     ],
     [
         "a; b",
         "a slug=x file=a; b slug=x file=b",
         "",
-        "-> move start/a.html (slug), its public address changes, held; -> move start/b.html (slug), its public address changes, held",
+        "-> move start/a.html (slug), its public address changes from a to x, held; -> move start/b.html (slug), its public address changes from b to x, held",
     ],
     [
         "a; b in=two",
         "a in=two",
         "",
-        "-> move two/a.html (category)",
+        "-> move two/a.html (category), was in start/",
     ],
     [
         "a; b in=two slug=a",
         "a in=two file=z slug=a; b in=start file=y slug=a",
         "",
-        "-> move start/y.html (slug), for a moment, so that two addresses can be swapped; -> move two/z.html (category); -> move start/y.html (category)",
+        "-> move start/y.html (slug), for a moment, so that two addresses can be swapped; -> move two/z.html (category), was a.html in start/; -> move start/y.html (category), was a.html in two/",
     ],
     [
         "a",
@@ -97,13 +97,13 @@ const NAMES: &[[&str; 4]] = &[
         "a; b",
         "",
         "a slug=b; b slug=a",
-        "<- move start/a.html (slug); <- move start/b.html (slug)",
+        "<- move start/a.html (slug), was b.html; <- move start/b.html (slug), was a.html",
     ],
     [
         "a; b; c",
         "",
         "a slug=b; b slug=c; c slug=a",
-        "<- move start/a.html (slug); <- move start/b.html (slug); <- move start/c.html (slug)",
+        "<- move start/a.html (slug), was c.html; <- move start/b.html (slug), was a.html; <- move start/c.html (slug), was b.html",
     ],
     [
         "a",
@@ -139,26 +139,31 @@ const NAMES: &[[&str; 4]] = &[
         "a",
         "",
         "a slug=B; n slug=b",
-        "<- move start/B.html (slug); <- create start/b~#n.html",
+        "<- move start/B.html (slug), was a.html; <- create start/b~#n.html",
     ],
-    ["a", "", "a slug=../x", "<- move start/x~#a.html (slug)"],
+    [
+        "a",
+        "",
+        "a slug=../x",
+        "<- move start/x~#a.html (slug), was a.html",
+    ],
     [
         "a",
         "",
         "a slug=a.conflict",
-        "<- move start/a-conflict~#a.html (slug)",
+        "<- move start/a-conflict~#a.html (slug), was a.html",
     ],
     [
         "a; b in=two slug=a",
         "",
         "a in=two slug=c",
-        "<- move two/c.html (slug, category)",
+        "<- move two/c.html (slug, category), was a.html in start/",
     ],
     [
         "a; b in=two file=a",
         "",
         "a in=two",
-        "<- move two/a~#a.html (category)",
+        "<- move two/a~#a.html (category), was a.html in start/",
     ],
     ["a", "", "n slug=A in=start", "<- create start/A~#n.html"],
     ["a", "n ?", "n in=start", "<- create start/n~#n.html"],
@@ -190,7 +195,7 @@ const NAMES: &[[&str; 4]] = &[
         "a",
         "",
         "start/ slug=first; a title=X slug=b",
-        "<- update-category first (slug); <- move first/b.html (title, slug)",
+        "<- update-category first (slug); <- move first/b.html (title, slug), was a.html in start/",
     ],
     [
         "a",
@@ -254,7 +259,7 @@ fn what_needs_something_that_is_held_waits_with_it() {
     };
     assert_eq!(
         super::small::short(&world.planned()),
-        "-> move start/b.html (slug), its public address changes, held; \
+        "-> move start/b.html (slug), was a.html; its public address changes from a to b, held; \
          -> delete start/b.html, held"
     );
 }
@@ -270,14 +275,14 @@ fn what_needs_a_category_that_is_held_waits_with_it() {
     );
     assert_eq!(
         super::small::short(&world.planned()),
-        "-> create-category new, held; -> move new/a.html (category), held; -> create new/n.html, held"
+        "-> create-category new, held; -> move new/a.html (category), was in start/, held; -> create new/n.html, held"
     );
 }
 
 #[test]
 fn f028_who_has_an_address_without_being_seen_still_has_it() {
     let mut world = Small::new("a; b", "a slug=b file=a", "b hidden");
-    let held = "-> move start/a.html (slug), its public address changes, held";
+    let held = "-> move start/a.html (slug), its public address changes from a to b, held";
     assert!(super::small::short(&world.planned()).contains(held));
     world.remote.articles.insert(article("b"), Remote::Gone);
     assert!(!super::small::short(&world.planned()).contains(held));
