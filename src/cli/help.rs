@@ -67,6 +67,7 @@ pub(super) const GROUPS: [Group; 5] = [
             ("run", "kbsync run"),
             ("new", "kbsync new billing 'How to get a refund'"),
             ("check", "kbsync check billing"),
+            ("open", "kbsync open billing/refunds.html"),
         ],
     ),
     (
@@ -216,7 +217,7 @@ fn overview(root: &clap::Command) -> String {
     let topics = wrap_line(&format!("  {topics}"), 76, 2);
     write!(
         text,
-        "\nTopics:\n{topics}\n\nMore about one of them: kbsync help NAME; options of every command: kbsync help {OPTIONS}"
+        "Topics:\n{topics}\n\nMore about one of them: kbsync help NAME; options of every command: kbsync help {OPTIONS}"
     )
     .ok();
     text

@@ -34,6 +34,7 @@ mod log;
 mod logging;
 mod man;
 mod new;
+mod open;
 mod pager;
 mod panic;
 mod paths;
@@ -169,6 +170,8 @@ enum Command {
     Check(check::Args),
     /// Write a file for a new article, and print its path
     New(new::Args),
+    /// Open an article's public page
+    Open(open::Args),
     /// Find out what is wrong here, and what to do about it
     Doctor(doctor::Args),
     /// Show views and ratings, with bars
@@ -247,6 +250,7 @@ impl Command {
             Self::Restore(args) => restore::run(&args, context).await,
             Self::Check(args) => check::run(&args, context),
             Self::New(args) => new::run(&args, context),
+            Self::Open(args) => open::run(&args, context).await,
             Self::Doctor(args) => doctor::run(&args, context).await,
             Self::Stats(args) => stats::run(&args, context),
             Self::Sandbox(args) => sandbox::run(args, context).await,

@@ -15,6 +15,7 @@ mod init;
 mod layout;
 mod new;
 mod new_categories;
+mod open;
 mod remedies;
 mod resolve;
 mod restore;

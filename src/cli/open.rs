@@ -1,0 +1,101 @@
+//! `kbsync open`: opens an article's public page. The service says where it is, in one request.
+
+use super::{
+    Outcome, connect::connect, context::Context, exit::ExitCode, failure::Failure,
+    version_spec::lookup,
+};
+use crate::{
+    config::Need,
+    model::ArticleId,
+    service::{ErrorKind, Purpose, ServiceRead as _},
+};
+use serde::Serialize;
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+/// Opens an article's public page.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// A file, or an article's id
+    #[arg(value_name = "PATH")]
+    path: PathBuf,
+    /// Print the page's address, and open nothing
+    ///
+    /// So does a command without a terminal. The program that opens the page is the command in BROWSER, or xdg-open.
+    #[arg(long)]
+    print: bool,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    path: &'a str,
+    id: ArticleId,
+    url: &'a str,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    let config = context.config(Need::Workspace)?;
+    let named = lookup(context, &config, &args.path)?;
+    let id = named.history.article().ok_or_else(|| {
+        Failure::usage(
+            format!("{} is no article of the service", named.name),
+            "only an article has a public page; `kbsync sync` makes one of a new file",
+        )
+    })?;
+    let client = connect(context, &config)?;
+    let article = client.article(id, Purpose::Push).await;
+    let article = article.map_err(|error| {
+        if error.kind == ErrorKind::NotFound {
+            no_page(&named.name)
+        } else {
+            error.into()
+        }
+    })?;
+    // Another scheme could make the browser run something.
+    let is_page = |url: &String| url.starts_with("https://") || url.starts_with("http://");
+    let url = article.full_url.filter(is_page).ok_or_else(|| {
+        Failure::failed(anyhow::anyhow!(
+            "the service does not say where the public page of {} is",
+            named.name
+        ))
+        .help("look for it in the dashboard")
+    })?;
+    if context.out.json {
+        let place = named.history.now_at.as_ref();
+        context.out.json(&Report {
+            version: 1,
+            path: &place.map_or_else(|| named.name.clone(), |place| named.path(place)),
+            id,
+            url: &url,
+        })?;
+        return Ok(ExitCode::Done);
+    }
+    if args.print || !io::stdout().is_terminal() || !opened(context, &url) {
+        context.out.line(url)?;
+    } else {
+        context.out.line(format!("opened {url}"))?;
+    }
+    Ok(ExitCode::Done)
+}
+
+fn no_page(name: &str) -> Failure {
+    Failure::failed(anyhow::anyhow!("{name} has no public page"))
+        .help("the article is hidden, or it was deleted; `kbsync status` says which")
+}
+
+/// Returns whether a browser took the address.
+fn opened(context: &Context, url: &str) -> bool {
+    let browser = (context.env)("BROWSER").filter(|name| !name.trim().is_empty());
+    let browser = browser.unwrap_or_else(|| "xdg-open".to_owned());
+    let ended = Command::new(browser.trim())
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    ended.is_ok_and(|status| status.success())
+}
