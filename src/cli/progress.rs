@@ -3,8 +3,12 @@
 //! The bar is drawn only on a terminal. The budget of requests nearly always limits long
 //! work, so the estimate counts requests, not bytes.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::Duration;
+use crate::model::time::in_words;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
 /// How often the bar moves by itself.
 const TICK: Duration = Duration::from_millis(120);
@@ -62,32 +66,45 @@ impl Progress {
 
     /// Shows that so many units of the phase are done.
     pub fn done(&mut self, units: u64, pace: Pace) {
-        self.bar.set_style(style(self.bar.length().is_some()));
-        self.bar.set_position(units);
-        let left = self
-            .bar
-            .length()
-            .map_or(0, |total| total.saturating_sub(units));
-        let time = estimate(left, pace);
-        let message = if time.is_zero() {
-            self.phase.clone()
+        self.bar.set_style(style(if self.bar.length().is_some() {
+            "{spinner} {bar:24} {pos}/{len} {wide_msg}"
         } else {
-            let time = crate::model::time::in_words(time);
-            format!("{}: about {time} left at this rate limit", self.phase)
+            "{spinner} {wide_msg}"
+        }));
+        self.bar.set_position(units);
+        let message = match self.rest(units, pace) {
+            None => self.phase.clone(),
+            Some(time) => format!("{}: about {time} left at this rate limit", self.phase),
         };
         self.bar.set_message(message);
     }
 
-    /// Shows for how long the work waits, and why.
-    pub fn waiting(&mut self, time: &str, why: &str) {
+    /// Returns how long the rate limit makes the rest take, if it is more than a moment.
+    fn rest(&self, units: u64, pace: Pace) -> Option<String> {
+        let total = self.bar.length().unwrap_or(0);
+        let time = estimate(total.saturating_sub(units), pace);
+        (!time.is_zero()).then(|| in_words(time))
+    }
+
+    /// Counts a wait down, says why, and how long all the rest takes. `most`: the wait may end earlier.
+    pub fn waiting(&mut self, wait: Duration, most: bool, why: &str, pace: Pace) {
         // A narrow terminal cuts off the end, and the bar takes half of the line.
         let phase = match self.bar.length() {
             Some(total) => format!("{}, {} of {total}", self.phase, self.bar.position()),
             None => self.phase.clone(),
         };
-        self.bar.set_style(style(false));
+        let all = self.rest(self.bar.position(), pace);
+        let all = all.map_or_else(String::new, |time| format!("; about {time} in all"));
+        let until = Instant::now() + wait;
+        let most = if most { "up to " } else { "" };
+        let left = move |_: &ProgressState, text: &mut dyn fmt::Write| {
+            let left = until.saturating_duration_since(Instant::now());
+            // If the line cannot be drawn, there is nobody to tell.
+            write!(text, "waiting {most}{}", in_seconds(left)).ok();
+        };
         self.bar
-            .set_message(format!("waiting {time}: {why} ({phase})"));
+            .set_style(style("{spinner} {left}: {wide_msg}").with_key("left", left));
+        self.bar.set_message(format!("{why} ({phase}{all})"));
     }
 
     /// Removes the bar.
@@ -116,12 +133,12 @@ pub fn estimate(units: u64, pace: Pace) -> Duration {
     Duration::from_secs(rounded)
 }
 
-fn style(with_total: bool) -> ProgressStyle {
-    let template = if with_total {
-        "{spinner} {bar:24} {pos}/{len} {wide_msg}"
-    } else {
-        "{spinner} {wide_msg}"
-    };
+/// Formats the rest of a wait in whole seconds: the last one is still one.
+fn in_seconds(left: Duration) -> String {
+    in_words(Duration::from_secs(left.as_secs() + 1))
+}
+
+fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
@@ -167,11 +184,13 @@ mod tests {
             progress.bar.message(),
             "pushing: about 1m left at this rate limit"
         );
-        progress.waiting("1m 5s", "the budget of this minute is spent");
+        let wait = Duration::from_secs(65);
+        progress.waiting(wait, false, "the budget of this minute is spent", pace);
         assert_eq!(
             progress.bar.message(),
-            "waiting 1m 5s: the budget of this minute is spent (pushing, 30 of 90)"
+            "the budget of this minute is spent (pushing, 30 of 90; about 1m in all)"
         );
+        assert_eq!(in_seconds(Duration::from_millis(64_900)), "1m 5s");
         progress.finish();
     }
 }

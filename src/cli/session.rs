@@ -338,8 +338,11 @@ impl Bar {
     }
 
     fn wait(&mut self, note: &WaitNote) {
-        let why = note.reason.to_string();
-        self.progress.waiting(&note.wait_in_words(), &why);
+        let cause = note.cause.as_ref();
+        let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));
+        let why = format!("{}{cause}", note.reason);
+        let pace = self.pace();
+        self.progress.waiting(note.wait, note.is_most(), &why, pace);
     }
 
     fn pace(&self) -> Pace {

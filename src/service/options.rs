@@ -97,11 +97,13 @@ impl WaitNote {
     /// Formats the wait in whole seconds.
     pub fn wait_in_words(&self) -> String {
         let wait = Duration::from_secs(self.wait.as_secs().max(1));
-        let most = match self.reason {
-            WaitReason::Silent | WaitReason::Stalled => "up to ",
-            WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => "",
-        };
+        let most = if self.is_most() { "up to " } else { "" };
         format!("{most}{}", crate::model::time::in_words(wait))
+    }
+
+    /// Returns whether the wait may end earlier.
+    pub const fn is_most(&self) -> bool {
+        matches!(self.reason, WaitReason::Silent | WaitReason::Stalled)
     }
 }
 
