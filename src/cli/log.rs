@@ -10,7 +10,7 @@ use super::{
     failure::Failure,
     layout::Column,
     print::{DIM, HELP, escape},
-    report::arrow,
+    report::{arrow, kind_named, word},
     scope::{self, Part},
     version_spec::VersionSpec,
     version_spec::{below_mirror, described, is_folder, local_time, lookup, side, state},
@@ -19,6 +19,7 @@ use crate::{
     config::{Config, Need},
     engine::{compare::Pair, history::as_file},
     model::{ArticleId, Field, Side, path::CATEGORY_FILE},
+    reconcile::plan::Kind,
     state::{Event, StoredVersion},
 };
 use serde::Serialize;
@@ -190,7 +191,7 @@ fn events(
     let rows = events.into_iter().map(|event| {
         vec![
             local_time(event.at),
-            format!("{} {}", arrow(event.side), without_kind(&event.action)),
+            format!("{} {}", arrow(event.side), word_of(&event.action)),
             event.path,
             event.detail,
         ]
@@ -198,9 +199,29 @@ fn events(
     Ok(context.out.table(&columns, rows)?)
 }
 
-/// Returns the word of an action. A category is recognised by its path.
-fn without_kind(action: &str) -> &str {
-    action.strip_suffix("-category").unwrap_or(action)
+/// Returns the word of an action; of another event its own name.
+fn word_of(action: &str) -> &str {
+    match kind_named(action) {
+        Some(kind) => word(kind),
+        None => action,
+    }
+}
+
+/// Returns why there is a version, in the words of the actions.
+fn why(kept: &StoredVersion) -> &str {
+    match kept.seen.cause.as_str() {
+        "met" => "paired",
+        cause => kind_named(cause).map_or(cause, |kind| match kind {
+            Kind::Create | Kind::CreateCategory => "created",
+            Kind::Update | Kind::UpdateCategory => "updated",
+            Kind::Move => "moved",
+            Kind::Delete => "deleted",
+            Kind::Adopt => "paired",
+            Kind::Merge => "merged",
+            Kind::Restore => "restored",
+            Kind::Conflict | Kind::Forget => word(kind),
+        }),
+    }
 }
 
 fn event_line(event: Event) -> EventLine {
@@ -276,7 +297,7 @@ fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> 
             format!("@{}", kept.number),
             local_time(kept.at),
             sides(kept, both, present),
-            kept.seen.cause.clone(),
+            why(kept).to_owned(),
             changes(named, kept),
         ]
     })
@@ -327,7 +348,7 @@ fn headline(
         kept.number,
         local_time(kept.at),
         sides(kept, both, present),
-        escape(&kept.seen.cause),
+        escape(why(kept)),
         escape(&changes)
     )
 }

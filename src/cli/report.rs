@@ -217,21 +217,27 @@ pub(super) const fn arrow(side: Side) -> &'static str {
     }
 }
 
-/// Returns the word of an action. A category is recognised by its path.
-fn word(kind: Kind) -> &'static str {
+/// Returns the word of an action for a person. A category is recognised by its path. JSON and the daemon's records
+/// have the names of scripts.
+pub(super) fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::CreateCategory => "create",
         Kind::UpdateCategory => "update",
+        Kind::Adopt => "pair",
+        Kind::Forget => "gone",
         Kind::Create
         | Kind::Update
         | Kind::Move
         | Kind::Delete
-        | Kind::Adopt
-        | Kind::Forget
         | Kind::Merge
         | Kind::Conflict
         | Kind::Restore => kind.word(),
     }
+}
+
+/// Returns the action of a name in JSON, in the state or in the log.
+pub(super) fn kind_named(name: &str) -> Option<Kind> {
+    serde_json::from_value(name.into()).ok()
 }
 
 fn style_of(kind: Kind) -> Style {

@@ -360,7 +360,7 @@ fn open_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
         };
         for one in &group[..named] {
             let word = one.action.map_or_else(String::new, |action| {
-                format!("{WARNING}{:<9}{WARNING:#} ", action.word())
+                format!("{WARNING}{:<9}{WARNING:#} ", report::word(action))
             });
             lines.push(format!("  {word}{}", escape(&one.path)));
         }

@@ -268,8 +268,8 @@ pub(super) fn local_time(at: Timestamp) -> String {
 /// Returns the name of a side.
 pub(super) const fn side(side: Side) -> &'static str {
     match side {
-        Side::Local => "local",
-        Side::Remote => "remote",
+        Side::Local => "mirror",
+        Side::Remote => "service",
         Side::Both => "both",
     }
 }

@@ -39,7 +39,7 @@ impl ChangeKind {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Created => "created",
-            Self::Modified => "modified",
+            Self::Modified => "updated",
             Self::Moved => "moved",
             Self::Deleted => "deleted",
         }

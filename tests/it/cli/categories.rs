@@ -41,20 +41,20 @@ fn told(kb: &Kb, path: &str) -> Vec<[String; 3]> {
 #[test]
 fn the_log_of_a_category_says_whose_version_it_was() {
     let (service, kb, start) = synced();
-    assert_eq!(told(&kb, YAML), [["both, now", "create", ""]]);
+    assert_eq!(told(&kb, YAML), [["both, now", "created", ""]]);
 
     there(&service, start, "Theirs");
     kb.run(&["sync", "start"]).exits(0);
     assert_eq!(
         told(&kb, YAML)[1..],
-        [["remote, now both", "edited on the service", "name"]]
+        [["service, now both", "edited on the service", "name"]]
     );
 
     kb.edit(YAML, "name: Theirs", "# ours\nname: Mine");
     kb.run(&["sync"]).exits(0);
     assert_eq!(
         told(&kb, YAML)[2..],
-        [["local, now both", "edited here", "name"]]
+        [["mirror, now both", "edited here", "name"]]
     );
 
     // Each side has texts of its own: the service has all of them only after a push.
@@ -69,9 +69,9 @@ fn the_log_of_a_category_says_whose_version_it_was() {
     assert_eq!(
         told(&kb, YAML)[3..],
         [
-            ["local", "edited here", "name"],
-            ["remote", "edited on the service", "description"],
-            ["local, now both", "merge", "description"],
+            ["mirror", "edited here", "name"],
+            ["service", "edited on the service", "description"],
+            ["mirror, now both", "merged", "description"],
         ]
     );
     let shown = kb.run(&["log", "-p", YAML]).exits(0).stdout;
@@ -103,13 +103,13 @@ fn a_new_category_s_file_was_edited_here() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(
         told(&kb, "mine/_category.yaml"),
-        [["local", "edited here", ""], ["both, now", "create", ""]]
+        [["mirror", "edited here", ""], ["both, now", "created", ""]]
     );
     kb.write("folder/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
     kb.run(&["sync"]).exits(0);
     assert_eq!(
         told(&kb, "folder/_category.yaml"),
-        [["both, now", "create", ""]]
+        [["both, now", "created", ""]]
     );
 }
 
@@ -135,9 +135,9 @@ fn a_change_there_that_came_right_after_a_sync_is_seen_before_it_is_replaced() {
     assert_eq!(
         rows[1..],
         [
-            ["local, now both", "edited here", "name"],
-            ["remote", "edited on the service", "name"],
-            ["remote", "edited on the service", "name"],
+            ["mirror, now both", "edited here", "name"],
+            ["service", "edited on the service", "name"],
+            ["service", "edited on the service", "name"],
         ]
     );
     let shown = |number: &str| {
@@ -159,8 +159,8 @@ fn with_prefer_remote_the_writer_s_words_are_in_the_history() {
     assert_eq!(
         told(&kb, YAML)[1..],
         [
-            ["local", "edited here", "name"],
-            ["remote, now both", "edited on the service", "name"],
+            ["mirror", "edited here", "name"],
+            ["service, now both", "edited on the service", "name"],
         ]
     );
 }
@@ -184,9 +184,13 @@ fn a_file_that_is_renamed_in_conflict_is_not_moved_by_the_service() {
     assert_eq!(
         told(&kb, "start/here.html"),
         [
-            ["both", "create", ""],
-            ["local, now both", "edited here", "slug, was start/one.html"],
-            ["remote", "edited on the service", "slug"],
+            ["both", "created", ""],
+            [
+                "mirror, now both",
+                "edited here",
+                "slug, was start/one.html"
+            ],
+            ["service", "edited on the service", "slug"],
         ]
     );
 }

@@ -85,15 +85,15 @@ fn versions_are_listed_with_number_side_cause_and_fields() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].contains(&one.to_string()), "{text}");
     assert!(
-        lines[2].starts_with("@4") && lines[2].contains("remote, now both"),
+        lines[2].starts_with("@4") && lines[2].contains("service, now both"),
         "{text}"
     );
     assert!(
-        lines[3].starts_with("@2") && lines[3].contains("local, then both"),
+        lines[3].starts_with("@2") && lines[3].contains("mirror, then both"),
         "{text}"
     );
     assert!(
-        lines[4].starts_with("@1") && lines[4].contains("create"),
+        lines[4].starts_with("@1") && lines[4].contains("created"),
         "{text}"
     );
     assert_eq!(lines.len(), 5, "{text}");

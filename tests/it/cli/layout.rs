@@ -67,6 +67,7 @@ fn session(columns: u16) -> String {
     );
     let mut kb = service.mirror();
     kb.set("NO_COLOR", "1");
+    kb.set("BROWSER", "true");
     let mut all = String::new();
     let mut see = |arguments: &[&str]| all += &shown(&kb, columns, arguments);
     see(&["sync"]);
@@ -81,6 +82,7 @@ fn session(columns: u16) -> String {
     see(&["sync"]);
     see(&["status"]);
     see(&["diff", "--remote", "billing/refunds.html"]);
+    see(&["open", "billing/invoices.html"]);
     see(&["check"]);
     see(&["resolve"]);
     see(&["resolve", "billing/refunds.html", "--keep", "local"]);

@@ -57,7 +57,7 @@ fn approve_says_what_a_yes_creates() {
     let (service, kb) = unsynced();
     kb.run(&["sync"]).exits(3);
     let ran = kb.run(&["approve"]).exits(3);
-    let shown = "create-category docs on the service\ncreate-category img on the service\n";
+    let shown = "create    docs on the service\ncreate    img on the service\n";
     assert_eq!(ran.stdout, shown, "{ran:#?}");
     assert_eq!(categories(&service), 0);
 }

@@ -104,7 +104,7 @@ fn every_kind_of_change_is_reported_without_a_request() {
     let words = kb.run(&["status"]).exits(0).stdout;
     for line in [
         "Changed in the mirror:",
-        "  modified  start/one.html (title, text)",
+        "  updated   start/one.html (title, text)",
         "  deleted   start/three.html",
         "Left out:",
         "last sync just now; 58 requests left this minute, 1,438 today",
@@ -205,7 +205,7 @@ fn with_remote_both_sides_changes_are_reported_and_nothing_is_touched() {
     assert_eq!(service.sandbox.counts().total, 1);
     let words = kb.run(&["status", "--remote"]).exits(0).stdout;
     assert!(
-        words.contains("Changed on the service:\n  modified  start/two.html (title)"),
+        words.contains("Changed on the service:\n  updated   start/two.html (title)"),
         "{words}"
     );
     service.sandbox.revoke_token(crate::support::kb::TOKEN);
