@@ -19,7 +19,10 @@ async fn f057_a_renamed_folder_is_one_put_and_takes_its_files_along() {
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update-category remote begin done"]);
     assert_eq!(line(&report, "begin").fields, [Field::Slug]);
-    assert_eq!(reason(&report, "begin"), "its public address changes");
+    assert_eq!(
+        reason(&report, "begin"),
+        "its public address changes from start to begin"
+    );
     assert_eq!(
         report.requests.total, 3,
         "what the sync before has just seen may be replaced by now"

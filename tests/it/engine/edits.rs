@@ -86,7 +86,7 @@ async fn several_changes_of_one_file_go_in_one_request() {
     assert_eq!(lines(&report), ["move remote other/uno.html done"]);
     assert_eq!(
         reason(&report, "other/uno.html"),
-        "its public address changes"
+        "was one.html in start/; its public address changes from one to uno"
     );
     assert_eq!(report.requests.total, 2);
     let put: serde_json::Value =

@@ -24,7 +24,7 @@ async fn f053_a_rename_is_one_put_and_keeps_the_id() {
     assert_eq!(lines(&report), ["move remote start/uno.html done"]);
     assert_eq!(
         reason(&report, "start/uno.html"),
-        "its public address changes"
+        "was one.html; its public address changes from one to uno"
     );
     assert_eq!(report.requests.total, 2);
     assert_eq!(world.sent(), [r#"PUT article {"slug":"uno"}"#]);
