@@ -25,7 +25,7 @@ fn a_writer_reads_what_was_saved_sent_and_fetched() {
         .read("kbsync.yaml")
         .replace("push_interval: 0s", "push_interval: 1h");
     kb.write("kbsync.yaml", &settings);
-    let daemon = Daemon::spawn_at_terminal(&kb, &[]);
+    let daemon = Daemon::spawn_at_terminal(&kb, 100, &[]);
     let sees = |line: &str| until(line, || shown(&daemon).iter().any(|one| one.contains(line)));
     sees("both sides are equal; the service is asked every 1h");
     let path = article(&kb);
@@ -59,11 +59,44 @@ fn a_writer_reads_what_was_saved_sent_and_fetched() {
 }
 
 #[test]
+fn the_lines_fit_narrow_and_wide_terminals() {
+    for columns in [60, 100, 140] {
+        let service = Service::empty();
+        let calendars = service.category("calendars-and-invitations");
+        service.article(
+            calendars,
+            "connect-the-calendar-of-another-program",
+            "<p>It is easy.</p>",
+        );
+        let kb = service.mirror();
+        kb.write(
+            "kbsync.yaml",
+            &(kb.read("kbsync.yaml") + "push_interval: 1h\n"),
+        );
+        kb.run(&["sync"]).exits(0);
+        let daemon = Daemon::spawn_at_terminal(&kb, columns, &[]);
+        let sees = |line: &str| until(line, || daemon.log().contains(line));
+        sees("both sides are equal");
+        let path = "calendars-and-invitations/connect-the-calendar-of-another-program.html";
+        kb.edit(path, "easy", "very easy");
+        sees("→ update");
+        kb.edit(path, "easy", "not so easy");
+        sees("saved, sent in");
+        let lines = shown(&daemon).join("\n");
+        // The lines before have the path of the mirror, which differs from run to run.
+        let at = lines.find("both sides are equal").expect("the first cycle");
+        let lines = &lines[at..];
+        insta::assert_snapshot!(format!("run_at_{columns}"), lines);
+        daemon.stop();
+    }
+}
+
+#[test]
 fn a_writer_reads_at_once_that_the_service_does_not_answer() {
     let settings = format!("service: http://127.0.0.1:1\nworkspace: {WORKSPACE}\n");
     let kb = Kb::with_settings(&settings);
     kb.trust();
-    let daemon = Daemon::spawn_at_terminal(&kb, &[]);
+    let daemon = Daemon::spawn_at_terminal(&kb, 100, &[]);
     let line = "cannot reach http://127.0.0.1:1 (connection refused), next try in 1s";
     until(line, || shown(&daemon).iter().any(|one| one == line));
     daemon.stop();

@@ -62,8 +62,8 @@ impl Daemon {
     }
 
     /// The same at a terminal of 100 columns.
-    pub(crate) fn spawn_at_terminal(kb: &Kb, variables: &[(&str, &str)]) -> Self {
-        let (ours, theirs) = terminal::open(100);
+    pub(crate) fn spawn_at_terminal(kb: &Kb, columns: u16, variables: &[(&str, &str)]) -> Self {
+        let (ours, theirs) = terminal::open(columns);
         let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
         command.arg("run").stdout(Stdio::null());
         Self::spawn_into(command, kb, variables, (theirs.into(), Box::new(ours)))
