@@ -43,20 +43,20 @@ pub(super) fn consent(context: &Context, config: &Config) -> Result<(), Failure>
 
 /// Returns the rest of the budget, without a request or the token. `None`: this mirror has not used a budget yet.
 pub(super) fn budget_left(config: &Config) -> Option<BudgetLeft> {
-    let limits = limits(config.options.budget);
-    let origin = Origin::of(&config.service).ok()?;
-    let last = Budget::last_of(&config.user_state_dir, &config.mirror, &origin, limits);
-    let (minute_left, day_left) = match last {
-        Ok(budget) => budget?.left(),
-        Err(error) => {
-            tracing::warn!(%error, "the budget cannot be read");
-            return None;
-        }
-    };
+    let (minute_left, day_left) = last_budget(config)?.left();
     Some(BudgetLeft {
         minute_left,
         day_left,
     })
+}
+
+/// Returns the budget that this mirror used last; `None`: it has not used one yet, or it cannot be read.
+pub(super) fn last_budget(config: &Config) -> Option<Budget> {
+    let limits = limits(config.options.budget);
+    let origin = Origin::of(&config.service).ok()?;
+    let last = Budget::last_of(&config.user_state_dir, &config.mirror, &origin, limits);
+    last.inspect_err(|error| tracing::warn!(%error, "the budget cannot be read"))
+        .ok()?
 }
 
 fn account(config: &Config) -> Account<'_> {

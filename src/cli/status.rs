@@ -5,7 +5,7 @@
 use super::{
     Outcome,
     conflict::{self, Conflict, FEW},
-    connect::budget_left,
+    connect::{budget_left, last_budget},
     context::Context,
     daemon_status::daemon_lines,
     exit::ExitCode,
@@ -80,7 +80,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         for line in branch_lines(&git_heads, &config) {
             context.out.line(line)?;
         }
-        if let Some(line) = time_to_send(&found, &config) {
+        let times = [spent(&config), time_to_send(&found, &config)];
+        for line in times.into_iter().flatten() {
             context.out.line(line)?;
         }
         for line in daemon.iter().flat_map(daemon_lines) {
@@ -159,6 +160,16 @@ fn look(config: &Config, now: Timestamp) -> Result<Status, Failure> {
         }
     }
     Ok(all.unwrap_or_else(Status::empty))
+}
+
+/// Returns when the sync goes on, if the requests of the day are spent.
+fn spent(config: &Config) -> Option<String> {
+    let free_in = last_budget(config)?.day_free_in()?;
+    let wait = crate::model::time::in_words(Duration::from_secs(free_in.as_secs().max(1)));
+    Some(format!(
+        "{WARNING}the requests of this day are spent: articles may be missing here, and changes wait; `kbsync sync` \
+         goes on in {wait}{WARNING:#}"
+    ))
 }
 
 /// Requests for a change: one to read the article, one to write it.

@@ -263,24 +263,37 @@ impl Budget {
 
     /// Returns the rest of the rolling minute and of the rolling day, for pushes. Zero if unknown.
     pub fn left(&self) -> (u32, u32) {
-        let mut counts = match &self.store {
-            Store::Memory(counts) => locked(counts).clone(),
-            Store::File(file) => match file.read() {
-                Ok(counts) => counts,
-                Err(error) => {
-                    tracing::warn!(path = %file.path().display(), %error, "cannot read the budget");
-                    return (0, 0);
-                }
-            },
+        let Some((counts, now)) = self.present() else {
+            return (0, 0);
         };
-        let now = self.clock.now();
-        counts.advance(now);
         let day = counts.within(now, DAY_MS).saturating_add(counts.reserved());
         (
             self.minute_left(&counts, now)
                 .saturating_sub(counts.reserved()),
             self.limits.per_day.saturating_sub(day),
         )
+    }
+
+    /// Returns when a day whose requests are spent has room again; `None`: it has some, or it is unknown.
+    pub fn day_free_in(&self) -> Option<Duration> {
+        let (counts, now) = self.present()?;
+        counts.frees(now, DAY_MS, self.limits.per_day)
+    }
+
+    /// Reads the counts as they are now.
+    fn present(&self) -> Option<(Counts, Moment)> {
+        let mut counts = match &self.store {
+            Store::Memory(counts) => locked(counts).clone(),
+            Store::File(file) => file
+                .read()
+                .inspect_err(|error| {
+                    tracing::warn!(path = %file.path().display(), %error, "cannot read the budget");
+                })
+                .ok()?,
+        };
+        let now = self.clock.now();
+        counts.advance(now);
+        Some((counts, now))
     }
 
     fn minute_left(&self, counts: &Counts, now: Moment) -> u32 {
