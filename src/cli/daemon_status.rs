@@ -34,7 +34,7 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus) -> Vec<String> {
     ];
     if daemon.pending > 0 {
         lines.push(format!(
-            "  {} to be looked at",
+            "  {} to be synced",
             report::waiting(daemon.pending, "path")
         ));
     }

@@ -249,9 +249,13 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
 /// Reads the settings again. The service, the workspaces and the token cannot change.
 fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
     Box::new(move || {
-        let fresh = context
-            .config(Need::Workspace)
-            .map_err(|failure| error_text(failure.error.as_ref()))?;
+        let fresh = context.config(Need::Workspace).map_err(|failure| {
+            let text = error_text(failure.error.as_ref());
+            match failure.remedy() {
+                Some(remedy) => format!("{text}; {remedy}"),
+                None => text,
+            }
+        })?;
         let same = fresh.service == config.service
             && fresh.workspaces == config.workspaces
             && fresh.token == config.token

@@ -318,8 +318,7 @@ fn unrecorded(action: &Action) -> Option<String> {
     };
     conflict.fresh.then(|| {
         format!(
-            "{}; `kbsync sync` records that, and puts the service's version beside the file if there is one: then \
-             `kbsync resolve` can settle it",
+            "{}, so this will be a conflict: `kbsync sync` shows both versions, and `kbsync resolve` settles it afterwards",
             conflict.reason
         )
     })

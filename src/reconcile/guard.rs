@@ -264,8 +264,8 @@ fn unconfirmed(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     let lost = matches!(action.kind, Kind::Delete | Kind::Restore);
     let reason = || {
         format!(
-            "the new article was created, and its file is missing, which may not have had its `id:` line yet: if the \
-             file is at another place, add `id: {id}` to it; `kbsync approve` goes on without the file"
+            "the new article was created, and its file is gone, perhaps before it got its `id:` line: if the file is at \
+             another place, add `id: {id}` to it; `kbsync approve` goes on without the file"
         )
     };
     let holds = lost && facts.unconfirmed.contains(&id);

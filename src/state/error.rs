@@ -124,7 +124,7 @@ impl fmt::Display for StateError {
                 was.workspace, was.service
             ),
             ErrorKind::Gone => f.write_str(
-                ": it was removed or replaced while kbsync worked with it; nothing more is done by what it said; \
+                ": it was removed or replaced while kbsync worked with it; it is not used any more; \
                  start kbsync again, which pairs files and articles anew",
             ),
             ErrorKind::Busy => f.write_str(": another process is writing to it; try again later"),

@@ -29,6 +29,6 @@ pub(super) fn says(found: DaemonStatus) -> Check {
         (Some(why), _) => Check::new("daemon", Verdict::Bad, why).help("its log says more"),
         (None, Some(why)) => Check::new("daemon", Verdict::Warning, why)
             .help("the daemon continues by itself afterwards; its log says more"),
-        (None, None) => Check::good("daemon", format!("well, since {}", found.since)),
+        (None, None) => Check::good("daemon", format!("runs since {}", found.since)),
     }
 }

@@ -126,9 +126,9 @@ pub(super) fn hold_renamed(
         }
         let message = match remote.articles.get(&id) {
             Some(Remote::Present(_)) => format!(
-                "the file of article {other} now has the id of article {id}, which had no file here; put `id: {other}` \
-                 back, or move the file to another name: then it is that of {id}, and {other} is deleted unless its \
-                 own file is put back"
+                "the file of article {other} now has the id of article {id}, which had no file here. If that is a \
+                 mistake, put `id: {other}` back. If the file is {id}, move it to another name; then {other} is deleted, \
+                 unless its own file is put back"
             ),
             Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => format!(
                 "the file of article {other} now has the id {id}, of which nothing is known here; put `id: {other}` \

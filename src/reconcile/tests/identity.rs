@@ -157,7 +157,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a id=n",
         "n",
-        "!! start/a.html: the file of article #a now has the id of article #n, which had no file here; put `id: #a` back, or move the file to another name: then it is that of #n, and #a is deleted unless its own file is put back",
+        "!! start/a.html: the file of article #a now has the id of article #n, which had no file here. If that is a mistake, put `id: #a` back. If the file is #n, move it to another name; then #a is deleted, unless its own file is put back",
     ],
     [
         "two/; a; b in=two",

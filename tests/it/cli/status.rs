@@ -250,6 +250,17 @@ fn f113_what_takes_longer_than_a_moment_to_send_is_reported_with_how_long() {
         assert!(line.starts_with("sending 5 changes takes"), "{line}");
         assert!(line.contains(time), "{line}");
     }
+    // The sync before these budgets made more requests than this one allows.
+    kb.write(
+        "kbsync.yaml",
+        &format!("{settings}budget: {{per_day: 1}}\n"),
+    );
+    let words = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        words.contains("the requests of this day are spent"),
+        "{words}"
+    );
+    assert!(words.contains("`kbsync sync` goes on in "), "{words}");
 }
 
 #[test]
@@ -276,7 +287,7 @@ fn a_conflict_that_nobody_recorded_yet_is_reported_with_what_records_it() {
         .edit(one, |article| article.text = "<p>Theirs.</p>".into());
     for arguments in [&["status", "--remote"][..], &["sync", "--dry-run"]] {
         let told = kb.run(arguments).exits(0).stdout;
-        assert!(told.contains("`kbsync sync` records that"), "{told}");
+        assert!(told.contains("`kbsync sync` shows both versions"), "{told}");
         assert!(!told.contains("--keep"), "{told}");
     }
     kb.run(&["sync"]).exits(3);
