@@ -20,6 +20,7 @@ mod mirror_view;
 pub mod neighbours;
 mod observe;
 pub mod open;
+mod pending;
 mod progress;
 mod recover;
 pub mod report;
@@ -311,6 +312,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.begin_state()?;
             }
             self.cleared_up = true;
+            self.settle_pending(&request).await?;
         }
         if !recovered.open.is_empty() {
             // What the journal has still to settle is nobody's edit and nobody's removal.

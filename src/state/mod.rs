@@ -137,20 +137,7 @@ pub enum Intent {
         flags: Flags,
     },
     /// `PUT /api/article/{id}`.
-    UpdateArticle {
-        /// The article.
-        id: ArticleId,
-        /// What the fields in `fields` were sent as.
-        version: Version,
-        /// What was sent.
-        fields: Vec<Field>,
-        /// `enabled`, if it was sent.
-        enabled: Option<bool>,
-        /// The digest of the service's version that it replaces.
-        over: Digest,
-        /// Its revision.
-        over_revision: Revision,
-    },
+    UpdateArticle(Update),
     /// `DELETE /api/article/{id}`.
     DeleteArticle {
         /// The article.
@@ -174,7 +161,28 @@ pub enum Intent {
     },
 }
 
-/// A row that becomes true once a change of the mirror is durable.
+/// A `PUT /api/article/{id}` under way.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Update {
+    /// The article.
+    pub id: ArticleId,
+    /// The version with the values of `fields`.
+    pub version: Version,
+    /// The fields that are sent.
+    pub fields: Vec<Field>,
+    /// `enabled`, if it is sent.
+    pub enabled: Option<bool>,
+    /// The digest of the service's version that the request is meant to replace.
+    pub over: Digest,
+    /// The revision of that version.
+    pub over_revision: Revision,
+    /// The rows that become true if the service stores just what was sent. A request of an older kbsync has none: its
+    /// two sides are compared as ever.
+    #[serde(default)]
+    pub rows: Vec<RowChange>,
+}
+
+/// A row that becomes true once a change is durable, in the mirror or on the service.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowChange {
@@ -287,6 +295,8 @@ pub enum Target {
     Article(ArticleId),
     /// A category.
     Category(CategoryId),
+    /// What became of a request to an article.
+    Request(ArticleId),
 }
 
 /// When the service was last asked for something that it did not list or show.

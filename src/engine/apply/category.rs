@@ -2,12 +2,12 @@
 
 use super::along::{row_renamed, rows_along};
 use super::category_yaml::{MAX_YAML, NewYaml, ScannedYaml, Told};
-use super::put::{pause, worth_another_try};
 use super::record::{deed, vouches};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
 use crate::engine::journal::recover::take;
 use crate::engine::observe::unsettled::Unsettled;
+use crate::engine::pending::{pause, worth_another_try};
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::CategoryDocument;
 use crate::model::base::{ArticleRow, CategoryRow};

@@ -1,10 +1,10 @@
 //! PUT of a category: looked at before it is sent, and looked at again after a lost answer.
 
 use super::guard_read::read_before_replaced;
-use super::put::{may_repeat, worth_another_look};
 use super::record::deed;
 use super::{Done, Run, failed};
 use crate::engine::Engine;
+use crate::engine::pending::{may_repeat, worth_another_look};
 use crate::mirror::disk::Disk;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};

@@ -6,12 +6,13 @@
 
 use super::birth::{Birth, Birthright, Newborn};
 use super::guard_read::count_as_seen;
-use super::put::{pause, version_of, worth_another_try};
+use super::put::version_of;
 use super::render::MAX_FILE;
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::ListError;
+use crate::engine::pending::{pause, worth_another_try};
 use crate::engine::recover::{is_posted, is_same_text};
 use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::Document;

@@ -3,12 +3,13 @@
 //! A DELETE is for ever (`docs/api.md`, A4.8): the last version is in the history before it.
 
 use super::guard_read::{changed_meanwhile, is_old_copy, shown_as_before};
-use super::put::{may_repeat, version_of, worth_another_look};
+use super::put::version_of;
 use super::record::deed;
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::history::noted;
+use crate::engine::pending::{may_repeat, worth_another_look};
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
 use crate::model::base::{ArticleRow, Visibility};

@@ -268,7 +268,7 @@ impl Job<'_> {
             self.settle,
             stamp,
             self.text_lf,
-            None,
+            false,
         )
     }
 

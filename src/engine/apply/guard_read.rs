@@ -4,13 +4,13 @@
 //! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
 //! probe. What changed meanwhile is left to the next cycle, which decides anew.
 
-use super::put::{version_of, worth_another_try};
+use super::put::version_of;
 use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
-use crate::engine::recover::put_to;
+use crate::engine::pending::PENDING;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -34,6 +34,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         seen: &Seen,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Option<Done>> {
+        if self.is_pending(id)? {
+            return Ok(Some(Done::Later(PENDING.to_owned())));
+        }
         if defect::is(Defect::GuardReadSkipped) {
             return Ok(None);
         }
@@ -58,7 +61,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(changed(id, seen, run));
             }
         }
-        let article = match self.read_surely(id, seen.visibility, run).await? {
+        let article = match self.read_one(id, seen.visibility).await {
             Ok(article) => article,
             Err(error) => {
                 if recalled && !error.stops_all() {
@@ -78,9 +81,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let other = changed(id, seen, run);
         if recalled && other.is_some() {
             self.ask_again(id, true);
-            if self.awaits_answer(id)? {
-                run.unanswered.insert(id, article);
-            }
         }
         Ok(other)
     }
@@ -129,32 +129,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Reads one article before it is replaced. Where a PUT to it got no answer, and it is shown as it was before that,
-    /// a GET may be as old as the listing, and what came of the PUT is known to nobody: a probe is answered by who
-    /// carries out writes.
-    async fn read_surely(
-        &self,
-        id: ArticleId,
-        visibility: Visibility,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Answer<RemoteArticle>> {
-        if run.sight.recalled.contains(&id)
-            && visibility == Visibility::Published
-            && self.awaits_answer(id)?
-            && self.may_probe()?
-        {
-            match self.probe_surely(id).await {
-                None => {}
-                Some(Err(error)) if worth_another_try(&error) => {
-                    run.doubt
-                        .get_or_insert_with(|| format!("a probe came to nothing: {error}"));
-                }
-                Some(answer) => return Ok(answer),
-            }
-        }
-        Ok(self.read_one(id, visibility).await)
-    }
-
     /// Reads one article after a write to it failed. What is as it was before one without an answer may be an old copy:
     /// that hides whether the write arrived, and what a colleague has written since.
     pub(super) async fn read_after(
@@ -185,13 +159,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => None,
             answer => Some(answer),
         }
-    }
-
-    /// Returns whether a PUT to an article got no answer, and what came of it is still open.
-    fn awaits_answer(&self, id: ArticleId) -> anyhow::Result<bool> {
-        let intents = self.store.intents()?;
-        let mut puts = intents.iter().filter_map(|(_, intent)| put_to(intent));
-        Ok(puts.any(|to| to == id))
     }
 
     /// Reads one article, by the way that shows it.

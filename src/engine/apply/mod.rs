@@ -83,7 +83,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             blocked: BTreeSet::new(),
             taken: BTreeSet::new(),
             latest: BTreeMap::new(),
-            unanswered: BTreeMap::new(),
             own: BTreeMap::new(),
             reseen: BTreeMap::new(),
             served,

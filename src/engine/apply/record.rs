@@ -7,44 +7,28 @@ use crate::engine::Engine;
 use crate::engine::observe::{Sight, VALIDATOR};
 use crate::mirror::disk::Disk;
 use crate::mirror::scan::settled;
-use crate::model::base::{ArticleRow, CategoryRow, Visibility};
+use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{
-    CategoryVersion, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
+    CategoryVersion, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
 };
 use crate::reconcile::plan::{Settle, SettleCategory};
 use crate::service::Service;
 use crate::state::{Deed, Seen as SeenVersion, Subject};
 
-/// What a PUT came to.
-pub(super) struct Sent {
-    pub(super) version: Version,
-    /// The revision that goes with `version`.
-    pub(super) revision: Revision,
-    /// The revision that our write made.
-    pub(super) written: Revision,
-    /// The version that it replaced.
-    pub(super) over: (Digest, Revision),
-    pub(super) flags: Flags,
-    pub(super) visibility: Visibility,
-}
-
-/// The base row after a step. `recalled`: what was seen may be an old copy itself, and tells nothing of another one.
+/// The base row after a step; `is_sent`: after its request as well, if the service stores just what is sent.
+/// `recalled`: what was seen may be an old copy itself, and tells nothing of another one.
 pub(super) fn row_after(
     (old, recalled): (Option<&ArticleRow>, bool),
     settle: &Settle,
     stamp: Option<Stamp>,
     local_text_lf: Option<TextDigest>,
-    sent: Option<&Sent>,
+    is_sent: bool,
 ) -> ArticleRow {
-    let local = if sent.is_some() {
-        &settle.file
+    let (local, flags, remote) = if is_sent {
+        (&settle.file, settle.file_flags, sent_over(settle))
     } else {
-        &settle.unsent
-    };
-    let flags = if sent.is_some() {
-        settle.file_flags
-    } else {
-        settle.unsent_flags
+        let seen = settle.seen.version.clone();
+        (&settle.unsent, settle.unsent_flags, seen)
     };
     let kept = |row: &ArticleRow| row.local.text == local.text;
     ArticleRow {
@@ -55,32 +39,35 @@ pub(super) fn row_after(
             old.filter(|row| kept(row))
                 .and_then(|row| row.local_text_lf)
         }),
-        remote: sent.map_or_else(|| settle.seen.version.clone(), |sent| sent.version.clone()),
-        revision: sent.map_or_else(
-            || settle.seen.revision.clone(),
-            |sent| sent.revision.clone(),
-        ),
+        remote,
+        revision: settle.seen.revision.clone(),
         file_flags: flags,
-        remote_flags: sent.map_or(settle.seen.flags, |sent| sent.flags),
-        visibility: sent.map_or(settle.seen.visibility, |sent| sent.visibility),
+        remote_flags: Flags {
+            enabled: settle
+                .send_enabled
+                .filter(|_| is_sent)
+                .or(settle.seen.flags.enabled),
+            ..settle.seen.flags
+        },
+        visibility: settle.seen.visibility,
         // The stamp vouches for `local`: only where the file holds just that.
         stamp: stamp.filter(|_| *local == settle.file && flags == settle.file_flags),
-        replaced: match sent {
-            Some(sent) => Some(sent.over.clone()).filter(|_| !defect::is(Defect::StaleReadReverts)),
-            None => old.and_then(|row| row.replaced.clone()),
+        replaced: old.and_then(|row| row.replaced.clone()),
+        earlier: match old {
+            Some(old) if recalled || is_sent => old.earlier.clone(),
+            Some(old) => old.earlier_once_pulled(&settle.seen.revision),
+            None => Vec::new(),
         },
-        earlier: match (sent, old) {
-            (Some(_), _) if defect::is(Defect::StaleReadReverts) => Vec::new(),
-            (Some(sent), Some(old)) => old.earlier_than(&sent.over, &sent.written),
-            (None, Some(old)) if recalled => old.earlier.clone(),
-            (None, Some(old)) => old.earlier_once_pulled(&settle.seen.revision),
-            (_, None) => Vec::new(),
-        },
-        written: match sent {
-            Some(sent) => Some(sent.written.clone()),
-            None => old.and_then(|row| row.written.clone()),
-        },
+        written: old.and_then(|row| row.written.clone()),
     }
+}
+
+/// What an article says once what is sent has replaced what was seen.
+fn sent_over(settle: &Settle) -> Version {
+    let mut after = settle.seen.version.clone();
+    let sent = settle.send.iter();
+    sent.for_each(|field| after.take(*field, &settle.file));
+    after
 }
 
 /// The stamp, if it may be trusted from a moment on.
@@ -154,7 +141,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let stamp = run.sight.stamps.get(&settle.to).copied();
                 let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
                 let lf = run.sight.text_lf.get(&settle.file.text).copied();
-                row_after(run.row_for(settle), settle, stamp, lf, None)
+                row_after(run.row_for(settle), settle, stamp, lf, false)
             })
             .collect();
         let categories: Vec<CategoryRow> = categories

@@ -9,7 +9,6 @@ use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place, Revision, Version};
 use crate::reconcile::order::{self, Address};
 use crate::reconcile::plan::{Action, Settle, Step};
-use crate::service::RemoteArticle;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
@@ -28,8 +27,6 @@ pub(in crate::engine) struct Run<'a> {
     pub(in crate::engine) taken: BTreeSet<Address>,
     /// Versions that were seen again.
     pub(in crate::engine) latest: BTreeMap<ArticleId, (Version, Revision)>,
-    /// What was read of articles to which a PUT got no answer, where that is not as it was.
-    pub(in crate::engine) unanswered: BTreeMap<ArticleId, RemoteArticle>,
     /// Versions that this run itself has put on the service, for articles that it changes twice.
     pub(in crate::engine) own: BTreeMap<ArticleId, (Version, Revision)>,
     /// When versions were seen again.

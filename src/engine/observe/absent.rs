@@ -6,7 +6,6 @@ use super::{Sight, questions};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::apply::{deed, hidden};
-use crate::engine::recover;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -19,16 +18,16 @@ use std::collections::BTreeSet;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
-    /// Gives those that it meant to ask for.
+    /// Returns whether it meant to ask for any.
     pub(super) async fn ask_absent(
         &mut self,
         base: &mut Base,
         request: &Request,
         marks: Marks<'_>,
         sight: &mut Sight,
-    ) -> anyhow::Result<BTreeSet<ArticleId>> {
+    ) -> anyhow::Result<bool> {
         if !sight.remote.complete {
-            return Ok(BTreeSet::new());
+            return Ok(false);
         }
         if defect::is(Defect::AbsenceIsDeletion) {
             for id in base.articles.keys() {
@@ -93,7 +92,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Remote::Unknown("it was not asked for in this cycle".to_owned())
             });
         }
-        Ok(questions.iter().map(|question| question.id).collect())
+        Ok(!questions.is_empty())
     }
 
     /// Drops the rows of articles that an earlier run was deleting without an answer, and that are gone: what their
@@ -137,7 +136,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let sent = sent.filter_map(|(_, intent)| match intent {
             Intent::DeleteArticle { id, .. } => Some(id),
             Intent::CreateArticle { .. }
-            | Intent::UpdateArticle { .. }
+            | Intent::UpdateArticle(_)
             | Intent::CreateCategory { .. }
             | Intent::UpdateCategory { .. } => None,
         });
@@ -163,7 +162,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             },
             approved: &approved,
             backoff: &backoff,
-            sent: &self.unanswered()?,
         };
         let listed = &sight.remote.articles;
         let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
@@ -184,15 +182,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .ask
             .retain(|question| in_scope(base, &sight.paired, &policy, question.id));
         Ok(absent.ask)
-    }
-
-    /// Articles to which a PUT was sent that got no answer.
-    fn unanswered(&self) -> anyhow::Result<BTreeSet<ArticleId>> {
-        let intents = self.store.intents()?;
-        let sent = intents
-            .iter()
-            .filter_map(|(_, intent)| recover::put_to(intent));
-        Ok(sent.collect())
     }
 
     /// Records at once that an article is gone or cannot be seen.

@@ -71,15 +71,20 @@ impl Backoff {
 
     /// Returns whether the last attempt failed.
     pub(super) fn failed(&self, target: Target) -> bool {
+        self.failures(target) > 0
+    }
+
+    /// Returns how often in a row an attempt failed.
+    pub(in crate::engine) fn failures(&self, target: Target) -> u32 {
         let attempt = self.attempts.get(&target);
-        attempt.is_some_and(|attempt| attempt.failures > 0)
+        attempt.map_or(0, |attempt| attempt.failures)
     }
 
     /// Returns whether a cycle has nothing to ask for: every attempt is about an article that is known, and rests.
     pub(super) fn is_calm(&self, is_known: impl Fn(ArticleId) -> bool) -> bool {
         self.attempts.keys().all(|target| match target {
             Target::Article(id) => is_known(*id) && self.rests(*target),
-            Target::Category(_) => false,
+            Target::Category(_) | Target::Request(_) => false,
         })
     }
 
@@ -226,6 +231,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         || sight.base.articles.contains_key(id)
                         || sight.paired.files.contains_key(id)
                 }
+                // It ends with the request.
+                Target::Request(_) => true,
                 // What nobody has asked for in days is not wanted any more.
                 Target::Category(_) => before.now.millis_since(attempt.last_asked) < 3 * ASK_AGAIN,
             };

@@ -142,24 +142,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.local.complete = false;
             sight.remote.complete = false;
         }
-        self.recall_unanswered(&mut sight)?;
-        recover::settle_intents(self, &mut base, &sight, request, None)?;
+        recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let listed = sight.extent(&base);
-        let asked = self
+        let has_asked = self
             .ask_absent(&mut base, request, fingerprints, &mut sight)
             .await?;
-        if !asked.is_empty() {
-            self.recall_unanswered(&mut sight)?;
-            recover::settle_intents(self, &mut base, &sight, request, Some(&asked))?;
-        }
         self.forget_deleted(&mut base, request, &sight)?;
         let known = fingerprints.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
         // A file may meet an article that only the answers brought to light. With many articles there is no
         // room for both.
-        if !asked.is_empty() || listed.is_none() || sight.extent(&base) != listed {
+        if has_asked || listed.is_none() || sight.extent(&base) != listed {
             sight.paired = Paired::default();
             sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         }
@@ -402,6 +397,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             listing.articles.insert(left.id, Remote::Unknown(why));
         }
         sight.remote.articles = listing.articles;
+        for (id, problem) in self.pending_problems()? {
+            let why = Remote::Unknown(problem.message.clone());
+            sight.remote.articles.insert(id, why);
+            sight.problems.push(problem);
+        }
         foreign::leave_alone(base, &mut sight.remote);
         self.figures.append(&mut listing.figures);
         Ok(())

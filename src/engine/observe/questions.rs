@@ -63,8 +63,6 @@ pub(super) struct Rules<'a> {
     pub(super) approved: &'a HashSet<Digest>,
     /// What need not be asked for again.
     pub(super) backoff: &'a Backoff,
-    /// Articles to which a PUT was sent that got no answer: only they themselves can tell.
-    pub(super) sent: &'a BTreeSet<ArticleId>,
 }
 
 /// Sorts the articles that a complete listing does not have.
@@ -90,18 +88,16 @@ pub(super) fn sort_absent(
         .filter(|row| !listed.contains_key(&row.id))
     {
         let file = paired.files.get(&row.id);
-        let sent = rules.sent.contains(&row.id);
         let edited_here =
             |file: &LocalFile| file.version != row.local || file.flags != row.file_flags;
-        let touched = sent || file.is_none_or(edited_here) && !paired.unknown.contains_key(&row.id);
+        let touched = file.is_none_or(edited_here) && !paired.unknown.contains_key(&row.id);
         let due = !rules.backoff.rests(Target::Article(row.id));
         match row.visibility {
             Visibility::Gone => {
                 absent.known.insert(row.id, Remote::Gone);
             }
             Visibility::Published | Visibility::Unpublished | Visibility::NotVisible
-                if let Some(remote) =
-                    rules.backoff.of_waiting(row, base, file).filter(|_| !sent) =>
+                if let Some(remote) = rules.backoff.of_waiting(row, base, file) =>
             {
                 absent.recall(row.id, remote);
             }
@@ -322,7 +318,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let is_sent = sent.any(|(_, intent)| match intent {
             Intent::DeleteArticle { id: deleted, .. } => deleted == id,
             Intent::CreateArticle { .. }
-            | Intent::UpdateArticle { .. }
+            | Intent::UpdateArticle(_)
             | Intent::CreateCategory { .. }
             | Intent::UpdateCategory { .. } => false,
         });

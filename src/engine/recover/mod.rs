@@ -5,8 +5,6 @@
 //! changes nothing. Changes of the mirror are settled before, by the journal.
 
 mod born;
-mod put;
-mod repeated;
 mod verdict;
 
 use super::Engine;
@@ -23,37 +21,25 @@ use crate::state::{Intent, Seen as SeenVersion, Subject};
 use anyhow::Context as _;
 use born::posted;
 pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
-pub(super) use put::put_to;
-use put::{put_arrived, shown_before};
-use std::collections::BTreeSet;
 use verdict::{Verdict, take, write};
 
-/// Settles the intents that an earlier run left behind. `asked`: articles that are not in the listing were asked
-/// for since, and only PUTs to these are settled now.
+/// Settles the intents that an earlier run left behind, but for PUTs, which are settled before anything is observed.
 pub(super) fn settle_intents<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
     sight: &Sight,
     request: &Request,
-    asked: Option<&BTreeSet<ArticleId>>,
 ) -> anyhow::Result<()> {
     let mut intents = engine.store.intents()?;
-    if let Some(asked) = asked {
-        let answered = |intent: &Intent| matches!(intent, Intent::UpdateArticle { id, .. } if asked.contains(id));
-        intents.retain(|(_, intent)| answered(intent));
-    }
     // Of what was sent both ways, what is listed is more likely the one that nothing hides.
     intents.sort_by_key(|(_, intent)| is_hidden_post(intent));
     let now = engine.clock.now();
-    if asked.is_none() {
-        confirm_ids(engine, base, sight, request)?;
-    }
+    confirm_ids(engine, base, sight, request)?;
     let mut verdicts = Vec::with_capacity(intents.len());
     let mut met = Vec::new();
-    let before = shown_before(&engine.store, sight, &intents)?;
     let policy = engine.policy(request);
     for (id, intent) in intents {
-        let verdict = judge(base, sight, &intent, &before, &policy);
+        let verdict = judge(base, sight, &intent, &policy);
         met.extend(first_met(&engine.store, base, sight, &verdict)?);
         tracing::debug!(?intent, "an earlier run left this behind");
         take(base, &verdict);
@@ -106,7 +92,7 @@ fn first_met(
     verdict: &Verdict,
 ) -> anyhow::Result<Vec<SeenVersion>> {
     let row = match verdict {
-        Verdict::Article(row) | Verdict::Born(row, _) => row,
+        Verdict::Born(row, _) => row,
         Verdict::Void | Verdict::Deleted(..) | Verdict::Open => return Ok(Vec::new()),
     };
     if base.articles.contains_key(&row.id) {
@@ -130,15 +116,8 @@ fn is_hidden_post(intent: &Intent) -> bool {
     matches!(intent, Intent::CreateArticle { flags, .. } if flags.hides())
 }
 
-fn judge(
-    base: &Base,
-    sight: &Sight,
-    intent: &Intent,
-    before: &BTreeSet<ArticleId>,
-    policy: &Policy,
-) -> Verdict {
+fn judge(base: &Base, sight: &Sight, intent: &Intent, policy: &Policy) -> Verdict {
     match intent {
-        Intent::UpdateArticle { .. } => put_arrived(base, sight, intent, before),
         Intent::CreateArticle { .. } => posted(base, sight, intent, policy),
         Intent::CreateCategory { folder, .. } => {
             // It cannot be found through the API; the slug tells, when it is sent again.
@@ -154,6 +133,8 @@ fn judge(
             }
         }
         Intent::DeleteArticle { id, revision } => deleted(base, sight, (*id, revision), policy),
+        // A PUT is settled before anything is observed.
+        Intent::UpdateArticle(_) => Verdict::Open,
         // What became of it is seen on the two sides.
         Intent::UpdateCategory { .. } => Verdict::Void,
     }

@@ -15,8 +15,6 @@ pub(super) enum Verdict {
     Born(Box<ArticleRow>, Option<ArticleId>),
     /// The article seems to be gone: should an old copy of it be shown, it is known for one.
     Deleted(ArticleId, Revision),
-    /// It happened: the base says so.
-    Article(Box<ArticleRow>),
     /// It cannot be told yet; it stays.
     Open,
 }
@@ -24,9 +22,6 @@ pub(super) enum Verdict {
 /// Puts into the base what is known of an intent.
 pub(super) fn take(base: &mut Base, verdict: &Verdict) {
     match verdict {
-        Verdict::Article(row) => {
-            base.articles.insert(row.id, (**row).clone());
-        }
         Verdict::Born(row, instead_of) => {
             if let Some(old) = instead_of {
                 base.articles.remove(old);
@@ -48,10 +43,6 @@ pub(super) fn write(
     match verdict {
         Verdict::Open => Ok(()),
         Verdict::Void => tx.remove_intent(id),
-        Verdict::Article(row) => {
-            tx.put_article(row)?;
-            tx.remove_intent(id)
-        }
         Verdict::Born(row, instead_of) => {
             if let Some(old) = *instead_of {
                 tx.remove_article(old)?;

@@ -70,6 +70,41 @@ pub fn decoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// Returns whether two texts are the same page, up to how a service may serialise it: white space, the case of names,
+/// quotes and the order of attributes. Character references are compared as they are written.
+pub fn is_same_markup(one: &str, other: &str) -> bool {
+    one == other || normalised(one) == normalised(other)
+}
+
+/// Lists the tokens of a text in one spelling.
+fn normalised(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let mut words = String::new();
+    for token in tokens(text) {
+        let part = match token.kind {
+            Kind::Text => {
+                push_collapsed(&mut words, token.source);
+                continue;
+            }
+            Kind::RawText | Kind::Comment | Kind::Unfinished => token.source.to_owned(),
+            Kind::Open(name) | Kind::SelfClosing(name) => {
+                let mut attributes: Vec<_> = token
+                    .attributes()
+                    .map(|attribute| (attribute.name.to_lowercase(), attribute.value.to_owned()))
+                    .collect();
+                attributes.sort();
+                format!("<{} {attributes:?}>", name.lower())
+            }
+            Kind::Close(name) => format!("</{}>", name.lower()),
+        };
+        parts.extend([words.trim_end().to_owned(), part]);
+        words.clear();
+    }
+    parts.push(words.trim_end().to_owned());
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
 /// Describes what a text lost in another form of it; `None`: nothing visible is gone.
 pub fn shrank(before: &str, after: &str) -> Option<String> {
     let characters = |text| {

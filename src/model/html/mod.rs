@@ -18,7 +18,7 @@ mod scan;
 mod units;
 
 pub use balance::{Balance, Tag, balance};
-pub use measure::{decoded, elements, shrank, visible_text};
+pub use measure::{decoded, elements, is_same_markup, shrank, visible_text};
 pub use name::Name;
 pub use references::{Reference, ReferenceKind, line_of, references};
 pub use scan::{Attribute, Kind, Token, Tokens, tokens};

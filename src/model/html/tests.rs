@@ -368,6 +368,22 @@ fn visible_text_is_what_a_reader_sees() {
 }
 
 #[test]
+fn f015_a_page_that_was_serialised_anew_is_the_same_page() {
+    for (one, other, expected) in [
+        ("<p>&auml;</p>", "<p>&ouml;</p>", false),
+        ("<A HREF='x'>a</A>", "<a href=\"x\">a</a>", true),
+        ("<img alt=a src=b>", "<img src=\"b\" alt=\"a\"/>", true),
+        ("<p>a</p> <p>b</p>", "<p>a</p>\n\n  <p>b</p>", true),
+        ("<a href=x>a</a>", "<a href=y>a</a>", false),
+        ("<p>a</p>", "<p>a</p><script>x</script>", false),
+        ("<b>a</b>", "<strong>a</strong>", false),
+        ("<p>a b</p>", "<p>ab</p>", false),
+    ] {
+        assert_eq!(is_same_markup(one, other), expected, "{one} and {other}");
+    }
+}
+
+#[test]
 fn f032_what_the_service_dropped_is_noticed() {
     for (before, after, expected) in [
         ("<p>a</p>", "<p>a</p>\n", None),

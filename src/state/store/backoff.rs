@@ -12,16 +12,18 @@ const ARTICLE: &str = "article";
 
 const CATEGORY: &str = "category";
 
+const REQUEST: &str = "request";
+
 impl Store {
     /// Reads all attempts.
     pub fn backoff(&self) -> Outcome<BTreeMap<Target, Attempt>> {
         self.read(|conn| {
             conn.prepare_cached("SELECT kind, id, last_asked, failures, answer FROM backoff")?
                 .query_map([], |row| {
-                    let target = if row.get_ref(0)?.as_str()? == ARTICLE {
-                        Target::Article(row.get::<_, ArticleId>(1)?)
-                    } else {
-                        Target::Category(row.get::<_, CategoryId>(1)?)
+                    let target = match row.get_ref(0)?.as_str()? {
+                        ARTICLE => Target::Article(row.get::<_, ArticleId>(1)?),
+                        REQUEST => Target::Request(row.get::<_, ArticleId>(1)?),
+                        _ => Target::Category(row.get::<_, CategoryId>(1)?),
                     };
                     let attempt = Attempt {
                         last_asked: row.get(2)?,
@@ -68,5 +70,6 @@ fn columns(target: &Target) -> (&'static str, &dyn ToSql) {
     match target {
         Target::Article(id) => (ARTICLE, id),
         Target::Category(id) => (CATEGORY, id),
+        Target::Request(id) => (REQUEST, id),
     }
 }

@@ -77,9 +77,9 @@ fn named_by(intent: &Intent) -> Vec<[u8; 32]> {
         |version: &crate::model::Version| [*version.text.as_bytes(), *version.digest().as_bytes()];
     match intent {
         Intent::CreateArticle { version, .. } => of(version).to_vec(),
-        Intent::UpdateArticle { version, over, .. } => {
-            let mut named = of(version).to_vec();
-            named.push(*over.as_bytes());
+        Intent::UpdateArticle(update) => {
+            let mut named = of(&update.version).to_vec();
+            named.push(*update.over.as_bytes());
             named
         }
         Intent::DeleteArticle { .. }

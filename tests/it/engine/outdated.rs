@@ -356,9 +356,10 @@ async fn f022_a_put_without_an_answer_is_not_repeated_over_what_an_old_listing_h
     let put = Matcher::new("PUT", &path);
     world
         .sandbox()
-        .inject(Fault::once(put, FaultKind::ResetAfter));
-    let get = Matcher::new("GET", &path);
-    world.sandbox().inject(Fault::once(get, FaultKind::Html));
+        .inject(Fault::once(put.clone(), FaultKind::ResetAfter));
+    world
+        .sandbox()
+        .inject(Fault::once(put, FaultKind::Html).after(1));
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
     let newer = "<p>1, theirs, and more</p>";

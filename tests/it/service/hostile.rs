@@ -395,8 +395,10 @@ fn due(job: Job, trouble: Trouble) -> &'static str {
         (Job::Probe, Twice) => "0RL",
         (Job::Probe, Unanswered | BrokenOff | Halved) => "5--",
         (Job::Probe, _) => "3R-",
-        // A look tells that it was done; a creation is asked for again, and once more not answered.
+        // A look tells that it was done, if it is answered; a creation is asked for again, and once more not answered.
         (Job::Create | Job::CreateCategory, Unanswered) => "5--",
+        (Job::Update, Unanswered | BrokenOff | Halved | Names | Ids | Texts) => "5--",
+        (Job::Update, Unended) => "4RL",
         (Job::CreateCategory, Texts | Twice) => "0RL",
         (Job::CreateCategory, BrokenOff | Halved | Unended | Names | Ids) => "3RL",
         (

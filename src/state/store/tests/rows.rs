@@ -10,7 +10,7 @@ use crate::{
     },
     state::{
         Approval, ArticleRow, CategoryRow, ConflictRow, Deed, ErrorKind, Event, FigureRow, Intent,
-        Parked, StateError, Store, Visibility,
+        Parked, RowChange, StateError, Store, Update, Visibility,
     },
 };
 use proptest::prelude::*;
@@ -47,14 +47,15 @@ fn intents() -> Vec<Intent> {
             version: version("a"),
             flags: Flags::default(),
         },
-        Intent::UpdateArticle {
+        Intent::UpdateArticle(Update {
             id: id(1),
             version: version("b"),
             fields: vec![Field::Title, Field::Text],
             enabled: Some(false),
             over: digest("over"),
             over_revision: Revision("1".to_owned()),
-        },
+            rows: vec![RowChange::NoConflict(id(1))],
+        }),
         Intent::DeleteArticle {
             id: id(1),
             revision: Revision("2".to_owned()),
@@ -648,4 +649,18 @@ fn an_intent_of_an_earlier_version_is_read() {
     written["create_category"]["answer_lost"] = true.into();
     let read: Intent = serde_json::from_value(written).expect("read");
     assert_eq!(read, now);
+}
+
+#[test]
+fn an_update_of_an_earlier_version_has_no_rows() {
+    let now = intents().swap_remove(1);
+    let mut written = serde_json::to_value(&now).expect("written");
+    let fields = written["update_article"].as_object_mut().expect("a map");
+    assert!(fields.remove("rows").is_some());
+    let read: Intent = serde_json::from_value(written).expect("read");
+    let Intent::UpdateArticle(update) = now else {
+        panic!("the second one is an update");
+    };
+    let rows = Vec::new();
+    assert_eq!(read, Intent::UpdateArticle(Update { rows, ..update }));
 }

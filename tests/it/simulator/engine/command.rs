@@ -8,7 +8,7 @@ use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{Look, Request};
 use kbsync::model::{ArticleId, Place, Timestamp};
 use kbsync::reconcile::new_categories::NewCategories;
-use kbsync::reconcile::plan::{HoldRule, Kind};
+use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::service::Purpose;
 use std::collections::{BTreeMap, BTreeSet};
@@ -300,10 +300,18 @@ impl Run<'_> {
 /// guard window ago: where the budget made the two runs wait for longer than that, the
 /// second may learn more of them than the first.
 pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option<String> {
+    // A dry run does not look what became of an earlier request, and promises nothing of its article.
+    let is_pending = |problem: &&Problem| {
+        let message = "has not said whether the last update of this article arrived";
+        problem.message.contains(message)
+    };
+    let pending = planned.problems.iter().filter(is_pending);
+    let pending: BTreeSet<_> = pending.filter_map(|problem| problem.id).collect();
     let lines = |report: &Report| -> Vec<String> {
         let mut lines: Vec<String> = report
             .actions
             .iter()
+            .filter(|line| line.id.is_none_or(|id| !pending.contains(&id)))
             .filter(|line| !waited || line.action != Kind::UpdateCategory)
             .map(|line| {
                 let held = line.status == Status::Held;
