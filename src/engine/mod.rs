@@ -87,6 +87,8 @@ pub struct Engine<S, D> {
     answers: BTreeMap<Target, Option<Answer>>,
     /// Whether a probe was refused in this cycle, of which a dry run keeps nothing.
     probe_refused: bool,
+    /// Why a look at a pending request failed in this cycle: nothing is deleted in it.
+    failed_look: Option<String>,
     /// The last slot of the stage that was used; `None`: the journal knows.
     last_slot: Option<Slot>,
     /// What the entries of the last listing stood for, once this cycle read it.
@@ -117,6 +119,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             figures: BTreeMap::new(),
             answers: BTreeMap::new(),
             probe_refused: false,
+            failed_look: None,
             last_slot: None,
             memory: None,
             is_new: true,

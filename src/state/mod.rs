@@ -139,12 +139,7 @@ pub enum Intent {
     /// `PUT /api/article/{id}`.
     UpdateArticle(Update),
     /// `DELETE /api/article/{id}`.
-    DeleteArticle {
-        /// The article.
-        id: ArticleId,
-        /// The revision that is deleted.
-        revision: Revision,
-    },
+    DeleteArticle(Deletion),
     /// `POST /api/category`.
     CreateCategory {
         /// The folder.
@@ -178,6 +173,21 @@ pub struct Update {
     pub over_revision: Revision,
     /// The rows that become true if the service stores just what was sent. A request of an older kbsync has none: its
     /// two sides are compared as ever.
+    #[serde(default)]
+    pub rows: Vec<RowChange>,
+}
+
+/// A `DELETE /api/article/{id}` under way.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Deletion {
+    /// The article.
+    pub id: ArticleId,
+    /// The revision that is deleted.
+    pub revision: Revision,
+    /// The digest of the version that is deleted; `None` in a request of an older kbsync.
+    #[serde(default)]
+    pub version: Option<Digest>,
+    /// The rows that become true.
     #[serde(default)]
     pub rows: Vec<RowChange>,
 }

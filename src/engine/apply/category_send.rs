@@ -144,7 +144,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => return Err(error),
             };
             tries += 1;
-            self.before_another_look(&error, tries, false).await?;
+            self.wait_to_repeat(&error, tries).await?;
             let Ok(found) = self.look_at_category(settle.id, run).await else {
                 return Err(error);
             };

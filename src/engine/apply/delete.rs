@@ -2,34 +2,22 @@
 //!
 //! A DELETE is for ever (`docs/api.md`, A4.8): the last version is in the history before it.
 
-use super::guard_read::{changed_meanwhile, is_old_copy, shown_as_before};
-use super::put::version_of;
 use super::record::deed;
-use super::{Done, Run, failed, not_written};
+use super::{Done, Run, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::history::noted;
-use crate::engine::pending::{may_repeat, worth_another_look};
+use crate::engine::pending::Change;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
-use crate::model::base::{ArticleRow, Visibility};
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{ErrorKind, Purpose, RemoteArticle, Service, ServiceError};
-use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
+use crate::service::Service;
+use crate::state::{Deletion, RowChange, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// What is open of an earlier DELETE of this article: it may have arrived or not, and this one takes its place.
-    fn open_deletion(&self, article: ArticleId) -> anyhow::Result<Option<IntentId>> {
-        let is_of =
-            |intent: &Intent| matches!(intent, Intent::DeleteArticle { id, .. } if *id == article);
-        let mut intents = self.store.intents()?.into_iter();
-        Ok(intents
-            .find(|(_, intent)| is_of(intent))
-            .map(|(number, _)| number))
-    }
-
     /// Deletes an article whose file was removed.
     pub(super) async fn delete_article(
         &mut self,
@@ -45,12 +33,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some((_, doubt)) = run.obstacle(action) {
             return Ok(Done::Later(doubt));
         }
-        if let Some(done) = self.is_back(id, place, run) {
-            return Ok(done);
-        }
         let now = self.clock.now();
-        let earlier = self.open_deletion(id)?;
-        let intent = self.store.write(now, |tx| {
+        self.store.write(now, |tx| {
             tx.record(&SeenVersion {
                 subject: Subject::Article(id),
                 place: place.clone(),
@@ -58,49 +42,33 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 cause: "deleted here".to_owned(),
                 version: seen.version.clone(),
                 file: None,
-            })?;
-            let intent = Intent::DeleteArticle {
-                id,
-                revision: last_seen(run, id, seen),
-            };
-            match earlier {
-                Some(earlier) => tx.replace_intent(earlier, &intent).map(|()| earlier),
-                None => tx.add_intent(&intent),
-            }
+            })
         })?;
-        match self.send_delete(id, place, seen, run).await? {
-            Deleted::Yes => {}
-            Deleted::Unclear(done) => return Ok(done),
-            // An earlier one may have arrived, and only its intent says so.
-            Deleted::No(done) if earlier.is_some() => return Ok(done),
-            Deleted::No(done) => {
-                let now = self.clock.now();
-                self.store.write(now, |tx| tx.remove_intent(intent))?;
-                return Ok(done);
-            }
-            Deleted::Refused(error) => {
-                let now = self.clock.now();
-                self.store.write(now, |tx| tx.remove_intent(intent))?;
-                return self.refused(action, &error);
-            }
-        }
         let approved = run.request.allow_deletes || self.was_approved(action)?;
-        let hidden = run.row(id).map(hidden).unwrap_or_default();
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.remove_article(id)?;
-            tx.remove_conflict(id)?;
-            tx.bury(id, &last_seen(run, id, seen), run.row(id))?;
-            tx.count_deletion(Side::Remote, approved, 1)?;
-            tx.remove_intent(intent)?;
-            tx.event(&deed(
-                "delete",
-                Side::Remote,
-                &place.to_string(),
-                Some(id),
-                hidden,
-            ))
-        })?;
+        let change = |engine: &Self, run: &Run<'_>| {
+            if let Some(done) = engine.is_back(id, place, run) {
+                return Err(done);
+            }
+            let hidden = run.row(id).map(hidden).unwrap_or_default();
+            let event = deed("delete", Side::Remote, &place.to_string(), Some(id), hidden);
+            Ok(Change::Delete(Deletion {
+                id: victim(run, id, seen),
+                revision: last_seen(run, id, seen),
+                version: Some(seen.version.digest()),
+                rows: vec![
+                    RowChange::NoArticle(id),
+                    RowChange::NoConflict(id),
+                    RowChange::Deletion {
+                        side: Side::Remote,
+                        approved,
+                    },
+                    RowChange::Event(Box::new(event)),
+                ],
+            }))
+        };
+        if let Err(done) = self.send_seen(action, (id, seen), &change, run).await? {
+            return Ok(done);
+        }
         self.clear_copies(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
@@ -144,88 +112,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         unread.map(|place| Done::Later(format!("{place} cannot be read, which may be its file")))
     }
 
-    /// Sends a DELETE, and looks after a lost answer: it is repeated only over the version that was seen.
-    async fn send_delete(
-        &mut self,
-        id: ArticleId,
-        place: &Place,
-        seen: &Seen,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Deleted> {
-        let (mut tries, mut lost) = (0, false);
-        loop {
-            let id = victim(run, id, seen);
-            let error = match self.service.delete_article(id).await {
-                Ok(()) => return Ok(Deleted::Yes),
-                // With our own intent open, this is what we wanted (failures row 16).
-                Err(error) if error.kind == ErrorKind::NotFound => return Ok(Deleted::Yes),
-                Err(error) => error,
-            };
-            lost |= error.answer_lost;
-            if error.answer_lost && defect::is(Defect::LostDeleteIsDone) {
-                return Ok(Deleted::Yes);
-            }
-            if !worth_another_look(&error) || tries == TRIES {
-                let refused = matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused);
-                return Ok(match (lost, refused) {
-                    (true, _) => Deleted::Unclear(failed(error)),
-                    (false, true) => Deleted::Refused(error),
-                    (false, false) => Deleted::No(failed(error)),
-                });
-            }
-            tries += 1;
-            if let Err(error) = self.before_another_look(&error, tries, lost).await {
-                return Ok(Deleted::perhaps(lost, failed(error)));
-            }
-            let shown = (seen.visibility, &seen.version);
-            match self.read_after(id, shown, lost).await? {
-                // What was there before our own last write says nothing of what became of this one.
-                Ok(found) if is_old(run, &found, seen) => {
-                    return Ok(Deleted::perhaps(lost, shown_as_before()));
-                }
-                Ok(found)
-                    if version_of(&found, &seen.version) == seen.version
-                        && !is_hidden_since(&found, seen) =>
-                {
-                    let again = (seen.version.clone(), found.revision);
-                    run.latest.insert(id, again);
-                    if let Some(done) = self.is_back(id, place, run) {
-                        return Ok(Deleted::perhaps(lost, done));
-                    }
-                    if !may_repeat(&error) {
-                        return Ok(Deleted::Unclear(failed(error)));
-                    }
-                }
-                Ok(found) => {
-                    let version = version_of(&found, &seen.version);
-                    self.keep_found(id, &version, &found, run)?;
-                    return Ok(Deleted::No(changed_meanwhile()));
-                }
-                Err(found) if found.kind == ErrorKind::NotFound => {
-                    return self.tell_gone_from_hidden(id, error).await;
-                }
-                Err(found) if found.stops_all() => return Ok(Deleted::Unclear(failed(found))),
-                Err(_) => return Ok(Deleted::Unclear(failed(error))),
-            }
-        }
-    }
-
-    /// A GET that finds nothing may mean an article that a colleague took off the air meanwhile.
-    async fn tell_gone_from_hidden(
-        &self,
-        id: ArticleId,
-        error: ServiceError,
-    ) -> anyhow::Result<Deleted> {
-        if !self.may_probe()? {
-            return Ok(Deleted::Unclear(failed(error)));
-        }
-        Ok(match self.service.probe(id, Purpose::Push).await {
-            Ok(_) => Deleted::No(changed_meanwhile()),
-            Err(error) if error.kind == ErrorKind::NotFound => Deleted::Yes,
-            Err(_) => Deleted::Unclear(failed(error)),
-        })
-    }
-
     /// Drops the row of an article that is gone from both sides.
     pub(super) fn forget(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<Done> {
         let place = run
@@ -255,13 +141,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Returns whether a colleague took an article off the air since it was seen.
-fn is_hidden_since(found: &RemoteArticle, seen: &Seen) -> bool {
-    seen.visibility == Visibility::Published && found.flags.hides()
-}
-
 /// Whether readers saw an article, for the log: if it comes back, it must not show what was hidden.
-pub(in crate::engine) fn hidden(row: &ArticleRow) -> String {
+pub(super) fn hidden(row: &ArticleRow) -> String {
     let (there, here) = (row.remote_flags, row.file_flags);
     noted(Flags {
         enabled: there.enabled.or(here.enabled),
@@ -276,12 +157,6 @@ fn last_seen(run: &Run<'_>, id: ArticleId, seen: &Seen) -> Revision {
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
 }
 
-/// Returns whether an answer is from before our own last write of an article.
-fn is_old(run: &Run<'_>, found: &RemoteArticle, seen: &Seen) -> bool {
-    let version = version_of(found, &seen.version);
-    is_old_copy(run, found.id, &version, &found.revision)
-}
-
 /// The article that goes: the one with that id, whatever address it has.
 fn victim(run: &Run<'_>, id: ArticleId, seen: &Seen) -> ArticleId {
     if !defect::is(Defect::DeletedBySlug) {
@@ -294,32 +169,6 @@ fn victim(run: &Run<'_>, id: ArticleId, seen: &Seen) -> ArticleId {
     });
     same.next().unwrap_or(id)
 }
-
-/// What a DELETE came to.
-enum Deleted {
-    /// The article is gone.
-    Yes,
-    /// It is there still, and why.
-    No(Done),
-    /// The service did not want to.
-    Refused(ServiceError),
-    /// Who knows; the intent stays.
-    Unclear(Done),
-}
-
-impl Deleted {
-    /// Why it was given up: with an answer lost before, it may be gone all the same.
-    fn perhaps(lost: bool, why: Done) -> Self {
-        if lost {
-            Self::Unclear(why)
-        } else {
-            Self::No(why)
-        }
-    }
-}
-
-/// How often a lost answer is looked after before the article waits for the next cycle.
-const TRIES: u32 = 5;
 
 /// Where a file would be that came back: at its place, which its folder may have left since.
 fn homes(run: &Run<'_>, id: ArticleId, place: &Place) -> Vec<Place> {

@@ -17,7 +17,7 @@ use crate::model::base::Visibility;
 use crate::model::{ArticleId, CategoryId, Revision, Side, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{Answer, ErrorKind, ListRequest, Purpose, RemoteArticle, Service};
+use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
 use crate::state::{Seen as SeenVersion, Subject};
 use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
@@ -127,38 +127,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             })
         })?;
         Ok(())
-    }
-
-    /// Reads one article after a write to it failed. What is as it was before one without an answer may be an old copy:
-    /// that hides whether the write arrived, and what a colleague has written since.
-    pub(super) async fn read_after(
-        &self,
-        id: ArticleId,
-        (visibility, before): (Visibility, &Version),
-        lost: bool,
-    ) -> anyhow::Result<Answer<RemoteArticle>> {
-        let found = match self.read_one(id, visibility).await {
-            Ok(found) => found,
-            Err(error) => return Ok(Err(error)),
-        };
-        let may_be_old = lost && visibility == Visibility::Published;
-        if may_be_old && version_of(&found, before) == *before && self.may_probe()? {
-            return Ok(match self.probe_surely(id).await {
-                Some(answer) => answer,
-                // Time has passed since.
-                None => self.read_one(id, visibility).await,
-            });
-        }
-        Ok(Ok(found))
-    }
-
-    /// Probes an article that a GET may show as it was; `None` where probes come to nothing: then a GET is the best that
-    /// there is.
-    async fn probe_surely(&self, id: ArticleId) -> Option<Answer<RemoteArticle>> {
-        match self.service.probe(id, Purpose::Push).await {
-            Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => None,
-            answer => Some(answer),
-        }
     }
 
     /// Reads one article, by the way that shows it.

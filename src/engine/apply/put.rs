@@ -1,9 +1,8 @@
 //! A temporary slug: it frees an address for a moment, so that two addresses can be swapped.
 
-use super::guard_read::changed_meanwhile;
-use super::{Done, Run, failed};
+use super::{Done, Run};
 use crate::engine::Engine;
-use crate::engine::pending::Sent;
+use crate::engine::pending::{Change, Recorded};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Field, TextDigest, Version};
@@ -24,36 +23,39 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(done) = self.ensure_seen(id, seen, run).await? {
             return Ok(done);
         }
-        let row = run.row(id).map(|row| parked(row, slug));
-        let remote = row.as_ref().map_or(&seen.version, |row| &row.remote);
-        let update = Update {
-            id,
-            version: Version {
-                slug: slug.to_owned(),
-                ..remote.clone()
-            },
-            fields: vec![Field::Slug],
-            enabled: None,
-            over: seen.version.digest(),
-            over_revision: seen.revision.clone(),
-            rows: row
-                .into_iter()
-                .map(|row| RowChange::Article(Box::new(row)))
-                .collect(),
+        let change = |_: &Self, run: &Run<'_>| {
+            let row = run.row(id).map(|row| parked(row, slug));
+            let remote = row.as_ref().map_or(&seen.version, |row| &row.remote);
+            Ok(Change::Put(Update {
+                id,
+                version: Version {
+                    slug: slug.to_owned(),
+                    ..remote.clone()
+                },
+                fields: vec![Field::Slug],
+                enabled: None,
+                over: seen.version.digest(),
+                over_revision: seen.revision.clone(),
+                rows: row
+                    .into_iter()
+                    .map(|row| RowChange::Article(Box::new(row)))
+                    .collect(),
+            }))
         };
-        let (row, answer) = match self.send_update(update).await? {
-            Sent::Done { row, answer, .. } => (row, answer),
-            Sent::Changed => return Ok(changed_meanwhile()),
-            Sent::Pending(error) => return Ok(failed(error)),
-            Sent::NotDone(error) => return self.not_done(action, error),
-        };
-        let version = Version {
-            slug: answer.slug,
-            ..seen.version.clone()
-        };
+        let Recorded { row, answer, .. } =
+            match self.send_seen(action, (id, seen), &change, run).await? {
+                Ok(recorded) => recorded,
+                Err(done) => return Ok(done),
+            };
         let meddled = row.as_ref().is_none_or(|row| row.written.is_none());
         self.ask_again(id, meddled);
-        run.wrote(id, version, answer.revision);
+        if let Some(answer) = answer {
+            let version = Version {
+                slug: answer.slug,
+                ..seen.version.clone()
+            };
+            run.wrote(id, version, answer.revision);
+        }
         run.sight.base.articles.extend(row.map(|row| (id, *row)));
         Ok(Done::Yes(None))
     }
@@ -71,15 +73,18 @@ fn parked(row: &ArticleRow, slug: &str) -> ArticleRow {
 
 /// What an answer says; what it left out is as it was expected.
 pub(in crate::engine) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
+    let text = article.text.as_deref();
+    version_with(article, text.map_or(expected.text, TextDigest::of))
+}
+
+/// What an answer says, with this text.
+pub(in crate::engine) fn version_with(article: &RemoteArticle, text: TextDigest) -> Version {
     Version {
         title: article.title.clone(),
         slug: article.slug.clone(),
         category: article.category,
         introtext: article.introtext.clone(),
         keywords: article.keywords.clone(),
-        text: article
-            .text
-            .as_deref()
-            .map_or(expected.text, TextDigest::of),
+        text,
     }
 }

@@ -4,12 +4,16 @@ use super::guard_read::changed_meanwhile;
 use super::record::{agreed, deed, row_after};
 use super::{Done, Run, failed};
 use crate::engine::Engine;
-use crate::engine::pending::Sent;
+use crate::engine::pending::{Change, Recorded, Sent, may_repeat};
 use crate::mirror::disk::Disk;
-use crate::model::{Digest, Revision, Side};
+use crate::model::{ArticleId, Digest, Revision, Side};
 use crate::reconcile::plan::{Action, Settle};
+use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::{RowChange, Seen as SeenVersion, Subject, Update};
+
+/// How often a request that is not carried out is sent before its article waits for the next cycle.
+const TRIES: u32 = 5;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Writes the file if that is needed, then sends: a merged article is pushed in the same cycle.
@@ -63,21 +67,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &Settle,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let (over, over_revision) = over(settle, run);
-        let update = Update {
-            id: settle.id,
-            version: settle.file.clone(),
-            fields: settle.send.clone(),
-            enabled: settle.send_enabled,
-            over,
-            over_revision,
-            rows: self.rows_when_sent(action, settle, run),
+        let change = |engine: &Self, run: &Run<'_>| {
+            let (over, over_revision) = over(settle, run);
+            Ok(Change::Put(Update {
+                id: settle.id,
+                version: settle.file.clone(),
+                fields: settle.send.clone(),
+                enabled: settle.send_enabled,
+                over,
+                over_revision,
+                rows: engine.rows_when_sent(action, settle, run),
+            }))
         };
-        let (row, warning) = match self.send_update(update).await? {
-            Sent::Done { row, warning, .. } => (row, warning),
-            Sent::Changed => return Ok(changed_meanwhile()),
-            Sent::Pending(error) => return Ok(failed(error)),
-            Sent::NotDone(error) => return self.not_done(action, error),
+        let seen = (settle.id, &settle.seen);
+        let Recorded { row, warning, .. } = match self.send_seen(action, seen, &change, run).await?
+        {
+            Ok(recorded) => recorded,
+            Err(done) => return Ok(done),
         };
         if settle.settles {
             self.clear_copies(settle.id, run)?;
@@ -90,6 +96,46 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let warning =
             warning.map(|lost| format!("the service keeps less than it was sent: {lost}"));
         Ok(Done::Yes(warning.or_else(|| action.note.clone())))
+    }
+
+    /// Sends a request for an article that was seen. What was not carried out, for want of budget or of the service, is
+    /// sent again once the article was seen again. `change` makes the request, or says why it is not wanted any more.
+    pub(super) async fn send_seen(
+        &mut self,
+        action: &Action,
+        (id, seen): (ArticleId, &Seen),
+        change: &(dyn Fn(&Self, &Run<'_>) -> Result<Change, Done> + Sync),
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Result<Recorded, Done>> {
+        let mut tries = 0;
+        loop {
+            let request = match change(self, run) {
+                Ok(request) => request,
+                Err(done) => return Ok(Err(done)),
+            };
+            let (error, is_seen) = match self.send_request(&request).await? {
+                Sent::Done(recorded) => return Ok(Ok(recorded)),
+                Sent::Changed => return Ok(Err(changed_meanwhile())),
+                Sent::Pending(error) => return Ok(Err(failed(error))),
+                Sent::NotDone(error) => (error, false),
+                Sent::NotArrived(error) => (error, true),
+            };
+            tries += 1;
+            if tries == TRIES || !may_repeat(&error) {
+                return Ok(Err(self.not_done(action, error)?));
+            }
+            if let Err(error) = self.wait_to_repeat(&error, tries).await {
+                return Ok(Err(failed(error)));
+            }
+            if is_seen {
+                continue;
+            }
+            run.reseen.remove(&id);
+            run.sight.recalled.insert(id);
+            if let Some(done) = self.ensure_seen(id, seen, run).await? {
+                return Ok(Err(done));
+            }
+        }
     }
 
     /// The rows that become true with an update.

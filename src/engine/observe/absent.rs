@@ -5,16 +5,14 @@ use super::remote::Marks;
 use super::{Sight, questions};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::apply::{deed, hidden};
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
+use crate::model::ArticleId;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, Side};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::Service;
-use crate::state::{Intent, Target};
-use std::collections::BTreeSet;
+use crate::state::Target;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
@@ -95,54 +93,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(!questions.is_empty())
     }
 
-    /// Drops the rows of articles that an earlier run was deleting without an answer, and that are gone: what their
-    /// writer has put back since is no file that a colleague deleted. It waits for a person, as it would with the answer.
-    pub(super) fn forget_deleted(
-        &mut self,
-        base: &mut Base,
-        request: &Request,
-        sight: &Sight,
-    ) -> anyhow::Result<()> {
-        let gone = sight.paired.files.keys().copied();
-        let gone = gone.filter(|id| sight.remote.articles.get(id) == Some(&Remote::Gone));
-        let gone: BTreeSet<ArticleId> = gone.collect();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        for id in self.sent_deletions()?.intersection(&gone).copied() {
-            let Some(row) = base.articles.remove(&id) else {
-                continue;
-            };
-            base.conflicts.remove(&id);
-            if request.dry_run {
-                continue;
-            }
-            let path = row.place.to_string();
-            let told = deed("delete", Side::Remote, &path, Some(id), hidden(&row));
-            let now = self.clock.now();
-            self.store.write(now, |tx| {
-                tx.remove_article(id)?;
-                tx.remove_conflict(id)?;
-                tx.event(&told)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Articles that we were deleting, whether the answer came or not.
-    fn sent_deletions(&self) -> anyhow::Result<BTreeSet<ArticleId>> {
-        let tombstones = self.store.tombstones()?.into_iter().map(|(id, _)| id);
-        let sent = self.store.intents()?.into_iter();
-        let sent = sent.filter_map(|(_, intent)| match intent {
-            Intent::DeleteArticle { id, .. } => Some(id),
-            Intent::CreateArticle { .. }
-            | Intent::UpdateArticle(_)
-            | Intent::CreateCategory { .. }
-            | Intent::UpdateCategory { .. } => None,
-        });
-        Ok(tombstones.chain(sent).collect())
-    }
-
     /// What to ask for; what is known of other articles without asking is taken into account at once.
     fn questions(
         &self,
@@ -175,7 +125,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 id,
                 get: false,
                 listed: true,
-                removed: false,
             }));
         let policy = self.policy(request);
         absent

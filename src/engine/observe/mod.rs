@@ -148,7 +148,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let has_asked = self
             .ask_absent(&mut base, request, fingerprints, &mut sight)
             .await?;
-        self.forget_deleted(&mut base, request, &sight)?;
         let known = fingerprints.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
@@ -402,6 +401,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.remote.articles.insert(id, why);
             sight.problems.push(problem);
         }
+        sight.doubt = sight.doubt.take().or(self.failed_look.take());
         foreign::leave_alone(base, &mut sight.remote);
         self.figures.append(&mut listing.figures);
         Ok(())

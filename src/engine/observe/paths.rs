@@ -181,7 +181,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     id: row.id,
                     get: false,
                     listed: false,
-                    removed: false,
                 };
                 self.ask(question, request, known, spool).await?
             }

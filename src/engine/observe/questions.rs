@@ -15,7 +15,7 @@ use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
-use crate::state::{Intent, Target};
+use crate::state::Target;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// One article to ask for.
@@ -26,8 +26,6 @@ pub(in crate::engine) struct Question {
     pub(in crate::engine) get: bool,
     /// Whether the listing has it, and only its flags are in doubt.
     pub(in crate::engine) listed: bool,
-    /// Whether it has no file, either.
-    pub(in crate::engine) removed: bool,
 }
 
 /// What is known of the absent ones without asking, and what has to be asked.
@@ -50,7 +48,6 @@ impl Absent {
             id,
             get,
             listed: false,
-            removed: false,
         });
     }
 }
@@ -107,7 +104,6 @@ pub(super) fn sort_absent(
                     id: row.id,
                     get: true,
                     listed: false,
-                    removed: file.is_none() && !paired.unknown.contains_key(&row.id),
                 });
             }
             Visibility::Published => {
@@ -244,15 +240,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
         }
-        let missed = question.get && read.is_none() && question.removed;
         if !self.may_probe()? {
             if let Some(article) = read {
-                self.take_back_deleted(question.id, request)?;
                 let published = Visibility::Published;
                 return self.answered(article, published, known, spool).map(Ok);
-            }
-            if missed && self.was_deleted(question.id)? {
-                return Ok(Ok(Remote::Gone));
             }
             return Ok(Ok(Remote::NotVisible(
                 "it is not listed, and probing is off".to_owned(),
@@ -260,7 +251,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         match self.service.probe(question.id, request.purpose).await {
             Ok(article) => {
-                self.take_back_deleted(question.id, request)?;
                 let visibility = visibility_of(article.flags);
                 let visibility = match visibility {
                     Visibility::Published if question.listed => Visibility::Published,
@@ -278,51 +268,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     self.stop_probing(&error, request)?;
                 }
                 match read {
-                    Some(article) => {
-                        // What only a read still shows may be an old copy.
-                        if !is_not_found(&error) {
-                            self.take_back_deleted(question.id, request)?;
-                        }
-                        self.answered(article, Visibility::Published, known, spool)
-                            .map(Ok)
-                    }
+                    Some(article) => self
+                        .answered(article, Visibility::Published, known, spool)
+                        .map(Ok),
                     None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
-                    None if missed && !self.may_probe()? && self.was_deleted(question.id)? => {
-                        Ok(Ok(Remote::Gone))
-                    }
                     None => Ok(Ok(Remote::NotVisible(error.to_string()))),
                 }
             }
         }
-    }
-
-    /// An article that is there was not deleted, though a listing without it made it seem so in this very cycle: what
-    /// it says is no old copy.
-    fn take_back_deleted(&mut self, id: ArticleId, request: &Request) -> anyhow::Result<()> {
-        let deleted = self.store.tombstones()?;
-        if !request.dry_run && deleted.iter().any(|(gone, _)| *gone == id) {
-            let now = self.clock.now();
-            self.store.write(now, |tx| tx.remove_tombstone(id))?;
-        }
-        Ok(())
-    }
-
-    /// Returns whether we were deleting just what the base knows of an article, and got no answer: where no probe tells,
-    /// a 404 is that answer, as long as nobody put its file back.
-    fn was_deleted(&self, id: ArticleId) -> anyhow::Result<bool> {
-        let Some(row) = self.store.article(id)? else {
-            return Ok(false);
-        };
-        let mut sent = self.store.intents()?.into_iter();
-        // As long as it stands, no cycle has changed the row since. Settled, it buries what the row knows, too.
-        let is_sent = sent.any(|(_, intent)| match intent {
-            Intent::DeleteArticle { id: deleted, .. } => deleted == id,
-            Intent::CreateArticle { .. }
-            | Intent::UpdateArticle(_)
-            | Intent::CreateCategory { .. }
-            | Intent::UpdateCategory { .. } => false,
-        });
-        Ok(is_sent || self.store.tombstones()?.contains(&(id, row.revision)))
     }
 
     pub(super) fn answered(

@@ -9,39 +9,69 @@
 //!   ordinary three-way decision follows, with the base as it was.
 
 use super::Engine;
-use super::apply::version_of;
+use super::apply::{version_of, version_with};
 use super::settings::Request;
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Field, Side, TextDigest, Version, html};
+use crate::model::{ArticleId, Field, Revision, Side, TextDigest, Version, html};
 use crate::reconcile::plan::Problem;
 use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
 };
+use crate::state::store::Writing;
 use crate::state::{
-    Attempt, Intent, IntentId, RowChange, Seen as SeenVersion, Subject, Target, Update,
+    Attempt, Deletion, Intent, IntentId, Outcome, RowChange, Seen as SeenVersion, Subject, Target,
+    Update,
 };
 use std::time::Duration;
 
-/// How often a cycle looks after a lost answer before the request waits for the next one.
-const LOOKS: u32 = 2;
+/// A request whose outcome a look can tell.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Put(Update),
+    Delete(Deletion),
+}
 
-/// When a look is made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
-    /// The service has refused the request so far: nothing was carried out, and a GET will do.
-    NotSent,
-    /// An answer was lost in this cycle.
-    AtOnce,
-    /// An answer was lost in an earlier cycle.
-    Later,
+impl Change {
+    fn of(intent: Intent) -> Option<Self> {
+        match intent {
+            Intent::UpdateArticle(update) => Some(Self::Put(update)),
+            Intent::DeleteArticle(deletion) => Some(Self::Delete(deletion)),
+            Intent::CreateArticle { .. }
+            | Intent::CreateCategory { .. }
+            | Intent::UpdateCategory { .. } => None,
+        }
+    }
+
+    fn intent(&self) -> Intent {
+        match self {
+            Self::Put(update) => Intent::UpdateArticle(update.clone()),
+            Self::Delete(deletion) => Intent::DeleteArticle(deletion.clone()),
+        }
+    }
+
+    fn id(&self) -> ArticleId {
+        match self {
+            Self::Put(update) => update.id,
+            Self::Delete(deletion) => deletion.id,
+        }
+    }
+
+    /// Returns whether this is the version that the request is meant to replace or delete.
+    fn is_over(&self, version: &Version, revision: &Revision) -> bool {
+        let (digest, of) = match self {
+            Self::Put(update) => (Some(update.over), &update.over_revision),
+            Self::Delete(deletion) => (deletion.version, &deletion.revision),
+        };
+        of == revision && digest.is_none_or(|digest| digest == version.digest())
+    }
 }
 
 /// What a look says of a request.
 enum Found {
-    /// The service has what was sent.
-    Arrived(RemoteArticle),
+    /// It was carried out. What the service has now; `None`: the article is gone.
+    Arrived(Option<Box<RemoteArticle>>),
     /// The service has what the request was to replace.
     NotArrived,
     /// The service has something else; `None`: nothing that it shows.
@@ -52,54 +82,63 @@ enum Found {
 
 /// What became of a request in the cycle that sent it.
 pub(super) enum Sent {
-    /// It was carried out and is recorded. What the service keeps less than it was sent, if anything.
-    Done {
-        row: Option<Box<ArticleRow>>,
-        answer: Box<RemoteArticle>,
-        warning: Option<String>,
-    },
+    /// It was carried out and is recorded.
+    Done(Recorded),
     /// It was not carried out.
     NotDone(ServiceError),
+    /// It was not carried out: a look has just shown the version that it was meant for.
+    NotArrived(ServiceError),
     /// The service has something else by now.
     Changed,
     /// Nobody can tell yet: it is pending.
     Pending(ServiceError),
 }
 
+/// What was recorded of a request that was carried out.
+#[derive(Default)]
+pub(super) struct Recorded {
+    /// The article's row, if it has one.
+    pub(super) row: Option<Box<ArticleRow>>,
+    /// What the service has now.
+    pub(super) answer: Option<Box<RemoteArticle>>,
+    /// What the service keeps less than it was sent.
+    pub(super) warning: Option<String>,
+}
+
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Settles the requests that an earlier cycle left without an answer, before anything is observed.
     pub(super) async fn settle_pending(&mut self, request: &Request) -> anyhow::Result<()> {
-        let updates = self.pending_updates()?;
-        if updates.is_empty() {
+        self.failed_look = None;
+        let changes = self.pending()?;
+        if changes.is_empty() {
             return Ok(());
         }
         let backoff = self.backoff(request)?;
-        for (pending, update) in updates {
-            let target = Target::Request(update.id);
+        for (pending, change) in changes {
+            let target = Target::Request(change.id());
             if request.patient && backoff.rests(target) {
                 continue;
             }
-            match self
-                .look_after(&update, request.purpose, When::Later)
-                .await?
-            {
+            match self.look_after(&change, request.purpose, true).await? {
                 Found::Arrived(answer) => {
-                    self.record_update(pending, &update, &answer)?;
+                    self.record_arrived(pending, &change, answer)?;
                 }
-                Found::NotArrived => self.end_request(pending, update.id)?,
-                Found::Changed(now) => {
-                    self.record_changed(pending, &update, now.as_deref())?;
-                }
+                Found::NotArrived => self.end_request(pending, &change)?,
+                Found::Changed(now) => self.record_changed(pending, &change, now.as_deref())?,
                 Found::Unclear(error) => {
+                    let now = self.clock.now();
                     let attempt = Attempt {
-                        last_asked: self.clock.now(),
+                        last_asked: now,
                         failures: backoff.failures(target).saturating_add(1),
                         answer: None,
                     };
-                    let now = self.clock.now();
                     self.store
                         .write(now, |tx| tx.put_attempt(target, &attempt))?;
-                    if error.is_some_and(|error| error.stops_all()) {
+                    let Some(error) = error else {
+                        continue;
+                    };
+                    self.failed_look = Some(format!("a request could not be settled: {error}"));
+                    if error.stops_all() {
                         break;
                     }
                 }
@@ -108,85 +147,78 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Returns the PUTs whose outcome is not known.
-    pub(super) fn pending_updates(&self) -> anyhow::Result<Vec<(IntentId, Update)>> {
+    /// Returns the requests whose outcome is not known.
+    fn pending(&self) -> anyhow::Result<Vec<(IntentId, Change)>> {
         let intents = self.store.intents()?.into_iter();
-        let updates = intents.filter_map(|(pending, intent)| match intent {
-            Intent::UpdateArticle(update) => Some((pending, update)),
-            Intent::CreateArticle { .. }
-            | Intent::DeleteArticle { .. }
-            | Intent::CreateCategory { .. }
-            | Intent::UpdateCategory { .. } => None,
-        });
-        Ok(updates.collect())
+        let changes = intents.filter_map(|(pending, intent)| Some((pending, Change::of(intent)?)));
+        Ok(changes.collect())
     }
 
-    /// Returns whether the outcome of a PUT to an article is not known: nothing else is sent for it.
+    /// Returns whether the outcome of a request to an article is not known: nothing else is sent for it.
     pub(super) fn is_pending(&self, id: ArticleId) -> anyhow::Result<bool> {
-        let updates = self.pending_updates()?;
-        Ok(updates.iter().any(|(_, update)| update.id == id))
+        let changes = self.pending()?;
+        Ok(changes.iter().any(|(_, change)| change.id() == id))
     }
 
-    /// Stores an update and sends it. After a lost answer the article is looked at, and the update is repeated only over the
-    /// version that it was meant for.
-    pub(super) async fn send_update(&mut self, update: Update) -> anyhow::Result<Sent> {
-        let patch = self.patch(&update)?;
-        let now = self.clock.now();
-        let intent = Intent::UpdateArticle(update.clone());
+    /// Stores a request and sends it once. After a lost answer the article is looked at.
+    pub(super) async fn send_request(&mut self, change: &Change) -> anyhow::Result<Sent> {
+        let (now, intent) = (self.clock.now(), change.intent());
         let pending = self.store.write(now, |tx| tx.add_intent(&intent))?;
-        let (mut looks, mut is_lost) = (0, false);
-        loop {
-            let error = match self.service.update_article(update.id, &patch).await {
-                Ok(answer) => return self.record_update(pending, &update, &answer),
-                Err(error) => error,
-            };
-            is_lost |= error.answer_lost;
-            let mut found = Found::Unclear(None);
-            if worth_another_look(&error) && looks < LOOKS {
-                looks += 1;
-                if let Err(error) = self.before_another_look(&error, looks, is_lost).await {
-                    return self.not_sent(pending, update.id, error, is_lost);
-                }
-                if defect::is(Defect::PutRepeatedBlindly) {
-                    continue;
-                }
-                let when = if is_lost { When::AtOnce } else { When::NotSent };
-                found = self.look_after(&update, Purpose::Push, when).await?;
-            }
-            match found {
-                Found::Arrived(answer) => return self.record_update(pending, &update, &answer),
-                Found::NotArrived if may_repeat(&error) => {}
-                Found::Changed(now) => {
-                    self.record_changed(pending, &update, now.as_deref())?;
-                    return Ok(Sent::Changed);
-                }
-                Found::NotArrived | Found::Unclear(_) => {
-                    return self.not_sent(pending, update.id, error, is_lost);
-                }
-            }
+        let error = match self.send_once(change).await? {
+            Ok(answer) => return self.record_arrived(pending, change, answer),
+            Err(error) => error,
+        };
+        if !error.answer_lost {
+            self.end_request(pending, change)?;
+            return Ok(Sent::NotDone(error));
         }
-    }
-
-    fn not_sent(
-        &mut self,
-        pending: IntentId,
-        id: ArticleId,
-        error: ServiceError,
-        is_lost: bool,
-    ) -> anyhow::Result<Sent> {
-        if is_lost {
+        if defect::is(Defect::PutRepeatedBlindly) && matches!(change, Change::Put(_)) {
+            self.end_request(pending, change)?;
+            return Ok(Sent::NotArrived(error));
+        }
+        if !worth_another_try(&error) {
             return Ok(Sent::Pending(error));
         }
-        self.end_request(pending, id)?;
-        Ok(Sent::NotDone(error))
+        tracing::warn!(%error, "no answer to a write; looking whether it arrived");
+        self.clock.pause(pause(1)).await;
+        match self.look_after(change, Purpose::Push, false).await? {
+            Found::Arrived(answer) => self.record_arrived(pending, change, answer),
+            Found::NotArrived => {
+                self.end_request(pending, change)?;
+                Ok(Sent::NotArrived(error))
+            }
+            Found::Changed(now) => {
+                self.record_changed(pending, change, now.as_deref())?;
+                Ok(Sent::Changed)
+            }
+            Found::Unclear(_) => Ok(Sent::Pending(error)),
+        }
     }
 
-    fn end_request(&mut self, pending: IntentId, id: ArticleId) -> anyhow::Result<()> {
+    async fn send_once(
+        &self,
+        change: &Change,
+    ) -> anyhow::Result<Answer<Option<Box<RemoteArticle>>>> {
+        match change {
+            Change::Put(update) => {
+                let patch = self.patch(update)?;
+                let answer = self.service.update_article(update.id, &patch).await;
+                Ok(answer.map(|answer| Some(Box::new(answer))))
+            }
+            Change::Delete(deletion) => match self.service.delete_article(deletion.id).await {
+                // With our own request pending, this is what we wanted (failures row 16).
+                Err(error) if error.kind == ErrorKind::NotFound => Ok(Ok(None)),
+                Err(error) if error.answer_lost && defect::is(Defect::LostDeleteIsDone) => {
+                    Ok(Ok(None))
+                }
+                answer => Ok(answer.map(|()| None)),
+            },
+        }
+    }
+
+    fn end_request(&mut self, pending: IntentId, change: &Change) -> anyhow::Result<()> {
         let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.remove_intent(pending)?;
-            tx.remove_attempt(Target::Request(id))
-        })?;
+        self.store.write(now, |tx| end(tx, pending, change))?;
         Ok(())
     }
 
@@ -220,74 +252,85 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(patch)
     }
 
-    /// Waits after a write that failed, before one looks what became of it: for room for the look and another
-    /// try where it was not sent for want of budget, else a little.
-    pub(super) async fn before_another_look(
-        &self,
-        error: &ServiceError,
-        tries: u32,
-        lost: bool,
-    ) -> Answer<()> {
+    /// Waits before a request that was not carried out is sent again: for room, where it was not sent for want of budget.
+    pub(super) async fn wait_to_repeat(&self, error: &ServiceError, tries: u32) -> Answer<()> {
         if is_throttled(error) {
-            let room = 2 + u32::from(lost);
-            return self.service.reserve(room, Purpose::Push).await;
+            return self.service.reserve(2, Purpose::Push).await;
         }
-        tracing::warn!(%error, tries, "no answer to a write; looking whether it arrived");
         self.clock.pause(pause(tries)).await;
         Ok(())
     }
 
-    /// Looks what became of an update.
+    /// Looks what became of a request. `is_later`: it was sent in an earlier cycle.
     async fn look_after(
         &self,
-        update: &Update,
+        change: &Change,
         purpose: Purpose,
-        when: When,
+        is_later: bool,
     ) -> anyhow::Result<Found> {
-        let (answer, is_sure) = self.look_at(update.id, purpose, when).await?;
+        let (answer, is_sure) = self.look_at(change.id(), purpose).await?;
+        let is_believed = is_sure || is_later;
         let now = match answer {
-            Ok(now) => now,
-            // Absent is not deleted: the questions about absent articles tell. What a GET does not find may be hidden, by
-            // this very update; a later cycle has nothing better to ask.
-            Err(error) if error.kind == ErrorKind::NotFound && (is_sure || when == When::Later) => {
-                return Ok(Found::Changed(None));
+            Ok(now) => Box::new(now),
+            // What a GET does not find may be hidden; a later cycle has nothing better to ask.
+            Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
+                return Ok(match change {
+                    Change::Delete(_) => Found::Arrived(None),
+                    // Absent is not deleted: the questions about absent articles tell.
+                    Change::Put(_) => Found::Changed(None),
+                });
             }
             Err(error) => return Ok(Found::Unclear(Some(error))),
         };
         let Some(text) = now.text.as_deref() else {
             return Ok(Found::Unclear(None));
         };
-        let version = version_of(&now, &update.version);
-        if (version.digest(), &now.revision) == (update.over, &update.over_revision) {
-            return Ok(if is_sure || when != When::AtOnce {
+        let version = version_with(&now, TextDigest::of(text));
+        if change.is_over(&version, &now.revision) {
+            return Ok(if is_believed {
                 Found::NotArrived
             } else {
                 Found::Unclear(None)
             });
         }
         // A replica may be behind by several versions.
-        let row = self.store.article(update.id)?;
-        let is_old = row.is_some_and(|row| row.has_replaced(&version, &now.revision));
-        if is_old && !is_sure {
+        let row = self.store.article(change.id())?;
+        if !is_sure && row.is_some_and(|row| row.has_replaced(&version, &now.revision)) {
             return Ok(Found::Unclear(None));
         }
-        // A GET shows what nothing hides.
-        let enabled = now.flags.enabled.or((!is_sure).then_some(true));
-        let is_same_text = || -> anyhow::Result<bool> {
-            let sent = self.store.body(update.version.text)?;
-            Ok(sent.is_some_and(|sent| html::is_same_markup(&sent, text)))
-        };
-        let mut is_sent = update.enabled.is_none_or(|sent| enabled == Some(sent));
-        for field in &update.fields {
-            is_sent = is_sent
-                && (version.agrees(&update.version, *field)
-                    || *field == Field::Text && is_same_text()?);
-        }
-        Ok(if is_sent {
-            Found::Arrived(now)
-        } else {
-            Found::Changed(Some(Box::new(now)))
+        Ok(match change {
+            Change::Put(update) if self.is_as_sent(update, &version, &now)? => {
+                Found::Arrived(Some(now))
+            }
+            Change::Put(_) | Change::Delete(_) => Found::Changed(Some(now)),
         })
+    }
+
+    /// Returns whether an article says what was sent.
+    fn is_as_sent(
+        &self,
+        update: &Update,
+        version: &Version,
+        now: &RemoteArticle,
+    ) -> anyhow::Result<bool> {
+        // An answer without `enabled` is that of a GET, which shows what nothing hides.
+        let enabled = now.flags.enabled.unwrap_or(true);
+        if update.enabled.is_some_and(|sent| sent != enabled) {
+            return Ok(false);
+        }
+        let fields = update.fields.iter();
+        let differ: Vec<_> = fields
+            .filter(|field| !version.agrees(&update.version, **field))
+            .collect();
+        match differ.as_slice() {
+            [] => Ok(true),
+            [Field::Text] => {
+                let sent = self.store.body(update.version.text)?;
+                let text = now.text.as_deref().unwrap_or_default();
+                Ok(sent.is_some_and(|sent| html::is_same_markup(&sent, text)))
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Reads an article, by a probe where that is possible. The second value says whether the answer is that of a probe.
@@ -295,14 +338,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self,
         id: ArticleId,
         purpose: Purpose,
-        when: When,
     ) -> anyhow::Result<(Answer<RemoteArticle>, bool)> {
-        if when == When::NotSent {
-            match self.service.article(id, purpose).await {
-                Err(error) if error.kind == ErrorKind::NotFound => {}
-                answer => return Ok((answer, false)),
-            }
-        }
         if self.may_probe()? {
             match self.service.probe(id, purpose).await {
                 Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => {}
@@ -312,30 +348,39 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok((self.service.article(id, purpose).await, false))
     }
 
-    /// Records what an update made, and ends it.
-    fn record_update(
+    /// Records what a request made, and ends it.
+    fn record_arrived(
         &mut self,
         pending: IntentId,
-        update: &Update,
-        answer: &RemoteArticle,
+        change: &Change,
+        answer: Option<Box<RemoteArticle>>,
     ) -> anyhow::Result<Sent> {
-        let rows = rows_after(update, answer);
-        let text = answer.text.as_deref();
-        let text = text.filter(|text| TextDigest::of(text) != update.version.text);
-        let mut warning = None;
-        if let Some(text) = text.filter(|_| update.fields.contains(&Field::Text)) {
-            let sent = self.store.body(update.version.text)?;
-            warning = sent.and_then(|sent| html::shrank(&sent, text));
-        }
+        let (mut rewritten, mut warning) = (None, None);
+        let rows = match (change, answer.as_deref()) {
+            (Change::Put(update), Some(answer)) => {
+                let text = answer.text.as_deref();
+                rewritten = text.filter(|text| TextDigest::of(text) != update.version.text);
+                if let Some(text) = rewritten.filter(|_| update.fields.contains(&Field::Text)) {
+                    let sent = self.store.body(update.version.text)?;
+                    warning = sent.and_then(|sent| html::shrank(&sent, text));
+                }
+                rows_after(update, answer)
+            }
+            (Change::Put(_), None) => Vec::new(),
+            (Change::Delete(deletion), _) => deletion.rows.clone(),
+        };
         if let Some(lost) = &warning {
-            tracing::warn!(id = %update.id, "the service keeps less than it was sent: {lost}");
+            tracing::warn!(id = %change.id(), "the service keeps less than it was sent: {lost}");
         }
+        let before = self.store.article(change.id())?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
-            tx.remove_intent(pending)?;
-            tx.remove_attempt(Target::Request(update.id))?;
-            if let Some(text) = text {
+            end(tx, pending, change)?;
+            if let Some(text) = rewritten {
                 tx.put_body(text)?;
+            }
+            if let Change::Delete(deletion) = change {
+                tx.bury(deletion.id, &deletion.revision, before.as_ref())?;
             }
             rows.iter().try_for_each(|row| tx.apply(row))
         })?;
@@ -346,28 +391,34 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 None
             }
         });
-        Ok(Sent::Done {
+        Ok(Sent::Done(Recorded {
             row,
-            answer: Box::new(answer.clone()),
+            answer,
             warning,
-        })
+        }))
     }
 
-    /// Ends an update over whose article something else was written. What it was to replace is not there any more: should
+    /// Ends a request over whose article something else was written. What it was to replace is not there any more: should
     /// the service show that again, it is behind.
     fn record_changed(
         &mut self,
         pending: IntentId,
-        update: &Update,
+        change: &Change,
         now: Option<&RemoteArticle>,
     ) -> anyhow::Result<()> {
-        let row = self.store.article(update.id)?;
+        let row = self.store.article(change.id())?;
+        let over = match change {
+            Change::Put(update) => Some((update.over, update.over_revision.clone())),
+            Change::Delete(deletion) => {
+                let digest = deletion.version;
+                digest.map(|digest| (digest, deletion.revision.clone()))
+            }
+        };
         let at = self.clock.now();
         self.store.write(at, |tx| {
-            tx.remove_intent(pending)?;
-            tx.remove_attempt(Target::Request(update.id))?;
+            end(tx, pending, change)?;
             // A hidden article is asked for at once.
-            tx.remove_attempt(Target::Article(update.id))?;
+            tx.remove_attempt(Target::Article(change.id()))?;
             let Some(mut row) = row else {
                 return Ok(());
             };
@@ -384,9 +435,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     file: None,
                 })?;
             }
-            let over = (update.over, update.over_revision.clone());
             let by = now.map(|now| now.revision.clone()).unwrap_or_default();
-            if by != over.1 {
+            if let Some(over) = over.filter(|over| by != over.1) {
                 row.was_replaced(over, &by);
                 tx.put_article(&row)?;
             }
@@ -395,24 +445,31 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// What is said of the articles whose requests are pending.
+    /// Returns what is said of the articles whose requests are pending.
     pub(super) fn pending_problems(&self) -> anyhow::Result<Vec<(ArticleId, Problem)>> {
         let mut problems = Vec::new();
-        for (_, update) in self.pending_updates()? {
-            let row = self.store.article(update.id)?;
+        for (_, change) in self.pending()? {
+            let id = change.id();
+            let row = self.store.article(id)?;
             let problem = Problem {
                 path: row.map(|row| row.place.to_string()).unwrap_or_default(),
-                id: Some(update.id),
+                id: Some(id),
                 message: PENDING.to_owned(),
             };
-            problems.push((update.id, problem));
+            problems.push((id, problem));
         }
         Ok(problems)
     }
 }
 
+/// Ends a request.
+fn end(tx: &mut Writing<'_>, pending: IntentId, change: &Change) -> Outcome<()> {
+    tx.remove_intent(pending)?;
+    tx.remove_attempt(Target::Request(change.id()))
+}
+
 /// What is said of an article whose request is pending.
-pub(super) const PENDING: &str = "the service has not said whether the last update of this article arrived; kbsync asks \
+pub(super) const PENDING: &str = "the service has not said whether the last change of this article arrived; kbsync asks \
                                   again, and changes nothing until then; if this goes on, save the article in the \
                                   dashboard";
 

@@ -12,9 +12,8 @@ use super::apply::met;
 use super::observe::Sight;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
-use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Place, Revision, path};
-use crate::reconcile::snapshot::{Base, Policy, Remote, Seen};
+use crate::model::{ArticleId, Place, path};
+use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{Intent, Seen as SeenVersion, Subject};
@@ -23,7 +22,8 @@ use born::posted;
 pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
 use verdict::{Verdict, take, write};
 
-/// Settles the intents that an earlier run left behind, but for PUTs, which are settled before anything is observed.
+/// Settles the intents that an earlier run left behind, but for PUT and DELETE, which are settled before anything is
+/// observed.
 pub(super) fn settle_intents<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
@@ -93,7 +93,7 @@ fn first_met(
 ) -> anyhow::Result<Vec<SeenVersion>> {
     let row = match verdict {
         Verdict::Born(row, _) => row,
-        Verdict::Void | Verdict::Deleted(..) | Verdict::Open => return Ok(Vec::new()),
+        Verdict::Void | Verdict::Open => return Ok(Vec::new()),
     };
     if base.articles.contains_key(&row.id) {
         return Ok(Vec::new());
@@ -132,44 +132,11 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent, policy: &Policy) -> Verdic
                 Verdict::Void
             }
         }
-        Intent::DeleteArticle { id, revision } => deleted(base, sight, (*id, revision), policy),
-        // A PUT is settled before anything is observed.
-        Intent::UpdateArticle(_) => Verdict::Open,
+        // They are settled before anything is observed.
+        Intent::UpdateArticle(_) | Intent::DeleteArticle(_) => Verdict::Open,
         // What became of it is seen on the two sides.
         Intent::UpdateCategory { .. } => Verdict::Void,
     }
-}
-
-/// A DELETE without an answer: what it was to delete is not listed any more. What is listed as it was may be an old copy,
-/// which the next listing tells, as long as the file is missing; with the file back nothing is to be deleted. A listing may
-/// leave it out, too: then the question tells that this very cycle asks, unless its paths leave the article out.
-fn deleted(
-    base: &Base,
-    sight: &Sight,
-    (id, revision): (ArticleId, &Revision),
-    policy: &Policy,
-) -> Verdict {
-    let row = base.articles.get(&id);
-    let missing = || row.is_some_and(|row| is_missing(sight, row));
-    let is_old = |seen: &Seen| {
-        let replaced = row.is_some_and(|row| row.has_replaced(&seen.version, &seen.revision));
-        seen.revision == *revision || replaced
-    };
-    match sight.remote.articles.get(&id) {
-        Some(Remote::Present(seen)) if is_old(seen) && missing() => Verdict::Open,
-        Some(_) => Verdict::Void,
-        None if row.is_some_and(|row| !policy.covers(&row.place)) => Verdict::Open,
-        None if sight.remote.complete => Verdict::Deleted(id, revision.clone()),
-        None => Verdict::Open,
-    }
-}
-
-/// Returns whether nothing in the mirror is an article's file.
-fn is_missing(sight: &Sight, row: &ArticleRow) -> bool {
-    let mut files = sight.local.files.iter();
-    let mut unknown = sight.local.unknown.iter();
-    !files.any(|file| file.id == Some(row.id) || file.place == row.place)
-        && !unknown.any(|unknown| unknown.id == Some(row.id) || unknown.place == row.place)
 }
 
 /// Returns whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in

@@ -1,8 +1,8 @@
 //! What an intent of an earlier run came to, and what the base and the state say from then on.
 
 use crate::engine::anew;
+use crate::model::ArticleId;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Revision};
 use crate::reconcile::snapshot::Base;
 use crate::state::store::Writing;
 use crate::state::{IntentId, Subject};
@@ -13,8 +13,6 @@ pub(super) enum Verdict {
     Void,
     /// It happened: the base says so. What else was at the file's place is gone from the service.
     Born(Box<ArticleRow>, Option<ArticleId>),
-    /// The article seems to be gone: should an old copy of it be shown, it is known for one.
-    Deleted(ArticleId, Revision),
     /// It cannot be told yet; it stays.
     Open,
 }
@@ -30,7 +28,7 @@ pub(super) fn take(base: &mut Base, verdict: &Verdict) {
             base.articles.insert(row.id, (**row).clone());
             base.unconfirmed.insert(row.id);
         }
-        Verdict::Void | Verdict::Open | Verdict::Deleted(..) => {}
+        Verdict::Void | Verdict::Open => {}
     }
 }
 
@@ -53,11 +51,6 @@ pub(super) fn write(
             tx.rename_subject(&Subject::File(row.place.clone()), &Subject::Article(row.id))?;
             tx.put_article(row)?;
             tx.put_unconfirmed_id(row.id)?;
-            tx.remove_intent(id)
-        }
-        Verdict::Deleted(article, revision) => {
-            let row = tx.article(*article)?;
-            tx.bury(*article, revision, row.as_ref())?;
             tx.remove_intent(id)
         }
     }

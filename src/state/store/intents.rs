@@ -38,20 +38,6 @@ impl Writing<'_> {
         Ok(id)
     }
 
-    /// Writes an intent anew under its id, such as when its answer was lost.
-    pub fn replace_intent(&mut self, id: IntentId, intent: &Intent) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("DELETE FROM intent_digests WHERE intent = ?1")?
-            .execute([id.0])?;
-        self.sql()?
-            .prepare_cached(
-                "INSERT INTO intents (id, json) VALUES (?1, ?2) \
-                 ON CONFLICT (id) DO UPDATE SET json = excluded.json",
-            )?
-            .execute(params![id.0, Json(intent)])?;
-        self.name_digests(id, intent)
-    }
-
     /// Settles an intent: its outcome is recorded, or it never took place.
     pub fn remove_intent(&mut self, id: IntentId) -> Outcome<()> {
         self.sql()?
@@ -82,7 +68,7 @@ fn named_by(intent: &Intent) -> Vec<[u8; 32]> {
             named.push(*update.over.as_bytes());
             named
         }
-        Intent::DeleteArticle { .. }
+        Intent::DeleteArticle(_)
         | Intent::CreateCategory { .. }
         | Intent::UpdateCategory { .. } => Vec::new(),
     }

@@ -83,7 +83,7 @@ async fn f022_a_deleted_article_does_not_come_back_from_before_several_writes() 
             let on = Matcher::new("DELETE", &path);
             let sandbox = world.sandbox();
             sandbox.inject(Fault::once(on, FaultKind::ResetAfter));
-            let on = Matcher::new("GET", &path);
+            let on = Matcher::new("PUT", &path);
             sandbox.inject(Fault::once(on, FaultKind::Html));
         }
         let report = world.sync().await;

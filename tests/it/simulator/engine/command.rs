@@ -302,7 +302,7 @@ impl Run<'_> {
 pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option<String> {
     // A dry run does not look what became of an earlier request, and promises nothing of its article.
     let is_pending = |problem: &&Problem| {
-        let message = "has not said whether the last update of this article arrived";
+        let message = "has not said whether the last change of this article arrived";
         problem.message.contains(message)
     };
     let pending = planned.problems.iter().filter(is_pending);
