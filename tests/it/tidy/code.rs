@@ -172,6 +172,12 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
+/// Returns the paths below `src/`, with the code without comments and tests.
+pub(super) fn product_code() -> Vec<(String, String)> {
+    let sources = sources().into_iter();
+    sources.map(|source| (source.path, source.code)).collect()
+}
+
 fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).expect("a folder") {
         let path = entry.expect("an entry").path();

@@ -4,3 +4,4 @@ mod code;
 mod documents;
 mod failures;
 mod fuzz_corpus;
+mod messages;
