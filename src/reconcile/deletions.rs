@@ -187,13 +187,12 @@ fn against_deleting(
     let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
         let done = if closely > 0 {
             // A deleted article may have been restored since.
-            let verb = if closely == 1 { "was" } else { "were" };
-            format!(" ({closely} of them {verb} carried out a moment before)")
+            format!(", {closely} of them carried out a moment before,")
         } else {
             String::new()
         };
         format!(
-            "{at_once} deletions {place} at once{done} are more than {limit}; `kbsync approve` shows and releases them{back}"
+            "{at_once} deletions {place} at once{done} are more than {limit} (`max_deletes`); `kbsync approve` shows and releases them{back}"
         )
     } else if day + count > limit * 4 {
         format!(
