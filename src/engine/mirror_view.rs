@@ -73,7 +73,10 @@ impl MirrorView {
             Some(index) if found.is_as_indexed(&index, &base) => {
                 base.articles = found.take_rows();
             }
-            Some(_) => base = load_base(looker.store)?,
+            Some(_) => {
+                base = load_base(looker.store)?;
+                found.is_part = false;
+            }
             None => {}
         }
         looker.finish(&mut found, &base)?;

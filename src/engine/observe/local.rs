@@ -52,6 +52,8 @@ pub(in crate::engine) struct Found {
     pub(super) scan: Scan,
     /// Files that have the stamp that is known.
     pub(super) unchanged: Vec<(Place, Stamp)>,
+    /// Whether the differences from the index are enough so far: then names matter where a file changed, and no others.
+    pub(in crate::engine) is_part: bool,
     /// The rows of the files that were read, where the base is not loaded.
     pub(in crate::engine) rows: ReadRows,
 }
@@ -97,7 +99,11 @@ impl<D: Disk> Looker<'_, D> {
             scan::scan(self.disk, &known, &known_category, &mut take).map(Some)
         };
         let scan = scan.context("failed to look at the mirror")?;
-        scan.map(|scan| reader.finish(scan)).transpose()
+        let found = scan.map(|scan| reader.finish(scan)).transpose()?;
+        Ok(found.map(|found| Found {
+            is_part: index.is_some(),
+            ..found
+        }))
     }
 
     /// Turns what was found into what reconciling knows of the mirror. The base has all rows, or those of the articles
@@ -107,8 +113,14 @@ impl<D: Disk> Looker<'_, D> {
         found: &mut Found,
         base: &Base,
     ) -> anyhow::Result<()> {
-        let scan = std::mem::take(&mut found.scan);
+        let mut scan = std::mem::take(&mut found.scan);
         let out = &mut found.scanned;
+        if found.is_part {
+            let folders = base.articles.values().map(|row| row.place.folder.as_str());
+            let folders: BTreeSet<&str> = folders.collect();
+            scan.names
+                .retain(|folder, _| folders.contains(folder.as_str()));
+        }
         let rows = by_place(base);
         for (place, stamp) in std::mem::take(&mut found.unchanged) {
             if let Some(row) = rows.get(&place) {

@@ -123,7 +123,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Some(rows) if is_paths => (base.articles, extent) = (rows, Looked::Paths),
                 Some(rows) => (base.articles, extent) = (rows, Looked::Differences),
                 None if is_paths => return Ok(None),
-                None => base = self.whole_base(request)?,
+                None => {
+                    base = self.whole_base(request)?;
+                    found.is_part = false;
+                }
             }
             self.finish_look(&mut found, &mut base, &unsettled, &mut spool, request)?;
         }
@@ -201,6 +204,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             index = None;
             base = self.whole_base(request)?;
+            found.is_part = false;
         }
         if index.is_none() {
             self.finish_look(&mut found, &mut base, &unsettled, spool, request)?;

@@ -62,6 +62,7 @@ impl<'a> Reader<'a> {
             scanned: self.out,
             scan,
             unchanged: self.unchanged,
+            is_part: false,
             rows: self.rows.into_read(),
         })
     }

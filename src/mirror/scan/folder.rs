@@ -79,7 +79,7 @@ impl<D: Disk> Walk<'_, D> {
         }
         let mut batch = Vec::new();
         for entry in listing.entries {
-            if let Some(file) = self.entry(&entry, &mut found) {
+            if let Some(file) = self.entry(folder, &entry, &mut found) {
                 // A file that was read is told at once, so that few bodies are in memory.
                 let tell = !matches!(file, ScannedFile::Unchanged { .. });
                 batch.push(file);
@@ -102,14 +102,13 @@ impl<D: Disk> Walk<'_, D> {
     }
 
     /// Looks at one name; gives what lies at an article's place.
-    fn entry(&self, entry: &Entry, found: &mut Found) -> Option<ScannedFile> {
-        let folder = found.folder.clone();
-        let place = || Place::new(folder.clone(), entry.name.clone());
-        match self.layout.in_folder(&folder, &entry.name, entry.kind) {
+    fn entry(&self, folder: &str, entry: &Entry, found: &mut Found) -> Option<ScannedFile> {
+        let place = || Place::new(folder, entry.name.clone());
+        match self.layout.in_folder(folder, &entry.name, entry.kind) {
             Verdict::Article => Some(self.article(place(), entry.stamp, found)),
             Verdict::NoArticle(why) => {
                 if entry.kind == Kind::File {
-                    found.strays.extend(strays::stray(&folder, &entry.name));
+                    found.strays.extend(strays::stray(folder, &entry.name));
                 } else {
                     found.problems.push((place().to_string(), why.clone()));
                 }
@@ -119,7 +118,7 @@ impl<D: Disk> Walk<'_, D> {
                 })
             }
             Verdict::CategoryFile => {
-                let (stamp, content) = self.category(&folder, entry);
+                let (stamp, content) = self.category(folder, entry);
                 if let Ok((category, _)) = &mut found.listed {
                     category.stamp = stamp;
                     category.content = content;
@@ -134,7 +133,7 @@ impl<D: Disk> Walk<'_, D> {
             }
             Verdict::Stray(why) => {
                 if entry.kind == Kind::File {
-                    found.strays.extend(strays::stray(&folder, &entry.name));
+                    found.strays.extend(strays::stray(folder, &entry.name));
                 }
                 found.problems.push((place().to_string(), why));
                 None
