@@ -7,7 +7,7 @@
 //! as behind. Articles and `_category.yaml` have the same rule. The guard in `reconcile::behind` holds these files.
 
 use super::history::category as category_history;
-use super::observe::Sight;
+use super::observe::Observation;
 use super::observe::local::category_version;
 use super::spool::text_lf;
 use super::{Contents, Engine, Since, settings::Request, waiting::Held};
@@ -51,7 +51,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn behind(
         &self,
         plan: &Plan,
-        sight: &Sight,
+        sight: &Observation,
         held: &[Held],
         request: &Request,
     ) -> anyhow::Result<BTreeMap<Digest, Behind>> {
@@ -101,7 +101,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Returns the creations, by fingerprint, of files that git brought back to where an article or a category was before:
     /// the committed file has the id of one that is elsewhere now. A copy that a person committed here is meant. If git
     /// cannot say, a copy is a new article as it is without git.
-    pub(super) fn duplicates_by_git(&self, plan: &Plan, sight: &Sight) -> BTreeMap<Digest, Behind> {
+    pub(super) fn duplicates_by_git(
+        &self,
+        plan: &Plan,
+        sight: &Observation,
+    ) -> BTreeMap<Digest, Behind> {
         let created = |action: &&Action| created_at(action).is_some();
         let actions: Vec<_> = plan.actions.iter().filter(created).collect();
         let places = actions.iter().filter_map(|action| created_at(action));
@@ -148,7 +152,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn removed_unseen<'a>(
         &self,
         removals: &[(&'a str, ArticleId)],
-        sight: &Sight,
+        sight: &Observation,
     ) -> BTreeSet<&'a str> {
         if !self.git.is_there() {
             return BTreeSet::new();
@@ -203,7 +207,7 @@ impl Changed<'_> {
         request.resolve.get(&id) == Some(&Keep::Remote)
     }
 
-    fn is_in_conflict(&self, sight: &Sight) -> bool {
+    fn is_in_conflict(&self, sight: &Observation) -> bool {
         matches!(self.now, Content::Article(id, ..) if sight.base.conflicts.contains_key(&id))
     }
 
@@ -261,7 +265,7 @@ fn created_at(action: &Action) -> Option<Place> {
 }
 
 /// Returns where the article or category of a committed file is now.
-fn place_now(bytes: &[u8], action: &Action, sight: &Sight) -> Option<String> {
+fn place_now(bytes: &[u8], action: &Action, sight: &Observation) -> Option<String> {
     if matches!(action.step, Step::CreateCategory { .. }) {
         let id = CategoryDocument::parse(bytes).ok()?.id()?;
         return sight.base.categories.get(&id)?.folder.clone();
@@ -277,7 +281,7 @@ fn paths_of(files: &[Changed<'_>]) -> BTreeSet<String> {
 }
 
 /// Returns the file that an action compares with the service, if the file differs from the newest known version.
-fn changed<'a>(action: &'a Action, sight: &'a Sight) -> Option<Changed<'a>> {
+fn changed<'a>(action: &'a Action, sight: &'a Observation) -> Option<Changed<'a>> {
     let (places, now, newest) = match &action.step {
         Step::Settle(settle) => {
             let file = (settle.from.as_ref()?, settle.had.as_ref()?);
@@ -317,7 +321,7 @@ type Found<'a> = ([Place; 2], Content<'a>, Content<'a>);
 fn changed_article<'a>(
     id: ArticleId,
     (place, now): (&Place, &'a Version),
-    sight: &'a Sight,
+    sight: &'a Observation,
 ) -> Option<Found<'a>> {
     let row = sight.base.articles.get(&id)?;
     // A user who removes a conflict copy accepts the content that the file had in the conflict.
@@ -325,7 +329,7 @@ fn changed_article<'a>(
         Some(conflict) => (&conflict.local, None),
         None => (&row.local, row.local_text_lf),
     };
-    let now_lf = sight.text_lf.get(&now.text).copied();
+    let now_lf = sight.mirror.text_lf.get(&now.text).copied();
     let file = sight.paired.files.get(&id);
     let flags = file.map_or(row.file_flags, |file| file.flags);
     (now != newest || flags != row.file_flags).then(|| {
@@ -337,7 +341,7 @@ fn changed_article<'a>(
     })
 }
 
-fn changed_category(id: CategoryId, sight: &Sight) -> Option<Found<'_>> {
+fn changed_category(id: CategoryId, sight: &Observation) -> Option<Found<'_>> {
     let row = sight.base.categories.get(&id)?;
     let here = sight.paired.categories.get(&id)?;
     let now = here.version.as_ref()?;

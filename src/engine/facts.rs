@@ -1,7 +1,7 @@
 //! What the guards have to know besides the plan: counted here, judged in `reconcile::guard`.
 
 use super::Engine;
-use super::observe::Sight;
+use super::observe::Observation;
 use super::restore::unfinished;
 use super::settings::Request;
 use super::waiting::{self, Held};
@@ -31,7 +31,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn facts(
         &self,
         plan: &Plan,
-        sight: &Sight,
+        sight: &Observation,
         request: &Request,
     ) -> anyhow::Result<Facts> {
         let now = self.clock.now();
@@ -107,7 +107,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Finds the articles that the plan takes back to an older version on either side.
-    fn rollbacks(&self, plan: &Plan, sight: &Sight) -> anyhow::Result<Rollbacks> {
+    fn rollbacks(&self, plan: &Plan, sight: &Observation) -> anyhow::Result<Rollbacks> {
         let mut rollbacks = Rollbacks::default();
         for settle in settled(plan) {
             let Some(row) = sight.base.articles.get(&settle.id) else {
@@ -135,7 +135,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn held_by_git(
         &self,
         plan: &Plan,
-        sight: &Sight,
+        sight: &Observation,
         request: &Request,
     ) -> BTreeMap<ArticleId, String> {
         let removals: Vec<(&str, ArticleId)> = plan
@@ -219,13 +219,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         plan: &Plan,
         facts: &Facts,
-        sight: &Sight,
+        sight: &Observation,
         request: &Request,
     ) -> anyhow::Result<()> {
         let whole = request.direction == Direction::Both
             && request.scope.is_empty()
             && request.unsettled.is_empty()
-            && sight.stop.is_none()
+            && sight.service.stop.is_none()
             && sight.doubt.is_none()
             && sight.remote.complete
             && sight.local.complete;

@@ -219,7 +219,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ..request.clone()
         };
         let (plan, sight) = self.decide(&request).await?;
-        match sight.stop {
+        match sight.service.stop {
             Some(stop) => Err(anyhow::Error::new(stop)),
             None => Ok(plan),
         }
@@ -327,10 +327,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let (plan, mut sight) = self.decide(request).await?;
         report.problems.clone_from(&plan.problems);
         report.problems.extend(recovered.problems);
-        report.doubt = sight.hides || sight.doubt.is_some();
+        report.doubt = sight.mirror.hides || sight.doubt.is_some();
         if request.dry_run {
             report.plan(&plan);
-            return Ok(sight.stop);
+            return Ok(sight.service.stop);
         }
         let settled = plan.outcomes.values().all(|outcome| match outcome {
             Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
@@ -360,7 +360,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.figures = BTreeMap::new();
         self.memory = None;
-        Ok(stop.or(sight.stop))
+        Ok(stop.or(sight.service.stop))
     }
 
     /// Returns the stop of a cycle whose files git replaced, or still replaces, with those of another branch. A command of
@@ -380,7 +380,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Observes both sides and makes the plan. A plan for a few articles that concerns others is made anew for all.
-    async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, observe::Sight)> {
+    async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, observe::Observation)> {
         self.store.reread();
         self.memory = None;
         self.figures.clear();
@@ -412,9 +412,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Makes the plan for what was seen.
     fn plan_for(
         &mut self,
-        mut sight: observe::Sight,
+        mut sight: observe::Observation,
         request: &Request,
-    ) -> anyhow::Result<(Plan, observe::Sight)> {
+    ) -> anyhow::Result<(Plan, observe::Observation)> {
         sight.recall_old_copies();
         let bodies = self.bodies(&sight, request)?;
         let policy = self.policy(request);
@@ -430,6 +430,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let facts = self.facts(&plan, &sight, request)?;
         // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
         sight
+            .service
             .recalled
             .extend(facts.rollbacks.remote.iter().copied());
         reconcile::guard::hold(&mut plan, &facts);

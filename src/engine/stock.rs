@@ -4,7 +4,7 @@
 //! elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
 
 use super::Engine;
-use super::observe::{MIRROR_READ, Sight};
+use super::observe::{MIRROR_READ, Observation};
 use super::settings::Request;
 use super::waiting::Held;
 use crate::mirror::disk::Disk;
@@ -46,7 +46,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn stock(
         &self,
         plan: &Plan,
-        sight: &Sight,
+        sight: &Observation,
         since: impl Fn(Side) -> Option<Timestamp>,
     ) -> anyhow::Result<Stock> {
         let mut lately = BTreeMap::new();
@@ -84,7 +84,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn new_categories(
         &self,
         plan: &Plan,
-        sight: &Sight,
+        sight: &Observation,
         request: &Request,
         held: &[Held],
     ) -> anyhow::Result<NewCategories> {
@@ -116,13 +116,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Ends the first sync and binds the state to the mirror after a complete cycle: by then the guards have held its
     /// deletions.
-    pub(super) fn bind_home(&mut self, sight: &Sight, request: &Request) -> anyhow::Result<()> {
+    pub(super) fn bind_home(
+        &mut self,
+        sight: &Observation,
+        request: &Request,
+    ) -> anyhow::Result<()> {
         let whole = request.direction == Direction::Both
             && request.scope.is_empty()
             && sight.looked.lists()
-            && sight.stop.is_none()
+            && sight.service.stop.is_none()
             && sight.doubt.is_none()
-            && !sight.hides
+            && !sight.mirror.hides
             && sight.local.complete
             && sight.remote.complete;
         if !whole {

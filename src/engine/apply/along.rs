@@ -1,7 +1,7 @@
 //! Articles follow their category's folder: the place in the state is a category and a file's name, whatever the folder
 //! is called and whether the file can be read now or not.
 
-use crate::engine::observe::Sight;
+use crate::engine::observe::Observation;
 use crate::model::Place;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::slug_of_stem;
@@ -32,7 +32,7 @@ pub(in crate::engine) fn row_renamed(
 /// lies where it was and not in the folder, keeps its place.
 pub(in crate::engine) fn rows_along(
     base: &Base,
-    sight: &Sight,
+    sight: &Observation,
     category: &CategoryRow,
 ) -> Vec<ArticleRow> {
     let old = base.categories.get(&category.id);

@@ -6,7 +6,7 @@
 use super::record::{agreed, deed, vouches};
 use super::render::{MAX_FILE, needs_whole, says};
 use super::{Done, Run, not_written};
-use crate::engine::observe::Sight;
+use crate::engine::observe::Observation;
 use crate::engine::observe::remote::visibility_of;
 use crate::engine::recover::said_when_sent;
 use crate::engine::spool::text_lf;
@@ -271,7 +271,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let left = |place: &Place| {
             let found = self.disk.look(At::Folder(&place.folder), &place.file);
             let stamp = found.ok().flatten().map(|found| found.stamp);
-            stamp.is_none() || sight.stamps.get(place) != stamp.as_ref()
+            stamp.is_none() || sight.mirror.stamps.get(place) != stamp.as_ref()
         };
         let text = TextDigest::of(document.text());
         // One that got its id in this cycle has another stamp by our own hand.
@@ -290,8 +290,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Returns whether a file that was not ready or in motion when the mirror was scanned does not lie at its place any
     /// more. Where there was none, none can have left.
-    fn has_left(&self, place: &Place, sight: &Sight) -> bool {
-        let was = sight.unready.get(place);
+    fn has_left(&self, place: &Place, sight: &Observation) -> bool {
+        let was = sight.mirror.unready.get(place);
         match self
             .disk
             .read(At::Folder(&place.folder), &place.file, MAX_FILE)

@@ -3,7 +3,7 @@
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::local::by_place;
-use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR};
+use crate::engine::observe::{Looked, MIRROR_READ, Observation, VALIDATOR};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::{HELD, UNDONE};
@@ -35,7 +35,11 @@ pub(in crate::engine) enum Rest {
 
 impl Rest {
     /// Returns what follows from a plan. `None`: the next look is a whole one.
-    pub(in crate::engine) fn of(plan: &Plan, sight: &Sight, request: &Request) -> Option<Self> {
+    pub(in crate::engine) fn of(
+        plan: &Plan,
+        sight: &Observation,
+        request: &Request,
+    ) -> Option<Self> {
         if sight.looked.has_few() {
             return Some(Self::GoesOn);
         }
@@ -52,7 +56,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// The books at the end of a cycle: refreshed stamps, figures, times; and the history is pruned.
     pub(in crate::engine) fn close_books(
         &mut self,
-        sight: &Sight,
+        sight: &Observation,
         request: &Request,
         report: &Report,
         whole: bool,
@@ -65,7 +69,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let read = self.with_stamps(read, sight)?;
         let figures = std::mem::take(&mut self.figures);
         let known = self.known_figures(&figures)?;
-        let is_done = sight.stop.is_none()
+        let is_done = sight.service.stop.is_none()
             && report.problems.is_empty()
             && report
                 .actions
@@ -73,17 +77,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .all(|line| line.status == Status::Done);
         let clean = whole
             && is_done
-            && !sight.unlisted
+            && !sight.service.unlisted
             && request.scope.is_empty()
             && request.unsettled.is_empty()
             && !report.actions.iter().any(may_send);
         let clean = clean || defect::is(Defect::ValidatorKeptWhenOpen);
-        let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
+        let validator = sight
+            .service
+            .validator
+            .as_ref()
+            .filter(|_| clean)
+            .and_then(strong);
         let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
         let held = self.still_held(request, report, now)?;
         let undone = self.still_undone(request, report, now)?;
         let over = over(sight);
-        let mark = self.rest_mark(&sight.layout);
+        let mark = self.rest_mark(&sight.mirror.layout);
         let memory = self.memory.as_ref();
         self.store.write(now, |tx| {
             over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
@@ -109,7 +118,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Some(validator) => tx.set_meta(VALIDATOR, validator)?,
                 // A quiet cycle that was answered with 304 leaves the validator as it is. One that was answered
                 // with a listing and no tag does not: the listing may come back to what the old tag stands for.
-                None if clean && sight.not_modified => {}
+                None if clean && sight.service.not_modified => {}
                 // Nothing was listed, and nothing was changed.
                 None if !sight.looked.lists() && report.actions.is_empty() => {}
                 None => tx.remove_meta(VALIDATOR)?,
@@ -126,7 +135,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if sight.looked.lists() {
                 tx.set_meta(LAST_POLL, &now.0.to_string())?;
             }
-            if let (Some(memory), Some(met)) = (memory, &sight.met) {
+            if let (Some(memory), Some(met)) = (memory, &sight.service.met) {
                 memory.store(met, tx)?;
             }
             match rest.filter(|_| is_done) {
@@ -161,7 +170,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Rows whose file was read and found to hold what the base says: its stamp is known again.
-    fn refreshed(&self, sight: &Sight) -> anyhow::Result<Vec<ArticleRow>> {
+    fn refreshed(&self, sight: &Observation) -> anyhow::Result<Vec<ArticleRow>> {
         let mut rows = Vec::new();
         // What lies at a place that another article has taken in this cycle is that one's file.
         let places = OnceCell::new();
@@ -173,11 +182,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Some(before) = sight.base.articles.get(id) else {
                 continue;
             };
-            let Some(stamp) = sight.stamps.get(&file.place).copied() else {
+            let Some(stamp) = sight.mirror.stamps.get(&file.place).copied() else {
                 continue;
             };
             // Where its file was another article's was written since: that is not its stamp.
-            let written = sight.written.get(&file.place);
+            let written = sight.mirror.written.get(&file.place);
             if written.is_some_and(|owner| owner != id) {
                 continue;
             }
@@ -211,7 +220,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// are read anew in that one, as nothing else would tell of it.
     fn read_categories_again(
         &self,
-        sight: &Sight,
+        sight: &Observation,
         report: &Report,
         now: Timestamp,
     ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
@@ -250,13 +259,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn with_stamps(
         &self,
         mut rows: BTreeMap<CategoryId, CategoryRow>,
-        sight: &Sight,
+        sight: &Observation,
     ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
         for (id, before) in &sight.base.categories {
             let Some(folder) = &before.folder else {
                 continue;
             };
-            let stamp = sight.category_stamps.get(folder).copied();
+            let stamp = sight.mirror.category_stamps.get(folder).copied();
             let Some(stamp) = stamp.and_then(|stamp| self.trusted_scan(stamp, sight)) else {
                 continue;
             };
@@ -314,12 +323,12 @@ fn strong(validator: &Validator) -> Option<Validator> {
 }
 
 /// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
-fn over(sight: &Sight) -> Vec<ArticleId> {
+fn over(sight: &Observation) -> Vec<ArticleId> {
     let seen_all = sight.looked == Looked::All
         && sight.remote.complete
         && sight.local.complete
         && sight.doubt.is_none()
-        && !sight.hides;
+        && !sight.mirror.hides;
     let is_left = |id: &ArticleId| {
         let remote = sight.remote.articles.get(id);
         sight.base.articles.contains_key(id)

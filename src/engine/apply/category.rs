@@ -243,9 +243,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Notes the stamp of a `_category.yaml` that was just written. It may be saved once more within the clock's
     /// grain: for this cycle it vouches for nothing.
     fn note_yaml(&self, folder: &str, stamp: Stamp, run: &mut Run<'_>) {
-        run.sight.category_stamps.insert(folder.to_owned(), stamp);
+        run.sight
+            .mirror
+            .category_stamps
+            .insert(folder.to_owned(), stamp);
         let young = self.trusted(stamp).is_none();
-        run.sight.racy.extend(young.then_some(stamp));
+        run.sight.mirror.racy.extend(young.then_some(stamp));
     }
 
     fn change_folder(
@@ -399,12 +402,13 @@ fn unwritten(error: anyhow::Error) -> anyhow::Result<Done> {
 fn rows_below(run: &mut Run<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
     let stamps: Vec<(Place, Stamp)> = run
         .sight
+        .mirror
         .stamps
         .iter()
         .filter(|(place, _)| place.folder == from)
         .map(|(place, stamp)| (Place::new(to, place.file.clone()), *stamp))
         .collect();
-    run.sight.stamps.extend(stamps);
+    run.sight.mirror.stamps.extend(stamps);
     run.sight
         .base
         .articles

@@ -85,7 +85,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn is_category_seen(&self, id: CategoryId, run: &Run<'_>) -> bool {
         let window = self.settings.guard_window;
         let read = run.sight.remote.categories.contains_key(&id);
-        read && !window.is_zero() && run.sight.seen_at.elapsed() <= window
+        read && !window.is_zero() && run.sight.service.seen_at.elapsed() <= window
     }
 
     /// GET before PUT, unless the category was read just now.

@@ -25,11 +25,11 @@ pub(super) struct ScannedYaml {
 
 impl ScannedYaml {
     pub(super) fn of(folder: &str, run: &Run<'_>) -> Self {
-        let stamp = run.sight.category_stamps.get(folder).copied();
+        let stamp = run.sight.mirror.category_stamps.get(folder).copied();
         let mut scanned = run.sight.local.categories.iter();
         let category = scanned.find(|category| category.folder == folder);
         let racy = category
-            .filter(|_| stamp.is_some_and(|stamp| run.sight.racy.contains(&stamp)))
+            .filter(|_| stamp.is_some_and(|stamp| run.sight.mirror.racy.contains(&stamp)))
             .and_then(|category| Some((folder.to_owned(), category.version.clone()?)));
         Self { stamp, racy }
     }

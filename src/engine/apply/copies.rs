@@ -6,7 +6,7 @@
 
 use super::Run;
 use crate::engine::journal::nothing;
-use crate::engine::observe::Sight;
+use crate::engine::observe::Observation;
 use crate::engine::{Engine, anew};
 use crate::mirror::disk::{At, Content, Disk, DiskError, Durability};
 use crate::mirror::document::{Changes, Document};
@@ -92,7 +92,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Removes the copies of settled conflicts that the scan found: a crash came before their removal, or the conflict is
     /// shown elsewhere by now.
-    pub(in crate::engine) fn remove_settled_copies(&mut self, sight: &Sight) -> anyhow::Result<()> {
+    pub(in crate::engine) fn remove_settled_copies(
+        &mut self,
+        sight: &Observation,
+    ) -> anyhow::Result<()> {
         if sight.local.copies.is_empty() {
             return Ok(());
         }

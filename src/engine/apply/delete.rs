@@ -97,10 +97,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if defect::is(Defect::ReturnedFileIgnored) {
             return None;
         }
-        let (stamps, copies) = (&run.sight.stamps, &run.sight.local.copies);
+        let (stamps, copies) = (&run.sight.mirror.stamps, &run.sight.local.copies);
         let known =
             |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
-        let came = match scan::appeared(&*self.disk, &run.sight.layout, &known) {
+        let came = match scan::appeared(&*self.disk, &run.sight.mirror.layout, &known) {
             Ok(came) => came,
             Err(error) => return Some(not_written(&error)),
         };
@@ -185,5 +185,5 @@ fn is_of_another(run: &Run<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> b
     let paired = &run.sight.paired;
     let others = paired.files.iter().filter(|(other, _)| **other != id);
     let mut files = others.map(|(_, file)| file).chain(&paired.fresh);
-    run.sight.stamps.get(place) == Some(&stamp) && files.any(|file| file.place == *place)
+    run.sight.mirror.stamps.get(place) == Some(&stamp) && files.any(|file| file.place == *place)
 }

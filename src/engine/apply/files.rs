@@ -132,7 +132,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             settle,
             old: None,
             change: None,
-            text_lf: run.sight.text_lf.get(&settle.file.text).copied(),
+            text_lf: run.sight.mirror.text_lf.get(&settle.file.text).copied(),
             outcome: None,
         };
         if !settle.touches_file() {
@@ -189,7 +189,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter_map(|(index, job)| Some((index, job.change.take()?)))
             .unzip();
         let rows = |job: &Job<'_>, stamp: Option<Stamp>| {
-            let stamp = stamp.and_then(|stamp| trusted(stamp, now, &run.sight.racy));
+            let stamp = stamp.and_then(|stamp| trusted(stamp, now, &run.sight.mirror.racy));
             job.rows(stamp, whole, run)
         };
         let done = {
@@ -211,7 +211,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let stamp = match &job.outcome {
                 Some(Ok(stamp)) => Some(*stamp),
                 Some(Err(_)) => continue,
-                None => run.sight.stamps.get(&job.settle.to).copied(),
+                None => run.sight.mirror.stamps.get(&job.settle.to).copied(),
             };
             if job.outcome.is_some() || !job.settle.touches_file() {
                 alone.extend(rows(job, stamp));
@@ -238,14 +238,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let stamp = match &job.outcome {
                 Some(Err(_)) => continue,
                 Some(Ok(stamp)) => Some(*stamp),
-                None => run.sight.stamps.get(&settle.to).copied(),
+                None => run.sight.mirror.stamps.get(&settle.to).copied(),
             };
-            let stamp = stamp.and_then(|stamp| trusted(stamp, now, &run.sight.racy));
+            let stamp = stamp.and_then(|stamp| trusted(stamp, now, &run.sight.mirror.racy));
             let row = job.row(stamp, run);
             if let Some(Ok(stamp)) = &job.outcome {
-                run.sight.stamps.insert(settle.to.clone(), *stamp);
-                run.sight.written.insert(settle.to.clone(), settle.id);
+                run.sight.mirror.stamps.insert(settle.to.clone(), *stamp);
                 run.sight
+                    .mirror
+                    .written
+                    .insert(settle.to.clone(), settle.id);
+                run.sight
+                    .mirror
                     .text_lf
                     .extend(job.text_lf.map(|lf| (settle.file.text, lf)));
             }

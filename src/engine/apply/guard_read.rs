@@ -41,7 +41,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(None);
         }
         let window = self.settings.guard_window;
-        let recalled = run.sight.recalled.contains(&id);
+        let recalled = run.sight.service.recalled.contains(&id);
         if self.is_seen(id, run) {
             if run.reseen.contains_key(&id) {
                 run.served = run.served.map(|served| served + 1);
@@ -91,7 +91,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
         match run.reseen.get(&id).copied() {
             Some(at) => fresh(at),
-            None => !run.sight.recalled.contains(&id) && fresh(run.sight.seen_at),
+            None => !run.sight.service.recalled.contains(&id) && fresh(run.sight.service.seen_at),
         }
     }
 
@@ -204,9 +204,9 @@ pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
         if let Remote::Present(seen) = entry {
             let old = is_old_copy(run, *id, &seen.version, &seen.revision);
             // One listing that may be old does not vouch for another: these are asked for one by one.
-            if old || run.sight.recalled.contains(id) {
+            if old || run.sight.service.recalled.contains(id) {
                 run.reseen.remove(id);
-                run.sight.recalled.insert(*id);
+                run.sight.service.recalled.insert(*id);
                 continue;
             }
             let version = (seen.version.clone(), seen.revision.clone());
@@ -225,7 +225,7 @@ pub(super) fn read_before_replaced<'a>(
     for article in articles {
         if !has_read(article.id, &article.revision, run) {
             run.reseen.remove(&article.id);
-            run.sight.recalled.insert(article.id);
+            run.sight.service.recalled.insert(article.id);
         }
     }
 }

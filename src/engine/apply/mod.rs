@@ -36,7 +36,7 @@ pub(super) use record::deed;
 pub(super) use render::{MAX_FILE, hides_a_new_article, needs_whole, says, slug_key};
 pub(super) use run::{Done, Run};
 
-use super::observe::Sight;
+use super::observe::Observation;
 use super::report::{Report, Status};
 use super::settings::Request;
 use super::{Engine, Stop, StopCause};
@@ -52,7 +52,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) async fn apply(
         &mut self,
         plan: Plan,
-        sight: &mut Sight,
+        sight: &mut Observation,
         request: &Request,
         report: &mut Report,
     ) -> anyhow::Result<Option<Stop>> {
@@ -64,7 +64,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     .try_for_each(|text| tx.put_body(text).map(|_digest| ()))
             })?;
         }
-        let stop = sight.stop.clone();
+        let stop = sight.service.stop.clone();
         let ready = |action: &Action| action.held.is_none();
         let to_send = plan
             .actions
@@ -98,7 +98,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let changes = !plan.actions.is_empty()
             || !plan.records.is_empty()
             || !plan.category_records.is_empty();
-        if to_send > 0 || (changes && !run.sight.not_modified) {
+        if to_send > 0 || (changes && !run.sight.service.not_modified) {
             self.forget_validator()?;
         }
         if to_send > 0 {

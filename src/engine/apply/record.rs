@@ -4,7 +4,7 @@ use super::along::rows_along;
 use super::{BOTH, Run};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::observe::{Sight, VALIDATOR};
+use crate::engine::observe::{Observation, VALIDATOR};
 use crate::mirror::disk::Disk;
 use crate::mirror::scan::settled;
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -118,9 +118,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's
     /// stamp that was racy when it was read stays so, however much time has passed.
-    pub(super) fn trusted_scan(&self, stamp: Stamp, sight: &Sight) -> Option<Stamp> {
+    pub(super) fn trusted_scan(&self, stamp: Stamp, sight: &Observation) -> Option<Stamp> {
         self.trusted(stamp)
-            .filter(|stamp| !sight.racy.contains(stamp))
+            .filter(|stamp| !sight.mirror.racy.contains(stamp))
     }
 
     /// Brings rows up to date of which nothing is to be seen.
@@ -138,9 +138,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .filter(|settle| !run.blocked.contains(&settle.to.folder))
             .map(|settle| {
-                let stamp = run.sight.stamps.get(&settle.to).copied();
+                let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
                 let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
-                let lf = run.sight.text_lf.get(&settle.file.text).copied();
+                let lf = run.sight.mirror.text_lf.get(&settle.file.text).copied();
                 row_after(run.row_for(settle), settle, stamp, lf, false)
             })
             .collect();
@@ -191,7 +191,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .to
             .as_ref()
             .filter(|_| *local == settle.file)
-            .and_then(|folder| run.sight.category_stamps.get(folder).copied())
+            .and_then(|folder| run.sight.mirror.category_stamps.get(folder).copied())
             .and_then(|stamp| self.trusted_scan(stamp, run.sight));
         CategoryRow {
             id: settle.id,

@@ -30,14 +30,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(content) => content,
             Err(error) => return Ok(not_written(&error)),
         };
-        let unchanged = run.sight.stamps.get(place) == Some(&content.stamp)
+        let unchanged = run.sight.mirror.stamps.get(place) == Some(&content.stamp)
             || defect::is(Defect::EditedFileRemoved);
         if !content.whole || !unchanged {
             return Ok(Done::Later("the file changed during the cycle".to_owned()));
         }
         let document = Document::parse_with_markers(&content.bytes).ok();
         // A stamp within the clock's grain does not vouch for what was scanned.
-        let racy = run.sight.racy.contains(&content.stamp);
+        let racy = run.sight.mirror.racy.contains(&content.stamp);
         let says = |document: &Document| super::render::says(document, version);
         if racy && !document.as_ref().is_some_and(says) {
             return Ok(Done::Later("the file changed during the cycle".to_owned()));

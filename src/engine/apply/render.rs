@@ -44,14 +44,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }));
         };
         let at = At::Folder(&from.folder);
-        let scanned = run.sight.stamps.get(from).copied();
+        let scanned = run.sight.mirror.stamps.get(from).copied();
         let content = match self.disk.read(at, &from.file, MAX_FILE) {
             Ok(content) if content.whole => content,
             Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
             Err(error) => return Ok(Err(not_written(&error))),
         };
         // A stamp within the clock's grain does not vouch for what was scanned.
-        let racy = run.sight.racy.contains(&content.stamp);
+        let racy = run.sight.mirror.racy.contains(&content.stamp);
         let unchanged = scanned == Some(content.stamp);
         let Ok(document) = Document::parse_with_markers(&content.bytes) else {
             return Ok(Err(Done::Later(

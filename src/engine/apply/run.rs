@@ -2,7 +2,7 @@
 
 use crate::drill::defect::{self, Defect};
 use crate::engine::Stop;
-use crate::engine::observe::Sight;
+use crate::engine::observe::Observation;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::model::base::ArticleRow;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 /// What applying a plan knows beyond the plan.
 pub(in crate::engine) struct Run<'a> {
-    pub(in crate::engine) sight: &'a mut Sight,
+    pub(in crate::engine) sight: &'a mut Observation,
     pub(in crate::engine) request: &'a Request,
     pub(in crate::engine) report: &'a mut Report,
     /// Real ids of categories that were created.
@@ -166,7 +166,7 @@ impl Run<'_> {
     pub(super) fn row_for(&self, settle: &Settle) -> (Option<&ArticleRow>, bool) {
         (
             self.row(settle.id),
-            self.sight.recalled.contains(&settle.id),
+            self.sight.service.recalled.contains(&settle.id),
         )
     }
 

@@ -131,7 +131,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             run.reseen.remove(&id);
-            run.sight.recalled.insert(id);
+            run.sight.service.recalled.insert(id);
             if let Some(done) = self.ensure_seen(id, seen, run).await? {
                 return Ok(Err(done));
             }
@@ -141,9 +141,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// The rows that become true with an update.
     fn rows_when_sent(&self, action: &Action, settle: &Settle, run: &Run<'_>) -> Vec<RowChange> {
         // Of the file as it was scanned or written: it may have been saved again since.
-        let stamp = run.sight.stamps.get(&settle.to).copied();
+        let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
         let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
-        let lf = run.sight.text_lf.get(&settle.file.text).copied();
+        let lf = run.sight.mirror.text_lf.get(&settle.file.text).copied();
         let row = row_after(run.row_for(settle), settle, stamp, lf, true);
         let pushed = agreed(row.id, &row.place, &settle.file, "pushed");
         let fields: Vec<_> = action.fields.iter().map(|field| field.key()).collect();

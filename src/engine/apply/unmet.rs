@@ -3,7 +3,7 @@
 //! whose places are ignored: they are out of scope both ways.
 
 use crate::engine::Engine;
-use crate::engine::observe::{Sight, out_of_scope};
+use crate::engine::observe::{Observation, out_of_scope};
 use crate::mirror::disk::Disk;
 use crate::model::path::{EXTENSION, stem_for};
 use crate::model::{ArticleId, Place, Side, Version};
@@ -13,7 +13,7 @@ use crate::state::{Seen, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Puts what was seen of them into the history. Nothing is written where it is there already.
-    pub(in crate::engine) fn keep_unmet(&mut self, sight: &Sight) -> anyhow::Result<()> {
+    pub(in crate::engine) fn keep_unmet(&mut self, sight: &Observation) -> anyhow::Result<()> {
         let out_of_scope = out_of_scope(sight);
         let mut unkept = Vec::new();
         for (id, entry) in &sight.remote.articles {

@@ -2,7 +2,7 @@
 
 use super::backoff::Answer;
 use super::remote::Marks;
-use super::{Sight, questions};
+use super::{Observation, questions};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
@@ -22,7 +22,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         base: &mut Base,
         request: &Request,
         marks: Marks<'_>,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) -> anyhow::Result<bool> {
         if !sight.remote.complete {
             return Ok(false);
@@ -54,7 +54,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         let gap = "the listing left out an article that can be read";
                         sight.doubt.get_or_insert_with(|| gap.to_owned());
                     }
-                    sight.unlisted |= !question.listed && is_published(&answer);
+                    sight.service.unlisted |= !question.listed && is_published(&answer);
                     self.record_absence(base, question.id, &answer, request)?;
                     let listed = sight.remote.articles.get(&question.id);
                     let noted = match (listed, &answer) {
@@ -98,7 +98,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self,
         base: &Base,
         request: &Request,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) -> anyhow::Result<Vec<questions::Question>> {
         let limit = self.settings.max_deletes.limit(base.articles.len());
         let approvals = self.store.approvals()?;
@@ -116,7 +116,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let listed = &sight.remote.articles;
         let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
         sight.remote.articles.append(&mut absent.known);
-        sight.recalled.append(&mut absent.recalled);
+        sight.service.recalled.append(&mut absent.recalled);
         let listed = &mut sight.remote.articles;
         let doubtful = questions::listed_but_disabled(base, listed, &backoff);
         absent

@@ -3,10 +3,10 @@
 //!
 //! - An answer counts for a day. A question that failed is repeated after two minutes, then four, and so on up to a day.
 //! - A cycle in the background goes on with the last answer. A person's command asks at once.
-//! - A stored answer decides nothing: the article is read before anything replaces it ([`Sight::recalled`]).
+//! - A stored answer decides nothing: the article is read before anything replaces it (`ServiceSide::recalled`).
 //! - An answer is recorded at the end of the cycle that dealt with it. A cycle that is cut off before asks again.
 
-use super::Sight;
+use super::Observation;
 use super::remote::as_recorded;
 use crate::engine::settings::Request;
 use crate::engine::{Engine, waiting};
@@ -204,7 +204,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// or gone from both sides.
     pub(in crate::engine) fn attempts_after(
         &mut self,
-        sight: &Sight,
+        sight: &Observation,
         request: &Request,
     ) -> anyhow::Result<BTreeMap<Target, Option<Attempt>>> {
         let before = self.backoff(request)?;
@@ -255,7 +255,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Returns whether an answer tells more than the base and the next listing do.
-fn is_kept(target: Target, answer: &Answer, sight: &Sight) -> bool {
+fn is_kept(target: Target, answer: &Answer, sight: &Observation) -> bool {
     if let Answer::Article { remote, .. } = answer
         && *remote == Remote::Gone
     {
@@ -272,7 +272,7 @@ fn is_kept(target: Target, answer: &Answer, sight: &Sight) -> bool {
 fn attempt(
     target: Target,
     answer: &Answer,
-    sight: &Sight,
+    sight: &Observation,
     before: &Backoff,
 ) -> serde_json::Result<Attempt> {
     let is_recorded = match (target, answer) {

@@ -1,6 +1,6 @@
 //! Bodies: those that the listing does not carry, and those that a merge needs.
 
-use super::Sight;
+use super::Observation;
 use super::remote::{Known, Listing};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
@@ -23,7 +23,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         articles: Vec<crate::service::Listed>,
         listing: &mut Listing,
         known: &Known<'_>,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) -> anyhow::Result<()> {
         for entry in articles {
             let crate::service::Listed::Article(article) = entry else {
@@ -32,7 +32,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if let Some(Remote::Present(seen)) = listing.articles.get(&article.id)
                 && seen.revision != article.revision
             {
-                sight.recalled.insert(article.id);
+                sight.service.recalled.insert(article.id);
             }
             let waiting = listing
                 .bodiless
@@ -53,7 +53,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         listing: &mut Listing,
         request: &Request,
         known: &Known<'_>,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) -> anyhow::Result<()> {
         let mut by_category: BTreeMap<CategoryId, u32> = BTreeMap::new();
         for article in &listing.bodiless {
@@ -67,7 +67,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.read_categories(&several, &Base::default(), listing, request, known, sight)
             .await?;
         let left: Vec<RemoteArticle> = listing.bodiless.clone();
-        if left.is_empty() || sight.stop.is_some() {
+        if left.is_empty() || sight.service.stop.is_some() {
             return Ok(());
         }
         self.tell("reading articles", Some(left.len() as u64), 1);
@@ -78,8 +78,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     let other = found.revision != article.revision;
                     if other && !defect::is(Defect::OldCopyIsSeen) {
                         // Nobody has read what was listed.
-                        sight.unlisted = true;
-                        sight.recalled.insert(id);
+                        sight.service.unlisted = true;
+                        sight.service.recalled.insert(id);
                     }
                     if let Some(place) = outdated_at(&found, known).filter(|_| other) {
                         sight.problems.push(Problem {
@@ -116,7 +116,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// after that had rewritten it.
     pub(in crate::engine) fn bodies(
         &self,
-        sight: &Sight,
+        sight: &Observation,
         request: &Request,
     ) -> anyhow::Result<Bodies> {
         let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();

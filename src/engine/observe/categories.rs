@@ -2,7 +2,7 @@
 
 use super::backoff::{ASK_AGAIN, Answer};
 use super::remote::{Known, Listing};
-use super::{Sight, foreign};
+use super::{Observation, foreign};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
@@ -25,7 +25,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         base: &Base,
         listing: &Listing,
         request: &Request,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) -> anyhow::Result<Vec<CategoryId>> {
         let now = self.clock.now();
         let backoff = self.backoff(request)?;
@@ -94,7 +94,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         listing: &mut Listing,
         request: &Request,
         known: &Known<'_>,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) -> anyhow::Result<()> {
         if wanted.is_empty() {
             return Ok(());
@@ -142,7 +142,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         message: String,
         foreign: bool,
         base: &Base,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) {
         if foreign {
             sight.remote.foreign.insert(id);
@@ -185,7 +185,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Categories whose words are about to change: an earlier look says nothing of what would be replaced.
-fn changed_categories(base: &Base, sight: &Sight, request: &Request) -> Vec<CategoryId> {
+fn changed_categories(base: &Base, sight: &Observation, request: &Request) -> Vec<CategoryId> {
     let changed = |row: &&CategoryRow| {
         request.direction.pushes()
             && sight.local.categories.iter().any(|category| {

@@ -5,7 +5,7 @@
 //! whose they are, but their category does. An article that the state does not know counts only once its
 //! category is known to be of this workspace.
 
-use super::Sight;
+use super::Observation;
 use super::categories::folder_of;
 use super::remote::{Known, Listing};
 use crate::engine::Engine;
@@ -24,7 +24,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self,
         category: &RemoteCategory,
         base: &Base,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) -> bool {
         let id = category.id;
         let foreign = category
@@ -43,7 +43,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         id: CategoryId,
         message: String,
         base: &Base,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) {
         let path = folder_of(base, &sight.local, id);
         if path.is_empty() && !self.settings.categories.contains(&id) {
@@ -63,7 +63,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         base: &Base,
         request: &Request,
         known: &Known<'_>,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) -> anyhow::Result<()> {
         let strangers: BTreeSet<ArticleId> = sight
             .paired
@@ -91,7 +91,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|category| !sight.remote.foreign.contains(category))
             .collect();
         let wanted: Vec<CategoryId> = wanted.into_iter().collect();
-        if sight.stop.is_none() {
+        if sight.service.stop.is_none() {
             let mut listing = Listing::default();
             self.read_categories(&wanted, base, &mut listing, request, known, sight)
                 .await?;

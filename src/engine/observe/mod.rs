@@ -17,11 +17,11 @@ mod dropped;
 mod foreign;
 pub(in crate::engine) mod local;
 mod moved;
+mod observation;
 mod paths;
 pub(in crate::engine) mod questions;
 mod reader;
 pub(in crate::engine) mod remote;
-mod sight;
 pub(in crate::engine) mod unsettled;
 mod yaml;
 
@@ -43,9 +43,9 @@ use crate::service::{ListEnd, ListRequest, Service, Validator};
 use crate::state::store::Store;
 use crate::state::{Intent, StateError};
 use local::{Found, Looker};
+pub(in crate::engine) use observation::{Looked, Observation};
 pub(in crate::engine) use paths::is_enough;
 use remote::{Known, Listing, Marks, Rows};
-pub(in crate::engine) use sight::{Looked, Sight};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tokio::time::Instant;
 use unsettled::Unsettled;
@@ -74,7 +74,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         look: &Look,
         request: &Request,
-    ) -> anyhow::Result<Option<Sight>> {
+    ) -> anyhow::Result<Option<Observation>> {
         let now = self.clock.now();
         let is_paths = matches!(look, Look::Paths(_));
         let creates = |(_, intent): (_, Intent)| matches!(intent, Intent::CreateArticle { .. });
@@ -132,10 +132,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let known = fingerprints.with(&base.articles);
         listing.recall(&known, Memory::of(&mut self.memory, &self.store)?);
-        let mut sight = Sight {
-            seen_at,
-            ..Sight::of_mirror(found.scanned, spool, now, extent)
-        };
+        let mut sight = Observation::of_mirror(found.scanned, spool, now, seen_at, extent);
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
         if extent == Looked::All {
@@ -160,7 +157,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.paired = Paired::default();
             sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         }
-        let out_of_reach = |place: &Place| sight.layout.ignores(place) || unsettled.covers(place);
+        let out_of_reach =
+            |place: &Place| sight.mirror.layout.ignores(place) || unsettled.covers(place);
         let ignored = ignored(&out_of_reach, &base, &sight);
         sight.local.ignored = ignored;
         sight.base = base;
@@ -341,7 +339,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         mut listing: Listing,
         request: &Request,
         known: &Known<'_>,
-        sight: &mut Sight,
+        sight: &mut Observation,
     ) -> anyhow::Result<()> {
         for why in &listing.nameless {
             sight.problems.push(Problem {
@@ -388,13 +386,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         match &listing.end {
             Some(ListEnd::Whole { validator, .. }) => {
-                sight.validator.clone_from(validator);
-                sight.met = Some(std::mem::take(&mut listing.met));
+                sight.service.validator.clone_from(validator);
+                sight.service.met = Some(std::mem::take(&mut listing.met));
             }
-            Some(ListEnd::NotModified) => sight.not_modified = true,
+            Some(ListEnd::NotModified) => sight.service.not_modified = true,
             None => {}
         }
-        sight.remote.complete = listing.nameless.is_empty() && sight.stop.is_none();
+        sight.remote.complete = listing.nameless.is_empty() && sight.service.stop.is_none();
         for left in listing.bodiless {
             let why = "its body was not read".to_owned();
             listing.articles.insert(left.id, Remote::Unknown(why));
@@ -434,11 +432,15 @@ pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> 
 }
 
 /// Articles that the mirror does not want: what keeps them out is no file in motion, which is over by the next cycle.
-pub(in crate::engine) fn out_of_scope(sight: &Sight) -> BTreeSet<ArticleId> {
+pub(in crate::engine) fn out_of_scope(sight: &Observation) -> BTreeSet<ArticleId> {
     if sight.local.ignored.is_empty() {
         return BTreeSet::new();
     }
-    ignored(&|place| sight.layout.ignores(place), &sight.base, sight)
+    ignored(
+        &|place| sight.mirror.layout.ignores(place),
+        &sight.base,
+        sight,
+    )
 }
 
 /// Articles of which the mirror knows nothing, and which would be written where nothing may be: where
@@ -446,7 +448,7 @@ pub(in crate::engine) fn out_of_scope(sight: &Sight) -> BTreeSet<ArticleId> {
 fn ignored(
     out_of_reach: &dyn Fn(&Place) -> bool,
     base: &Base,
-    sight: &Sight,
+    sight: &Observation,
 ) -> BTreeSet<ArticleId> {
     let name = |slug: &str, id: Uuid| path::stem_for(slug, id, &|_| false);
     let folder = |id: CategoryId| {

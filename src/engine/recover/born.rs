@@ -4,14 +4,19 @@
 
 use super::{Verdict, is_out_of_sight};
 use crate::engine::apply::same;
-use crate::engine::observe::Sight;
+use crate::engine::observe::Observation;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Flags, Place, Revision, TextDigest, Version};
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Policy, Remote, Seen};
 use crate::state::Intent;
 
 /// A POST without an answer: what it made is found, may still be found, or will be sent again.
-pub(super) fn posted(base: &Base, sight: &Sight, intent: &Intent, policy: &Policy) -> Verdict {
+pub(super) fn posted(
+    base: &Base,
+    sight: &Observation,
+    intent: &Intent,
+    policy: &Policy,
+) -> Verdict {
     let Intent::CreateArticle {
         place,
         version,
@@ -60,7 +65,11 @@ pub(super) fn posted(base: &Base, sight: &Sight, intent: &Intent, policy: &Polic
 }
 
 /// The article that a POST without an answer made: the one at its address, which the base does not know.
-fn born<'a>(base: &Base, sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)> {
+fn born<'a>(
+    base: &Base,
+    sight: &'a Observation,
+    version: &Version,
+) -> Option<(ArticleId, &'a Seen)> {
     let mut listed = sight.remote.articles.iter();
     listed.find_map(|(id, entry)| match entry {
         Remote::Present(seen)

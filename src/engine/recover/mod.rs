@@ -9,7 +9,7 @@ mod verdict;
 
 use super::Engine;
 use super::apply::met;
-use super::observe::Sight;
+use super::observe::Observation;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Place, path};
@@ -27,7 +27,7 @@ use verdict::{Verdict, take, write};
 pub(super) fn settle_intents<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
-    sight: &Sight,
+    sight: &Observation,
     request: &Request,
 ) -> anyhow::Result<()> {
     let mut intents = engine.store.intents()?;
@@ -63,7 +63,7 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
 fn confirm_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
-    sight: &Sight,
+    sight: &Observation,
     request: &Request,
 ) -> anyhow::Result<()> {
     let ids = sight.local.files.iter().filter_map(|file| file.id);
@@ -88,7 +88,7 @@ fn confirm_ids<S: Service, D: Disk>(
 fn first_met(
     store: &Store,
     base: &Base,
-    sight: &Sight,
+    sight: &Observation,
     verdict: &Verdict,
 ) -> anyhow::Result<Vec<SeenVersion>> {
     let row = match verdict {
@@ -116,7 +116,7 @@ fn is_hidden_post(intent: &Intent) -> bool {
     matches!(intent, Intent::CreateArticle { flags, .. } if flags.hides())
 }
 
-fn judge(base: &Base, sight: &Sight, intent: &Intent, policy: &Policy) -> Verdict {
+fn judge(base: &Base, sight: &Observation, intent: &Intent, policy: &Policy) -> Verdict {
     match intent {
         Intent::CreateArticle { .. } => posted(base, sight, intent, policy),
         Intent::CreateCategory { folder, .. } => {
@@ -142,7 +142,7 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent, policy: &Policy) -> Verdic
 /// Returns whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
 /// motion or cannot be read. Nor where it lies, if it was moved from there: while a folder cannot be listed, that may
 /// have it.
-fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
+fn is_out_of_sight(sight: &Observation, place: &Place) -> bool {
     let local = &sight.local;
     let names = local.names.get(&place.folder);
     let is_taken = names.is_some_and(|names| names.contains(&path::fold(&place.file)));
@@ -152,7 +152,7 @@ fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
 }
 
 /// Returns whether nobody can say now what a folder is: it cannot be listed, or its `_category.yaml` cannot be read.
-fn is_closed(sight: &Sight, folder: &str) -> bool {
+fn is_closed(sight: &Observation, folder: &str) -> bool {
     let local = &sight.local;
     local.unreadable.contains(folder) || local.unready_categories.contains(folder)
 }

@@ -5,7 +5,7 @@
 
 use super::{RestoreRequest, Subject};
 use crate::engine::Engine;
-use crate::engine::observe::Sight;
+use crate::engine::observe::Observation;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
 use crate::service::Service;
@@ -50,7 +50,7 @@ fn put(store: &mut Store, ids: &BTreeSet<ArticleId>, now: Timestamp) -> anyhow::
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Forgets the articles whose files are there again, and those that are no articles of this workspace any more.
-    pub(in crate::engine) fn forget_restored(&mut self, sight: &Sight) -> anyhow::Result<()> {
+    pub(in crate::engine) fn forget_restored(&mut self, sight: &Observation) -> anyhow::Result<()> {
         let before = unfinished(&self.store)?;
         let mut left = before.clone();
         left.retain(|id| {

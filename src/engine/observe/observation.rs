@@ -51,26 +51,46 @@ impl Looked {
     }
 }
 
-/// What one cycle saw.
-pub(in crate::engine) struct Sight {
+/// What one cycle saw of both sides.
+pub(in crate::engine) struct Observation {
+    /// The rows that both sides are compared with.
     pub(in crate::engine) base: Base,
     pub(in crate::engine) local: LocalSnapshot,
-    pub(in crate::engine) paired: Paired,
     pub(in crate::engine) remote: RemoteSnapshot,
+    pub(in crate::engine) paired: Paired,
+    pub(in crate::engine) mirror: MirrorSide,
+    pub(in crate::engine) service: ServiceSide,
+    /// How far it looked.
+    pub(in crate::engine) looked: Looked,
+    /// Why nothing may be deleted, if a part of the looking failed.
+    pub(in crate::engine) doubt: Option<String>,
+    /// Articles whose file equals an older version, of those that are to be settled and were not released.
+    pub(in crate::engine) older: BTreeSet<ArticleId>,
     pub(in crate::engine) problems: Vec<Problem>,
+    pub(in crate::engine) spool: Spool,
+}
+
+/// What applying a plan has to know of the mirror, besides its files.
+pub(in crate::engine) struct MirrorSide {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
     /// The same of files that are not ready or in motion.
     pub(in crate::engine) unready: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    /// Scanned stamps that were too young to vouch for what was read.
+    pub(in crate::engine) racy: Vec<Stamp>,
     /// Places where a file was written since, and whose it is.
     pub(in crate::engine) written: BTreeMap<Place, ArticleId>,
     /// What is out of scope in the mirror.
     pub(in crate::engine) layout: Layout,
-    /// Scanned stamps that were too young to vouch for what was read.
-    pub(in crate::engine) racy: Vec<Stamp>,
     /// Digests of bodies with their CRLF read as LF.
     pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
+    /// Whether removals in the mirror may have gone unseen.
+    pub(in crate::engine) hides: bool,
+}
+
+/// What applying a plan has to know of the service, besides its articles.
+pub(in crate::engine) struct ServiceSide {
     /// When the service's versions were seen.
     pub(in crate::engine) seen_at: Instant,
     /// What to send back with the next listing, if this cycle leaves nothing open.
@@ -80,64 +100,60 @@ pub(in crate::engine) struct Sight {
     /// Whether an answer showed an article as published that the listing does not have, or has under another revision,
     /// or the listing has an old copy: its tag does not vouch for that one.
     pub(in crate::engine) unlisted: bool,
-    pub(in crate::engine) spool: Spool,
-    /// Why nothing may be deleted, if a part of the looking failed.
-    pub(in crate::engine) doubt: Option<String>,
-    /// Whether removals in the mirror may have gone unseen.
-    pub(in crate::engine) hides: bool,
-    /// Articles whose file equals an older version, of those that are to be settled and were not released.
-    pub(in crate::engine) older: BTreeSet<ArticleId>,
-    /// What ended the asking before its end.
-    pub(in crate::engine) stop: Option<Stop>,
     /// Articles that were not asked for and go by what is known of them, of which two answers differed, or an old
     /// copy was shown, or what may be one: whoever changes them on the service reads them first.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
-    /// How far it looked.
-    pub(in crate::engine) looked: Looked,
     /// What the listing's entries stood for, to be remembered once their figures are recorded.
     pub(in crate::engine) met: Option<Entries>,
+    /// What ended the asking before its end.
+    pub(in crate::engine) stop: Option<Stop>,
 }
 
-impl Sight {
+impl Observation {
     /// What a look into the mirror at `now` found, with nothing of the base and of the service yet.
     pub(super) fn of_mirror(
         scanned: Scanned,
         spool: Spool,
         now: Timestamp,
+        seen_at: Instant,
         looked: Looked,
     ) -> Self {
         Self {
-            racy: scanned.racy(now),
             base: Base::default(),
-            local: scanned.snapshot,
-            paired: Paired::default(),
             remote: RemoteSnapshot::default(),
-            problems: scanned.problems,
-            stamps: scanned.stamps,
-            unready: scanned.unready,
-            category_stamps: scanned.category_stamps,
-            written: BTreeMap::new(),
-            layout: scanned.layout,
-            text_lf: scanned.text_lf,
-            seen_at: Instant::now(),
-            validator: None,
-            not_modified: false,
-            unlisted: false,
-            spool,
-            doubt: scanned.doubt,
-            hides: scanned.hides,
-            older: BTreeSet::new(),
-            stop: None,
-            recalled: BTreeSet::new(),
+            paired: Paired::default(),
+            mirror: MirrorSide {
+                racy: scanned.racy(now),
+                stamps: scanned.stamps,
+                unready: scanned.unready,
+                category_stamps: scanned.category_stamps,
+                written: BTreeMap::new(),
+                layout: scanned.layout,
+                text_lf: scanned.text_lf,
+                hides: scanned.hides,
+            },
+            local: scanned.snapshot,
+            service: ServiceSide {
+                seen_at,
+                validator: None,
+                not_modified: false,
+                unlisted: false,
+                recalled: BTreeSet::new(),
+                met: None,
+                stop: None,
+            },
             looked,
-            met: None,
+            doubt: scanned.doubt,
+            older: BTreeSet::new(),
+            problems: scanned.problems,
+            spool,
         }
     }
 
     /// Returns whether a file with this stamp is just what the scan found at a place.
     pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
-        let scanned = place.and_then(|place| self.stamps.get(place));
-        scanned == Some(&stamp) && !self.racy.contains(&stamp)
+        let scanned = place.and_then(|place| self.mirror.stamps.get(place));
+        scanned == Some(&stamp) && !self.mirror.racy.contains(&stamp)
     }
 
     /// How much was seen of the service: where that stays the same and nothing was asked for, pairing once
@@ -160,8 +176,8 @@ impl Sight {
             && request.unsettled.is_empty()
             && self.looked == Looked::All
             && self.doubt.is_none()
-            && !self.hides
-            && self.recalled.is_empty()
+            && !self.mirror.hides
+            && self.service.recalled.is_empty()
             && self.base.conflicts.is_empty()
             && self.remote.complete
             && self.remote.foreign.is_empty()
@@ -204,8 +220,8 @@ impl Sight {
         let rows = self.base.articles.values();
         let rows = rows.filter(|row| row.replaced.is_some() || !row.earlier.is_empty());
         let old: Vec<ArticleId> = rows.filter(old).map(|row| row.id).collect();
-        self.unlisted |= !old.is_empty();
-        self.recalled.extend(old);
+        self.service.unlisted |= !old.is_empty();
+        self.service.recalled.extend(old);
         self.recall_unclaimed();
     }
 
@@ -227,13 +243,13 @@ impl Sight {
             row.visibility == Visibility::Published && row.written.as_ref() == Some(&row.revision)
         });
         let unclaimed: Vec<ArticleId> = rows.filter(unclaimed).map(|row| row.id).collect();
-        self.recalled.extend(unclaimed);
+        self.service.recalled.extend(unclaimed);
     }
 
     /// Remembers what ended the looking; nothing is deleted in such a cycle.
     pub(in crate::engine) fn stop_for(&mut self, error: ServiceError) {
         self.doubt = Some(format!("the service could not be asked ({error})"));
-        self.stop = Some(Stop::of(error));
+        self.service.stop = Some(Stop::of(error));
         self.remote.complete = false;
     }
 }
