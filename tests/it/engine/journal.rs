@@ -17,6 +17,8 @@ const SLOT: i64 = 1000;
 const OLD: &str = "<p>Old.</p>";
 const NEW: &str = "<p>New.</p>";
 const SAVED: &str = "<p>Saved.</p>";
+/// Saved within the clock's grain: the stamp is the one that was expected.
+const AT_ONCE: &str = "<p>Own.</p>";
 const LATER: &str = "<p>Later.</p>";
 
 /// What was begun: a file is written, or taken away.
@@ -53,10 +55,11 @@ const fn row(
     }
 }
 
-const TABLE: [Row; 15] = {
+const TABLE: [Row; 17] = {
     use Begun::{Made, Moved, Removed, Replaced};
     const NO: Option<&str> = None;
     let (old, new, saved, later) = (Some(OLD), Some(NEW), Some(SAVED), Some(LATER));
+    let at_once = Some(AT_ONCE);
     [
         // The new bytes: not published.
         row(Made, [new, NO, NO], false, [NO, NO, NO]),
@@ -70,12 +73,14 @@ const TABLE: [Row; 15] = {
         // Other bytes, not as expected: published, and a save was caught.
         row(Replaced, [saved, new, NO], true, [new, saved, NO]),
         row(Removed, [saved, NO, NO], true, [NO, saved, NO]),
+        row(Replaced, [at_once, new, NO], true, [new, at_once, NO]),
         // The same, and edited again since.
         row(Replaced, [saved, later, NO], true, [later, saved, NO]),
         // Nothing: published, if it was new and something is there.
         row(Made, [NO, new, NO], true, [new, NO, NO]),
         row(Moved, [NO, new, old], true, [new, NO, NO]),
         row(Moved, [NO, new, saved], true, [new, saved, NO]),
+        row(Moved, [NO, new, at_once], true, [new, at_once, NO]),
         // Nothing: somebody cleared the stage.
         row(Replaced, [NO, old, NO], false, [old, NO, NO]),
         row(Made, [NO, NO, NO], false, [NO, NO, NO]),
@@ -110,7 +115,7 @@ fn leave(world: &Stage, id: ArticleId, row: &Row) {
     let known = |path: &str, is: Option<&str>| {
         // A file that is not there any more had an inode that nothing has.
         let stamp = match is {
-            Some(OLD) => stamp(&world.path(path)),
+            Some(OLD | AT_ONCE) => stamp(&world.path(path)),
             Some(_) | None => Stamp::default(),
         };
         KnownFile {
@@ -120,7 +125,7 @@ fn leave(world: &Stage, id: ArticleId, row: &Row) {
     };
     let new = Digest::of_parts(&[file(id, NEW).as_bytes()]);
     let over = known(&stage, row.left[0]);
-    let left = if row.left[2] == Some(OLD) {
+    let left = if matches!(row.left[2], Some(OLD | AT_ONCE)) {
         known("a/before.html", row.left[2])
     } else {
         over
