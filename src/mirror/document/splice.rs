@@ -228,6 +228,15 @@ impl Splice<'_> {
                 push(line);
             }
         }
+        // A comment behind a value that changes gets a line of its own.
+        let indent = " ".repeat(self.block.indent);
+        for (key, value) in self.edits {
+            if let (Some(entry), Some(_)) = (self.block.get(key), value)
+                && let Some(comment) = comment_behind(lines[entry.lines.start], entry)
+            {
+                push(&format!("{indent}{comment}{}", self.end));
+            }
+        }
         for key in self.order {
             match (
                 self.edits.iter().find(|(edited, _)| edited == key),
@@ -253,6 +262,16 @@ impl Splice<'_> {
 
 fn is_empty(entry: &Entry) -> bool {
     matches!(&entry.value, Value::Scalar(text, Style::Plain) if text.is_empty())
+}
+
+/// Returns the comment behind a value that is on one line.
+fn comment_behind<'l>(line: &'l str, entry: &Entry) -> Option<&'l str> {
+    let behind = match &entry.spot {
+        Some(spot) => spot.end,
+        None if is_empty(entry) => entry.after_colon,
+        None => return None,
+    };
+    Some(line[behind..].trim()).filter(|behind| behind.starts_with('#'))
 }
 
 /// Puts a value where the old one stood; a comment behind it stays.

@@ -818,6 +818,21 @@ fn check_edit(before: &Document, wanted: &Changes) {
     }
 }
 
+#[test]
+fn a_comment_behind_a_value_stays_when_the_block_is_written_anew() {
+    // Without the line between them, the second blank line would belong to `introtext`.
+    let file = "---\ntitle: 'T'  # c\nintrotext: >+\n  a\n\nenabled: true\n\na: 1\n---\nx\n";
+    let edited = parse(file).edit(&Changes {
+        title: Some("U".to_owned()),
+        enabled: Some(None),
+        ..Changes::default()
+    });
+    assert_eq!(
+        edited,
+        "---\n# c\ntitle: U\nintrotext: >+\n  a\n\na: 1\n---\nx\n"
+    );
+}
+
 /// The keys of the writer's own, as another parser reads them.
 fn own_values(file: &str) -> serde_yaml::Mapping {
     let lf = file.replace("\r\n", "\n");
