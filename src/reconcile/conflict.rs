@@ -197,13 +197,21 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
 pub(crate) fn copy_of<'a>(local: &'a LocalSnapshot, conflict: &ConflictRow) -> Option<&'a Place> {
     let copy = conflict.copy.as_ref()?;
     let shown = Place::new(&conflict.place.folder, copy);
+    copies_of(local, conflict).max_by_key(|place| **place == shown)
+}
+
+/// Returns the places of all copies of a conflict.
+pub(crate) fn copies_of<'a>(
+    local: &'a LocalSnapshot,
+    conflict: &ConflictRow,
+) -> impl Iterator<Item = &'a Place> {
     // A copy that lost its `id:` line is recognised by its name.
     let names = |(place, id): &(&Place, &Option<ArticleId>)| match id {
         Some(id) => *id == conflict.id,
-        None => place.file == *copy,
+        None => conflict.copy.as_ref() == Some(&place.file),
     };
-    let copies = local.copies.iter().filter(names).map(|(place, _)| place);
-    copies.max_by_key(|place| **place == shown)
+    let copies = local.copies.iter().filter(names);
+    copies.map(|(place, _)| place)
 }
 
 /// Returns the clashes, and the other fields that a choice would settle with them: one version is kept as a whole.

@@ -55,7 +55,7 @@ mod waiting;
 
 pub(crate) use absent::{place_in_conflict, removed_in_conflict};
 pub(crate) use articles::{is_calm, is_outdated};
-pub(crate) use conflict::copy_of;
+pub(crate) use conflict::{copies_of, copy_of};
 pub(crate) use flags::listed_as_known;
 use pairing::Paired;
 use plan::{Key, Plan};

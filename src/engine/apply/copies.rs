@@ -12,6 +12,7 @@ use crate::mirror::disk::{At, Content, Disk, DiskError, Durability};
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::CONFLICT_EXTENSION;
 use crate::model::{ArticleId, KnownFile, Place, Side, TextDigest, Version};
+use crate::reconcile::copies_of;
 use crate::reconcile::plan::Conflict;
 use crate::service::Service;
 use crate::state::Subject;
@@ -79,11 +80,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Forgets a conflict that the state settled, and removes its copies.
     pub(super) fn clear_copies(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<()> {
-        if run.sight.base.conflicts.remove(&id).is_none() {
+        let Some(conflict) = run.sight.base.conflicts.remove(&id) else {
             return Ok(());
-        }
-        for (copy, names) in &run.sight.local.copies {
-            if *names == Some(id) && !self.remove_copy(id, copy)? {
+        };
+        for copy in copies_of(&run.sight.local, &conflict) {
+            if !self.remove_copy(id, copy)? {
                 run.edited_copies.push((id, copy.clone()));
             }
         }

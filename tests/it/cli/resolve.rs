@@ -76,14 +76,19 @@ fn an_edited_copy_stays_and_a_newer_version_gets_another_name() {
 
 #[test]
 fn a_settled_conflict_says_that_its_edited_copy_stays() {
-    let (_service, kb, _, _) = in_conflict();
-    kb.edit(COPY, "Theirs.", "Remarked upon.");
-    let ran = kb
-        .run(&["resolve", "start/one", "--keep", "local"])
-        .exits(0);
-    let told = "one.conflict.html was edited, so it stays";
-    assert!(ran.stdout.contains(told), "{ran:#?}");
-    assert!(kb.read(COPY).contains("Remarked upon."));
+    for loses_id in [false, true] {
+        let (_service, kb, one, _) = in_conflict();
+        kb.edit(COPY, "Theirs.", "Remarked upon.");
+        if loses_id {
+            kb.edit(COPY, &format!("id: {one}\n"), "");
+        }
+        let ran = kb
+            .run(&["resolve", "start/one", "--keep", "local"])
+            .exits(0);
+        let told = "one.conflict.html was edited, so it stays";
+        assert!(ran.stdout.contains(told), "{loses_id} {ran:#?}");
+        assert!(kb.read(COPY).contains("Remarked upon."));
+    }
 }
 
 #[test]
