@@ -66,7 +66,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 ],
             }))
         };
-        if let Err(done) = self.send_seen(action, (id, seen), &change, run).await? {
+        if let Err(done) = self.send_seen(action, id, seen, &change, run).await? {
             return Ok(done);
         }
         self.clear_copies(id, run)?;

@@ -43,7 +43,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }))
         };
         let Recorded { row, answer, .. } =
-            match self.send_seen(action, (id, seen), &change, run).await? {
+            match self.send_seen(action, id, seen, &change, run).await? {
                 Ok(recorded) => recorded,
                 Err(done) => return Ok(done),
             };

@@ -79,9 +79,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 rows: engine.rows_when_sent(action, settle, run),
             }))
         };
-        let seen = (settle.id, &settle.seen);
-        let Recorded { row, warning, .. } = match self.send_seen(action, seen, &change, run).await?
-        {
+        let sent = self.send_seen(action, settle.id, &settle.seen, &change, run);
+        let Recorded { row, warning, .. } = match sent.await? {
             Ok(recorded) => recorded,
             Err(done) => return Ok(done),
         };
@@ -103,7 +102,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) async fn send_seen(
         &mut self,
         action: &Action,
-        (id, seen): (ArticleId, &Seen),
+        id: ArticleId,
+        seen: &Seen,
         change: &(dyn Fn(&Self, &Run<'_>) -> Result<Change, Done> + Sync),
         run: &mut Run<'_>,
     ) -> anyhow::Result<Result<Recorded, Done>> {

@@ -3,17 +3,19 @@
 //!
 //! - A request is stored with the version that it is meant to replace and the rows that become true. While it is
 //!   pending, nothing else is sent for its article, and nobody knows what the article is.
-//! - The look is a probe: it is answered by whoever carries out writes. A GET, where probes are off, may be answered by a
+//! - The look is a probe: the server that carries out writes answers it. A GET, where probes are off, may be answered by a
 //!   replica that lags: what it shows as it was, or does not find, is believed in a later cycle only.
 //! - The outcome and the end of the request are one transaction. What did not arrive, or was changed since, only ends: the
 //!   ordinary three-way decision follows, with the base as it was.
+
+mod answered;
 
 use super::Engine;
 use super::apply::{version_of, version_with};
 use super::settings::Request;
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, Visibility};
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Field, Revision, Side, TextDigest, Version, html};
 use crate::reconcile::plan::Problem;
 use crate::service::{
@@ -24,6 +26,7 @@ use crate::state::{
     Attempt, Deletion, Intent, IntentId, Outcome, RowChange, Seen as SeenVersion, Subject, Target,
     Update,
 };
+use answered::rows_after;
 use std::time::Duration;
 
 /// A request whose outcome a look can tell.
@@ -473,77 +476,6 @@ pub(super) const PENDING: &str = "the service has not said whether the last chan
                                   again, and changes nothing until then; if this goes on, save the article in the \
                                   dashboard";
 
-/// The rows that are true once the service has answered: those of the request, with what the service made of it.
-///
-/// A field that was not sent and is not as it was seen is a colleague's edit of this very instant: the base has what was
-/// seen, and its revision, so that the next cycle pulls the edit.
-fn rows_after(update: &Update, answer: &RemoteArticle) -> Vec<RowChange> {
-    let mut rows = Vec::with_capacity(update.rows.len() + 1);
-    let mut rewritten: Option<Version> = None;
-    for change in &update.rows {
-        if let RowChange::Article(row) = change {
-            let row = as_answered(update, (**row).clone(), answer);
-            rewritten = Some(row.remote.clone()).filter(|remote| *remote != row.local);
-            rows.push(RowChange::Article(Box::new(row)));
-            continue;
-        }
-        rows.push(change.clone());
-        if let RowChange::Version(sent) = change
-            && let Some(version) = rewritten.take()
-        {
-            rows.push(RowChange::Version(Box::new(SeenVersion {
-                cause: "rewritten by the service".to_owned(),
-                version,
-                ..(**sent).clone()
-            })));
-        }
-    }
-    rows
-}
-
-fn as_answered(update: &Update, mut row: ArticleRow, answer: &RemoteArticle) -> ArticleRow {
-    let answered = version_of(answer, &row.remote);
-    let mut is_ours = true;
-    for field in Version::FIELDS {
-        if update.fields.contains(&field) {
-            row.remote.take(field, &answered);
-        } else {
-            is_ours &= answered.agrees(&row.remote, field);
-        }
-    }
-    if defect::is(Defect::EchoIsAnEdit) {
-        row.remote = row.local.clone();
-    }
-    // A colleague published or hid it in this very instant.
-    let (told, known) = (answer.flags, row.remote_flags);
-    let is_shown_otherwise = (update.enabled.is_none() && differ(told.enabled, known.enabled))
-        || differ(told.draft, known.draft);
-    if !is_shown_otherwise {
-        row.remote_flags.enabled = told.enabled.or(known.enabled);
-        row.remote_flags.draft = told.draft.or(known.draft);
-    }
-    if row.remote_flags.hides() {
-        row.visibility = Visibility::Unpublished;
-    } else if update.enabled == Some(true) {
-        row.visibility = Visibility::Published;
-    }
-    let over = (update.over, update.over_revision.clone());
-    row.was_replaced(over, &answer.revision);
-    if defect::is(Defect::StaleReadReverts) {
-        (row.replaced, row.earlier) = (None, Vec::new());
-    }
-    row.written = (!is_shown_otherwise).then(|| answer.revision.clone());
-    if is_ours && !is_shown_otherwise {
-        row.revision = answer.revision.clone();
-    }
-    row
-}
-
-/// Returns whether what is told of `enabled` or `draft` is not what was known of it.
-fn differ(told: Option<bool>, known: Option<bool>) -> bool {
-    told.zip(known).is_some_and(|(told, known)| told != known)
-}
-
 /// Returns whether the service was not there; an answer that cannot be read will not be better next time.
 fn is_down(error: &ServiceError) -> bool {
     error.kind == ErrorKind::Unavailable
@@ -573,6 +505,3 @@ fn is_throttled(error: &ServiceError) -> bool {
 pub(super) fn pause(tries: u32) -> Duration {
     Duration::from_millis(500).saturating_mul(1 << tries.min(6))
 }
-
-#[cfg(test)]
-mod tests;

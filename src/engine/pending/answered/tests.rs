@@ -1,7 +1,8 @@
-//! What becomes true once an update was answered.
+//! The rows after an answer, as a table.
 
 use super::*;
-use crate::model::{CategoryId, Flags, Place, Revision};
+use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Revision, Side, TextDigest};
+use crate::state::Subject;
 use uuid::Uuid;
 
 const ID: ArticleId = ArticleId::new(Uuid::from_u128(1));
