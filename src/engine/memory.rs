@@ -1,10 +1,10 @@
-//! What the entries of the last listing stood for, by their fingerprints: an entry that comes again byte for byte,
-//! of an article whose base says what it stood for, is not read again.
+//! The meaning of each entry of the last listing, by its fingerprint. An entry that comes again byte for byte is not
+//! parsed again, if the base of its article has the version that the entry stood for.
 //!
-//! This remembers a pure function: the same bytes are read as the same article. What it gives is compared with the
-//! base each time, so that it holds whatever was pushed, recorded or taken back in between: where the base says
-//! something else, the entry is read as ever. It is stored with the state, under a key that another version of
-//! kbsync does not use: that version may read the same bytes as something else.
+//! Parsing is a pure function: the same bytes are the same article. The remembered meaning is compared with the base
+//! each time, so that a push or a restore in between does no harm: where the base differs, the entry is parsed. It is
+//! stored with the state, under a key that another version of kbsync does not use: that version may read the same
+//! bytes as something else.
 
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Digest, Flags, Revision};
@@ -15,21 +15,21 @@ use crate::state::store::{ListingEntry, Store, Writing};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// What one entry stood for.
+/// The meaning of one entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Met {
-    /// Of its bytes.
+    /// The fingerprint of the entry's bytes.
     fingerprint: Fingerprint,
-    /// Of the words and the revision that they said.
+    /// The fingerprint of the version and the revision in it.
     said: Fingerprint,
-    /// The flags that they said.
+    /// The flags in it.
     pub(super) flags: Flags,
 }
 
-/// What the entries of one listing stood for, in their order.
+/// The meaning of the entries of one listing, in their order.
 pub(super) type Entries = Vec<(ArticleId, Met)>;
 
-/// What is remembered of the last listing.
+/// The memory of the last listing.
 #[derive(Debug)]
 pub(super) struct Memory {
     fingerprinter: Fingerprinter,
@@ -86,7 +86,7 @@ impl Memory {
         })
     }
 
-    /// The entries that stand for what the base says.
+    /// Returns the entries that stand for the versions in the base.
     pub(super) fn known_entries(
         &self,
         rows: &BTreeMap<ArticleId, ArticleRow>,
@@ -97,7 +97,8 @@ impl Memory {
         })
     }
 
-    /// The entries that stand for what the base says, by the marks of that.
+    /// Returns the entries that stand for the versions in the base; `base` returns the fingerprint of an article's
+    /// version.
     pub(super) fn known_entries_by(
         &self,
         base: &dyn Fn(ArticleId) -> Option<Fingerprint>,
@@ -113,7 +114,7 @@ impl Memory {
         self.fingerprinter.fingerprint(&parts)
     }
 
-    /// What an entry with this fingerprint stands for.
+    /// Returns the meaning of an entry with this fingerprint.
     pub(super) fn meet(&self, fingerprint: Fingerprint, seen: &Seen) -> Met {
         Met {
             fingerprint,
@@ -122,7 +123,7 @@ impl Memory {
         }
     }
 
-    /// What an entry stood for that is familiar.
+    /// Returns the meaning of an article's entry in the last listing.
     pub(super) fn met(&self, id: ArticleId) -> Option<Met> {
         self.met.get(&id).copied()
     }

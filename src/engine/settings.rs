@@ -112,6 +112,15 @@ pub struct Request {
 }
 
 impl Request {
+    /// Returns whether the request asks for nothing more than that both sides be equal.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.dry_run
+            && !self.allow_deletes
+            && self.direction == Direction::Both
+            && self.prefer.is_none()
+            && self.resolve.is_empty()
+    }
+
     /// One cycle in a direction, over everything.
     pub fn new(direction: Direction) -> Self {
         Self {

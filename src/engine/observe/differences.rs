@@ -21,7 +21,7 @@ use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, IndexRow};
 use crate::model::{ArticleId, Digest, Timestamp};
 use crate::reconcile::listed_as_known;
-use crate::reconcile::snapshot::{Base, Direction, Remote};
+use crate::reconcile::snapshot::{Base, Remote};
 use crate::service::{ListEnd, Service};
 use crate::state::Target;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,14 +79,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
     fn is_at_rest(&self, request: &Request) -> anyhow::Result<bool> {
-        let plain = !request.dry_run
-            && !request.allow_deletes
-            && request.direction == Direction::Both
-            && request.prefer.is_none()
-            && request.resolve.is_empty()
-            && request.scope.is_empty()
-            && request.unsettled.is_empty();
-        Ok(plain
+        let is_for_all = request.scope.is_empty() && request.unsettled.is_empty();
+        Ok(request.is_plain()
+            && is_for_all
             && !defect::any()
             && self.store.intents()?.is_empty()
             && self.store.conflicts()?.is_empty()

@@ -17,7 +17,7 @@ use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place};
 use crate::reconcile::plan::{Plan, Settle, Step};
-use crate::reconcile::snapshot::{Base, Direction, Remote, Seen};
+use crate::reconcile::snapshot::{Base, Remote, Seen};
 use crate::service::Service;
 use crate::state::Target;
 use anyhow::Context as _;
@@ -50,13 +50,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Returns whether the request and the state leave it at that: nothing half done, and no word of a person
     /// that concerns more.
     fn is_plain(&self, places: &BTreeSet<Place>, request: &Request) -> anyhow::Result<bool> {
-        let plain = !request.dry_run
-            && !request.allow_deletes
-            && request.direction == Direction::Both
-            && request.prefer.is_none()
-            && request.resolve.is_empty()
-            && (1..=MAX_PATHS).contains(&places.len());
-        Ok(plain && self.store.intents()?.is_empty())
+        let is_few = (1..=MAX_PATHS).contains(&places.len());
+        Ok(request.is_plain() && is_few && self.store.intents()?.is_empty())
     }
 
     /// The rows of the articles at these places, and of their categories. `None`: not each has one, or one
