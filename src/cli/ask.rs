@@ -6,7 +6,6 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     print::escape,
-    resolve::Keep,
 };
 use crate::{
     config::{self, parse_service, parse_workspace},
@@ -44,19 +43,19 @@ pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
         .any(|yes| line.eq_ignore_ascii_case(yes)))
 }
 
-/// Asks which version of a conflict to keep. `None`: neither.
-pub(super) fn version() -> Result<Option<Keep>, Failure> {
-    let line: String = Input::new()
-        .with_prompt("Keep yours, theirs or both? [y/t/b, Enter: none yet]")
-        .allow_empty(true)
-        .interact_text()
-        .map_err(unanswered)?;
-    Ok(match line.trim().to_ascii_lowercase().as_str() {
-        "y" | "yours" => Some(Keep::Local),
-        "t" | "theirs" => Some(Keep::Remote),
-        "b" | "both" => Some(Keep::Both),
-        _ => None,
-    })
+/// Asks until one of some letters is the first of the answer.
+pub(super) fn letter(question: &str, letters: &str) -> Result<char, Failure> {
+    loop {
+        let line: String = Input::new()
+            .with_prompt(question)
+            .allow_empty(true)
+            .interact_text()
+            .map_err(unanswered)?;
+        let first = line.trim().to_lowercase().chars().next();
+        if let Some(letter) = first.filter(|letter| letters.contains(*letter)) {
+            return Ok(letter);
+        }
+    }
 }
 
 /// Asks for the service's address.

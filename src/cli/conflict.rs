@@ -5,7 +5,7 @@
 use super::{
     diff::parts,
     failure::Failure,
-    print::escape,
+    print::escape_block,
     report::several,
     scope::{self, Part},
     version_spec::{below_mirror, state},
@@ -25,7 +25,7 @@ use crate::{
 use similar::{ChangeTag, TextDiff};
 
 /// The most differences that are listed where many things are.
-pub(super) const FEW: usize = 3;
+const FEW: usize = 3;
 
 /// An open conflict.
 #[derive(Debug)]
@@ -41,11 +41,27 @@ pub(super) struct Conflict {
 
 /// A place in which the two versions differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Difference {
+pub(super) struct Difference {
     /// The line of the person's file.
-    line: usize,
-    yours: String,
-    theirs: String,
+    pub(super) line: usize,
+    pub(super) yours: String,
+    pub(super) theirs: String,
+}
+
+impl Difference {
+    /// Returns the lines that show both sides.
+    pub(super) fn sides(&self) -> [String; 2] {
+        [("yours:  ", &self.yours), ("theirs: ", &self.theirs)].map(|(name, text)| side(name, text))
+    }
+}
+
+/// Returns the lines that show one side.
+pub(super) fn side(name: &str, text: &str) -> String {
+    let text = match text.trim_end_matches('\n') {
+        "" => "(nothing)".to_owned(),
+        text => escape_block(text).replace('\n', "\n               "),
+    };
+    format!("      {name} {text}")
 }
 
 /// Returns the open conflicts of the mirror.
@@ -77,7 +93,7 @@ pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
 }
 
 /// Reads a file; `None`: there is no readable article.
-fn document(part: &Part, place: &Place) -> Option<Document> {
+pub(super) fn document(part: &Part, place: &Place) -> Option<Document> {
     let disk = RealDisk::open(&part.root.path).ok()?;
     let content = disk.read(At::Folder(&place.folder), &place.file, MAX_FILE);
     Document::parse_with_markers(&content.ok()?.bytes).ok()
@@ -124,7 +140,7 @@ fn differences(
 }
 
 /// Returns the keys of the front matter in which the versions differ.
-fn of_keys(document: &Document, remote: &Version) -> Vec<Difference> {
+pub(super) fn of_keys(document: &Document, remote: &Version) -> Vec<Difference> {
     let line = |key: &str| {
         let mut lines = document.source().lines();
         lines.position(|line| line.starts_with(key)).unwrap_or(0) + 1
@@ -160,18 +176,13 @@ impl Conflict {
     }
 
     /// Returns the lines that show the first differences.
-    pub(super) fn lines(&self, most: usize) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for one in self.differences.iter().take(most) {
-            let or_none = |text: &str| match text {
-                "" => "(nothing)".to_owned(),
-                text => escape(text).into_owned(),
-            };
+        for one in self.differences.iter().take(FEW) {
             lines.push(format!("    line {}", one.line));
-            lines.push(format!("      yours:   {}", or_none(&one.yours)));
-            lines.push(format!("      theirs:  {}", or_none(&one.theirs)));
+            lines.extend(one.sides());
         }
-        if let Some(more @ 1..) = self.differences.len().checked_sub(most) {
+        if let Some(more @ 1..) = self.differences.len().checked_sub(FEW) {
             let more = several(more, "more difference");
             lines.push(format!(
                 "    … and {more}; `kbsync diff --remote` shows all"

@@ -76,7 +76,7 @@ pub(super) const GROUPS: [Group; 5] = [
             (
                 "resolve",
                 "kbsync resolve                                     # what is in conflict?\n\
-                 kbsync resolve billing/refunds.html                # shows both, and asks\n\
+                 kbsync resolve billing/refunds.html                # asks for each part\n\
                  kbsync resolve billing/refunds.html --keep local",
             ),
             ("approve", "kbsync approve"),

@@ -15,6 +15,7 @@ mod check;
 mod completions;
 mod conflict;
 mod conflict_copies;
+mod conflict_parts;
 mod connect;
 mod consent;
 mod cycle;

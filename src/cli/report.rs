@@ -1,7 +1,7 @@
 //! Prints the report of a cycle, as text or JSON.
 
 use super::{
-    conflict::{self, Conflict, FEW},
+    conflict::{self, Conflict},
     context::Context,
     exit::ExitCode,
     failure::Failure,
@@ -176,7 +176,7 @@ fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
             run.iter()
                 .find_map(sides)
                 .into_iter()
-                .flat_map(|one| one.lines(FEW)),
+                .flat_map(Conflict::lines),
         );
         if let Some(reason) = run.first().and_then(|line| line.reason.as_ref()) {
             lines.push(format!("    {DIM}{}{DIM:#}", escape(reason)));

@@ -1,8 +1,7 @@
 //! `kbsync resolve`: records a person's decision on one conflict, for exactly the two versions that were shown.
 
 use super::{
-    Outcome, ask,
-    conflict::{self, FEW},
+    Outcome, ask, conflict, conflict_parts,
     connect::budget_left,
     context::Context,
     cycle,
@@ -31,7 +30,7 @@ use crate::{
     reconcile::snapshot::{self, Direction},
     state::{ConflictRow, Store},
 };
-use std::{collections::BTreeMap, path::PathBuf, process::Command};
+use std::{collections::BTreeMap, io, path::PathBuf, process::Command};
 
 /// Settles a conflict.
 #[derive(clap::Args, Debug)]
@@ -78,18 +77,15 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
         )
     })?;
     let keep = match args.keep {
-        Some(keep) => Some(keep),
+        Some(Keep::Local) => Some(snapshot::Keep::Local),
+        Some(Keep::Remote) => Some(snapshot::Keep::Remote),
+        Some(Keep::Both) => Some(snapshot::Keep::Both),
         None if args.tool => Some(in_tool(context, &part, &found)?),
-        None => asked(context, &config, found.id, &path)?,
+        None => asked(context, &config, &part, found.id, &path)?,
     };
     let Some(keep) = keep else {
         context.out.note("nothing was settled");
         return Ok(ExitCode::Attention);
-    };
-    let keep = match keep {
-        Keep::Local => snapshot::Keep::Local,
-        Keep::Remote => snapshot::Keep::Remote,
-        Keep::Both => snapshot::Keep::Both,
     };
     let request = Request {
         resolve: BTreeMap::from([(found.id, keep)]),
@@ -120,7 +116,7 @@ fn list(context: &Context, config: &Config) -> Outcome {
         context
             .out
             .line(format!("{WARNING}⚡{WARNING:#} {}", escape(&conflict.path)))?;
-        for line in conflict.lines(FEW) {
+        for line in conflict.lines() {
             context.out.line(line)?;
         }
         context
@@ -130,33 +126,29 @@ fn list(context: &Context, config: &Config) -> Outcome {
     Ok(report::code(&report, false))
 }
 
-/// Shows both versions, and asks which to keep. `None`: neither.
+/// Asks about each part of a conflict. `None`: the person stopped.
 fn asked(
     context: &Context,
     config: &Config,
+    part: &Part,
     id: ArticleId,
     path: &str,
-) -> Result<Option<Keep>, Failure> {
-    if !ask::possible() || context.out.json || context.out.quiet {
-        let path = quoted(path);
-        return Err(Failure::usage(
-            "which version is to be kept?",
-            format!(
-                "name it:\n  kbsync resolve {path} --keep local\n  kbsync resolve {path} --keep remote\n  \
-                 kbsync resolve {path} --keep both"
-            ),
-        ));
+) -> Result<Option<snapshot::Keep>, Failure> {
+    if ask::possible() && !context.out.json && !context.out.quiet {
+        return conflict_parts::asked(context, config, part, id);
     }
-    let conflicts = conflict::open(config)?;
-    let shown = conflicts.iter().filter(|conflict| conflict.id == id);
-    for line in shown.flat_map(|conflict| conflict.lines(usize::MAX)) {
-        context.out.note(line);
-    }
-    ask::version()
+    let path = quoted(path);
+    Err(Failure::usage(
+        "which version is to be kept?",
+        format!(
+            "name it:\n  kbsync resolve {path} --keep local\n  kbsync resolve {path} --keep remote\n  \
+             kbsync resolve {path} --keep both"
+        ),
+    ))
 }
 
 /// Opens both versions in the person's merge tool. The file is what the person makes of both.
-fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<Keep, Failure> {
+fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<snapshot::Keep, Failure> {
     let tool = (context.env)("KBSYNC_MERGE_TOOL").unwrap_or_else(|| "vimdiff".to_owned());
     let files = [found.places.first(), found.copy.as_ref()];
     let files: Vec<_> = files
@@ -170,19 +162,24 @@ fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<Keep, Failur
             "settle the conflict with --keep",
         ));
     }
-    // The command may have arguments of its own.
-    let script = format!("{tool} \"$@\"");
-    let ended = Command::new("sh")
-        .args(["-c", &script, "sh"])
-        .args(files)
-        .status()?;
-    if ended.success() {
-        return Ok(Keep::Local);
+    if in_program(&tool, &files)? {
+        return Ok(snapshot::Keep::Local);
     }
     Err(
         Failure::failed(anyhow::anyhow!("`{tool}` failed, and nothing was settled"))
             .help("name another tool in KBSYNC_MERGE_TOOL, or settle the conflict with --keep"),
     )
+}
+
+/// Opens files in a program of the person's, and returns whether it succeeded. The command may have arguments of its own.
+pub(super) fn in_program(command: &str, files: &[PathBuf]) -> io::Result<bool> {
+    let script = format!("{command} \"$@\"");
+    let mut shell = Command::new("sh");
+    Ok(shell
+        .args(["-c", &script, "sh"])
+        .args(files)
+        .status()?
+        .success())
 }
 
 /// A conflict that an argument names.

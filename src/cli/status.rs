@@ -4,7 +4,7 @@
 
 use super::{
     Outcome,
-    conflict::{self, Conflict, FEW},
+    conflict::{self, Conflict},
     connect::{budget_left, last_budget},
     context::Context,
     daemon_status::daemon_lines,
@@ -378,7 +378,7 @@ fn open_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
         if named < group.len() {
             lines.push(format!("  … and {} more", group.len() - named));
         }
-        lines.extend(sides(&group[0]).into_iter().flat_map(|one| one.lines(FEW)));
+        lines.extend(sides(&group[0]).into_iter().flat_map(Conflict::lines));
         if !group[0].reason.is_empty() {
             lines.push(format!("    {DIM}{}{DIM:#}", escape(&group[0].reason)));
         }

@@ -60,11 +60,7 @@ pub(super) fn cycle_command(
             OnConflict::Local => Some(crate::daemon::job::WireSide::Local),
             OnConflict::Remote => Some(crate::daemon::job::WireSide::Remote),
         }),
-        resolve: request
-            .resolve
-            .iter()
-            .map(|(id, keep)| (*id, (*keep).into()))
-            .collect(),
+        resolve: request.resolve.clone(),
         approve,
         restore: Vec::new(),
     }

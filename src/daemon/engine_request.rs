@@ -11,7 +11,7 @@ use crate::{
     reconcile::{new_categories::NewCategories, snapshot::Direction},
     service::Purpose,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Returns the request for one workspace; `None`: the job does not concern it.
 pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
@@ -88,11 +88,7 @@ fn from_command(command: &CycleCommand, prefix: &str) -> Option<Request> {
             NewCategories::Ask
         },
         prefer: command.prefer.map(Into::into),
-        resolve: command
-            .resolve
-            .iter()
-            .map(|(id, keep)| (*id, (*keep).into()))
-            .collect::<BTreeMap<_, _>>(),
+        resolve: command.resolve.clone(),
         ..Request::new(command.direction.into())
     })
 }

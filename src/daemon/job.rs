@@ -105,7 +105,7 @@ pub struct CycleCommand {
     pub prefer: Option<WireSide>,
     /// Conflicts that a person resolved.
     #[serde(default)]
-    pub resolve: BTreeMap<ArticleId, WireKeep>,
+    pub resolve: BTreeMap<ArticleId, Keep>,
     /// Actions that a person approved. The approvals are stored before the cycle.
     #[serde(default)]
     pub approve: Vec<Approval>,
@@ -144,18 +144,6 @@ pub enum WireSide {
     Local,
     /// The service wins.
     Remote,
-}
-
-/// [`Keep`] on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WireKeep {
-    /// The file.
-    Local,
-    /// The service's version.
-    Remote,
-    /// Both, one after the other.
-    Both,
 }
 
 impl Scope {
@@ -216,26 +204,6 @@ impl From<WireSide> for OnConflict {
         match side {
             WireSide::Local => Self::Local,
             WireSide::Remote => Self::Remote,
-        }
-    }
-}
-
-impl From<Keep> for WireKeep {
-    fn from(keep: Keep) -> Self {
-        match keep {
-            Keep::Local => Self::Local,
-            Keep::Remote => Self::Remote,
-            Keep::Both => Self::Both,
-        }
-    }
-}
-
-impl From<WireKeep> for Keep {
-    fn from(keep: WireKeep) -> Self {
-        match keep {
-            WireKeep::Local => Self::Local,
-            WireKeep::Remote => Self::Remote,
-            WireKeep::Both => Self::Both,
         }
     }
 }

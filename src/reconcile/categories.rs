@@ -165,7 +165,7 @@ fn meet_category(
             }
             return;
         };
-        way.settle_clashes(remote, keep == Keep::Remote);
+        way.settle_clashes(remote, |_| keep == Keep::Remote);
     }
     if !pulls && !way.pulled.is_empty() {
         if !way.pushed.is_empty() {

@@ -131,10 +131,10 @@ impl<V: Texts> ThreeWay<V> {
     }
 
     /// Settles every clash for one side.
-    pub fn settle_clashes(&mut self, remote: &V, remote_wins: bool) {
+    pub fn settle_clashes(&mut self, remote: &V, remote_wins: impl Fn(Field) -> bool) {
         for (field, _) in std::mem::take(&mut self.clashes) {
             self.unsent.adopt(field, remote);
-            if remote_wins {
+            if remote_wins(field) {
                 self.merged.adopt(field, remote);
                 self.pulled.push(field);
             } else {

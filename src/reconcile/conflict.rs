@@ -26,7 +26,7 @@ impl World<'_> {
         local: &Version,
         remote: Option<&Version>,
     ) -> Option<Keep> {
-        let keep = self.policy.resolve.get(&id).copied()?;
+        let keep = self.policy.resolve.get(&id).cloned()?;
         let Some(conflict) = self.base.conflicts.get(&id) else {
             return Some(keep);
         };
@@ -41,8 +41,12 @@ impl World<'_> {
             let row = self.base.articles.get(&id);
             row.is_some_and(|row| row.local == *local)
         };
-        let file =
-            keep == Keep::Local || conflict.local == words || keep == Keep::Remote && is_base();
+        let file = match &keep {
+            Keep::Local => true,
+            Keep::Remote => conflict.local == words || is_base(),
+            Keep::Both => conflict.local == words,
+            Keep::Parts(parts) => parts.file == words.digest(),
+        };
         (file && conflict.remote.as_ref() == remote).then_some(keep)
     }
 
@@ -54,8 +58,8 @@ impl World<'_> {
         })
     }
 
-    /// A conflict is settled by hand when its copy was there and is not any more.
-    pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
+    /// A conflict is settled by hand when its copy was there and is not any more. A command's word counts first.
+    pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<&Keep>) -> bool {
         let gone = || {
             // The copy may be in a folder that cannot be listed.
             self.local.complete
@@ -63,7 +67,10 @@ impl World<'_> {
                 && !self.local.unreadable.contains(&conflict.place.folder)
                 && copy_of(self.local, conflict).is_none()
         };
-        keep == Some(Keep::Local) || conflict.copy.is_some() && gone()
+        match keep {
+            Some(keep) => *keep == Keep::Local,
+            None => conflict.copy.is_some() && gone(),
+        }
     }
 }
 
@@ -83,16 +90,16 @@ pub(super) fn meet(planner: &mut Planner<'_>, case: Case<'_>) -> Outcome {
     };
     let first = || ThreeWay::first_meeting(&file.version, &seen.version);
     let mut way = match (standing, row) {
-        (Some(conflict), _) if world.settled_by_hand(conflict, keep) => {
+        (Some(conflict), _) if world.settled_by_hand(conflict, keep.as_ref()) => {
             match shown(conflict, seen) {
                 Some(shown) => compare(shown, shown),
                 // Both moved on: what was settled is not what is there now.
                 None => first(),
             }
         }
-        (Some(_), Some(_)) if keep != Some(Keep::Both) => first(),
+        (Some(_), Some(_)) if !matches!(keep, Some(Keep::Both | Keep::Parts(_))) => first(),
         (_, None) => first(),
-        // Where both are kept, fields without a clash are merged.
+        // What does not clash is merged.
         (_, Some(row)) => compare(&row.local, &row.remote),
     };
     aside::give_back(&mut way, file, &seen.version.slug, id.uuid());
@@ -100,8 +107,12 @@ pub(super) fn meet(planner: &mut Planner<'_>, case: Case<'_>) -> Outcome {
         let Some(choice) = world.choice(keep) else {
             return clash(planner, case, &way);
         };
-        let both = (choice == Keep::Both).then(|| both(world, case)).flatten();
-        settle_clashes(&mut way, choice, &seen.version, both);
+        let body = match &choice {
+            Keep::Both => both(world, case),
+            Keep::Parts(parts) => Some(parts.text.clone()),
+            Keep::Local | Keep::Remote => None,
+        };
+        settle_clashes(&mut way, &choice, case, body);
     }
     settle_article(planner, case, way)
 }
@@ -262,14 +273,23 @@ fn shown<'c>(conflict: &'c ConflictRow, seen: &Seen) -> Option<&'c Version> {
         .filter(|shown| **shown == seen.version)
 }
 
-/// Settles the clashes as a person chose; `both` is the body that has both sides'.
-fn settle_clashes(way: &mut ThreeWay<Version>, keep: Keep, remote: &Version, both: Option<String>) {
+/// Settles the clashes as a person chose; `body` is the text that neither side has.
+fn settle_clashes(way: &mut ThreeWay<Version>, keep: &Keep, case: Case<'_>, body: Option<String>) {
+    let (mine, theirs) = (&case.file.version, &case.seen.version);
     let text = way.clashes.iter().any(|(field, _)| *field == Field::Text);
-    way.settle_clashes(remote, keep == Keep::Remote);
-    if let Some(both) = both.filter(|_| text) {
-        let digest = TextDigest::of(&both);
+    way.settle_clashes(theirs, |field| match keep {
+        Keep::Local | Keep::Both => false,
+        Keep::Remote => true,
+        Keep::Parts(parts) => parts.theirs.contains(&field),
+    });
+    if let Some(body) = body.filter(|_| text) {
+        let digest = TextDigest::of(&body);
         way.merged.text = digest;
-        way.body = Some((digest, both.into()));
-        way.pulled.push(Field::Text);
+        way.body = Some((digest, body.into()));
+        let places = [(&mut way.pushed, theirs.text), (&mut way.pulled, mine.text)];
+        for (fields, was) in places {
+            fields.retain(|field| *field != Field::Text);
+            fields.extend((digest != was).then_some(Field::Text));
+        }
     }
 }

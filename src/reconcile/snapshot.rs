@@ -7,7 +7,8 @@ use super::scope::Scope;
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
 pub use crate::model::limits::OnConflict;
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Version,
+    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, TextDigest,
+    Version,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,7 +163,8 @@ impl Direction {
 }
 
 /// A person's word on one conflict (`kbsync resolve`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Keep {
     /// The file as it is now.
     Local,
@@ -170,6 +172,20 @@ pub enum Keep {
     Remote,
     /// Both, one after the other where they clash.
     Both,
+    /// An answer for each part that clashes.
+    Parts(Parts),
+}
+
+/// A person's answers about the parts of a conflict.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parts {
+    /// The file that was shown.
+    pub file: Digest,
+    /// The fields that become the service's; the others stay the file's.
+    pub theirs: BTreeSet<Field>,
+    /// The body.
+    pub text: String,
 }
 
 /// The rules of one cycle.

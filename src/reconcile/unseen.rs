@@ -30,15 +30,15 @@ pub(super) fn gone(
     let outrun = wish.is_none() && world.policy.resolve.contains_key(&id);
     // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
     let keep = if row.is_some() {
-        world.choice(wish)
+        world.choice(wish.clone())
     } else {
-        wish
+        wish.clone()
     };
     // Sent as a new one it would be another article's file on the way, and that article without one.
     let over = overlaid(world.base, world.paired, id);
     let keep = keep.filter(|keep| over.is_none() || *keep == Keep::Remote);
     // A person who asks for the file by name gets it, edited or not.
-    if over.is_none() && matches!(wish, Some(Keep::Local | Keep::Both)) {
+    if over.is_none() && matches!(wish, Some(Keep::Local | Keep::Both | Keep::Parts(_))) {
         return create_remote(planner, file, Some(id));
     }
     match (unedited, keep) {
@@ -49,7 +49,9 @@ pub(super) fn gone(
             let place = planner.placed(&file.place);
             planner.push(Action::remove_file(id, place, file.version.clone()))
         }
-        (false, Some(Keep::Local | Keep::Both)) => create_remote(planner, file, Some(id)),
+        (false, Some(Keep::Local | Keep::Both | Keep::Parts(_))) => {
+            create_remote(planner, file, Some(id))
+        }
         (false, None) => {
             let mut action = wait(Kind::Conflict, id, &file.place);
             let (what, reason) = match row {

@@ -13,16 +13,16 @@
 //!
 //! Nothing here decides what becomes of a clash.
 
+mod blocks;
 mod doubt;
 mod hunks;
-mod union;
 
 use crate::model::html;
+pub use blocks::{Block, BlockClash, blocks, join, merge_union};
 use doubt::Counts;
 use hunks::{Hunk, hunks};
 use imara_diff::{Interner, Token};
 use std::fmt;
-pub use union::merge_union;
 
 /// The outcome of a merge.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -157,7 +157,9 @@ fn merge_tokens(
     counts: &Counts,
 ) -> Result<Vec<Token>, Clash> {
     let [mine, theirs] = [local, remote].map(|side| hunks(base, side, counts.known(), blank));
-    let doubt = doubt::exists(base, [&mine, &theirs], counts, blank);
+    if doubt::exists(base, [&mine, &theirs], counts, blank) {
+        return Err(Clash::Doubt);
+    }
     let mut mine = mine.into_iter().peekable();
     let mut theirs = theirs.into_iter().peekable();
     let mut merged = Merged {
@@ -194,9 +196,6 @@ fn merge_tokens(
             mine.next_if(Hunk::is_spent);
             theirs.next_if(Hunk::is_spent);
         }
-    }
-    if doubt {
-        return Err(Clash::Doubt);
     }
     Ok(merged.finish())
 }

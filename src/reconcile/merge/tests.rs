@@ -508,7 +508,7 @@ fn f065_a_merge_never_breaks_the_markup() {
             "<ul><li>a</li></ul><p>x</p><ul><li>b</li></ul>",
             "<ul><li>a</li><li>b</li></ul>",
             "<ul><li>a</li></ul><p>x</p><ol><li>b</li></ol>",
-            Overlap,
+            Ambiguous,
         ),
         (
             "an inline tag across two lines",
@@ -844,4 +844,50 @@ fn both_sides_are_kept_where_they_clash_and_merged_elsewhere() {
         let ancestors: Vec<&str> = base.into_iter().collect();
         assert_eq!(merge_union(&ancestors, local, remote), wanted);
     }
+}
+
+#[test]
+fn a_text_in_conflict_is_cut_where_both_sides_changed_it() {
+    let base = "<p>1</p>\n<p>2</p>\n<p>3</p>\n<p>4</p>\n<p>5</p>\n";
+    let local = "<p>0</p>\n<p>1</p>\n<p>2</p>\n<p>3 here</p>\n<p>4</p>\n<p>5</p>\n";
+    let remote = "<p>1</p>\n<p>2</p>\n<p>3 there</p>\n<p>4</p>\n<p>5 there</p>\n";
+    let clashes = |blocks: &[Block]| -> Vec<(usize, Option<String>, String, String)> {
+        let clash = |block: &Block| match block {
+            Block::Clash(clash) => Some(clash.clone()),
+            Block::Settled(_) => None,
+        };
+        let clashes = blocks.iter().filter_map(clash);
+        clashes
+            .map(|one| (one.line, one.base, one.local, one.remote))
+            .collect()
+    };
+    let text = |text: &str| text.to_owned();
+    let cut = blocks(&[base], local, remote);
+    let expected = (
+        3,
+        Some(text("<p>3</p>")),
+        text("<p>3 here</p>"),
+        text("<p>3 there</p>"),
+    );
+    assert_eq!(clashes(&cut), [expected]);
+    let joined = join(&cut, local, remote, |_| text("<p>3 together</p>"));
+    let expected = "<p>0</p>\n<p>1</p>\n<p>2</p>\n<p>3 together</p>\n<p>4</p>\n<p>5 there</p>\n";
+    assert_eq!(joined.as_deref(), Ok(expected));
+    let broken = join(&cut, local, remote, |_| text("<p>3"));
+    assert!(broken.is_err(), "{broken:?}");
+
+    // Without a version in common, and where it is in doubt what a side changed, each difference clashes.
+    let cut = blocks(&[], local, remote);
+    let [added, third, fifth] = &clashes(&cut)[..] else {
+        panic!("{cut:?}");
+    };
+    assert_eq!((added.0, &*added.2, &*added.3), (0, "<p>0</p>\n", ""));
+    assert_eq!((third.0, &third.1, fifth.0), (3, &None, 5));
+    let twice = "<p>1</p><p>2</p><p>2</p><p>3</p>";
+    let once = "<p>1</p><p>2</p><p>3</p>";
+    let cut = blocks(&[twice], once, "<p>1</p><p>2</p><p>2</p><p>2</p><p>3</p>");
+    assert!(
+        clashes(&cut).iter().all(|clash| clash.1.is_none()),
+        "{cut:?}"
+    );
 }

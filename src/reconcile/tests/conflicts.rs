@@ -1,9 +1,10 @@
 //! Conflicts: shown, held, and settled by hand or by a word.
 
 use super::small::{Small, article, conflict, short};
-use crate::model::Place;
+use crate::model::{Field, Place};
 use crate::reconcile::plan::Plan;
-use crate::reconcile::snapshot::{Keep, Remote};
+use crate::reconcile::snapshot::{Keep, Parts, Remote};
+use std::collections::BTreeSet;
 
 const COPY: &str = "a.conflict.html";
 
@@ -144,21 +145,34 @@ fn a_word_settles_the_two_versions_that_were_shown() {
     const MINE: &str = "-> update start/a.html (title, introtext)";
     const THEIRS: &str = "<- update start/a.html (title, introtext)";
     const BOTH: &str = "-> update start/a.html (title, introtext)";
+    const PARTS: &str = "<> merge start/a.html (title, introtext)";
+    let parts = Keep::Parts(Parts {
+        file: shown().file_of("a").version.digest(),
+        theirs: BTreeSet::from([Field::Title]),
+        text: String::new(),
+    });
     // The file moved on, the service did, both did.
     let changes: [&[bool]; 4] = [&[], &[true], &[false], &[true, false]];
     for (keep, plans) in [
         (Keep::Local, [MINE, MINE, HELD, HELD]),
         (Keep::Remote, [THEIRS, HELD, HELD, HELD]),
         (Keep::Both, [BOTH, HELD, HELD, HELD]),
+        (parts, [PARTS, HELD, HELD, HELD]),
     ] {
         for (change, plan) in changes.into_iter().zip(plans) {
             let mut world = shown();
             for here in change {
                 edit(&mut world, *here);
             }
-            world.policy.resolve.insert(article("a"), keep);
+            world.policy.resolve.insert(article("a"), keep.clone());
             let text = world.planned();
             assert_eq!(short(&text), plan, "{keep:?} {change:?}");
+            // The word counts even if the copy was deleted.
+            let mut by_hand = world.clone();
+            drop_copy(&mut by_hand);
+            if plan != HELD {
+                assert_eq!(short(&by_hand.planned()), plan, "{keep:?} {change:?}");
+            }
             assert_eq!(
                 text.contains("not settled, because it changed after it was shown"),
                 plan == HELD,
@@ -187,7 +201,7 @@ fn deleted_there_and_edited_here_is_settled_by_a_word() {
         if edited {
             edit(&mut world, true);
         }
-        world.policy.resolve.insert(article("a"), keep);
+        world.policy.resolve.insert(article("a"), keep.clone());
         assert_eq!(short(&world.planned()), plan, "{keep:?} {edited}");
     }
 }

@@ -523,17 +523,116 @@ fn without_a_path_the_conflicts_are_listed_with_both_sides() {
     assert!(ran.stderr.contains("nothing is in conflict"), "{ran:#?}");
 }
 
+/// An article of seven paragraphs, with three parts in conflict and a change on each side that clashes with nothing.
+fn in_parts() -> (Service, Kb, Uuid) {
+    let text = |marks: [&str; 7]| marks.map(|mark| format!("<p>{mark}</p>")).join("\n");
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", &text(["1", "2", "3", "4", "5", "6", "7"]));
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "title: one", "title: Mine");
+    kb.edit("start/one.html", "<p>1</p>", "<p>1, mine</p>");
+    kb.edit("start/one.html", "<p>3</p>", "<p>3, mine</p>");
+    kb.edit("start/one.html", "<p>7</p>", "<p>7, mine</p>");
+    service.sandbox.edit(one, |article| {
+        article.title = "Theirs".into();
+        article.keywords = Some("theirs".into());
+        article.text = text(["1", "2", "3, theirs", "4", "5, theirs", "6", "7, theirs"]);
+    });
+    kb.run(&["sync"]).exits(3);
+    (service, kb, one)
+}
+
 #[test]
-fn on_a_terminal_both_sides_are_shown_and_the_version_is_asked_for() {
-    let (service, kb, one, _) = in_conflict();
-    let question = "Keep yours, theirs or both?";
-    let ran = kb.at_terminal(&["resolve", "start/one.html"], &[(question, "\r")]);
-    assert!(ran.exits(3).stderr.contains("theirs:  <p>Theirs.</p>"));
-    assert_eq!(service.text(one), "<p>Theirs.</p>");
-    kb.at_terminal(&["resolve", "start/one.html"], &[(question, "yours\r")])
-        .exits(0);
-    assert_eq!(service.text(one), "<p>Mine.</p>");
+fn on_a_terminal_each_part_in_conflict_is_asked_for_and_the_rest_is_merged() {
+    let (service, mut kb, one) = in_parts();
+    kb.set("EDITOR", "sed -i s/theirs/edited/");
+    let (field, block) = ("[y]ours, [t]heirs or [q]uit?", "or [q]uit?");
+    let resolve = ["resolve", "start/one.html"];
+    let ran = kb.at_terminal(
+        &resolve,
+        &[
+            ("1 of 3", ""),
+            (field, "t\r"),
+            ("2 of 3", ""),
+            ("yours:   <p>3, mine</p>", ""),
+            ("theirs:  <p>3, theirs</p>", ""),
+            // Neither Enter nor another word is an answer.
+            (block, "\r"),
+            (block, "why?\r"),
+            (block, "last\r"),
+            ("last:    <p>3</p>", ""),
+            (block, "yours\r"),
+            ("3 of 3", ""),
+            (block, "e\r"),
+        ],
+    );
+    assert!(
+        ran.exits(0).stdout.contains("↔ merge"),
+        "what was chosen went to both sides"
+    );
+    let article = service.sandbox.article(one).expect("an article");
+    assert_eq!(article.title, "Theirs");
+    assert_eq!(article.keywords.as_deref(), Some("theirs"));
+    let expected = "<p>1, mine</p>\n<p>2</p>\n<p>3, mine</p>\n<p>4</p>\n<p>5, theirs</p>\n<p>6</p>\n\
+                    <p>7, mine</p>\n<p>7, edited</p>";
+    assert_eq!(service.text(one), expected);
+    assert!(
+        kb.read("start/one.html")
+            .ends_with(&format!("{expected}\n"))
+    );
     assert!(!kb.exists(COPY));
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
+fn who_stops_at_a_question_has_settled_nothing() {
+    let (service, kb, one) = in_parts();
+    let before = (service.text(one), kb.read("start/one.html"));
+    let resolve = ["resolve", "start/one.html"];
+    let block = "or [q]uit?";
+    let ran = kb.at_terminal(&resolve, &[(block, "t\r"), (block, "b\r"), (block, "q\r")]);
+    assert!(ran.exits(3).stderr.contains("nothing was settled"));
+    assert_eq!(before, (service.text(one), kb.read("start/one.html")));
+    assert!(kb.exists(COPY));
+    // What was edited since is what is shown, and what is settled.
+    kb.edit("start/one.html", "3, mine", "3, mine again");
+    let ran = kb.at_terminal(&resolve, &[(block, "y\r"), (block, "y\r"), (block, "t\r")]);
+    assert!(
+        ran.exits(0)
+            .stderr
+            .contains("yours:   <p>3, mine again</p>")
+    );
+    assert!(service.text(one).contains("<p>3, mine again</p>"));
+    assert!(service.text(one).contains("<p>7, theirs</p>"));
+}
+
+#[test]
+fn answers_that_break_the_markup_settle_nothing() {
+    let (service, mut kb, one) = in_parts();
+    kb.set("EDITOR", "sed -i 's/<p>3/<b>3/'");
+    let block = "or [q]uit?";
+    let ran = kb.at_terminal(
+        &["resolve", "start/one.html"],
+        &[(block, "t\r"), (block, "e\r"), (block, "t\r")],
+    );
+    let told = "the markup would be broken: <b>; nothing was settled";
+    assert!(ran.exits(2).stderr.contains(told));
+    assert!(service.text(one).contains("<p>7, theirs</p>"));
+    assert!(kb.exists(COPY));
+}
+
+#[test]
+fn on_a_terminal_a_file_whose_article_is_gone_is_asked_for() {
+    for (answer, there) in [("y\r", true), ("t\r", false)] {
+        let (service, kb, one, _) = in_conflict();
+        service.sandbox.remove(one);
+        kb.run(&["sync"]).exits(3);
+        let ran = kb.at_terminal(&["resolve", "start/one.html"], &[("or [q]uit?", answer)]);
+        assert!(ran.exits(0).stderr.contains("deleted on the service"));
+        assert_eq!(kb.exists("start/one.html"), there);
+    }
 }
 
 #[test]

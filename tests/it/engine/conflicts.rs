@@ -230,18 +230,19 @@ fn copy_with(world: &World, text: &str) -> String {
 async fn a_person_settles_it_with_one_word() {
     for keep in [Keep::Local, Keep::Remote, Keep::Both] {
         let (world, one) = in_conflict().await;
-        let report = world.run(&resolve(one, keep)).await;
+        let report = world.run(&resolve(one, keep.clone())).await;
         assert_eq!(
             report.outcome.exit_code(),
             0,
             "{keep:?}: {:?}",
             held(&report)
         );
-        let expected = match keep {
+        let expected = match &keep {
             Keep::Local => MINE.to_owned(),
             Keep::Remote => THEIRS.to_owned(),
             // What they have in common is there once.
             Keep::Both => "<p>One, mine.</p><p>One, theirs.</p><p>Two.</p>".to_owned(),
+            Keep::Parts(parts) => parts.text.clone(),
         };
         assert_eq!(on_service(&world, one), expected, "{keep:?}");
         assert!(

@@ -579,7 +579,7 @@ async fn f045_edited_here_and_gone_there_waits_for_a_person() {
         world.sandbox().clear_requests();
         let report = world
             .run(&Request {
-                resolve: [(ArticleId::new(ids[0]), keep)].into(),
+                resolve: [(ArticleId::new(ids[0]), keep.clone())].into(),
                 ..Request::new(Direction::Both)
             })
             .await;
@@ -594,7 +594,7 @@ async fn f045_edited_here_and_gone_there_waits_for_a_person() {
                         .contains(&format!("id: {}", new.id))
                 );
             }
-            Keep::Remote | Keep::Both => {
+            Keep::Remote | Keep::Both | Keep::Parts(_) => {
                 assert_eq!(lines(&report), ["delete local start/one.html done"]);
                 assert!(!world.exists("start/one.html"));
             }

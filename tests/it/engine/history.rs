@@ -264,7 +264,7 @@ async fn f062_the_loser_of_a_conflict_is_kept_whoever_wins() {
         let (report, _) = witnessed(&stage, &both_ways()).await;
         assert_eq!(report.outcome.exit_code(), 3);
         let request = Request {
-            resolve: [(ArticleId::new(one), keep)].into(),
+            resolve: [(ArticleId::new(one), keep.clone())].into(),
             ..both_ways()
         };
         let (report, asked) = witnessed(&stage, &request).await;

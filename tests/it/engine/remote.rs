@@ -785,11 +785,11 @@ async fn f045_deleted_there_and_edited_here_waits_for_a_person() {
         assert_eq!(requests(&world), ["GET listing 200"], "the 404 is known");
         assert_eq!(articles(&world), ["a/one.html", "a/two.html"]);
         let mut request = both();
-        request.resolve.insert(ArticleId::new(one), keep);
+        request.resolve.insert(ArticleId::new(one), keep.clone());
         let report = world.run(&request).await;
         assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
         match keep {
-            Keep::Local | Keep::Both => {
+            Keep::Local | Keep::Both | Keep::Parts(_) => {
                 assert_eq!(lines(&report), ["create remote a/one.html done"]);
                 let article = world
                     .sandbox()
