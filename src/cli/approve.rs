@@ -109,7 +109,7 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
         }
     }
     report::print(context, &session_report)?;
-    Ok(report::code(&session_report.report, false))
+    Ok(session_report.code(false))
 }
 
 /// Approves the held actions of each workspace, and records the HEADs of git.

@@ -183,7 +183,7 @@ pub(super) async fn work(
         }
     };
     report::print(context, &session_report)?;
-    Ok(report::code(&session_report.report, exit_code))
+    Ok(session_report.code(exit_code))
 }
 
 /// Prints an empty report with the reason, for scripts.

@@ -1,15 +1,17 @@
-//! Ctrl-C during a command: the command ends at once, and says what that means.
+//! Ctrl-C during a command: the command ends, and says what that means.
 //!
-//! The work may be dropped at any time, because it could have been killed as well: every step is recorded before its
+//! A cycle is told to end, and has a moment to do so: what it read is written, and its report says what was done. The
+//! work may also be dropped at any time, because it could have been killed as well: every step is recorded before its
 //! effect, and the next run finishes or undoes it.
 
 use super::{exit::ExitCode, failure::Failure};
-use std::{fs, future::Future, sync::LazyLock};
+use crate::drill::failpoint;
+use std::{fs, future::Future, pin::pin, sync::LazyLock, time::Duration};
 use tokio::{signal::ctrl_c, sync::oneshot};
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-/// The phase in which articles are read, before anything is changed.
-const READING: &str = " while reading ";
+/// How long work that was told to end may take.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// The kind of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,39 +26,73 @@ pub(super) enum Work {
     ByDaemon,
 }
 
-/// Runs the work until its end or Ctrl-C. `so_far` returns the progress for the message. A second Ctrl-C ends work
-/// that does not yield.
+/// Runs the work until its end or Ctrl-C, which drops it. `so_far` returns the progress for the message. A second Ctrl-C
+/// ends work that does not yield.
 pub(super) async fn unless_interrupted<T>(
     kind: Work,
     work: impl Future<Output = Result<T, Failure>>,
     so_far: impl FnOnce() -> String,
 ) -> Result<T, Failure> {
+    let (done, _never) = until_told(kind, None, work, so_far).await?;
+    Ok(done)
+}
+
+/// Runs the work until its end. At Ctrl-C `stop` is cancelled, and work that ends by that has a result all the same:
+/// the failure beside it says what Ctrl-C means.
+pub(super) async fn until_stopped<T>(
+    kind: Work,
+    stop: CancellationToken,
+    work: impl Future<Output = Result<T, Failure>>,
+    so_far: impl FnOnce() -> String,
+) -> Result<(T, Option<Failure>), Failure> {
+    until_told(kind, Some(stop), work, so_far).await
+}
+
+async fn until_told<T>(
+    kind: Work,
+    stop: Option<CancellationToken>,
+    work: impl Future<Output = Result<T, Failure>>,
+    so_far: impl FnOnce() -> String,
+) -> Result<(T, Option<Failure>), Failure> {
     if *IGNORED {
-        return work.await;
+        return Ok((work.await?, None));
     }
     let (tell, told) = oneshot::channel();
     let watch = AbortOnDropHandle::new(tokio::spawn(listen(tell)));
-    let done = unless_told(kind, work, so_far, told).await;
+    let done = unless_told(kind, stop, work, so_far, told).await;
     drop(watch);
     done
 }
 
 async fn unless_told<T>(
     kind: Work,
+    stop: Option<CancellationToken>,
     work: impl Future<Output = Result<T, Failure>>,
     so_far: impl FnOnce() -> String,
     mut told: oneshot::Receiver<()>,
-) -> Result<T, Failure> {
-    let done = tokio::select! {
-        done = work => done,
+) -> Result<(T, Option<Failure>), Failure> {
+    let mut work = pin!(work);
+    tokio::select! {
+        done = &mut work => {
+            // Both may be ready at the same time.
+            if kind == Work::Step && told.try_recv().is_ok() {
+                return Err(broken_off(kind, &so_far()));
+            }
+            Ok((done?, None))
+        }
         // Without a handler the system ends the process.
-        Ok(()) = &mut told => return Err(broken_off(kind, &so_far())),
-    };
-    // Both may be ready at the same time.
-    if kind == Work::Step && told.try_recv().is_ok() {
-        return Err(broken_off(kind, &so_far()));
+        Ok(()) = &mut told => {
+            let failure = broken_off(kind, &so_far());
+            let Some(stop) = stop else {
+                return Err(failure);
+            };
+            stop.cancel();
+            match tokio::time::timeout(failpoint::wait(GRACE), work).await {
+                Ok(done) => Ok((done?, Some(failure))),
+                Err(_elapsed) => Err(failure),
+            }
+        }
     }
-    done
 }
 
 /// Whether the process was started with Ctrl-C ignored, as a script's `kbsync sync &` is. Read before the handler is
@@ -95,11 +131,7 @@ fn broken_off(kind: Work, so_far: &str) -> Failure {
             "the daemon goes on with the command: `kbsync log` and `kbsync status` show what it did",
         ),
         Work::Step | Work::Last => failure.help(
-            if so_far.contains(READING) {
-                "what was read is not kept: the next `kbsync sync` reads it again; no file and no article is half done"
-            } else {
-                "what was done is kept, and nothing stays half done: the next `kbsync sync` goes on from there"
-            },
+            "what was done is kept, and nothing stays half done: the next `kbsync sync` goes on from there",
         ),
     }
 }
@@ -115,7 +147,37 @@ mod tests {
             tell.send(()).expect("somebody listens");
             Ok(())
         };
-        unless_told(kind, work, String::new, told).await
+        let done = unless_told(kind, None, work, String::new, told).await;
+        done.map(|((), _)| ())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_ends_when_it_is_told_to_has_its_result() {
+        for (heeds, expected) in [(true, Some(110)), (false, None)] {
+            let (tell, told) = oneshot::channel();
+            let stop = CancellationToken::new();
+            let stopped = stop.clone();
+            let work = async {
+                tell.send(()).expect("somebody listens");
+                stopped.cancelled().await;
+                if !heeds {
+                    std::future::pending::<()>().await;
+                }
+                Ok(110)
+            };
+            let ended = unless_told(Work::Last, Some(stop), work, String::new, told).await;
+            match ended {
+                Ok((done, Some(failure))) => {
+                    assert_eq!(expected, Some(done));
+                    assert_eq!(failure.code, ExitCode::Interrupted);
+                }
+                Ok((_, None)) => panic!("Ctrl-C came"),
+                Err(failure) => {
+                    assert_eq!(expected, None);
+                    assert_eq!(failure.code, ExitCode::Interrupted);
+                }
+            }
+        }
     }
 
     #[tokio::test]
@@ -136,7 +198,7 @@ mod tests {
             tokio::task::yield_now().await;
             Ok(())
         };
-        let done = unless_told(Work::Step, work, String::new, told).await;
+        let done = unless_told(Work::Step, None, work, String::new, told).await;
         done.expect("it is done");
     }
 
@@ -165,8 +227,5 @@ mod tests {
         assert!(!help(Work::Look).contains("kept"));
         assert!(help(Work::Last).contains("what was done is kept"));
         assert!(help(Work::ByDaemon).contains("goes on"));
-        let so_far = " while reading articles: 110 of 200 done";
-        let help = broken_off(Work::Last, so_far).help.unwrap_or_default();
-        assert!(help.contains("what was read is not kept"), "{help}");
     }
 }

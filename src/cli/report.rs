@@ -38,6 +38,9 @@ pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result
     for failure in &session_report.failures {
         context.out.failure(failure);
     }
+    if session_report.is_interrupted() {
+        return Ok(());
+    }
     if let Some((kind, message)) = report.service_failure() {
         context.out.failure(&Failure::stopped(kind, message));
     } else if session_report.failures.is_empty() {

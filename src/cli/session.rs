@@ -7,15 +7,18 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     git_head::GitHeads,
-    interrupt::{Work, unless_interrupted},
+    interrupt::{Work, until_stopped},
     locks,
     progress::{Pace, Progress},
-    published_branch,
+    published_branch, report,
     scope::{self, Part},
 };
 use crate::{
     config::{BudgetLimits, Config, Root},
-    daemon::git,
+    daemon::{
+        cancellable::{CancelFlag, Cancellable},
+        git,
+    },
     engine::{
         self, Engine, Teller, open,
         report::{Ending, Report, Requests},
@@ -31,12 +34,17 @@ use crate::{
     state::Store,
 };
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// A client whose requests end at Ctrl-C.
+pub(super) type SessionClient = Cancellable<Client>;
 
 /// A session on a mirror.
 pub(super) struct Session<'c> {
     context: &'c Context,
     config: &'c Config,
-    client: Option<Client>,
+    client: Option<SessionClient>,
+    stop: CancellationToken,
     bar: Arc<Mutex<Bar>>,
     git_heads: GitHeads,
     /// Held until the command ends.
@@ -67,6 +75,7 @@ impl<'c> Session<'c> {
             context,
             config,
             client: None,
+            stop: CancellationToken::new(),
             bar,
             git_heads: GitHeads::default(),
             locks: Vec::new(),
@@ -113,7 +122,15 @@ impl<'c> Session<'c> {
         } else {
             Work::Last
         };
-        unless_interrupted(kind, Box::pin(self.run_cycles(parts, request)), so_far).await
+        let stop = self.stop.clone();
+        let cycles = Box::pin(self.run_cycles(parts, request));
+        let (mut session_report, interrupted) = until_stopped(kind, stop, cycles, so_far).await?;
+        // Work that was about to be done is done.
+        let was_stopped = session_report.report.stopped.is_some();
+        session_report
+            .failures
+            .extend(interrupted.filter(|_| was_stopped));
+        Ok(session_report)
     }
 
     /// Returns a function that describes the progress and removes the bar.
@@ -219,7 +236,7 @@ impl<'c> Session<'c> {
         &mut self,
         part: &Part,
         read_only: bool,
-    ) -> Result<Engine<Client, RealDisk>, Failure> {
+    ) -> Result<Engine<SessionClient, RealDisk>, Failure> {
         let client = match self.client.take() {
             Some(client) => client,
             None => self.connect()?,
@@ -236,13 +253,13 @@ impl<'c> Session<'c> {
     }
 
     /// Takes an engine apart, for the next workspace.
-    pub(super) fn give_back(&mut self, engine: Engine<Client, RealDisk>) {
+    pub(super) fn give_back(&mut self, engine: Engine<SessionClient, RealDisk>) {
         let (client, _disk, _store) = engine.into_parts();
         self.client = Some(client);
     }
 
     /// Returns the client.
-    pub(super) fn client(&self) -> Option<&Client> {
+    pub(super) fn client(&self) -> Option<&SessionClient> {
         self.client.as_ref()
     }
 
@@ -257,7 +274,7 @@ impl<'c> Session<'c> {
         lock_bar(&self.bar).progress.finish();
     }
 
-    fn connect(&self) -> Result<Client, Failure> {
+    fn connect(&self) -> Result<SessionClient, Failure> {
         let (bar, out) = (self.bar.clone(), self.context.out);
         let notify: Notify = Arc::new(move |note: WaitNote| {
             if out.shows_progress() {
@@ -268,7 +285,7 @@ impl<'c> Session<'c> {
         });
         let client = connect_with(self.context, self.config, notify, None)?;
         lock_bar(&self.bar).budget = Some(client.budget().clone());
-        Ok(client)
+        Ok(Cancellable::new(client, CancelFlag::new(self.stop.clone())))
     }
 
     fn progress_callback(&self) -> Teller {
@@ -278,6 +295,20 @@ impl<'c> Session<'c> {
 }
 
 impl SessionReport {
+    /// Returns the exit code. Ctrl-C counts first.
+    pub(super) fn code(&self, exit_code: bool) -> ExitCode {
+        if self.is_interrupted() {
+            return ExitCode::Interrupted;
+        }
+        report::code(&self.report, exit_code)
+    }
+
+    /// Returns whether Ctrl-C ended the command.
+    pub(super) fn is_interrupted(&self) -> bool {
+        let mut failures = self.failures.iter();
+        failures.any(|failure| failure.code == ExitCode::Interrupted)
+    }
+
     /// Adds the failure of one workspace. The other workspaces continue.
     fn take(&mut self, failure: Failure, part: &Part) {
         let ending = if failure.code == ExitCode::Retry {

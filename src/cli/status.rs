@@ -80,7 +80,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         for line in branch_lines(&git_heads, &config) {
             context.out.line(line)?;
         }
-        let times = [spent(&config), time_to_send(&found, &config)];
+        let times = [goes_on(&found, &config), time_to_send(&found, &config)];
         for line in times.into_iter().flatten() {
             context.out.line(line)?;
         }
@@ -162,13 +162,20 @@ fn look(config: &Config, now: Timestamp) -> Result<Status, Failure> {
     Ok(all.unwrap_or_else(Status::empty))
 }
 
-/// Returns when the sync goes on, if the requests of the day are spent.
-fn spent(config: &Config) -> Option<String> {
-    let free_in = last_budget(config)?.day_free_in()?;
-    let wait = crate::model::time::in_words(Duration::from_secs(free_in.as_secs().max(1)));
+/// Returns what the last sync left unread, and when a day whose requests are spent goes on.
+fn goes_on(status: &Status, config: &Config) -> Option<String> {
+    let free_in = last_budget(config).and_then(|budget| budget.day_free_in());
+    let what = match status.unread {
+        0 if free_in.is_none() => return None,
+        0 => "changes wait".to_owned(),
+        unread => format!("{} not fetched yet", several_are(unread, "article")),
+    };
+    let Some(wait) = free_in else {
+        return Some(format!("{WARNING}{what}; `kbsync sync` goes on{WARNING:#}"));
+    };
+    let wait = crate::model::time::in_words(Duration::from_secs(wait.as_secs().max(1)));
     Some(format!(
-        "{WARNING}the requests of this day are spent: articles may be missing here, and changes wait; `kbsync sync` \
-         goes on in {wait}{WARNING:#}"
+        "{WARNING}{what}, because the requests of this day are spent; `kbsync sync` goes on in {wait}{WARNING:#}"
     ))
 }
 

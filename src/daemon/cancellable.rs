@@ -55,7 +55,7 @@ impl CancelFlag {
             method,
             path: String::new(),
             status: None,
-            message: "not sent: the daemon is stopping".to_owned(),
+            message: "not sent: kbsync is stopping".to_owned(),
             answer_lost: false,
             source: None,
         }

@@ -107,9 +107,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     }
     let session_report = carry_out_all(context, &config, planned, refused).await?;
     report::print(context, &session_report)?;
-    let mut failures = session_report.failures.iter().map(|failure| failure.code);
-    let interrupted = failures.find(|code| *code == ExitCode::Interrupted);
-    Ok(interrupted.unwrap_or_else(|| report::code(&session_report.report, false)))
+    Ok(session_report.code(false))
 }
 
 /// The restore of one workspace.

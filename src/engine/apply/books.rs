@@ -24,6 +24,9 @@ const FEW_FIGURES: usize = 16;
 /// When the service was last listed whole, in milliseconds since 1970.
 pub(in crate::engine) const LAST_POLL: &str = "last_poll";
 
+/// The number of articles that were listed then and not read: the budget was spent, or a person stopped.
+pub(in crate::engine) const UNREAD: &str = "unread";
+
 /// What a cycle that leaves nothing open means for the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engine) enum Rest {
@@ -134,6 +137,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             if sight.looked.lists() {
                 tx.set_meta(LAST_POLL, &now.0.to_string())?;
+                match sight.service.unread {
+                    0 => tx.remove_meta(UNREAD)?,
+                    unread => tx.set_meta(UNREAD, &unread.to_string())?,
+                }
             }
             if let (Some(memory), Some(met)) = (memory, &sight.service.met) {
                 memory.store(met, tx)?;

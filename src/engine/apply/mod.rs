@@ -27,7 +27,7 @@ mod send;
 mod taken;
 mod unmet;
 
-pub(super) use books::{LAST_POLL, Rest};
+pub(super) use books::{LAST_POLL, Rest, UNREAD};
 pub(super) use category_past::category_file;
 pub(super) use create::same;
 pub(super) use files::met;

@@ -393,6 +393,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             None => {}
         }
         sight.remote.complete = listing.nameless.is_empty() && sight.service.stop.is_none();
+        sight.service.unread = listing.bodiless.len();
         for left in listing.bodiless {
             let why = "its body was not read".to_owned();
             listing.articles.insert(left.id, Remote::Unknown(why));

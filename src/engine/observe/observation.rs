@@ -107,6 +107,8 @@ pub(in crate::engine) struct ServiceSide {
     pub(in crate::engine) met: Option<Entries>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
+    /// The number of listed articles whose bodies were not read.
+    pub(in crate::engine) unread: usize,
 }
 
 impl Observation {
@@ -141,6 +143,7 @@ impl Observation {
                 recalled: BTreeSet::new(),
                 met: None,
                 stop: None,
+                unread: 0,
             },
             looked,
             doubt: scanned.doubt,

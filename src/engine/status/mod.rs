@@ -7,7 +7,7 @@
 mod changes;
 mod open;
 
-use super::apply::LAST_POLL;
+use super::apply::{LAST_POLL, UNREAD};
 use super::mirror_view::MirrorView;
 use super::report::{self, BudgetLeft, Report, Status as Became};
 use super::settings::Settings;
@@ -122,6 +122,8 @@ pub struct Status {
     pub budget: Option<BudgetLeft>,
     /// When the service was last listed whole, in RFC 3339.
     pub last_sync: Option<String>,
+    /// The number of articles that were listed then and are not read yet.
+    pub unread: usize,
     /// The daemon, while one runs.
     pub daemon: Option<Daemon>,
     /// The git repository that the mirror is in; `None`: it is in none.
@@ -155,6 +157,10 @@ pub fn status<D: Disk>(
         invisible,
         problems,
         last_sync: last_poll(store)?.map(Timestamp::to_rfc3339),
+        unread: store
+            .meta(UNREAD)?
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(0),
         ..Status::empty()
     };
     status.sort();
@@ -178,6 +184,7 @@ impl Status {
         self.held.extend(other.held);
         self.invisible.extend(other.invisible);
         self.problems.extend(other.problems);
+        self.unread += other.unread;
         // RFC 3339 in UTC is in the order of its moments.
         self.last_sync = match (self.last_sync.take(), other.last_sync) {
             (Some(one), Some(two)) => Some(one.min(two)),

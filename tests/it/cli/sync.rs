@@ -6,6 +6,7 @@ use crate::support::schema;
 use kbsync::mirror::Lock;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use rustix::process::{Pid, Signal, kill_process};
+use std::io::BufRead as _;
 use std::sync::{Mutex, mpsc};
 use uuid::Uuid;
 
@@ -405,19 +406,132 @@ fn f001_a_crash_s_leftovers_are_cleared_up_and_kept() {
     assert!(!kb.exists("start/.kbsync-tmp-1-1"));
 }
 
-/// Reports the POST of an article, and answers it on a signal.
-fn held_up(service: &Service) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
+/// Reports the request of an article behind some others, and answers it on a signal.
+fn held_up(service: &Service, method: &str, after: u32) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (come, arrived) = mpsc::channel();
     let (go, gone) = mpsc::channel::<()>();
     let gone = Mutex::new(gone);
-    service.sandbox.inject(Fault::once(
-        Matcher::new("POST", "/api/article"),
-        FaultKind::HookAfter(Hook::new(move |_| {
-            come.send(()).expect("awaited");
-            gone.lock().expect("one").recv().ok();
-        })),
-    ));
+    let hold = Hook::new(move |_| {
+        come.send(()).expect("awaited");
+        gone.lock().expect("one").recv().ok();
+    });
+    let on = Matcher::new(method, "/api/article");
+    let fault = Fault::once(on, FaultKind::HookAfter(hold)).after(after);
+    service.sandbox.inject(fault);
     (arrived, go)
+}
+
+/// Presses Ctrl-C in a running command.
+fn press_ctrl_c(child: &std::process::Child) {
+    let pid = i32::try_from(child.id()).expect("a pid");
+    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+}
+
+/// A service whose listing has no bodies, and a mirror with nothing in it.
+fn without_bodies(articles: usize) -> (Service, Kb) {
+    let service = Service::empty();
+    service.sandbox.set_options(|options| {
+        (options.bodies, options.category_bodies) = (false, false);
+    });
+    let start = service.category("start");
+    for number in 0..articles {
+        let slug = format!("n{number}");
+        service.article(start, &slug, "<p>Text.</p>");
+    }
+    let kb = service.mirror();
+    (service, kb)
+}
+
+#[test]
+fn what_was_read_before_ctrl_c_is_written_and_the_next_sync_goes_on() {
+    let (service, kb) = without_bodies(5);
+    let (arrived, go) = held_up(&service, "GET", 2);
+    let mut process = kb.process(&["sync"]);
+    process
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let child = process.spawn().expect("it runs");
+    arrived.recv().expect("the request comes");
+    press_ctrl_c(&child);
+    let output = child.wait_with_output().expect("it ends");
+    go.send(()).ok();
+    let told = String::from_utf8(output.stderr).expect("text");
+    let listed = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(
+        told.contains("error: stopped while reading articles: 2 of 5 done"),
+        "{told}"
+    );
+    assert!(told.contains("the next `kbsync sync` goes on"), "{told}");
+    assert_eq!(listed.matches("← create    start/n").count(), 2, "{listed}");
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains("3 articles are not fetched yet; `kbsync sync` goes on\n"),
+        "{status}"
+    );
+    schema::check("status", &kb.run(&["status", "--json"]).exits(0).json());
+    service.sandbox.clear_requests();
+    kb.run(&["sync"]).exits(0);
+    let reads = service.sandbox.requests();
+    let reads = reads
+        .iter()
+        .filter(|one| one.path.contains("/api/article/"));
+    assert_eq!(reads.count(), 3, "what was read is not read again");
+    assert!((0..5).all(|number| kb.exists(&format!("start/n{number}.html"))));
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(!status.contains("not fetched yet"), "{status}");
+}
+
+#[test]
+fn f113_a_day_that_is_spent_says_what_is_missing_and_when_it_goes_on() {
+    let (_service, kb) = without_bodies(9);
+    let settings = kb.read("kbsync.yaml") + "budget: {per_minute: 60, per_day: 8}\n";
+    kb.write("kbsync.yaml", &settings);
+    kb.run(&["sync"]).exits(5);
+    let status = kb.run(&["status", "--json"]).exits(0).json();
+    let unread = status["unread"].as_u64().expect("a number");
+    assert!((1..9).contains(&unread), "{status}");
+    let status = kb.run(&["status"]).exits(0).stdout;
+    let expected = format!(
+        "{unread} articles are not fetched yet, because the requests of this day are spent; `kbsync sync` goes on in 1 day"
+    );
+    assert!(status.contains(&expected), "{expected}: {status}");
+}
+
+#[test]
+fn what_was_sent_before_ctrl_c_is_listed() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let ids = ["a", "b", "c", "d"].map(|slug| service.article(start, slug, "<p>Old.</p>"));
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    for slug in ["a", "b", "c", "d"] {
+        kb.edit(&format!("start/{slug}.html"), "Old.", "New.");
+    }
+    let settings = kb.read("kbsync.yaml") + "budget: {per_minute: 6, per_day: 1000}\n";
+    kb.write("kbsync.yaml", &settings);
+    let mut process = kb.process(&["sync"]);
+    process
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut child = process.spawn().expect("it runs");
+    // The requests of this minute are spent after some articles.
+    let mut told = std::io::BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("waiting") {
+        line.clear();
+        assert!(told.read_line(&mut line).expect("text") > 0, "it waits");
+    }
+    press_ctrl_c(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    let listed = String::from_utf8(output.stdout).expect("text");
+    let sent = ids.iter().filter(|id| service.text(**id).contains("New."));
+    let sent = sent.count();
+    assert!((1..4).contains(&sent), "{listed}");
+    let lines = listed.lines().filter(|line| line.starts_with("→ update"));
+    let (later, done): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.ends_with(" later"));
+    assert_eq!((done.len(), later.len()), (sent, 4 - sent), "{listed}");
 }
 
 #[test]
@@ -427,15 +541,14 @@ fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
     kb.run(&["sync"]).exits(0);
     kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
     // The answer to the POST of the article never comes.
-    let (arrived, go) = held_up(&service);
+    let (arrived, go) = held_up(&service, "POST", 0);
     let mut process = kb.process(&["sync", "--json"]);
     process
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
     let child = process.spawn().expect("it runs");
     arrived.recv().expect("the request comes");
-    let pid = i32::try_from(child.id()).expect("a pid");
-    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+    press_ctrl_c(&child);
     let output = child.wait_with_output().expect("it ends");
     go.send(()).ok();
     let told = String::from_utf8(output.stderr).expect("text");
@@ -463,14 +576,13 @@ fn a_sync_in_the_background_of_a_script_takes_no_notice_of_ctrl_c() {
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
     kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
-    let (arrived, go) = held_up(&service);
+    let (arrived, go) = held_up(&service, "POST", 0);
     let mut child = kb
         .process_by("trap '' INT; exec \"$0\" \"$@\"", &["sync"])
         .spawn()
         .expect("it runs");
     arrived.recv().expect("the request comes");
-    let pid = i32::try_from(child.id()).expect("a pid");
-    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+    press_ctrl_c(&child);
     go.send(()).expect("awaited");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     assert!(kb.read("new/one.html").starts_with("---\nid: "));
