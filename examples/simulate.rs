@@ -7,14 +7,13 @@
 #[path = "../tests/it/simulator/mod.rs"]
 mod simulator;
 
-use anyhow::Context as _;
 use clap::Parser as _;
 use simulator::engine::relations::{self, Compare, Relation};
 use simulator::engine::run::{Bench, Ground, Source};
 use simulator::engine::{self, Tally, shrink, trace, zoo};
-use simulator::planner;
+use simulator::{planner, planted};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 /// Making and dropping small worlds is a tenth quicker than with the system's: `--features jemalloc`.
@@ -28,12 +27,12 @@ struct Wish {
     /// Which part is tried: the planner alone, engines in memory, the same traces on a real folder
     #[arg(long, value_enum, default_value_t = Layer::Memory)]
     layer: Layer,
-    /// Lets deliberate defects in, one by one, until each is found; writes tests/zoo.md
+    /// Plants the defects of tests/zoo in a copy of the program, and hunts each until it is found; writes tests/zoo.md
     #[arg(long, conflicts_with_all = ["layer", "show"])]
     zoo: bool,
-    /// With `--zoo`: lets in this one alone, and writes nothing
+    /// With `--zoo`: hunts these alone, and writes nothing
     #[arg(long, requires = "zoo", value_name = "DEFECT")]
-    only: Option<String>,
+    only: Vec<String>,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -232,26 +231,51 @@ fn worlds(wish: &Wish) -> ExitCode {
     ExitCode::from(u8::from(!sum.failures.is_empty()))
 }
 
-#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+/// Hunts the defects in a copy of the program in which they are planted.
 fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
-    let limit = wish.limit.min(100_000);
-    let tell = |found: &zoo::Catch| {
-        println!("{:?}: {:?} runs", found.defect, found.runs);
+    if planted::is_planted() {
+        return hunt(wish);
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let copy = root.join("target/zoo");
+    planted::plant(&copy)?;
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["run", "--locked", "--quiet", "--example", "simulate"]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    command.args(["--", "--zoo", "--limit", &wish.limit.to_string()]);
+    command.args(wish.only.iter().flat_map(|name| ["--only", name]));
+    // Without the variable the copy would be built into the folder of this program.
+    command.env("CARGO_TARGET_DIR", root.join("target/zoo-target"));
+    let done = command.current_dir(&copy).status()?;
+    if wish.only.is_empty() && done.success() {
+        std::fs::copy(copy.join("tests/zoo.md"), root.join("tests/zoo.md"))?;
+    }
+    Ok(ExitCode::from(u8::from(!done.success())))
+}
+
+/// Hunts the defects of this program.
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn hunt(wish: &Wish) -> anyhow::Result<ExitCode> {
+    let mut defects = planted::defects()?;
+    for name in &wish.only {
+        let is_there = defects.iter().any(|defect| defect.name == *name);
+        anyhow::ensure!(is_there, "there is no defect {name}");
+    }
+    defects.retain(|defect| wish.only.is_empty() || wish.only.contains(&defect.name));
+    let catches = zoo::hunt_all(&defects, wish.limit.min(100_000), &|found| {
+        println!("{}: {:?} runs", found.defect.name, found.runs);
         if let Some((trace, violation)) = &found.trace {
             let world = format!("{}: {}", violation.invariant, violation.message);
             println!("{}", trace::file(trace, Relation::Alone, &world));
         }
-    };
-    if let Some(name) = &wish.only {
-        let found = zoo::hunt_named(name, limit).context("there is no such defect")?;
-        tell(&found);
-        print!("{}", zoo::table(&[found]));
-        return Ok(ExitCode::SUCCESS);
-    }
-    let catches = zoo::hunt_all(limit, &tell);
+    });
     let table = zoo::table(&catches);
     print!("{table}");
-    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/zoo.md"), table)?;
+    if wish.only.is_empty() {
+        std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/zoo.md"), table)?;
+    }
     let all = catches.iter().all(zoo::Catch::is_caught);
     Ok(ExitCode::from(u8::from(!all)))
 }

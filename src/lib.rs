@@ -31,7 +31,7 @@
 //! - [`daemon`]: one closed enum of events and one loop around the engines; [`web`]: what it shows.
 //! - [`config`] and [`cli`]: settings and commands.
 //! - [`sandbox`]: a stand-in for the service, for the demo and the tests.
-//! - [`drill`]: fail points and deliberate defects, compiled in for the tests only.
+//! - [`drill`]: fail points, compiled in for the tests only.
 //!
 //! `docs/architecture.md` is the map of the code, `docs/decisions/README.md` the rules behind it.
 //! `examples/plan_only.rs` shows the pure part, `examples/sync_once.rs` a whole sync.

@@ -5,7 +5,6 @@ use super::observe::Observation;
 use super::restore::unfinished;
 use super::settings::Request;
 use super::waiting::{self, Held};
-use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
 use crate::reconcile::deletions::{Deletions, Earlier};
@@ -74,16 +73,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Facts {
             deletions: Deletions {
                 limit: self.settings.max_deletes,
-                allowed: request.allow_deletes || self.forgets_what_is_held(&held),
+                allowed: request.allow_deletes,
                 articles: sight.base.articles.len(),
                 remote: earlier(Side::Remote)?,
                 local: earlier(Side::Local)?,
                 stock: self.stock(plan, sight, |side| self.closely_since(side, &held, request))?,
             },
-            doubt: sight
-                .doubt
-                .clone()
-                .filter(|_| !defect::is(Defect::DoubtIgnored)),
+            doubt: sight.doubt.clone(),
             rollbacks: self.rollbacks(plan, sight)?,
             duels,
             refused: refused
@@ -186,15 +182,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|approval| is_fresh(approval.at))
             .map(|approval| approval.set)
             .collect())
-    }
-
-    /// A planted defect: a new process forgets the held deletions. Always false in a release (failures row 43).
-    fn forgets_what_is_held(&self, held: &[Held]) -> bool {
-        defect::is(Defect::GuardForgotten)
-            && self.is_new
-            && held
-                .iter()
-                .any(|held| held.rule.is_some_and(HoldRule::holds_deletions))
     }
 
     /// Returns the start of the current series of deletions; `None`: the series has only this cycle. A daemon may see one

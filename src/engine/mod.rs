@@ -93,8 +93,6 @@ pub struct Engine<S, D> {
     last_slot: Option<Slot>,
     /// What the entries of the last listing stood for, once this cycle read it.
     memory: Option<Memory>,
-    /// Whether no cycle has come to its end yet.
-    is_new: bool,
     /// Cycles that compared a few articles only.
     sifted: u64,
     /// Whether it was cleared up after an earlier run.
@@ -122,7 +120,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             failed_look: None,
             last_slot: None,
             memory: None,
-            is_new: true,
             sifted: 0,
             cleared_up: false,
             told_inner: BTreeSet::new(),
@@ -356,7 +353,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         self.keep_unmet(&sight)?;
         self.note_gone_back(&sight.older, request, report)?;
-        self.is_new = false;
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.figures = BTreeMap::new();
         self.memory = None;

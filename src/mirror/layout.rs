@@ -5,7 +5,6 @@
 //! are in `.kbsyncignore`. Nothing is read here.
 
 use super::disk::Kind;
-use crate::drill::defect::{self, Defect};
 use crate::model::{
     Place,
     path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name},
@@ -128,10 +127,7 @@ impl Layout {
         if name == CATEGORY_FILE {
             return Verdict::CategoryFile;
         }
-        if name.to_lowercase().ends_with(CONFLICT_EXTENSION)
-            && !name.starts_with(['.', '_'])
-            && !defect::is(Defect::ConflictCopyPublished)
-        {
+        if name.to_lowercase().ends_with(CONFLICT_EXTENSION) && !name.starts_with(['.', '_']) {
             return match kind {
                 Kind::File => Verdict::ConflictCopy,
                 Kind::Folder | Kind::Link | Kind::Other => Verdict::Aside,

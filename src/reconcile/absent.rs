@@ -7,7 +7,6 @@ use super::creation::{arrive, arrives};
 use super::plan::{Action, HoldRule, Kind, Outcome, Step};
 use super::planner::Planner;
 use super::snapshot::{Base, Keep, Seen};
-use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Place, Side};
@@ -33,7 +32,7 @@ pub(super) fn removed(
         action.hold(HoldRule::Person, removed_in_conflict(place));
         return planner.push(action);
     }
-    if !edited || defect::is(Defect::DeletionBeatsEdit) {
+    if !edited {
         if !world.policy.direction.pushes() {
             return Outcome::Excluded;
         }

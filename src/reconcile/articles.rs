@@ -12,7 +12,6 @@ use super::plan::{Action, HoldRule, Key, Kind, Outcome, Step};
 use super::planner::{Case, Planner};
 use super::snapshot::{LocalFile, Remote, Seen};
 use super::unseen::{gone, unmet, unseen, vanished};
-use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Place, Revision, Side, Version};
 use std::collections::BTreeSet;
@@ -56,7 +55,6 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
     let world = planner.world;
     let (base, paired) = (world.base, world.paired);
     let row = base.articles.get(&id);
-    let everything = defect::is(Defect::ScopeIgnored);
     let local = match (paired.unknown.get(&id), paired.files.get(&id)) {
         (Some(_), _) => Local::Unknown,
         (None, Some(file)) => Local::File(file),
@@ -64,21 +62,14 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
     };
     if let Local::File(LocalFile { place, .. }) = local {
         let was = row.is_some_and(|row| world.policy.covers(&row.place));
-        if !was && !world.policy.covers(place) && !everything {
+        if !was && !world.policy.covers(place) {
             return Outcome::Excluded;
         }
     } else if row.is_some_and(|row| !world.policy.covers(&row.place)) {
         return Outcome::Excluded;
     }
-    let unlisted;
-    let entry = match entry_of(world, id) {
-        Some(entry) => entry,
-        None if defect::is(Defect::AbsenceIsDeletion) => &Remote::Gone,
-        None => {
-            unlisted = Remote::Unknown("it was not listed".to_owned());
-            &unlisted
-        }
-    };
+    let unlisted = Remote::Unknown("it was not listed".to_owned());
+    let entry = entry_of(world, id).unwrap_or(&unlisted);
     match (row, local, entry) {
         (None, Local::Absent, Remote::Present(seen)) => create_local(planner, id, seen),
         (Some(row), Local::File(file), Remote::Present(seen)) => {
@@ -158,20 +149,11 @@ fn agrees(planner: &Planner<'_>, row: &ArticleRow, file: &LocalFile, seen: &Seen
         && !planner.renamed.contains_key(&file.place.folder)
         && !world.base.conflicts.contains_key(&row.id)
         && !world.policy.resolve.contains_key(&row.id)
-        && !defect::is(Defect::EchoIsEdit)
 }
 
 /// Returns the service's answer about an article.
 fn entry_of(world: World<'_>, id: ArticleId) -> Option<&Remote> {
-    let articles = &world.remote.articles;
-    if defect::is(Defect::SlugIsKey)
-        && let Some(row) = world.base.articles.get(&id)
-    {
-        return articles.values().find(
-            |entry| matches!(entry, Remote::Present(seen) if seen.version.slug == row.remote.slug),
-        );
-    }
-    articles.get(&id)
+    world.remote.articles.get(&id)
 }
 
 pub(super) fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {

@@ -5,7 +5,6 @@
 
 use super::merge::{self, TextMerge};
 use super::snapshot::Bodies;
-use crate::drill::defect::{self, Defect};
 use crate::model::{CategoryVersion, Field, TextDigest, Version};
 use std::sync::Arc;
 
@@ -95,23 +94,15 @@ impl<V: Texts> ThreeWay<V> {
     /// Compares two sides with their base.
     pub fn of(base_local: &V, base_remote: &V, local: &V, remote: &V) -> Self {
         let mut out = Self::new(local, base_local);
-        // The service may store the last write in another form. That is nobody's edit.
-        let answered = if defect::is(Defect::EchoIsEdit) {
-            base_local
-        } else {
-            base_remote
-        };
         for &field in V::fields() {
             let here = !local.same(base_local, field);
-            let there = !remote.same(answered, field);
-            let equal = local.same(remote, field) && !defect::is(Defect::FalseConflict);
+            // The service may store the last write in another form. That is nobody's edit.
+            let there = !remote.same(base_remote, field);
+            let equal = local.same(remote, field);
             match (here, there) {
                 (false, false) => {}
                 // An edit that arrives at what the service made of the last one needs no sending.
                 (true, false) if !local.same(remote, field) => out.pushed.push(field),
-                (false, true) if local != base_local && defect::is(Defect::WholeFileWins) => {
-                    out.pushed.push(field);
-                }
                 (false, true) => {
                     out.merged.adopt(field, remote);
                     out.unsent.adopt(field, remote);
@@ -214,7 +205,6 @@ fn merge_body(
             }
             out.body = Some((digest, merged.into()));
         }
-        TextMerge::Clash(_) if defect::is(Defect::MergePicksOurs) => out.pushed.push(Field::Text),
         TextMerge::Clash(reason) => out.clashes.push((Field::Text, reason.to_string())),
     }
 }

@@ -13,7 +13,6 @@ use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
 use super::planner::{Case, Planner};
 use super::settle::settle_article;
 use super::snapshot::{Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
-use crate::drill::defect::{self, Defect};
 use crate::model::base::ConflictRow;
 use crate::model::path::{CONFLICT_EXTENSION, EXTENSION, quoted};
 use crate::model::{ArticleId, Field, Place, TextDigest, Version};
@@ -52,7 +51,7 @@ impl World<'_> {
 
     pub(super) fn choice(&self, keep: Option<Keep>) -> Option<Keep> {
         keep.or(match self.policy.on_conflict {
-            OnConflict::Hold => defect::is(Defect::LastWriterWins).then_some(Keep::Local),
+            OnConflict::Hold => None,
             OnConflict::Local => Some(Keep::Local),
             OnConflict::Remote => Some(Keep::Remote),
         })
@@ -197,7 +196,7 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         local: file.version.clone(),
         flags: file.flags,
         seen: Some(seen.clone()),
-        fresh: outrun || !known || lies.is_none() || defect::is(Defect::CopyAfterCopy),
+        fresh: outrun || !known || lies.is_none(),
         copy: Some(copy),
         reason,
     }));

@@ -6,7 +6,6 @@
 
 use super::guard::{Facts, STANDING};
 use super::plan::{Action, HoldRule, Plan};
-use crate::drill::defect::{self, Defect};
 use crate::model::limits::MaxDeletes;
 use crate::model::path::quoted;
 use crate::model::{ArticleId, CategoryId, Digest, Side};
@@ -169,9 +168,7 @@ fn against_deleting(
         Side::Local | Side::Both => (facts.deletions.local, "in the mirror"),
     };
     let at_once = count + waiting + closely;
-    if let Some(doubt) = &facts.doubt
-        && !defect::is(Defect::DoubtIgnored)
-    {
+    if let Some(doubt) = &facts.doubt {
         let reason = format!("nothing is deleted in a cycle in which {doubt}");
         return Some((HoldRule::Doubt, reason));
     }
@@ -184,7 +181,7 @@ fn against_deleting(
             ", and `kbsync restore PATH` then brings back, as a new article, a file that you want to keep"
         }
     };
-    let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
+    let reason = if at_once > limit {
         let done = if closely > 0 {
             // A deleted article may have been restored since.
             format!(", {closely} of them carried out a moment before,")

@@ -2,7 +2,6 @@
 
 use super::planner::{Case, Planner};
 use super::snapshot::Seen;
-use crate::drill::defect::{self, Defect};
 use crate::model::Flags;
 use crate::model::base::{ArticleRow, Visibility};
 
@@ -40,8 +39,7 @@ pub(super) fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChan
         .flags
         .enabled
         .unwrap_or(planner.world.policy.new_enabled);
-    let wished =
-        row.is_some() && file.flags.enabled != was.enabled && !defect::is(Defect::WishOverwritten);
+    let wished = row.is_some() && file.flags.enabled != was.enabled;
     if wished && Some(wish) != shown.enabled {
         change.send = Some(wish);
         change.unsent.enabled = was.enabled;

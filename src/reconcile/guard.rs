@@ -7,7 +7,6 @@ use super::behind::{Behind, hold_behind};
 use super::deletions::{Deletions, hold_deletions};
 use super::new_categories::{NewCategories, new_category};
 use super::plan::{Action, HoldRule, Kind, Plan, Settle};
-use crate::drill::defect::{self, Defect};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
@@ -333,8 +332,7 @@ fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> 
 /// A file that git removed is no word of a person about its article.
 fn by_git(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     // Nothing is deleted in doubt anyway, and the doubt says more.
-    let silent = facts.doubt.is_some() || defect::is(Defect::GitHoldForgotten);
-    if silent || facts.deletions.allowed || action.deletes() != Some(Side::Remote) {
+    if facts.doubt.is_some() || facts.deletions.allowed || action.deletes() != Some(Side::Remote) {
         return None;
     }
     let why = facts.git.removed.get(&action.id?)?;

@@ -7,7 +7,6 @@ use super::articles::untouched;
 use super::pairing::Paired;
 use super::planner::Planner;
 use super::snapshot::{LocalSnapshot, Remote};
-use crate::drill::defect::{self, Defect};
 use crate::model::path::{self, EXTENSION};
 use crate::model::{ArticleId, CategoryId, Field, Place, Side};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +93,6 @@ impl Names {
         let names = self.files.entry(folder.to_owned()).or_default();
         let stem = path::stem_for(slug, id.uuid(), &|folded| {
             names.contains(&path::fold(&format!("{folded}{EXTENSION}")))
-                && !defect::is(Defect::NameTaken)
         });
         let file = format!("{stem}{EXTENSION}");
         names.insert(path::fold(&file));

@@ -11,7 +11,6 @@ use super::aside::temporary;
 use super::plan::{Action, Kind, Plan, Step};
 use super::snapshot::{Base, RemoteSnapshot};
 use super::waiting::wait;
-use crate::drill::defect::{self, Defect};
 use crate::model::{Field, Place, Side, path};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,7 +125,6 @@ fn by_address(mut actions: Vec<Action>, holders: &BTreeMap<Address, Holder>) -> 
     }
     let steps: BTreeMap<usize, Action> = parked
         .iter()
-        .filter(|_| !defect::is(Defect::SwapWithoutParking))
         .filter_map(|(aside, slot)| Some((*slot, step_aside(&mut actions[*aside])?)))
         .collect();
     let mut actions: Vec<Option<Action>> = actions.into_iter().map(Some).collect();

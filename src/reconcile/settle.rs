@@ -8,7 +8,6 @@ use super::names;
 use super::plan::{Action, HoldRule, Kind, Outcome, Settle};
 use super::planner::{Case, Planner};
 use super::snapshot::{Direction, Seen};
-use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
 use crate::model::{Field, Place, Side, Version};
 
@@ -38,7 +37,7 @@ pub(super) fn settle_article(
     let Some(to) = place_after(planner, case, &way) else {
         return homeless(planner, id, Some(&file.place), seen);
     };
-    let send = if direction.pushes() || defect::is(Defect::PullSends) {
+    let send = if direction.pushes() {
         std::mem::take(&mut way.pushed)
     } else {
         Vec::new()

@@ -7,7 +7,6 @@ use super::pairing::overlaid;
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
 use super::planner::Planner;
 use super::snapshot::{Keep, LocalFile};
-use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Side};
@@ -23,9 +22,7 @@ pub(super) fn gone(
     file: &LocalFile,
 ) -> Outcome {
     let world = planner.world;
-    let unedited = row.is_some_and(|row| untouched(row, file))
-        || defect::is(Defect::GoneBeatsEdit)
-        || row.is_none() && defect::is(Defect::DeletionWithoutBase);
+    let unedited = row.is_some_and(|row| untouched(row, file));
     let wish = world.wish(id, &file.version, None);
     let outrun = wish.is_none() && world.policy.resolve.contains_key(&id);
     // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
@@ -147,9 +144,6 @@ pub(super) fn unseen(
     }
     if !planner.world.policy.direction.pushes() {
         return Outcome::Excluded;
-    }
-    if defect::is(Defect::UnseenIsPostedAnew) {
-        return create_remote(planner, file, Some(id));
     }
     let mut action = wait(Kind::Update, id, &file.place);
     action.side = Side::Remote;

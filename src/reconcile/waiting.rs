@@ -3,7 +3,6 @@
 use super::addresses::{Address, Holder, frees, takes, waits_for};
 use super::order::{Name, leaves_name, takes_name};
 use super::plan::{Action, HoldRule, Plan, Step};
-use crate::drill::defect::{self, Defect};
 use crate::model::CategoryId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,9 +120,8 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> b
             continue;
         };
         let is_category = matches!(action.step, Step::SettleCategory(_));
-        let holder = waits_for(action, holders)
-            .filter(|holder| is_category || !leaving.contains(holder))
-            .filter(|_| !defect::is(Defect::HolderForgotten));
+        let holder =
+            waits_for(action, holders).filter(|holder| is_category || !leaving.contains(holder));
         let other = takers
             .get(&address)
             .and_then(|paths| paths.iter().find(|path| **path != action.path));

@@ -1,6 +1,5 @@
 //! The books at the end of a cycle: what was seen again, figures, times and the tag of a listing.
 
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::local::by_place;
 use crate::engine::observe::{Looked, MIRROR_READ, Observation, VALIDATOR};
@@ -84,7 +83,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && request.scope.is_empty()
             && request.unsettled.is_empty()
             && !report.actions.iter().any(may_send);
-        let clean = clean || defect::is(Defect::ValidatorKeptWhenOpen);
         let validator = sight
             .service
             .validator

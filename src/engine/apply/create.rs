@@ -9,7 +9,6 @@ use super::guard_read::count_as_seen;
 use super::put::version_of;
 use super::render::MAX_FILE;
 use super::{Done, Run, failed, not_written};
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::ListError;
 use crate::engine::pending::{pause, worth_another_try};
@@ -60,7 +59,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut lost = before > 0;
         let mut lost_now = false;
         let mut sent = self.birth_intents(&birth, earlier)?;
-        let mut new = NewArticle {
+        let new = NewArticle {
             category: birth.version.category,
             title: birth.version.title.clone(),
             slug: birth.version.slug.clone(),
@@ -93,9 +92,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 tries += 1;
                 tracing::warn!(path = %place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
                 self.clock.pause(pause(tries)).await;
-                if defect::is(Defect::SlugInvented) {
-                    new.slug = format!("{}-{tries}", birth.version.slug);
-                }
                 continue;
             }
             if error.kind == ErrorKind::Refused && lost {

@@ -4,7 +4,6 @@
 
 use super::record::deed;
 use super::{Done, Run, not_written};
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::history::noted;
 use crate::engine::pending::Change;
@@ -13,7 +12,7 @@ use crate::mirror::scan;
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp};
 use crate::reconcile::plan::Action;
-use crate::reconcile::snapshot::{Remote, Seen};
+use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::{Deletion, RowChange, Seen as SeenVersion, Subject};
 
@@ -52,7 +51,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let hidden = run.row(id).map(hidden).unwrap_or_default();
             let event = deed("delete", Side::Remote, &place.to_string(), Some(id), hidden);
             Ok(Change::Delete(Deletion {
-                id: victim(run, id, seen),
+                id,
                 revision: last_seen(run, id, seen),
                 version: Some(seen.version.digest()),
                 rows: vec![
@@ -81,7 +80,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Ok(None) => {}
                 // Another article's file was moved there; the scan saw it.
                 Ok(Some(entry)) if is_of_another(run, id, &place, entry.stamp) => {}
-                Ok(Some(_)) if defect::is(Defect::ReturnedFileIgnored) => {}
                 Ok(Some(_)) => return Some(Done::Later("its file is there again".to_owned())),
                 // A folder that is gone holds no file; anything else is doubt.
                 Err(error) if error.kind == DiskErrorKind::NotFound => {}
@@ -94,9 +92,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// It may have come back under another name, too: whatever came into the mirror since it was scanned is
     /// asked for its id.
     fn lies_elsewhere(&self, id: ArticleId, run: &Run<'_>) -> Option<Done> {
-        if defect::is(Defect::ReturnedFileIgnored) {
-            return None;
-        }
         let (stamps, copies) = (&run.sight.mirror.stamps, &run.sight.local.copies);
         let known =
             |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
@@ -155,19 +150,6 @@ pub(super) fn hidden(row: &ArticleRow) -> String {
 fn last_seen(run: &Run<'_>, id: ArticleId, seen: &Seen) -> Revision {
     let latest = run.latest.get(&id);
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
-}
-
-/// The article that goes: the one with that id, whatever address it has.
-fn victim(run: &Run<'_>, id: ArticleId, seen: &Seen) -> ArticleId {
-    if !defect::is(Defect::DeletedBySlug) {
-        return id;
-    }
-    let listed = run.sight.remote.articles.iter();
-    let mut same = listed.filter_map(|(other, entry)| match entry {
-        Remote::Present(article) if article.version.slug == seen.version.slug => Some(*other),
-        Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
-    });
-    same.next().unwrap_or(id)
 }
 
 /// Where a file would be that came back: at its place, which its folder may have left since.

@@ -6,7 +6,6 @@
 
 use super::put::version_of;
 use super::{Done, Run, failed};
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::memory::Memory;
 use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
@@ -36,9 +35,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Option<Done>> {
         if self.is_pending(id)? {
             return Ok(Some(Done::Later(PENDING.to_owned())));
-        }
-        if defect::is(Defect::GuardReadSkipped) {
-            return Ok(None);
         }
         let window = self.settings.guard_window;
         let recalled = run.sight.service.recalled.contains(&id);

@@ -2,7 +2,6 @@
 
 use super::along::rows_along;
 use super::{BOTH, Run};
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::{Observation, VALIDATOR};
 use crate::mirror::disk::Disk;
@@ -73,7 +72,7 @@ fn sent_over(settle: &Settle) -> Version {
 /// The stamp, if it may be trusted from a moment on.
 pub(super) fn vouches(stamp: Stamp, now: Timestamp) -> Option<Stamp> {
     let now = now.0.saturating_mul(1_000_000);
-    (settled(&stamp, now) || defect::is(Defect::RacyStampTrusted)).then_some(stamp)
+    settled(&stamp, now).then_some(stamp)
 }
 
 /// The version that both sides now have, for the history.

@@ -3,7 +3,6 @@
 use super::delete::hidden;
 use super::record::deed;
 use super::{Done, Run, not_written};
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
@@ -30,8 +29,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(content) => content,
             Err(error) => return Ok(not_written(&error)),
         };
-        let unchanged = run.sight.mirror.stamps.get(place) == Some(&content.stamp)
-            || defect::is(Defect::EditedFileRemoved);
+        let unchanged = run.sight.mirror.stamps.get(place) == Some(&content.stamp);
         if !content.whole || !unchanged {
             return Ok(Done::Later("the file changed during the cycle".to_owned()));
         }

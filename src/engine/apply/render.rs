@@ -4,7 +4,6 @@
 //! was made from any more is left alone.
 
 use super::{Done, Run, not_written};
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Disk};
@@ -62,8 +61,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             says(&document, had) && (unchanged || knows_flags(&document, settle, run))
         };
         let unchanged = unchanged && !racy;
-        let trusted = defect::is(Defect::StampNotCompared);
-        if !unchanged && !trusted && !settle.had.as_ref().is_some_and(known) {
+        if !unchanged && !settle.had.as_ref().is_some_and(known) {
             return Ok(Err(Done::Later(
                 "the file changed during the cycle".to_owned(),
             )));

@@ -1,6 +1,5 @@
 //! What the steps of a cycle tell each other: what was created, seen and given up, and how a step ended.
 
-use crate::drill::defect::{self, Defect};
 use crate::engine::Stop;
 use crate::engine::observe::Observation;
 use crate::engine::report::{Line, Report, Status};
@@ -125,7 +124,7 @@ impl Run<'_> {
         {
             return Some((Status::Skipped, stop.message.clone()));
         }
-        let sure = action.deletes().is_none() || defect::is(Defect::DoubtIgnored);
+        let sure = action.deletes().is_none();
         if let Some(doubt) = self.doubt.as_ref().filter(|_| !sure) {
             let reason =
                 format!("nothing is deleted in a cycle in which something failed ({doubt})");

@@ -16,7 +16,6 @@ pub(super) mod recover;
 
 use super::Engine;
 use super::apply::MAX_FILE;
-use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
 use crate::model::path::fold;
 use crate::model::{Digest, KnownFile, Place, Stamp};
@@ -86,12 +85,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         durability: Durability,
     ) -> Outcome<Result<FileChange, DiskError>> {
         let slot = self.next_slot()?;
-        let asked = if defect::is(Defect::BytesNotSynced) {
-            Durability::Later
-        } else {
-            durability
-        };
-        let staged = self.disk.stage(slot, at(target), bytes, asked);
+        let staged = self.disk.stage(slot, at(target), bytes, durability);
         Ok(staged.map(|()| FileChange {
             slot,
             target: target.clone(),
@@ -185,10 +179,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             before(tx)?;
             for (index, change) in changes.iter().enumerate() {
                 tx.begin_change(&change.journalled(rows(index, None)))?;
-                if defect::is(Defect::BaseBeforeFile) {
-                    let early = rows(index, None);
-                    early.iter().try_for_each(|row| tx.apply(row))?;
-                }
             }
             Ok(())
         })?;
@@ -265,17 +255,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let left = change.leaves.as_ref();
         let cased = left.filter(|(place, known)| self.is_cased(place, target, known));
-        let mut expect = match (cased, change.over) {
+        let expect = match (cased, change.over) {
             (Some((_, known)), _) => Expect::Cased(known.stamp),
             (None, Some(over)) => self.expect(over),
             (None, None) => Expect::Absent,
         };
-        if defect::is(Defect::SaveOverwritten)
-            && let (Some(_), Ok(Some(now))) =
-                (change.over, self.disk.look(at(target), &target.file))
-        {
-            expect = Expect::Stamp(now.stamp);
-        }
         let stamp = self
             .disk
             .publish(slot, at(target), &target.file, expect)
@@ -326,9 +310,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Makes the names durable. What is not durable does not count as done; its row stays in the journal.
     fn make_durable(&self, changes: &[FileChange], done: &mut [Result<Stamp, Failed>], many: bool) {
-        if defect::is(Defect::NamesNotSynced) {
-            return;
-        }
         let folders = |change: &FileChange| {
             let left = change.leaves.iter().map(|(place, _)| place.folder.clone());
             left.chain([change.target.folder.clone()])

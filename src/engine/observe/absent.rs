@@ -3,7 +3,6 @@
 use super::backoff::Answer;
 use super::remote::Marks;
 use super::{Observation, questions};
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
@@ -26,11 +25,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<bool> {
         if !sight.remote.complete {
             return Ok(false);
-        }
-        if defect::is(Defect::AbsenceIsDeletion) {
-            for id in base.articles.keys() {
-                sight.remote.articles.entry(*id).or_insert(Remote::Gone);
-            }
         }
         let questions = self.questions(base, request, sight)?;
         if !questions.is_empty() {

@@ -2,7 +2,6 @@
 
 use super::Observation;
 use super::remote::{Known, Listing};
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::apply::version_of;
 use crate::engine::settings::Request;
@@ -76,7 +75,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             match self.service.article(id, request.purpose).await {
                 Ok(found) if found.text.is_some() => {
                     let other = found.revision != article.revision;
-                    if other && !defect::is(Defect::OldCopyIsSeen) {
+                    if other {
                         // Nobody has read what was listed.
                         sight.service.unlisted = true;
                         sight.service.recalled.insert(id);
@@ -174,6 +173,5 @@ const OUTDATED: &str =
 fn outdated_at<'a>(found: &RemoteArticle, known: &Known<'a>) -> Option<&'a Place> {
     let row = known.rows.get(&found.id)?;
     let version = version_of(found, &row.remote);
-    let old = is_outdated(row, &found.revision, &version) && !defect::is(Defect::OldCopyIsSeen);
-    old.then_some(&row.place)
+    is_outdated(row, &found.revision, &version).then_some(&row.place)
 }

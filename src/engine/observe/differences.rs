@@ -12,7 +12,6 @@ use super::load_beside;
 use super::local::Found;
 use super::paths;
 use super::remote::Listing;
-use crate::drill::defect;
 use crate::engine::index::{Index, Shown, shown};
 use crate::engine::settings::{Look, Request};
 use crate::engine::{Engine, waiting};
@@ -82,7 +81,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let is_for_all = request.scope.is_empty() && request.unsettled.is_empty();
         Ok(request.is_plain()
             && is_for_all
-            && !defect::any()
             && self.store.intents()?.is_empty()
             && self.store.conflicts()?.is_empty()
             && self.store.parked()?.is_empty()

@@ -6,7 +6,6 @@
 use super::reader::Reader;
 use super::remote::{ReadRows, Rows};
 use super::unsettled::Unsettled;
-use crate::drill::defect::{self, Defect};
 use crate::engine::apply::told;
 use crate::engine::index::{Index, places_of};
 use crate::engine::spool::Spool;
@@ -239,9 +238,6 @@ impl Scanned {
     /// The stamps of files that may have been written again, while or after they were read, without a
     /// change of the stamp: of those written when the scan began, or within a tick of the clock before.
     pub(in crate::engine) fn racy(&self, began: Timestamp) -> Vec<Stamp> {
-        if defect::is(Defect::RacyStampTrusted) {
-            return Vec::new();
-        }
         let began = began.0.saturating_mul(1_000_000);
         self.stamps
             .values()
@@ -326,7 +322,6 @@ impl Scanned {
             .articles
             .values()
             .filter(|row| !lying.contains(&row.place) && !scan.proves_absent(&row.place))
-            .filter(|_| !defect::is(Defect::NotReadyIsGone))
             .map(|row| Unknown {
                 place: row.place.clone(),
                 id: None,

@@ -32,7 +32,6 @@ use super::recover;
 use super::settings::{Look, Request};
 use super::spool::Spool;
 use super::{Engine, waiting};
-use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
 use crate::model::{ArticleId, CategoryId, Place, path};
@@ -89,10 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             mut found,
             unsettled,
         } = mirror;
-        let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
-        if defect::is(Defect::TombstonesForgotten) {
-            tombstones.clear();
-        }
+        let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         let changed = found.scanned.changed.clone();
         let fingerprints = Marks {
             tombstones: &tombstones,

@@ -1,7 +1,6 @@
 //! What one cycle saw of both sides, and how far it looked.
 
 use super::local::Scanned;
-use crate::drill::defect::{self, Defect};
 use crate::engine::Stop;
 use crate::engine::memory::Entries;
 use crate::engine::settings::Request;
@@ -212,9 +211,6 @@ impl Observation {
     /// Marks the articles of which an old copy was shown: it counts as what our own last write left, and whoever acts
     /// on that reads the article first.
     pub(in crate::engine) fn recall_old_copies(&mut self) {
-        if defect::is(Defect::OldCopyIsSeen) {
-            return;
-        }
         let articles = &self.remote.articles;
         let old = |row: &&ArticleRow| match articles.get(&row.id) {
             Some(Remote::Present(seen)) => is_outdated(row, &seen.revision, &seen.version),

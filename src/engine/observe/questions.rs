@@ -4,7 +4,6 @@
 
 use super::backoff::{self, Backoff};
 use super::remote::{self, Known, take_seen, visibility_of};
-use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
@@ -230,11 +229,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     let deleted = (question.id, article.revision.clone());
                     read = Some(article).filter(|_| !known.tombstones.contains(&deleted));
                 }
-                Err(error)
-                    if error.kind == ErrorKind::NotFound && defect::is(Defect::NotFoundIsGone) =>
-                {
-                    return Ok(Ok(Remote::Gone));
-                }
                 Err(error) if is_not_found(&error) => {}
                 Err(error) if error.stops_all() => return Ok(Err(error)),
                 Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
@@ -322,7 +316,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// Only the service's own word counts: a proxy's 404 is no answer.
 fn is_not_found(error: &ServiceError) -> bool {
     error.kind == ErrorKind::NotFound
-        || (error.status == Some(404) && defect::is(Defect::ProxyPageIsGone))
 }
 
 /// Set once the service refused a probe.

@@ -2,7 +2,6 @@
 
 use super::local::{Found, Scanned};
 use super::remote::Rows;
-use crate::drill::defect::{self, Defect};
 use crate::engine::apply::{hides_a_new_article, needs_whole};
 use crate::engine::index::Places;
 use crate::engine::spool::{Spool, text_lf};
@@ -97,9 +96,6 @@ impl<'a> Reader<'a> {
             id,
             message,
         });
-        if defect::is(Defect::NotReadyIsGone) {
-            return;
-        }
         self.out.unready.insert(place.clone(), stamp);
         self.out.snapshot.unknown.push(Unknown { place, id });
     }
@@ -121,7 +117,7 @@ impl<'a> Reader<'a> {
             && known(document.introtext(), |version| &version.introtext)
             && known(document.keywords(), |version| &version.keywords);
         let marked = has_conflict_markers(document.text());
-        if !lengths || !marked || defect::is(Defect::MarkersPublished) {
+        if !lengths || !marked {
             return lengths;
         }
         let texts = [row.local.text, row.remote.text];
@@ -233,8 +229,8 @@ impl<'a> Reader<'a> {
         };
         let whole = whole.then(|| document.source().to_owned());
         let text = document.text().to_owned();
-        let seen = Some(seen).filter(|_| !defect::is(Defect::LocalEditNotKept));
-        self.spool.take(self.store, text, whole, seen, may_merge)
+        self.spool
+            .take(self.store, text, whole, Some(seen), may_merge)
     }
 
     /// The articles that a file without an id, or with that of a file elsewhere, may turn out to be, by its name or its

@@ -1,7 +1,6 @@
 //! The service's side of a cycle: the listing, streamed and compared article by article, and the bodies
 //! that it did not carry.
 
-use crate::drill::defect::{self, Defect};
 use crate::engine::memory::{Entries, Memory};
 use crate::engine::spool::Spool;
 use crate::model::base::{ArticleRow, Visibility};
@@ -359,8 +358,7 @@ pub(in crate::engine) fn take_seen(
         text: TextDigest::of(&text),
     };
     if row.is_none_or(|row| row.remote != version) {
-        let keeps = !defect::is(Defect::RemoteEditNotKept);
-        let history = row.filter(|_| keeps).map(|row| SeenVersion {
+        let history = row.map(|row| SeenVersion {
             subject: Subject::Article(row.id),
             place: row.place.clone(),
             side: Side::Remote,

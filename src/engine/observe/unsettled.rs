@@ -4,7 +4,6 @@
 //! is neither sent nor written nor missed, and takes part again when it has settled. All else goes on as ever.
 
 use super::local::Scanned;
-use crate::drill::defect::{self, Defect};
 use crate::engine::index::Places;
 use crate::engine::waiting::Held;
 use crate::mirror::disk::{At, Disk};
@@ -31,9 +30,6 @@ pub(in crate::engine) struct Unsettled {
 impl Unsettled {
     pub(in crate::engine) fn new(paths: &BTreeSet<String>) -> Self {
         let mut unsettled = Self::default();
-        if defect::is(Defect::MotionIgnored) {
-            return unsettled;
-        }
         for path in paths {
             let path = path.trim_end_matches('/');
             unsettled.folded.insert(fold(path));

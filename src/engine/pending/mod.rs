@@ -13,7 +13,6 @@ mod answered;
 use super::Engine;
 use super::apply::{version_of, version_with};
 use super::settings::Request;
-use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Field, Revision, Side, TextDigest, Version, html};
@@ -175,10 +174,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.end_request(pending, change)?;
             return Ok(Sent::NotDone(error));
         }
-        if defect::is(Defect::PutRepeatedBlindly) && matches!(change, Change::Put(_)) {
-            self.end_request(pending, change)?;
-            return Ok(Sent::NotArrived(error));
-        }
         if !worth_another_try(&error) {
             return Ok(Sent::Pending(error));
         }
@@ -211,9 +206,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Change::Delete(deletion) => match self.service.delete_article(deletion.id).await {
                 // With our own request pending, this is what we wanted (failures row 16).
                 Err(error) if error.kind == ErrorKind::NotFound => Ok(Ok(None)),
-                Err(error) if error.answer_lost && defect::is(Defect::LostDeleteIsDone) => {
-                    Ok(Ok(None))
-                }
                 answer => Ok(answer.map(|()| None)),
             },
         }

@@ -2,7 +2,6 @@
 
 use super::{CategoryContent, ScannedCategory, ScannedFile, strays};
 use crate::{
-    drill::defect::{self, Defect},
     mirror::{
         disk::{At, Disk, DiskError, Entry, Kind},
         document::{CategoryDocument, Document, MAX_FILE, NotReady},
@@ -151,8 +150,7 @@ impl<D: Disk> Walk<'_, D> {
     }
 
     fn article(&self, place: Place, stamp: Stamp, found: &mut Found) -> ScannedFile {
-        let known = (self.known)(&place);
-        if known == Some(stamp) || known.is_some_and(|known| is_echo(known, stamp)) {
+        if (self.known)(&place) == Some(stamp) {
             return ScannedFile::Unchanged { place, stamp };
         }
         match self.read(place.clone()) {
@@ -243,10 +241,4 @@ fn too_large(place: Place, stamp: Stamp, id: Option<ArticleId>) -> ScannedFile {
         },
         with_markers: None,
     }
-}
-
-/// Returns whether a change may be our own by its time: never, since an editor may save just then (failures row 79).
-fn is_echo(known: Stamp, found: Stamp) -> bool {
-    const SOON: i64 = 2_000_000_000;
-    defect::is(Defect::EchoByTimer) && found.ctime.saturating_sub(known.ctime) < SOON
 }

@@ -2,7 +2,6 @@
 
 use super::places::{StatePlaces, Unready};
 use super::{NOT_READY, Paired};
-use crate::drill::defect::{self, Defect};
 use crate::model::ArticleId;
 use crate::model::base::ArticleRow;
 use crate::reconcile::plan::Problem;
@@ -34,13 +33,7 @@ pub(super) fn claim_by_id(
             paired.unknown.insert(id, NOT_READY.to_owned());
             continue;
         }
-        let keeper = if defect::is(Defect::CopyTakesOver) {
-            Some(claimants.len() - 1)
-        } else if defect::is(Defect::RenameIsDeletion) {
-            at_home
-        } else {
-            at_home.or_else(|| only_claimant(base, places, &claimants))
-        };
+        let keeper = at_home.or_else(|| only_claimant(base, places, &claimants));
         let Some(keeper) = keeper else {
             report_unclaimed(base, places, id, &claimants, paired);
             continue;

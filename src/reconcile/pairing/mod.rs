@@ -10,7 +10,6 @@ mod ids;
 mod places;
 mod same_words;
 
-use crate::drill::defect::{self, Defect};
 use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
@@ -227,7 +226,7 @@ fn mark_unproven(
         .filter(|folder| !folders.contains_key(folder))
         .collect();
     for row in base.articles.values() {
-        let why = if !local.complete && !defect::is(Defect::ScanTrusted) {
+        let why = if !local.complete {
             "the mirror was not read whole"
         } else if local.unreadable.contains(row.place.folder.as_str()) {
             "its folder cannot be read"

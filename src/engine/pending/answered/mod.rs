@@ -1,6 +1,5 @@
 //! The rows that become true with the answer to an update. Pure.
 
-use crate::drill::defect::{self, Defect};
 use crate::engine::apply::version_of;
 use crate::model::Version;
 use crate::model::base::{ArticleRow, Visibility};
@@ -45,9 +44,6 @@ fn as_answered(update: &Update, mut row: ArticleRow, answer: &RemoteArticle) -> 
             is_ours &= answered.agrees(&row.remote, field);
         }
     }
-    if defect::is(Defect::EchoIsAnEdit) {
-        row.remote = row.local.clone();
-    }
     // A colleague published or hid it in this very instant.
     let (told, known) = (answer.flags, row.remote_flags);
     let is_shown_otherwise = (update.enabled.is_none() && differ(told.enabled, known.enabled))
@@ -63,9 +59,6 @@ fn as_answered(update: &Update, mut row: ArticleRow, answer: &RemoteArticle) -> 
     }
     let over = (update.over, update.over_revision.clone());
     row.was_replaced(over, &answer.revision);
-    if defect::is(Defect::StaleReadReverts) {
-        (row.replaced, row.earlier) = (None, Vec::new());
-    }
     row.written = (!is_shown_otherwise).then(|| answer.revision.clone());
     if is_ours && !is_shown_otherwise {
         row.revision = answer.revision.clone();

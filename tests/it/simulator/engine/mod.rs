@@ -11,7 +11,7 @@
 //!   [`births`], I12 in [`held`], I6 in [`purse`], I10 in [`files`]. Only I11 is judged elsewhere, since no world has a token: in
 //!   `canary.rs`.
 //! - [`relations`]: what has to hold between two runs (I7, I15, L2), and [`isolation`] (I13).
-//! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects.
+//! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts planted defects.
 //!
 //! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and has to make the same calls
 //! and to end with the same files and articles; one in a hundred traces of L1 is run so, too.
@@ -62,14 +62,13 @@ mod tests_disk;
 mod tests_isolation;
 #[cfg(test)]
 mod tests_traces;
-#[cfg(test)]
-mod tests_zoo;
 mod time;
 pub(crate) mod token;
 pub(crate) mod trace;
 pub(crate) mod tree;
 mod wording;
 pub(crate) mod world;
+#[cfg(not(test))]
 pub(crate) mod zoo;
 
 use author::Author;

@@ -1,15 +1,15 @@
-//! The bounded part: fixed seeds, in memory and on a real folder, and a few of the defects.
+//! The bounded part: fixed seeds, in memory and on a real folder.
 
 use super::kb::By;
 use super::mirror::Mirror;
-use super::relations::{Compare, Relation};
+use super::relations::Compare;
 use super::run::{Bench, Ground, Source};
 use super::step::{At, Call, Colleague, Command, PLAIN, Part, Step, What, Writer};
 use super::token::Tokens;
 use super::tree::Tree;
 use super::world::{Side, World};
-use super::{author, seed, seeds, trace, zoo};
-use kbsync::drill::defect::{self, Defect};
+use super::{author, seed, seeds};
+use crate::simulator::planted;
 use kbsync::service::ArticlePatch;
 
 /// Seeds in memory.
@@ -99,36 +99,16 @@ fn on_a_real_folder_it_ends_with_the_same() {
 }
 
 #[test]
-fn a_defect_is_found_and_told_by_a_short_trace() {
-    let mut bench = Bench::new();
-    for (defect, invariant) in [
-        (Defect::AbsenceIsDeletion, "I5"),
-        (Defect::BytesNotSynced, "I2"),
-        (Defect::LocalEditNotKept, "I1"),
-    ] {
-        let found = zoo::hunt(&mut bench, defect, 400);
-        let (trace, violation) = found
-            .trace
-            .unwrap_or_else(|| panic!("{defect:?} is not found"));
-        assert_eq!(violation.invariant, invariant, "{defect:?}: {violation:?}");
-        assert!(
-            trace.steps.len() <= 8,
-            "{}",
-            trace::file(&trace, Relation::Alone, "")
-        );
-    }
-}
-
-#[test]
 fn the_table_of_the_zoo_knows_every_defect_and_its_end() {
     let table = include_str!("../../../zoo.md");
-    let of_none = zoo::table(&zoo::hunt_all(0, &|_| ()));
-    let named = |table: &str| -> Vec<String> {
-        let lines = table.lines().filter(|line| line.starts_with("| "));
-        let names = lines.filter_map(|line| line.split('|').nth(1));
-        names.map(|name| name.trim().to_owned()).collect()
-    };
-    assert_eq!(named(table), named(&of_none));
+    let lines = table.lines().filter(|line| line.starts_with("| "));
+    let listed: Vec<String> = lines
+        .skip(1)
+        .filter_map(|line| Some(line.split('|').nth(1)?.trim().to_owned()))
+        .collect();
+    let defects = planted::defects().expect("the patches can be read");
+    let planted: Vec<String> = defects.into_iter().map(|defect| defect.name).collect();
+    assert_eq!(listed, planted);
     assert!(!table.contains("not found"), "{table}");
 }
 
@@ -167,10 +147,6 @@ fn shown_again(forgets: bool) -> Option<&'static str> {
 fn a_stale_listing_brings_a_deleted_article_back_only_where_the_state_is_lost() {
     assert_eq!(shown_again(true), None);
     assert_eq!(shown_again(false), None);
-    defect::let_in(Some(Defect::TombstonesForgotten));
-    let found = shown_again(false);
-    defect::let_in(None);
-    assert_eq!(found, Some("I4"));
 }
 
 /// A colleague takes words away and puts them back, and then kbsync takes them out of the mirror.
@@ -283,9 +259,8 @@ fn what_only_a_lost_state_knew_is_not_owed_once_its_writer_removed_it() {
     assert!(deleted_late(true, false));
 }
 
-/// A person releases a mass deletion, and the run is cut off. The next one, perhaps with a state from before,
-/// deletes them all.
-fn released_once(forgets: bool) -> Option<&'static str> {
+/// A person releases a mass deletion, and the run is cut off. The next one deletes them all.
+fn released_once() -> Option<&'static str> {
     let post = |name| Step::Service {
         deed: Colleague::Post {
             at: At(0, name),
@@ -295,21 +270,17 @@ fn released_once(forgets: bool) -> Option<&'static str> {
     };
     let run = |command| Step::Run { command };
     let mut steps: Vec<Step> = (0..6).map(post).collect();
-    steps.extend([run(Command::Sync), Step::SaveState]);
+    steps.push(run(Command::Sync));
     steps.extend((0..4).map(|name| Step::Mirror {
         deed: Writer::Remove { at: At(0, name) },
     }));
     steps.extend([Step::Kill { after: 1 }, run(Command::Approve)]);
-    steps.extend(forgets.then_some(Step::RestoreState));
     steps.push(run(Command::Sync));
-    defect::let_in(forgets.then_some(Defect::GuardWithoutLimit));
     let outcome = Bench::new().run(PLAIN, Source::Steps(&steps), Ground::Memory);
-    defect::let_in(None);
     outcome.violation.map(|violation| violation.invariant)
 }
 
 #[test]
 fn a_release_counts_for_as_long_as_the_state_has_it() {
-    assert_eq!(released_once(false), None);
-    assert_eq!(released_once(true), Some("I16"));
+    assert_eq!(released_once(), None);
 }

@@ -1,4 +1,4 @@
-//! The bug zoo: every deliberate defect has to be found, and told by a short trace.
+//! The bug zoo: every planted defect has to be found, and told by a short trace.
 
 use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
@@ -6,7 +6,8 @@ use super::shrink::shrink;
 use super::step::Trace;
 use super::world::Violation;
 use crate::simulator::planner;
-use kbsync::drill::defect::{self, Defect};
+use crate::simulator::planted::Defect;
+use kbsync::drill::defect::let_in;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -33,18 +34,26 @@ impl Catch {
     }
 }
 
-/// Hunts one defect, for at most so many runs.
-pub(crate) fn hunt(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
+/// Hunts one defect in both layers, in at most so many runs of whole engines. A defect that the planner's layer finds need
+/// not be hunted for long in the other.
+fn hunt(bench: &mut Bench, defect: &Defect, limit: u64) -> Catch {
+    let name = Some(defect.name.as_str());
     let mut found = Catch {
-        defect,
+        defect: defect.clone(),
         runs: None,
         trace: None,
         worlds: None,
     };
+    if defect.is_planned {
+        let_in(name);
+        found.worlds = planner::worlds_until_failure();
+        let_in(None);
+    }
+    let limit = found.worlds.map_or(limit, |_| limit.min(ENOUGH));
     for seed in 1..=limit {
-        defect::let_in(Some(defect));
+        let_in(name);
         let outcome = super::seed(bench, seed);
-        defect::let_in(None);
+        let_in(None);
         let Some(violation) = outcome.violation else {
             continue;
         };
@@ -55,26 +64,30 @@ pub(crate) fn hunt(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
             continue;
         }
         found.runs = Some(seed);
-        defect::let_in(Some(defect));
+        let_in(name);
         found.trace = Some(shrink(bench, Relation::Alone, &outcome.trace, &violation));
-        defect::let_in(None);
+        let_in(None);
         break;
     }
     found
 }
 
-/// Hunts all of them, two at a time: a defect is let in on one thread only.
-pub(crate) fn hunt_all(limit: u64, told: &(dyn Fn(&Catch) + Sync)) -> Vec<Catch> {
+/// Hunts defects, two at a time.
+pub(crate) fn hunt_all(
+    defects: &[Defect],
+    limit: u64,
+    told: &(dyn Fn(&Catch) + Sync),
+) -> Vec<Catch> {
     let next = AtomicUsize::new(0);
     let hunter = || {
         let mut bench = Bench::new();
         let mut catches = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(&defect) = Defect::ALL.get(index) else {
+            let Some(defect) = defects.get(index) else {
                 return catches;
             };
-            let found = hunt_both(&mut bench, defect, limit);
+            let found = hunt(&mut bench, defect, limit);
             told(&found);
             catches.push((index, found));
         }
@@ -88,26 +101,6 @@ pub(crate) fn hunt_all(limit: u64, told: &(dyn Fn(&Catch) + Sync)) -> Vec<Catch>
     });
     catches.sort_by_key(|(index, _)| *index);
     catches.into_iter().map(|(_, found)| found).collect()
-}
-
-/// Hunts the one of that name.
-#[cfg_attr(test, expect(dead_code, reason = "the command calls it"))]
-pub(crate) fn hunt_named(name: &str, limit: u64) -> Option<Catch> {
-    let named = |defect: &&Defect| format!("{defect:?}") == name;
-    let defect = Defect::ALL.iter().find(named)?;
-    Some(hunt_both(&mut Bench::new(), *defect, limit))
-}
-
-/// Hunts one defect in both layers. What the planner's finds need not be hunted for long in the other.
-fn hunt_both(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
-    let worlds = (limit > 0 && planner::zoo::DEFECTS.contains(&defect))
-        .then(|| planner::zoo::worlds_until_found(defect))
-        .flatten();
-    let limit = worlds.map_or(limit, |_| limit.min(ENOUGH));
-    Catch {
-        worlds,
-        ..hunt(bench, defect, limit)
-    }
 }
 
 /// The steps of the short traces, the middle one of all.
@@ -125,8 +118,8 @@ pub(crate) fn table(catches: &[Catch]) -> String {
     let caught = catches.iter().filter(|found| found.is_caught()).count();
     let mut text = format!(
         "# The bug zoo\n\n\
-         Each line is a defect that is planted in the program on purpose (`src/drill/defect.rs`), the row of the \
-         list of failures that it stands for, how many runs of whole engines (L1) it took to find it, the invariant \
+         Each line is a defect that a patch in `tests/zoo` plants in a copy of the program: the row of the list of \
+         failures that it stands for, how many runs of whole engines (L1) it took to find it, the invariant \
          that it violates, the steps of the shortest trace, and how many worlds of the planner alone (L0). Made by `cargo run --release --example simulate -- --zoo`.\n\n\
          {caught} of {} are found; the median trace has {} steps.\n\n\
          | defect | row | what is wrong | L1 runs | invariant | steps | L0 worlds |\n|---|---|---|---|---|---|---|\n",
@@ -144,12 +137,12 @@ pub(crate) fn table(catches: &[Catch]) -> String {
             || ("", String::new()),
             |(trace, violation)| (violation.invariant, trace.steps.len().to_string()),
         );
+        let Defect {
+            name, row, words, ..
+        } = &found.defect;
         let written = writeln!(
             text,
-            "| {:?} | {} | {} | {runs} | {invariant} | {steps} | {worlds} |",
-            found.defect,
-            found.defect.row(),
-            found.defect.words()
+            "| {name} | {row} | {words} | {runs} | {invariant} | {steps} | {worlds} |"
         );
         written.expect("a string takes everything");
     }
