@@ -8,7 +8,7 @@ use super::run::Outcome;
 use super::token::Tokens;
 use super::world::{World, id_of};
 use kbsync::engine::report::{Line, Report, Status};
-use kbsync::model::{ArticleId, Place};
+use kbsync::model::{ArticleId, CategoryId, Place};
 use kbsync::state::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,15 +53,22 @@ impl Held {
         held
     }
 
-    /// Returns whether it covers a difference between the sides. `home` is the article's place by the base.
-    fn covers(&self, world: &World, (id, path, _): &Difference, home: Option<&Place>) -> bool {
+    /// Returns whether it covers a difference between the sides. `home` is the article's place and category by the base.
+    fn covers(
+        &self,
+        world: &World,
+        (id, path, _): &Difference,
+        home: Option<&(Place, CategoryId)>,
+    ) -> bool {
         let article = id.and_then(|id| world.kb.articles.get(&id));
         // A file that cannot be read has no id, and its folder may have another name by now.
         let moved = |path: &String| {
             let (folder, name) = path.split_once('/').unwrap_or_default();
             let category = world.category_of(folder);
             let same = article.is_none_or(|article| category == Some(article.category));
-            home.is_some_and(|home| home.file == name && (same || home.folder == folder))
+            home.is_some_and(|(home, its)| {
+                home.file == name && (same || home.folder == folder || category == Some(*its))
+            })
         };
         id.is_some_and(|id| self.ids.contains(&id))
             || path.split(' ').any(|path| self.covers_path(path))
@@ -155,8 +162,10 @@ pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
     }
     let held = Held::of(world, report);
     let rows = store.articles().expect("the state is readable");
-    let places = rows.into_iter().map(|row| (row.id, row.place));
-    let places: BTreeMap<ArticleId, Place> = places.collect();
+    let places = rows
+        .into_iter()
+        .map(|row| (row.id, (row.place, row.local.category)));
+    let places: BTreeMap<ArticleId, (Place, CategoryId)> = places.collect();
     for difference in oracle::differences(world, store) {
         let home = difference.0.and_then(|id| places.get(&id));
         let told = held.covers(world, &difference, home);

@@ -50,6 +50,7 @@ impl World {
             // What a colleague had removed when the service was listed goes from the mirror, though the colleague
             // may have put it back since: the next cycle brings it.
             vanished.remove(&ledger.gone_when_seen);
+            vanished.remove(&ledger.set_aside);
             if what.ends_with(".conflict.html") {
                 // Such a file is kbsync's own copy of what the service has.
                 vanished.remove(&self.kb.tokens());
@@ -337,6 +338,13 @@ impl World {
         if !is_article(folder, name) || moved.is_some() && moved == id_of(&bytes) {
             return;
         }
+        // A move that a kill interrupted: what was edited since at the place that the file leaves is set beside. That it
+        // is kept is I1.
+        let recovers = self.ledger.died && self.requests() == self.began.1;
+        if recovers && id_of(&bytes).is_some_and(|id| self.has_another_file(id, (folder, name))) {
+            self.ledger.set_aside.add(&Tokens::of(&bytes));
+            return;
+        }
         if self.ledger.spared == Some(Side::Mirror) {
             self.violated("I4", format!("a push takes {folder}/{name} away"));
         }
@@ -352,6 +360,15 @@ impl World {
                 format!("{folder}/{name} is removed, and its article {id} is there"),
             );
         }
+    }
+
+    fn has_another_file(&self, id: ArticleId, one: (&str, &str)) -> bool {
+        let mut found = false;
+        self.mirror.each(&mut |folder, name, bytes, _| {
+            let is_other = (folder, name) != one && is_article(folder, name);
+            found |= is_other && id_of(bytes) == Some(id);
+        });
+        found
     }
 
     /// Returns whether all words of a file stand in another one with the same id, or did when it was copied, or went with

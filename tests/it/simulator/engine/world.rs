@@ -69,6 +69,8 @@ pub(crate) struct Ledger {
     pub(crate) aside: Tokens,
     /// Words that a person copied.
     pub(crate) copied: Tokens,
+    /// Words of files that a recovery sets beside others.
+    pub(crate) set_aside: Tokens,
     /// Words that were found in the history.
     pub(crate) archived: Tokens,
     /// Articles whose file a person took away.
@@ -179,7 +181,7 @@ pub(crate) struct World {
     /// Nanoseconds since 1970.
     pub(crate) now: i64,
     /// When the present cycle began, and how many requests there were by then.
-    began: (i64, u64),
+    pub(super) began: (i64, u64),
     /// When kbsync was last told of an article by itself.
     asked: BTreeMap<ArticleId, i64>,
     /// When it was told that one is gone: it is not asked for again.
