@@ -9,7 +9,7 @@ use super::unsettled::Unsettled;
 use crate::engine::apply::told;
 use crate::engine::index::{Index, places_of};
 use crate::engine::spool::Spool;
-use crate::mirror::disk::{Disk, TEMPORARY};
+use crate::mirror::disk::{At, Disk, TEMPORARY};
 use crate::mirror::document::CategoryDocument;
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
@@ -80,7 +80,12 @@ impl<D: Disk> Looker<'_, D> {
         };
         let folders = by_folder(base);
         let known_category = |folder: &str| folders.get(folder).copied().flatten();
-        let mut reader = Reader::new(&places, rows, self.store, self.spool);
+        let disk = self.disk;
+        let stamp_at = |place: &Place| {
+            let found = disk.look(At::Folder(&place.folder), &place.file);
+            found.ok().flatten().map(|entry| entry.stamp)
+        };
+        let mut reader = Reader::new(&places, &stamp_at, rows, self.store, self.spool);
         let mut take = |file: ScannedFile| {
             if self.unsettled.covers(file.place()) {
                 let unknown = Unsettled::unknown(&file, &places);

@@ -21,6 +21,8 @@ use std::collections::HashMap;
 /// Takes the files of a scan one by one.
 pub(super) struct Reader<'a> {
     places: &'a Places<'a>,
+    /// Looks for a file, and returns its stamp.
+    stamp_at: &'a dyn Fn(&Place) -> Option<Stamp>,
     rows: Rows<'a>,
     store: &'a mut Store,
     spool: &'a mut Spool,
@@ -35,12 +37,14 @@ pub(super) struct Reader<'a> {
 impl<'a> Reader<'a> {
     pub(super) fn new(
         places: &'a Places<'a>,
+        stamp_at: &'a dyn Fn(&Place) -> Option<Stamp>,
         rows: Rows<'a>,
         store: &'a mut Store,
         spool: &'a mut Spool,
     ) -> Self {
         Self {
             places,
+            stamp_at,
             rows,
             store,
             spool,
@@ -219,6 +223,8 @@ impl<'a> Reader<'a> {
         (whole, may_merge): (bool, bool),
     ) -> Result<(), StateError> {
         let id = document.id().or_else(|| row.map(|row| row.id));
+        let is_copy = row.is_some_and(|row| self.is_beside_its_file(row, place));
+        let id = id.filter(|_| !is_copy);
         let seen = SeenVersion {
             subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
             place: place.clone(),
@@ -231,6 +237,16 @@ impl<'a> Reader<'a> {
         let text = document.text().to_owned();
         self.spool
             .take(self.store, text, whole, Some(seen), may_merge)
+    }
+
+    /// Returns whether a file with an article's id is a copy: the article's own file is at its place, as it was.
+    fn is_beside_its_file(&self, row: &ArticleRow, place: &Place) -> bool {
+        let stamp = if row.place == *place {
+            None
+        } else {
+            (self.stamp_at)(&row.place)
+        };
+        stamp.is_some_and(|stamp| row.stamp.is_none_or(|known| known == stamp))
     }
 
     /// The articles that a file without an id, or with that of a file elsewhere, may turn out to be, by its name or its

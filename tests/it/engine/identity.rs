@@ -1,5 +1,6 @@
 //! Which file is which article, whatever a writer does to names and ids.
 
+use crate::support::look::history;
 use crate::support::wire::{line, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::settings::Request;
@@ -112,6 +113,8 @@ async fn f054_a_copy_is_a_new_article_and_the_original_keeps_its_id() {
         let expected = original.replace(&ids[0].to_string(), &article.id.to_string());
         assert_eq!(world.read(&path), expected);
     }
+    // The original was never renamed.
+    assert_eq!(history(&world, ids[0]).len(), 1);
     world.is_quiet().await;
 }
 
