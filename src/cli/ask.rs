@@ -10,13 +10,17 @@ use super::{
 use crate::{
     config::{self, parse_service, parse_workspace},
     model::{WorkspaceId, path::quoted},
-    service::{ErrorKind, ServiceRead as _, Workspace, client::Client},
+    service::{
+        ErrorKind, ServiceError, ServiceRead as _, Workspace,
+        client::{Client, Notify, WaitNote, WaitReason},
+    },
 };
 use dialoguer::{Input, Select};
 use std::{
     io::{self, IsTerminal as _},
-    time::Duration,
+    sync::Arc,
 };
+use tokio::sync::mpsc;
 
 /// Returns whether a person can answer.
 pub(super) fn possible() -> bool {
@@ -58,14 +62,24 @@ pub(super) fn letter(question: &str, letters: &str) -> Result<char, Failure> {
     }
 }
 
-/// Asks for the service's address.
-pub(super) fn service(insecure_http: bool) -> Result<String, Failure> {
-    let written: String = Input::new()
-        .with_prompt("Address of the service")
+/// Asks for the service's address. Enter stays with the one before, if there is one.
+pub(super) fn service(insecure_http: bool, before: Option<&str>) -> Result<String, Failure> {
+    forget_typed();
+    let mut input = Input::new().with_prompt("Address of the service");
+    if let Some(before) = before {
+        input = input.default(before.to_owned());
+    }
+    let written: String = input
         .validate_with(|text: &String| checked(parse_service(text, insecure_http)))
         .interact_text()
         .map_err(unanswered)?;
     parse_service(&written, insecure_http).map_err(|wrong| wrong.given_by("the service").into())
+}
+
+/// Forgets what was typed while nothing was asked: it is no answer to a question that nobody had seen.
+fn forget_typed() {
+    // Without a terminal, the question fails by itself.
+    rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush).ok();
 }
 
 /// Asks for the published branch of the git repository that a new mirror is in.
@@ -84,48 +98,78 @@ pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result
     Ok(written)
 }
 
-/// Asks for the workspace. Returns its id, and its name if that is known.
+/// A workspace of a service, as a person chose it.
+pub(super) struct Chosen {
+    pub(super) service: String,
+    pub(super) workspace: WorkspaceId,
+    /// Its name, if that is known.
+    pub(super) name: Option<String>,
+}
+
+impl Chosen {
+    /// Makes the choice of a workspace whose name is unknown.
+    pub(super) fn unnamed(service: String, workspace: WorkspaceId) -> Self {
+        Self {
+            service,
+            workspace,
+            name: None,
+        }
+    }
+}
+
+/// Asks for the workspace, and again for the address if nothing answers there.
 ///
 /// With a token there is a list to choose from. The service lists only workspaces that the token's owner created, so
 /// any other id may be pasted.
-pub(super) async fn workspace(
-    service: &str,
-    context: &Context,
-) -> Result<(WorkspaceId, Option<String>), Failure> {
-    let listed = match listed(service, context).await {
-        Ok(listed) => listed,
-        // With an invalid token, a mirror would be of no use.
-        Err(failure) if failure.code != ExitCode::Retry => return Err(failure),
-        Err(failure) => {
-            context.out.failure(&failure);
+pub(super) async fn workspace(service: String, context: &Context) -> Result<Chosen, Failure> {
+    let mut service = service;
+    let listed = loop {
+        let answer = once(&service, context, async |client| client.workspaces().await).await;
+        match answer.and_then(|answer| Ok(answer?)) {
+            Ok(listed) => break listed,
+            // With an invalid token, a mirror would be of no use.
+            Err(failure) if failure.code != ExitCode::Retry => return Err(failure),
+            Err(failure) => context.out.failure(&failure),
+        }
+        let before = service.clone();
+        service = self::service(context.global.insecure_http, Some(&before))?;
+        if service == before {
             context
                 .out
                 .note("the workspaces cannot be listed, so paste the id of one");
-            Vec::new()
+            break Vec::new();
         }
     };
-    if listed.is_empty() {
-        return pasted().map(|id| (id, None));
+    let chosen = |one: Option<Workspace>, service| match one {
+        Some(one) => Ok(Chosen {
+            name: Some(one.name),
+            ..Chosen::unnamed(service, one.id)
+        }),
+        None => pasted().map(|workspace| Chosen::unnamed(service, workspace)),
+    };
+    if listed.len() < 2 {
+        for one in &listed {
+            context.out.note(format!(
+                "the workspace is {} ({}), the only one of this token's owner; --workspace names another",
+                escape(&one.name),
+                one.id
+            ));
+        }
+        return chosen(listed.into_iter().next(), service);
     }
     let mut choices: Vec<String> = listed
         .iter()
         .map(|one| format!("{} ({})", escape(&one.name), one.id))
         .collect();
     choices.push("another one: paste its id".to_owned());
-    let chosen = Select::new()
+    let at = Select::new()
         .with_prompt("Workspace")
         .items(&choices)
         .default(0)
         .interact()
         .map_err(unanswered)?;
-    match listed.into_iter().nth(chosen) {
-        Some(one) => Ok((one.id, Some(one.name))),
-        None => pasted().map(|id| (id, None)),
-    }
+    chosen(listed.into_iter().nth(at), service)
 }
-
-/// How long to wait for the service.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Refuses a workspace that the service does not have, and a token that it rejects. Without a token or an answer
 /// nothing is known; `kbsync doctor` checks later.
@@ -137,19 +181,19 @@ pub(super) async fn known(
     if config::token_from_environment(&context.request()).is_none() {
         return Ok(());
     }
-    // The first command that needs a client reports why there is none.
-    let Ok(client) = client(service, context) else {
-        return Ok(());
-    };
-    let answer = tokio::time::timeout(PATIENCE, client.workspace(workspace)).await;
     let unheard = "the service did not answer, so it is unknown whether it has this workspace; `kbsync doctor` asks again";
-    let error = match answer {
-        Ok(Ok(_)) => return Ok(()),
+    let error = match once(service, context, async |client| {
+        client.workspace(workspace).await
+    })
+    .await
+    {
         Ok(Err(error)) => error,
-        Err(_late) => {
+        Err(failure) if failure.code == ExitCode::Retry => {
             context.out.note(unheard);
             return Ok(());
         }
+        // The first command that needs a client reports why there is none.
+        Ok(Ok(_)) | Err(_) => return Ok(()),
     };
     match error.kind {
         ErrorKind::NotFound | ErrorKind::Forbidden => Err(Failure::usage(
@@ -171,11 +215,12 @@ pub(super) async fn known(
     }
 }
 
-async fn listed(service: &str, context: &Context) -> Result<Vec<Workspace>, Failure> {
-    Ok(client(service, context)?.workspaces().await?)
-}
-
-fn client(service: &str, context: &Context) -> Result<Client, Failure> {
+/// Asks a service something. Fails when it has to be asked again: then its address may be wrong.
+async fn once<T>(
+    service: &str,
+    context: &Context,
+    ask: impl AsyncFnOnce(&Client) -> Result<T, ServiceError>,
+) -> Result<Result<T, ServiceError>, Failure> {
     let request = context.request();
     let token = config::token_from_environment(&request);
     let account = Account {
@@ -185,7 +230,24 @@ fn client(service: &str, context: &Context) -> Result<Client, Failure> {
         mirror: None,
         budget: config::Options::standard().budget,
     };
-    connect_to(context, account)
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let out = context.out;
+    let notify: Notify = Arc::new(move |note: WaitNote| match note.reason {
+        WaitReason::Minute | WaitReason::Throttled => out.note(note.to_string()),
+        // After the first one nobody listens.
+        WaitReason::Again | WaitReason::Silent | WaitReason::Stalled => {
+            tell.send(note.cause).ok();
+        }
+    });
+    let client = connect_to(context, account, notify, None)?;
+    tokio::select! {
+        answer = ask(&client) => Ok(answer),
+        Some(cause) = told.recv() => {
+            let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));
+            let error = anyhow::anyhow!("nothing answers at {service}{cause}");
+            Err(Failure { code: ExitCode::Retry, ..Failure::failed(error).help("is the address right?") })
+        }
+    }
 }
 
 fn pasted() -> Result<WorkspaceId, Failure> {

@@ -19,7 +19,11 @@ const OTHER_DIR: &str = "make that folder writable, or name another one in KBSYN
 /// Makes a client for the service of the settings. Sends nothing.
 pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Failure> {
     consent(context, config)?;
-    connect_to(context, account(config))
+    let out = context.out;
+    let notify: Notify = Arc::new(move |note: WaitNote| {
+        out.note(note.to_string());
+    });
+    connect_to(context, account(config), notify, None)
 }
 
 /// The same, with a receiver for waits and one for answers.
@@ -30,7 +34,7 @@ pub(super) fn connect_with(
     answered: Option<Answered>,
 ) -> Result<Client, Failure> {
     consent(context, config)?;
-    client(context, account(config), notify, answered)
+    connect_to(context, account(config), notify, answered)
 }
 
 /// Checks the conditions for reading the token: there is a source, and the user has agreed to it.
@@ -81,15 +85,7 @@ pub(super) struct Account<'a> {
 }
 
 /// Builds a client. The token is sent only to the origin that it belongs to (failures row 133).
-pub(super) fn connect_to(context: &Context, account: Account<'_>) -> Result<Client, Failure> {
-    let out = context.out;
-    let notify: Notify = Arc::new(move |note: WaitNote| {
-        out.note(note.to_string());
-    });
-    client(context, account, notify, None)
-}
-
-fn client(
+pub(super) fn connect_to(
     context: &Context,
     account: Account<'_>,
     notify: Notify,

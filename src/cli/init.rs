@@ -4,7 +4,9 @@
 //! has files already, a person must agree to what a sync would create from them.
 
 use super::{
-    Outcome, ask, conflict_copies,
+    Outcome,
+    ask::{self, Chosen},
+    conflict_copies,
     context::Context,
     exit::ExitCode,
     failure::Failure,
@@ -152,28 +154,27 @@ async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSetti
         None => None,
     };
     let asks = ask::possible() && !context.out.json;
-    let (service, (workspace, name)) = match (service, workspace) {
+    let chosen = match (service, workspace) {
         (Some(service), Some(workspace)) => {
             ask::known(&service, workspace, context).await?;
-            (service, (workspace, None))
+            Chosen::unnamed(service, workspace)
         }
         (service, workspace) if asks => {
             let service = match service {
                 Some(service) => service,
-                None => ask::service(insecure)?,
+                None => ask::service(insecure, None)?,
             };
-            let workspace = match workspace {
-                Some(workspace) => (workspace, None),
-                None => ask::workspace(&service, context).await?,
-            };
-            (service, workspace)
+            match workspace {
+                Some(workspace) => Chosen::unnamed(service, workspace),
+                None => ask::workspace(service, context).await?,
+            }
         }
         (service, workspace) => return Err(missing(service.is_none(), workspace.is_none())),
     };
     Ok(NewSettings {
-        service,
-        workspace,
-        name,
+        service: chosen.service,
+        workspace: chosen.workspace,
+        name: chosen.name,
         poll: args.poll,
         branch: published_branch::chosen(folder, asks, context)?,
     })

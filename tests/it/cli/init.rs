@@ -1,6 +1,6 @@
-//! `kbsync init` without a terminal: the file it writes, and what it refuses.
+//! `kbsync init`: the file it writes, what it asks for, and what it refuses.
 
-use crate::support::kb::{Kb, Service, TOKEN, WORKSPACE};
+use crate::support::kb::{Kb, Ran, Service, TOKEN, WORKSPACE};
 use crate::support::real_git::{git, git_in};
 use crate::support::schema;
 
@@ -290,4 +290,47 @@ fn doctor_says_whether_git_ignores_the_copies_of_conflicts() {
     assert!(shell.expect("it runs").success(), "{help}");
     assert_eq!(said(&kb).expect("a look")["result"], "good");
     assert!(!committed(&kb).contains("conflict.html"));
+}
+
+/// The questions of `init` about a service.
+fn at_terminal(kb: &Kb, address: &str, answers: &[(&str, &str)]) -> Ran {
+    kb.at_terminal(&["init", "--service", address], answers)
+}
+
+#[test]
+fn an_address_at_which_nothing_answers_is_asked_for_again() {
+    let service = Service::start();
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    // What was typed meanwhile is no answer, and the only workspace needs no question.
+    let nobody = "http://127.0.0.1:9";
+    let address = format!("{}\r", service.url);
+    let ran = at_terminal(&kb, nobody, &[("Address of the service", &address)]);
+    ran.exits(0);
+    assert!(kb.read("kbsync.yaml").contains(&service.url));
+    assert!(kb.read("kbsync.yaml").contains(&service.workspace));
+    // Who stays with the address pastes the id.
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    let id = format!("{WORKSPACE}\r");
+    let answers = [
+        (
+            "nothing answers at http://127.0.0.1:9 (connection refused)",
+            "",
+        ),
+        ("Address of the service", "\r"),
+        ("Id of the workspace", &id),
+    ];
+    at_terminal(&kb, nobody, &answers).exits(0);
+    assert!(kb.read("kbsync.yaml").contains(nobody));
+}
+
+#[test]
+fn of_several_workspaces_one_is_chosen() {
+    let service = Service::start();
+    service.sandbox.add_workspace("Second");
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    at_terminal(&kb, &service.url, &[("another one: paste its id", "\r")]).exits(0);
+    assert!(kb.read("kbsync.yaml").contains("workspace: "));
 }
