@@ -152,6 +152,12 @@ fn a_fault_names_its_line_and_the_remedy() {
         ("max_deletes: 3", 3, "must be written as", "{count: 10"),
         ("git: main", 3, "must be written as", "{branch: main}"),
         ("poll: 99 * * * *", 3, "no cron line", "*/10 8-18"),
+        (
+            "poll: '*/70 * * * *'",
+            3,
+            "never repeats: that field ends at 59",
+            "70m",
+        ),
         ("budget: {per_day: 0}", 3, "per_day: 0", "from 1"),
         ("on_conflict: panic", 3, "on_conflict: panic", "hold"),
         ("probe:", 3, "`probe` is empty", "remove the line"),

@@ -124,6 +124,15 @@ pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
         && fields.iter().all(|field| field.chars().all(allowed))
     {
         let line = fields.join(" ");
+        if let Some((field, last)) = too_long_step(&fields) {
+            return Err(ValueError::new(
+                format!(
+                    "`{field}` in `{}` never repeats: that field ends at {last}",
+                    shown(text)
+                ),
+                "for longer periods write a duration, such as `70m` or `36h`",
+            ));
+        }
         return match parse_cron(&line) {
             Ok(_) => Ok(Poll::Cron(line)),
             Err(error) => Err(ValueError::new(
@@ -136,6 +145,19 @@ pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
         format!("`{}` is neither a duration nor a cron line", shown(text)),
         "write `5m`, `1h`, or a cron line such as `*/10 8-18 * * 1-5`",
     ))
+}
+
+/// Returns the first field whose step is longer than the field, with the field's last value: `*/70` minutes is minute 0
+/// of each hour, which nobody means.
+fn too_long_step<'f>(fields: &[&'f str]) -> Option<(&'f str, u32)> {
+    let lasts = [59, 59, 23, 31, 12, 7];
+    let lasts = lasts.iter().skip(lasts.len() - fields.len());
+    fields.iter().zip(lasts).find_map(|(field, last)| {
+        let mut steps = field.split(',').filter_map(|part| part.split_once('/'));
+        let is_longer =
+            |(_, step): (&str, &str)| step.parse::<u32>().is_ok_and(|step| step > *last);
+        steps.any(is_longer).then_some((*field, *last))
+    })
 }
 
 /// Parses a cron line of five or six fields.
