@@ -19,7 +19,7 @@ use rustix::{
     io::Errno,
     process::{Resource, getrlimit},
 };
-use std::{error::Error, fmt, io};
+use std::{error::Error, fmt, io, os::unix::fs::MetadataExt as _, path::Path};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -182,9 +182,18 @@ impl From<LockError> for Failure {
             ),
             LockError::Io { source, .. } => (ExitCode::Failed, advice_of_lock(source.kind())),
         };
+        let owner = match &error {
+            LockError::Io { source, path } if source.kind() == io::ErrorKind::PermissionDenied => {
+                owner_of(path)
+            }
+            LockError::Io { .. }
+            | LockError::Taken(_)
+            | LockError::NotAFolder(_)
+            | LockError::NotAFile(_) => String::new(),
+        };
         Self {
             code,
-            ..Self::failed(FailedTo(error)).help(help)
+            ..Self::failed(FailedTo(error)).help(format!("{help}{owner}"))
         }
     }
 }
@@ -289,6 +298,20 @@ fn advice_of_lock(kind: io::ErrorKind) -> &'static str {
     } else {
         "the private folder `.kbsync` must be a folder that may be written to"
     }
+}
+
+/// Names the user that kbsync runs as, and the owner of the nearest folder that is there.
+fn owner_of(path: &Path) -> String {
+    let mut folders = path.ancestors();
+    let found = folders.find_map(|folder| Some((folder, folder.metadata().ok()?)));
+    found.map_or_else(String::new, |(folder, metadata)| {
+        format!(
+            "; kbsync runs as user {}, and {} belongs to user {}",
+            rustix::process::geteuid().as_raw(),
+            folder.display(),
+            metadata.uid()
+        )
+    })
 }
 
 /// Returns a remedy that the error's text does not name.

@@ -13,7 +13,7 @@ use super::{
     report::{arrow, kind_named, word},
     scope::{self, Part},
     version_spec::VersionSpec,
-    version_spec::{below_mirror, described, is_folder, local_time, lookup, side, state},
+    version_spec::{below_mirror, described, is_folder, local_time, lookup, side, state, when},
 };
 use crate::{
     config::{Config, Need},
@@ -183,7 +183,7 @@ fn events(
         return Ok(());
     }
     let columns = [
-        Column::whole("when").rank(1),
+        Column::whole(when()).rank(1),
         Column::whole("what"),
         Column::shortened("path"),
         Column::details("details"),
@@ -264,7 +264,7 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
     }
     let columns = [
         Column::whole("version"),
-        Column::whole("when"),
+        Column::whole(when()),
         Column::whole("side").rank(1),
         Column::whole("why"),
         Column::details("changed"),

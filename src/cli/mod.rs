@@ -23,6 +23,7 @@ mod daemon_status;
 mod demo;
 mod diff;
 mod doctor;
+mod environment;
 mod first_sync_preview;
 mod git_head;
 mod guide;
@@ -221,6 +222,11 @@ impl Cli {
         // A daemon shows only its log.
         let is_daemon = matches!(self.command, Command::Run(_));
         logging::start(&self.global, is_daemon, out, env("KBSYNC_LOG"))?;
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let warning = print::WARNING;
+        for note in environment::mistyped(names) {
+            out.note(format!("{warning}warning:{warning:#} {note}"));
+        }
         let context = Context {
             global: self.global,
             out,

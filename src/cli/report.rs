@@ -11,7 +11,7 @@ use super::{
 use crate::{
     config::Need,
     engine::{
-        report::{Ending, Line, Report, Status},
+        report::{BudgetLeft, Ending, Line, Report, Status},
         restore::changed_nothing,
     },
     model::Side,
@@ -30,7 +30,11 @@ pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result
             context.out.wrong(line);
         }
     } else {
-        let text = shown(report, &conflicts(context, report));
+        let text = shown(
+            report,
+            &conflicts(context, report),
+            context.global.verbose > 0,
+        );
         if !text.is_empty() {
             context.out.line(text)?;
         }
@@ -98,7 +102,7 @@ fn conflicts(context: &Context, report: &Report) -> Vec<Conflict> {
         .unwrap_or_default()
 }
 
-fn shown(report: &Report, conflicts: &[Conflict]) -> String {
+fn shown(report: &Report, conflicts: &[Conflict], is_verbose: bool) -> String {
     let mut lines = action_lines(&report.actions, conflicts);
     let problems = problems(report);
     lines.extend(problems.iter().map(|problem| problem_line(problem)));
@@ -106,7 +110,11 @@ fn shown(report: &Report, conflicts: &[Conflict]) -> String {
     if broken && lines.is_empty() {
         return String::new();
     }
-    lines.push(summary(report, problems.len(), broken));
+    let mut summary = summary(report, problems.len(), broken);
+    if is_verbose || is_low(report.budget) {
+        summary = format!("{summary}; {}", cost(report));
+    }
+    lines.push(summary);
     lines.join("\n")
 }
 
@@ -143,6 +151,11 @@ pub(super) fn problem_line(problem: &Problem) -> String {
     let gap = if path.is_empty() { "" } else { ": " };
     format!("{WARNING}!{WARNING:#} {path}{gap}{message}")
 }
+
+/// With fewer requests left than this, a report says how many are left.
+const LOW_MINUTE: u32 = 10;
+/// The same for the day.
+const LOW_DAY: u32 = 150;
 
 /// The most names of similar actions that are listed.
 const NAMED: usize = 30;
@@ -258,7 +271,7 @@ fn style_of(kind: Kind) -> Style {
     }
 }
 
-/// Returns the summary line: what was done, and the rest of the budget.
+/// Returns the summary: what was done.
 fn summary(report: &Report, problems: usize, broken: bool) -> String {
     let count =
         |wanted: &dyn Fn(&Line) -> bool| report.actions.iter().filter(|line| wanted(line)).count();
@@ -317,14 +330,18 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
             "# problems"
         },
     );
-    let what = match (parts.is_empty(), broken) {
+    match (parts.is_empty(), broken) {
         (true, true) => "Nothing was done".to_owned(),
         (true, false) if report.partial => "Nothing to do for these paths".to_owned(),
         (true, false) => "Both sides are equal".to_owned(),
         (false, _) if report.dry_run => format!("Dry run, nothing was done: {}", parts.join(", ")),
         (false, _) => parts.join(", "),
-    };
-    format!("{what}; {}", cost(report))
+    }
+}
+
+/// Returns whether the budget is so low that a person should know.
+fn is_low(left: BudgetLeft) -> bool {
+    left.minute_left < LOW_MINUTE || left.day_left < LOW_DAY
 }
 
 fn cost(report: &Report) -> String {
@@ -382,7 +399,7 @@ mod tests {
     }
 
     fn plain(report: &Report) -> String {
-        anstream::adapter::strip_str(&shown(report, &[])).to_string()
+        anstream::adapter::strip_str(&shown(report, &[], false)).to_string()
     }
 
     #[test]
@@ -397,10 +414,13 @@ mod tests {
         report.requests.total = 4;
         report.budget.minute_left = 57;
         report.budget.day_left = 1400;
+        assert_eq!(plain(&report), "Both sides are equal");
+        report.budget.minute_left = 9;
         assert_eq!(
             plain(&report),
-            "Both sides are equal; 4 requests, 57 left this minute, 1,400 today"
+            "Both sides are equal; 4 requests, 9 left this minute, 1,400 today"
         );
+        report.budget.minute_left = 57;
         report.actions = vec![
             line(Kind::Update, Side::Remote, "a/1.html", Status::Done, None),
             line(Kind::Create, Side::Local, "a/2.html", Status::Done, None),
@@ -433,8 +453,7 @@ mod tests {
              ⚡ conflict  a/3.html (title)\n    both\n\
              → delete    a/4.html (title) held\n\
              → delete    a/5.html (title) held\n    too many\n\
-             2 changes (1 in the mirror, 1 on the service), 1 conflict, 2 held; \
-             4 requests, 57 left this minute, 1,400 today"
+             2 changes (1 in the mirror, 1 on the service), 1 conflict, 2 held"
         );
     }
 

@@ -23,7 +23,7 @@ use crate::{
     state::{Store, StoredVersion, Subject},
 };
 use chrono::{Local, TimeZone as _};
-use std::path::Path;
+use std::{path::Path, sync::LazyLock};
 
 /// A subject of the history that an argument named.
 #[derive(Debug)]
@@ -263,6 +263,13 @@ pub(super) fn local_time(at: Timestamp) -> String {
         || at.to_rfc3339(),
         |moment| moment.format("%Y-%m-%d %H:%M:%S").to_string(),
     )
+}
+
+/// Returns the heading of a column of local times, with their zone.
+pub(super) fn when() -> &'static str {
+    static WHEN: LazyLock<String> =
+        LazyLock::new(|| format!("when ({})", Local::now().format("UTC%:z")));
+    &WHEN
 }
 
 /// Returns the name of a side.

@@ -73,12 +73,13 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
                 Ok(held) => open_items.held_deletions += held,
                 Err(error) => tracing::warn!("{error:#}"),
             }
-            match (store.conflicts(), store.intents()) {
-                (Ok(conflicts), Ok(intents)) => {
+            match (store.conflicts(), store.intents(), store.article_count()) {
+                (Ok(conflicts), Ok(intents), Ok(articles)) => {
+                    open_items.articles += articles;
                     open_items.conflicts += conflicts.len();
                     open_items.intents += intents.len();
                 }
-                (Err(error), _) | (_, Err(error)) => {
+                (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
                     tracing::warn!(%error, "the state cannot be counted");
                 }
             }

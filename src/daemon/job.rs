@@ -211,6 +211,8 @@ impl From<WireSide> for OnConflict {
 /// What waits for a person or for recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpenItems {
+    /// Articles in all, open or not.
+    pub articles: usize,
     /// Conflicts.
     pub conflicts: usize,
     /// Held deletions.

@@ -124,11 +124,18 @@ impl LoopState {
         let now = self.now();
         let took = now.steady.saturating_duration_since(started);
         self.status.metrics.cycle(job.trigger.word(), took);
+        if !outcome.is_complete() {
+            self.status.metrics.failure();
+        }
         let polled = job.scope.is_poll() && outcome.is_complete();
         let pushed = outcome.report.actions.iter().any(is_push);
         let open = outcome.open_items;
         self.status.update(|status| {
             status.busy = false;
+            status.articles = open.articles;
+            if polled {
+                status.left_out = outcome.report.problems.len();
+            }
             status.conflicts = open.conflicts;
             status.held_deletions = open.held_deletions;
             status.intents = open.intents;
@@ -141,7 +148,11 @@ impl LoopState {
             }
         });
         self.log_once.log(outcome, polled);
-        let is_equal = polled && open == OpenItems::default() && outcome.report.problems.is_empty();
+        let nothing = OpenItems {
+            articles: open.articles,
+            ..OpenItems::default()
+        };
+        let is_equal = polled && open == nothing && outcome.report.problems.is_empty();
         if job.trigger == Trigger::Startup && is_equal {
             let every = crate::model::time::in_words(self.work_queue.summary(now).interval);
             tracing::info!("both sides are equal; the service is asked every {every}");

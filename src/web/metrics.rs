@@ -50,6 +50,7 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     rescans: Family<CauseLabels, Counter>,
+    failures: Counter,
     cycles: Family<TriggerLabels, Histogram>,
 }
 
@@ -58,6 +59,7 @@ impl Default for Metrics {
         Self {
             requests: Family::default(),
             rescans: Family::default(),
+            failures: Counter::default(),
             // From 5 ms to about 87 minutes.
             cycles: Family::new_with_constructor(|| {
                 Histogram::new(exponential_buckets(0.005, 4.0, 11))
@@ -77,6 +79,11 @@ impl Metrics {
     /// Counts a scan of the whole mirror, with its cause.
     pub fn rescan(&self, cause: &'static str) {
         self.rescans.get_or_create(&CauseLabels { cause }).inc();
+    }
+
+    /// Counts a cycle that failed or was cut off.
+    pub fn failure(&self) {
+        self.failures.inc();
     }
 
     /// Records the duration of a cycle.
@@ -110,6 +117,11 @@ impl Metrics {
             "How long cycles took",
             self.cycles.clone(),
         );
+        registry.register(
+            "failed_cycles",
+            "Cycles that failed or were cut off",
+            self.failures.clone(),
+        );
         let age = |at: Instant| now.saturating_duration_since(at).as_secs_f64();
         let ages = [
             (
@@ -138,6 +150,8 @@ impl Metrics {
         }
         let numbers = [
             ("pending_pushes", "Changes that wait", status.pending),
+            ("articles", "Articles", status.articles),
+            ("left_out", "Files and articles left out", status.left_out),
             ("conflicts", "Articles in conflict", status.conflicts),
             ("held_deletions", "Held deletions", status.held_deletions),
             (
@@ -177,11 +191,13 @@ mod tests {
         status.metrics.request("GET", Some(200));
         status.metrics.request("PUT", None);
         status.metrics.rescan("overflow");
+        status.metrics.failure();
         status.metrics.cycle("poll", Duration::from_millis(12));
         status.update(|status| {
             status.last_poll = Some((chrono::DateTime::UNIX_EPOCH, status.started));
             status.pending = 2;
             status.oldest = Some(status.started + Duration::from_secs(80));
+            (status.articles, status.left_out) = (30, 2);
             status.conflicts = 1;
         });
         let budget = BudgetLeft {
@@ -206,6 +222,9 @@ mod tests {
                 env!("CARGO_PKG_VERSION"),
                 "\"} 1"
             ),
+            "kbsync_failed_cycles_total 1",
+            "kbsync_articles 30",
+            "kbsync_left_out 2",
             "kbsync_conflicts 1",
             "kbsync_held_deletions 0",
             "kbsync_unresolved_intents 0",

@@ -43,6 +43,10 @@ pub struct StatusSnapshot {
     pub outage: Option<String>,
     /// How changes are noticed.
     pub watching: String,
+    /// Articles.
+    pub articles: usize,
+    /// Files and articles that the last poll left out, each with a problem.
+    pub left_out: usize,
     /// Conflicts.
     pub conflicts: usize,
     /// Held deletions.
@@ -81,6 +85,8 @@ impl SharedStatus {
                 paused: None,
                 outage: None,
                 watching: "not yet".to_owned(),
+                articles: 0,
+                left_out: 0,
                 conflicts: 0,
                 held_deletions: 0,
                 intents: 0,

@@ -162,6 +162,16 @@ fn slug(
             }
         },
     };
+    let lower = slug.to_lowercase();
+    if slug != lower && document.slug().is_none() {
+        findings.push(whole_file(
+            &place.to_string(),
+            Level::Warning,
+            "capitals",
+            format!("the address has capital letters: {slug}"),
+            &format!("rename the file to `{lower}{EXTENSION}`, or say with `slug: {slug}` that you mean it"),
+        ));
+    }
     Some((format!("{}/{slug}", place.folder), place.to_string()))
 }
 
@@ -568,6 +578,15 @@ mod tests {
             rules,
             ["double-slug", "category-file", "file-name", "double-slug"]
         );
+    }
+
+    #[test]
+    fn capitals_in_an_address_are_found_unless_they_are_meant() {
+        let some = files(&[
+            ("a", "FAQ.html", &article("", "x")),
+            ("a", "Meant.html", &article("slug: Meant\n", "x")),
+        ]);
+        expect(&some, &[("a/FAQ.html", None, "capitals")]);
     }
 
     #[test]

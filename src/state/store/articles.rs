@@ -59,6 +59,13 @@ impl Store {
         self.read(|conn| collect(conn.prepare_cached(ALL)?.query_map([], row)?))
     }
 
+    /// Counts the articles.
+    pub fn article_count(&self) -> Outcome<usize> {
+        let count: i64 = self
+            .read(|conn| conn.query_row("SELECT count(*) FROM articles", [], |row| row.get(0)))?;
+        Ok(usize::try_from(count).unwrap_or(0))
+    }
+
     /// Reads the base of one article.
     pub fn article(&self, id: ArticleId) -> Outcome<Option<ArticleRow>> {
         self.read(|conn| article(conn, id))

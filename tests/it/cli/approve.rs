@@ -22,7 +22,7 @@ fn held() -> (Service, Kb, Vec<Uuid>) {
             .contains("5 deletions on the service at once are more than 3"),
         "{ran:#?}"
     );
-    assert!(ran.stdout.contains("\n5 held; "), "{ran:#?}");
+    assert!(ran.stdout.contains("\n5 held\n"), "{ran:#?}");
     (service, kb, ids)
 }
 

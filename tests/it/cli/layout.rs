@@ -66,6 +66,7 @@ fn session(columns: u16) -> String {
         "<p>It is easy.</p>",
     );
     let mut kb = service.mirror();
+    kb.set("TZ", "UTC");
     kb.set("NO_COLOR", "1");
     kb.set("BROWSER", "true");
     let mut all = String::new();

@@ -314,7 +314,9 @@ fn every_promised_metric_shows_what_happened() {
     grows(r#"cycle_duration_seconds_bucket{le="+Inf",trigger="watch"}"#);
     assert!(figure(r#"budget_left{window="day"}"#).expect("shown") < day);
     grows(r#"budget_left{window="minute"}"#);
+    grows("articles");
     for calm in [
+        "left_out",
         "pending_pushes",
         "pending_oldest_age_seconds",
         "conflicts",
