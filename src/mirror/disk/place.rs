@@ -8,7 +8,7 @@
 //! name is free, and a crash in it is mended by the sweep.
 
 use super::{
-    Area, At, DiskError, DiskErrorKind, Entry, Expect, Kind, Slot,
+    At, DiskError, DiskErrorKind, Entry, Expect, Kind, Slot,
     real::{RealDisk, look_in, read_in, shown, single},
     slots::Aside,
 };
@@ -28,9 +28,9 @@ impl RealDisk {
         name: &str,
         expect: Expect,
     ) -> Result<Stamp, DiskError> {
-        let folder = self.folder(within, "write")?;
-        let target = Target::new(&folder, within, name, "write")?;
-        let aside = self.aside(Area::Stage, slot, &folder)?;
+        let folder = self.open_folder(within, "write")?;
+        let target = Target::new(&folder.dir, within, name, "write")?;
+        let aside = folder.slot(slot);
         let staged = match look_in(&aside.dir, &aside.name) {
             Ok(Some(staged)) => staged.stamp,
             Ok(None) => return Err(target.fail(Errno::NOENT.into())),
@@ -48,7 +48,7 @@ impl RealDisk {
         }
         failpoint::pass("disk: published");
         // An editor may have saved again already: then the stamp must not be of its file.
-        match look_in(&folder, name) {
+        match look_in(target.folder, name) {
             Ok(Some(found)) if found.stamp.same_content(&staged) => Ok(found.stamp),
             Ok(_) | Err(_) => Ok(staged),
         }
@@ -60,11 +60,10 @@ impl RealDisk {
         within: At<'_>,
         like: &Place,
     ) -> Result<(), DiskError> {
-        let folder = self.folder(within, "write")?;
+        let aside = self.open_folder(within, "write")?.slot(slot);
         let from = At::Folder(&like.folder);
         let there = self.folder(from, "write")?;
         let target = Target::new(&there, from, &like.file, "write")?;
-        let aside = self.aside(Area::Stage, slot, &folder)?;
         let copied = || -> Result<(), Failure> {
             match look_in(&there, &like.file)? {
                 Some(found) if found.kind == Kind::File => {}
@@ -87,9 +86,9 @@ impl RealDisk {
         name: &str,
         expect: Expect,
     ) -> Result<(), DiskError> {
-        let folder = self.folder(within, "remove")?;
-        let target = Target::new(&folder, within, name, "remove")?;
-        let aside = self.aside(Area::Stage, slot, &folder)?;
+        let folder = self.open_folder(within, "remove")?;
+        let target = Target::new(&folder.dir, within, name, "remove")?;
+        let aside = folder.slot(slot);
         match look_in(&aside.dir, &aside.name) {
             Ok(None) => {}
             Ok(Some(_)) => return Err(target.fail(Errno::EXIST.into())),

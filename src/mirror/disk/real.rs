@@ -1,12 +1,12 @@
 //! The mirror on a real file system: every call is relative to an open directory.
 //!
-//! The root is opened once; a folder is opened for each call, by one name and without following a link.
+//! The root is opened once; a folder by one name and without following a link, for each call or for the files of a batch.
 //! Files beneath an open directory cannot be swapped for a link between a check and its use.
 //! Slots are in `slots`, putting files in place is in `place`.
 
 use super::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Listing,
-    Slot,
+    Slot, slots::OpenFolder,
 };
 use crate::drill::failpoint;
 use crate::model::{Place, Stamp};
@@ -20,6 +20,7 @@ use std::{
     io::Read as _,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
+    sync::Mutex,
 };
 
 /// The number of times that a folder is listed again when it changes meanwhile.
@@ -40,8 +41,10 @@ pub struct RealDisk {
     identity: (u64, u64),
     /// Whether the file system can neither exchange names nor refuse to replace one.
     pub(super) plain: bool,
+    /// The folder that a file was last staged for or put into.
+    pub(super) last: Mutex<Option<OpenFolder>>,
     #[cfg(test)]
-    pub(super) meanwhile: std::sync::Mutex<Option<Act>>,
+    pub(super) meanwhile: Mutex<Option<Act>>,
 }
 
 impl std::fmt::Debug for RealDisk {
@@ -62,8 +65,9 @@ impl RealDisk {
             path: path.to_owned(),
             identity,
             plain: false,
+            last: Mutex::default(),
             #[cfg(test)]
-            meanwhile: std::sync::Mutex::new(None),
+            meanwhile: Mutex::new(None),
         })
     }
 
@@ -73,11 +77,7 @@ impl RealDisk {
     }
 
     pub(super) fn folder(&self, at: At<'_>, doing: &'static str) -> Result<OwnedFd, DiskError> {
-        let name = match at {
-            At::Root => ".",
-            At::Folder(name) => single(name, doing)?,
-        };
-        open_dir(&self.root, name)
+        open_dir(&self.root, folder_name(at, doing)?)
             .map_err(|errno| DiskError::from_errno(errno, doing, shown(at, "")))
     }
 
@@ -244,6 +244,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_folder(&self, at: At<'_>) -> Result<(), DiskError> {
+        self.close_folder();
         let folder = self.folder(at, "flush")?;
         failpoint::pass("disk: before a folder is synced");
         fs::fsync(&folder).map_err(|errno| DiskError::from_errno(errno, "flush", shown(at, "")))?;
@@ -252,6 +253,7 @@ impl Disk for RealDisk {
     }
 
     fn flush(&self) -> Result<(), DiskError> {
+        self.close_folder();
         failpoint::pass("disk: before a flush");
         sync_all(&self.root)
             .map_err(|errno| DiskError::from_errno(errno, "flush", "the mirror"))?;
@@ -269,6 +271,14 @@ fn sync_all(root: &OwnedFd) -> Result<(), Errno> {
 fn sync_all(root: &OwnedFd) -> Result<(), Errno> {
     fs::sync();
     fs::fsync(root)
+}
+
+/// Returns the name of a folder, as the root knows it.
+pub(super) fn folder_name<'n>(at: At<'n>, doing: &'static str) -> Result<&'n str, DiskError> {
+    match at {
+        At::Root => Ok("."),
+        At::Folder(name) => single(name, doing),
+    }
 }
 
 /// Lets only a single component pass.
@@ -386,7 +396,7 @@ pub(super) fn stamp_of(stat: &fs::Stat) -> Stamp {
     }
 }
 
-fn identity(stat: &fs::Stat) -> (u64, u64) {
+pub(super) fn identity(stat: &fs::Stat) -> (u64, u64) {
     (wide(stat.st_dev), wide(stat.st_ino))
 }
 

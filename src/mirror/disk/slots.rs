@@ -6,7 +6,7 @@
 use super::{
     Area, At, Content, Disk as _, DiskError, DiskErrorKind, Durability, Entry, Kind, Slot,
     TEMPORARY,
-    real::{RealDisk, look_in, open_dir, read_in, shown, single},
+    real::{RealDisk, folder_name, identity, look_in, open_dir, read_in, shown, single},
 };
 use crate::drill::failpoint;
 use crate::mirror::lock::{PRIVATE_FOLDER, private_folder};
@@ -15,7 +15,13 @@ use rustix::{
     fs::{self, AtFlags, Dir, Mode, OFlags, RenameFlags},
     io::Errno,
 };
-use std::{collections::BTreeMap, fs::File, io::Write as _, os::fd::OwnedFd};
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::Write as _,
+    os::fd::OwnedFd,
+    sync::{Arc, PoisonError},
+};
 
 /// The suffix of a slot's name while the file system cannot exchange names.
 const OLD: &str = ".old";
@@ -31,8 +37,28 @@ const NOWHERE: &str = ".kbsync-nowhere";
 
 /// A slot, as the system calls need it.
 pub(super) struct Aside {
-    pub(super) dir: OwnedFd,
+    pub(super) dir: Arc<OwnedFd>,
     pub(super) name: String,
+}
+
+/// A folder of the mirror, and the folder of the slots of its files; both open.
+#[derive(Clone)]
+pub(super) struct OpenFolder {
+    name: String,
+    pub(super) dir: Arc<OwnedFd>,
+    slots: Arc<OwnedFd>,
+    prefix: &'static str,
+    identities: [(u64, u64); 2],
+}
+
+impl OpenFolder {
+    /// A slot of the stage for a file of the folder.
+    pub(super) fn slot(&self, slot: Slot) -> Aside {
+        Aside {
+            dir: self.slots.clone(),
+            name: format!("{}{slot}", self.prefix),
+        }
+    }
 }
 
 impl Aside {
@@ -43,15 +69,59 @@ impl Aside {
 }
 
 impl RealDisk {
-    /// The slot of a file in a folder, to be filled.
-    pub(super) fn aside(
+    /// Opens a folder and its part of the stage. The last one stays open for the other files of a batch, as long as
+    /// both are the folders that have their names.
+    pub(super) fn open_folder(
         &self,
-        area: Area,
-        slot: Slot,
-        folder: &OwnedFd,
-    ) -> Result<Aside, DiskError> {
-        let private = self.private(area)?;
-        Self::slot_of((area, slot), private, folder)
+        within: At<'_>,
+        doing: &'static str,
+    ) -> Result<OpenFolder, DiskError> {
+        let name = folder_name(within, doing)?;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_open = |folder: &&OpenFolder| folder.name == name && self.is_in_place(folder);
+        if let Some(folder) = last.as_ref().filter(is_open) {
+            return Ok(folder.clone());
+        }
+        let dir = Arc::new(self.folder(within, doing)?);
+        let fail = |errno| DiskError::from_errno(errno, doing, shown(within, ""));
+        let private = self.private(Area::Stage)?;
+        let (slots, prefix) = match private.filter(|stage| reaches(stage, &dir)) {
+            Some(stage) => (Arc::new(stage), ""),
+            None => (dir.clone(), TEMPORARY),
+        };
+        let [is, slots_are] = [&dir, &slots].map(|dir| fs::fstat(dir).map(|stat| identity(&stat)));
+        let folder = OpenFolder {
+            name: name.to_owned(),
+            dir,
+            slots,
+            prefix,
+            identities: [is.map_err(fail)?, slots_are.map_err(fail)?],
+        };
+        Ok(last.insert(folder).clone())
+    }
+
+    /// Closes the folder that was used last.
+    pub(super) fn close_folder(&self) {
+        self.last
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+    }
+
+    /// Returns whether an open folder and its part of the stage still have their names.
+    fn is_in_place(&self, folder: &OpenFolder) -> bool {
+        let stage = format!("{PRIVATE_FOLDER}/{}", name_of(Area::Stage));
+        let slots = if folder.prefix.is_empty() {
+            &stage
+        } else {
+            &folder.name
+        };
+        let names = [&folder.name, slots];
+        let mut pairs = names.into_iter().zip(folder.identities);
+        pairs.all(|(name, was)| {
+            let found = fs::statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW);
+            found.is_ok_and(|stat| identity(&stat) == was)
+        })
     }
 
     /// The slot of a file whose folder may be gone by now: then it is in the private folder. Nothing is made.
@@ -62,7 +132,7 @@ impl RealDisk {
             Err(error) => error,
         };
         let name = slot.to_string();
-        let dir = private.filter(|_| is_gone(&gone));
+        let dir = private.filter(|_| is_gone(&gone)).map(Arc::new);
         dir.map(|dir| Aside { dir, name }).ok_or(gone)
     }
 
@@ -72,10 +142,11 @@ impl RealDisk {
         folder: &OwnedFd,
     ) -> Result<Aside, DiskError> {
         if let Some(dir) = private.filter(|dir| reaches(dir, folder)) {
-            let name = slot.to_string();
+            let (dir, name) = (Arc::new(dir), slot.to_string());
             return Ok(Aside { dir, name });
         }
         let dir = open_dir(folder, ".")
+            .map(Arc::new)
             .map_err(|errno| DiskError::from_errno(errno, "open", "a category's folder"))?;
         let prefix = match area {
             Area::Stage => "",
@@ -125,8 +196,7 @@ impl RealDisk {
         bytes: &[u8],
         durability: Durability,
     ) -> Result<(), DiskError> {
-        let folder = self.folder(within, "write into")?;
-        let aside = self.aside(Area::Stage, slot, &folder)?;
+        let aside = self.open_folder(within, "write into")?.slot(slot);
         write_new(&aside, bytes, durability).map_err(|error| {
             // The first error counts; what cannot be removed now is swept later.
             let _swept_later = fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty());
@@ -351,10 +421,10 @@ impl RealDisk {
         within: At<'_>,
         name: &str,
     ) -> Result<String, DiskError> {
-        let folder = self.folder(within, "write beside")?;
+        let folder = self.open_folder(within, "write beside")?;
         let name = single(name, "write beside")?;
-        let aside = self.aside(Area::Stage, slot, &folder)?;
-        self.beside(&aside.dir, &aside.name, &folder, name)
+        let aside = folder.slot(slot);
+        self.beside(&aside.dir, &aside.name, &folder.dir, name)
             .map_err(|errno| DiskError::from_errno(errno, "write beside", shown(within, name)))
     }
 
