@@ -40,19 +40,21 @@ struct Old {
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Carries out a run of actions that only touch the mirror.
+    /// Carries out the next `total` actions, which only touch the mirror.
     pub(super) fn settle_files(
         &mut self,
-        actions: &[Action],
+        actions: &mut impl Iterator<Item = Action>,
+        total: usize,
         run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
-        if actions.len() > FEW {
-            self.tell("writing files", Some(actions.len() as u64), 0);
+        if total > FEW {
+            self.tell("writing files", Some(total as u64), 0);
         }
-        let total = actions.len();
-        for (number, batch) in actions.chunks(BATCH).enumerate() {
-            self.settle_batch(batch, total > FEW, run)?;
-            self.told(((number + 1) * BATCH).min(total) as u64);
+        for start in (0..total).step_by(BATCH) {
+            let end = total.min(start + BATCH);
+            let batch: Vec<Action> = actions.take(end - start).collect();
+            self.settle_batch(&batch, total > FEW, run)?;
+            self.told(end as u64);
         }
         Ok(())
     }
@@ -106,6 +108,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             jobs.push(job);
         }
         self.carry_out(&mut jobs, true, run)?;
+        let done = jobs
+            .iter()
+            .filter(|job| !matches!(job.outcome, Some(Err(_))));
+        let done: Vec<&Action> = done.map(|job| job.action).collect();
+        self.end_waiting(&done)?;
         for mut job in jobs {
             let note = || {
                 let settle = opened.get(&job.settle.id)?;
@@ -115,7 +122,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Some(Ok(_)) | None => Done::Yes(note()),
                 Some(Err(done)) => done,
             };
-            self.conclude(job.action, done, run)?;
+            self.report_step(job.action, done, run);
         }
         Ok(())
     }

@@ -104,9 +104,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if to_send > 0 {
             self.tell("sending", Some(to_send as u64), 1);
         }
-        let mut actions = plan.actions.into_iter().peekable();
+        let mut actions = plan.actions.into_iter();
         let mut recorded = false;
-        while let Some(action) = actions.next() {
+        while let Some(action) = actions.as_slice().first() {
             let category = matches!(
                 action.step,
                 Step::CreateCategory { .. } | Step::SettleCategory(_)
@@ -115,15 +115,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.record_quietly(&plan.records, &plan.category_records, &run)?;
                 recorded = true;
             }
-            if is_local_settle(&action) {
-                let mut batch = vec![action];
-                while let Some(next) = actions.next_if(is_local_settle) {
-                    batch.push(next);
-                }
-                self.settle_files(&batch, &mut run)?;
-                continue;
+            let following = actions.as_slice().iter();
+            let local = following.take_while(|next| is_local_settle(next)).count();
+            if local > 0 {
+                self.settle_files(&mut actions, local, &mut run)?;
+            } else if let Some(action) = actions.next() {
+                self.step(action, &mut run).await?;
             }
-            self.step(action, &mut run).await?;
         }
         if !recorded {
             self.record_quietly(&plan.records, &plan.category_records, &run)?;
@@ -197,6 +195,31 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     fn conclude(&mut self, action: &Action, done: Done, run: &mut Run<'_>) -> anyhow::Result<()> {
+        if matches!(done, Done::Yes(_)) {
+            self.end_waiting(&[action])?;
+        }
+        self.report_step(action, done, run);
+        Ok(())
+    }
+
+    /// Forgets the refusals and approvals of actions that were done: an approval is good for one time.
+    fn end_waiting(&mut self, done: &[&Action]) -> anyhow::Result<()> {
+        if !self.store.has_waiting()? {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            for action in done {
+                tx.unpark(&action.key())?;
+                let fingerprint = action.fingerprint();
+                tx.take_approval(action.side, &fingerprint.to_string(), fingerprint)?;
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn report_step(&self, action: &Action, done: Done, run: &mut Run<'_>) {
         if action.sends() {
             run.to_send = run.to_send.saturating_sub(1);
             run.done += 1;
@@ -205,13 +228,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match done {
             Done::Yes(note) => {
                 tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %field_names(action), side = action.side.word(), "{}", action.kind.word());
-                let now = self.clock.now();
-                let fingerprint = action.fingerprint();
-                self.store.write(now, |tx| {
-                    tx.unpark(&action.key())?;
-                    // A person's release is good for one time.
-                    tx.take_approval(action.side, &fingerprint.to_string(), fingerprint)
-                })?;
                 run.say(action, Status::Done, note);
             }
             Done::Later(reason) => run.say(action, Status::Skipped, Some(reason)),
@@ -239,7 +255,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.meet_wall(stop);
             }
         }
-        Ok(())
     }
 
     /// Remembers a refusal, so that the same is not sent again, and says it.

@@ -28,6 +28,16 @@ impl Store {
         })
     }
 
+    /// Returns whether the refusal or the approval of any action is remembered.
+    pub fn has_waiting(&self) -> Outcome<bool> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM parked) OR EXISTS (SELECT 1 FROM approvals)",
+            )?
+            .query_row([], |row| row.get(0))
+        })
+    }
+
     /// Counts the deletions towards one side since a moment that nobody approved.
     pub fn deletions_since(&self, since: Timestamp, side: Side) -> Outcome<u64> {
         self.read(|conn| {
