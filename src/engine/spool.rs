@@ -13,11 +13,16 @@ use std::sync::Arc;
 /// Bytes that are gathered before they are written in one transaction.
 const BATCH: usize = 4 << 20;
 
-/// One body, and the version that it belongs to, where that goes into the history.
-struct Pending {
-    text: String,
-    file: Option<String>,
-    seen: Option<Seen>,
+/// One body that was seen.
+pub(super) struct Arrived {
+    pub(super) text: String,
+    pub(super) digest: TextDigest,
+    /// The whole file, where that is kept.
+    pub(super) file: Option<String>,
+    /// The version that the body belongs to, where that goes into the history.
+    pub(super) seen: Option<Seen>,
+    /// Whether both sides may have changed the body.
+    pub(super) may_merge: bool,
 }
 
 /// Takes bodies as they are seen.
@@ -27,7 +32,7 @@ pub(super) struct Spool {
     /// Whether what is new may be what was sent or written before.
     seeks: bool,
     bytes: usize,
-    pending: Vec<Pending>,
+    pending: Vec<Arrived>,
     memory: BTreeMap<TextDigest, Arc<str>>,
 }
 
@@ -59,23 +64,16 @@ impl Spool {
         self.dry
     }
 
-    /// Takes a body; `may_merge` says that both sides may have changed it.
-    pub(super) fn take(
-        &mut self,
-        store: &mut Store,
-        text: String,
-        file: Option<String>,
-        seen: Option<Seen>,
-        may_merge: bool,
-    ) -> Result<(), StateError> {
+    /// Takes a body.
+    pub(super) fn take(&mut self, store: &mut Store, body: Arrived) -> Result<(), StateError> {
         if self.dry {
-            if may_merge {
-                self.memory.insert(TextDigest::of(&text), text.into());
+            if body.may_merge {
+                self.memory.insert(body.digest, body.text.into());
             }
             return Ok(());
         }
-        self.bytes += text.len() + file.as_ref().map_or(0, String::len);
-        self.pending.push(Pending { text, file, seen });
+        self.bytes += body.text.len() + body.file.as_ref().map_or(0, String::len);
+        self.pending.push(body);
         if self.bytes >= BATCH {
             self.flush(store)
         } else {
@@ -91,10 +89,11 @@ impl Spool {
         }
         let pending = std::mem::take(&mut self.pending);
         store.write(self.now, |tx| {
-            for Pending { text, file, seen } in pending {
-                tx.put_body(&text)?;
-                let file = file.as_deref().map(|file| tx.put_body(file)).transpose()?;
-                if let Some(seen) = seen {
+            for body in pending {
+                tx.put_body_of(body.digest, &body.text)?;
+                let file = body.file.as_deref();
+                let file = file.map(|file| tx.put_body(file)).transpose()?;
+                if let Some(seen) = body.seen {
                     tx.record(&Seen { file, ..seen })?;
                 }
             }

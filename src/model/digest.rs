@@ -24,13 +24,13 @@ macro_rules! digest {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                write_hex(f, &self.0)
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                write_hex(f, &self.0[..4])
             }
         }
 
@@ -81,6 +81,16 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
         hasher.update(part);
     }
     hasher.finalize().into()
+}
+
+/// Writes bytes as hex digits; a formatted number for each byte would take many times as long.
+fn write_hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    let mut text = String::with_capacity(64);
+    for byte in bytes {
+        text.extend([digit(byte >> 4), digit(byte & 15)]);
+    }
+    f.write_str(&text)
 }
 
 fn parse_hex(text: &str) -> Option<[u8; 32]> {

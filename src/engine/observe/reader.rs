@@ -4,7 +4,7 @@ use super::local::{Found, Scanned};
 use super::remote::Rows;
 use crate::engine::apply::{hides_a_new_article, needs_whole};
 use crate::engine::index::Places;
-use crate::engine::spool::{Spool, text_lf};
+use crate::engine::spool::{Arrived, Spool, text_lf};
 use crate::mirror::document::{Document, has_conflict_markers};
 use crate::mirror::scan::{Scan, ScannedFile};
 use crate::model::article::MAX_CHARS;
@@ -233,10 +233,15 @@ impl<'a> Reader<'a> {
             version: version.clone(),
             file: None,
         };
-        let whole = whole.then(|| document.source().to_owned());
-        let text = document.text().to_owned();
-        self.spool
-            .take(self.store, text, whole, Some(seen), may_merge)
+        let body = Arrived {
+            text: document.text().to_owned(),
+            // The version of a file with CRLF may have the base's digest.
+            digest: TextDigest::of(document.text()),
+            file: whole.then(|| document.source().to_owned()),
+            seen: Some(seen),
+            may_merge,
+        };
+        self.spool.take(self.store, body)
     }
 
     /// Returns whether a file with an article's id is a copy: the article's own file is at its place, as it was.

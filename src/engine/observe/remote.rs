@@ -2,7 +2,7 @@
 //! that it did not carry.
 
 use crate::engine::memory::{Entries, Memory};
-use crate::engine::spool::Spool;
+use crate::engine::spool::{Arrived, Spool};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
@@ -370,7 +370,14 @@ pub(in crate::engine) fn take_seen(
         let rewritten = row.is_some_and(|row| row.local.text != row.remote.text);
         let sought = spool.is_seeking() && row.is_none();
         let may_merge = rewritten || sought || known.changed.contains(&article.id);
-        spool.take(store, text, None, history, may_merge)?;
+        let body = Arrived {
+            text,
+            digest: version.text,
+            file: None,
+            seen: history,
+            may_merge,
+        };
+        spool.take(store, body)?;
     }
     Ok(Seen {
         version,

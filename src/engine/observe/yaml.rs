@@ -2,7 +2,7 @@
 
 use super::local::{Scanned, category_version};
 use crate::engine::history::category::{last_document, last_here, seen_as};
-use crate::engine::spool::Spool;
+use crate::engine::spool::{Arrived, Spool};
 use crate::mirror::document::CategoryDocument;
 use crate::mirror::scan::{CategoryContent, ScannedCategory};
 use crate::model::{CategoryId, Side, TextDigest};
@@ -75,15 +75,16 @@ fn keep(
     if spool.is_dry() || last_here(store, id, Some(folder))?.as_deref() == Some(source) {
         return Ok(());
     }
-    let seen = seen_as(
-        id,
-        folder,
-        (Side::Local, "edited here"),
-        &words,
-        TextDigest::of(source),
-    );
-    let text = source.to_owned();
-    spool.take(store, text.clone(), Some(text), Some(seen), false)
+    let digest = TextDigest::of(source);
+    let seen = seen_as(id, folder, (Side::Local, "edited here"), &words, digest);
+    let body = Arrived {
+        text: source.to_owned(),
+        digest,
+        file: Some(source.to_owned()),
+        seen: Some(seen),
+        may_merge: false,
+    };
+    spool.take(store, body)
 }
 
 fn row_at<'b>(base: &'b Base, folder: &str) -> Option<&'b CategoryRow> {

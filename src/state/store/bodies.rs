@@ -19,16 +19,14 @@ impl Store {
         let found = self.read(|conn| {
             conn.prepare_cached("SELECT size, packed FROM bodies WHERE digest = ?1")?
                 .query_row([digest], |row| {
-                    Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?))
+                    let size = row.get::<_, i64>(0)?.cast_unsigned();
+                    let packed = row.get_ref(1)?.as_blob()?;
+                    Ok(unpack(&self.packing, digest, size, packed))
                 })
                 .optional()
         })?;
-        let Some((size, packed)) = found else {
-            return Ok(None);
-        };
-        unpack(&self.packing, digest, size.cast_unsigned(), &packed)
-            .map(Some)
-            .map_err(|error| error.at(self.path.as_deref()))
+        let text = found.transpose();
+        text.map_err(|error| error.at(self.path.as_deref()))
     }
 
     /// Returns whether a body is there.
@@ -43,6 +41,13 @@ impl Writing<'_> {
     /// A row that names the body should be written within a day, at best in the same transaction.
     pub fn put_body(&mut self, text: &str) -> Outcome<TextDigest> {
         let digest = TextDigest::of(text);
+        self.put_body_of(digest, text)?;
+        Ok(digest)
+    }
+
+    /// Keeps a body whose digest is known.
+    pub fn put_body_of(&mut self, digest: TextDigest, text: &str) -> Outcome<()> {
+        debug_assert_eq!(digest, TextDigest::of(text));
         match put_at(self.sql()?, digest)? {
             Some(at) if at <= self.now && self.now.millis_since(at) < RENEW_AFTER => {}
             Some(_stale) => {
@@ -60,7 +65,7 @@ impl Writing<'_> {
                     .execute(params![digest, size, packed, self.now])?;
             }
         }
-        Ok(digest)
+        Ok(())
     }
 }
 

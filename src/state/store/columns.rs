@@ -21,7 +21,7 @@ macro_rules! id_column {
     ($($name:ident),*) => {$(
         impl ToSql for $name {
             fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(ToSqlOutput::Owned(Value::Blob(self.uuid().as_bytes().to_vec())))
+                Ok(ToSqlOutput::Borrowed(ValueRef::Blob(self.as_bytes())))
             }
         }
 

@@ -256,7 +256,8 @@ fn set_journal(conn: &Connection, path: &Path) -> Outcome<()> {
     set_journal_mode(conn, "WAL")?;
     conn.execute_batch(
         "PRAGMA synchronous = FULL;
-         PRAGMA journal_size_limit = 16777216;",
+         PRAGMA journal_size_limit = 16777216;
+         PRAGMA wal_autocheckpoint = 4096;",
     )?;
     Ok(())
 }
