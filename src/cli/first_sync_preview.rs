@@ -38,7 +38,7 @@ impl FirstSyncPreview {
             return Ok(found);
         }
         let disk = RealDisk::open(folder)?;
-        let scanned = scan(&disk, &|_| None, &|_| None, &mut |file| found.add(&file));
+        let scanned = scan(&disk, &|_, _| None, &|_| None, &mut |file| found.add(&file));
         let scanned = scanned.map_err(|error| {
             Failure::failed(anyhow::Error::new(error))
                 .help("make the folder readable, then try again")
@@ -53,14 +53,15 @@ impl FirstSyncPreview {
 
     fn add(&mut self, file: &ScannedFile) {
         match file {
-            ScannedFile::Ready { place, .. } | ScannedFile::Unchanged { place, .. } => {
+            ScannedFile::Ready { place, .. } => {
                 self.categories.insert(place.folder.clone());
                 self.articles.insert(place.clone());
             }
             ScannedFile::NotReady { place, .. } => {
                 self.not_ready.insert(place.clone());
             }
-            ScannedFile::Present { .. } => {}
+            // No file is known.
+            ScannedFile::Unchanged { .. } | ScannedFile::Present { .. } => {}
         }
     }
 

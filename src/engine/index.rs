@@ -4,15 +4,19 @@
 use crate::model::base::{IndexRow, Visibility};
 use crate::model::{ArticleId, Place, Stamp};
 use crate::reconcile::snapshot::Base;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// The articles that a look compares with.
+/// The articles that a look compares with, in the order of their places.
 pub(super) struct Index {
-    rows: HashMap<ArticleId, IndexRow>,
+    rows: Vec<IndexRow>,
+    /// The rows by id. A look at the mirror alone does not ask for it.
+    by_id: OnceCell<HashMap<ArticleId, usize>>,
 }
 
-/// The article whose file is at a place, and the file's stamp.
-pub(super) type Places<'a> = HashMap<&'a Place, (ArticleId, Option<Stamp>)>;
+/// The articles by the places of their files, with the files' stamps. Where two articles have one place, neither the
+/// place nor a stamp shows whose file it is.
+pub(super) struct Places<'a>(Vec<(&'a Place, ArticleId, Option<Stamp>)>);
 
 /// Where an article is expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,18 +33,23 @@ impl Index {
     /// Takes the rows of an index.
     pub(super) fn of(rows: Vec<IndexRow>) -> Self {
         Self {
-            rows: rows.into_iter().map(|row| (row.id, row)).collect(),
+            rows,
+            by_id: OnceCell::new(),
         }
     }
 
     /// Returns one article's row.
     pub(super) fn row(&self, id: ArticleId) -> Option<&IndexRow> {
-        self.rows.get(&id)
+        let rows = self.rows.iter().enumerate();
+        let by_id = self
+            .by_id
+            .get_or_init(|| rows.map(|(at, row)| (row.id, at)).collect());
+        by_id.get(&id).map(|at| &self.rows[*at])
     }
 
     /// Returns all rows.
     pub(super) fn rows(&self) -> impl Iterator<Item = &IndexRow> {
-        self.rows.values()
+        self.rows.iter()
     }
 
     /// Returns how many articles there are.
@@ -50,29 +59,37 @@ impl Index {
 
     /// Returns the places of the files.
     pub(super) fn places(&self) -> Places<'_> {
-        places(self.rows().map(|row| (&row.place, row.id, row.stamp)))
+        Places::of(self.rows().map(|row| (&row.place, row.id, row.stamp)))
     }
 }
 
-/// Returns the places of the files of a base.
-pub(super) fn places_of(base: &Base) -> Places<'_> {
-    let rows = base.articles.values();
-    places(rows.map(|row| (&row.place, row.id, row.stamp)))
-}
+impl<'a> Places<'a> {
+    /// Returns the places of the files of a base.
+    pub(super) fn of_base(base: &'a Base) -> Self {
+        let rows = base.articles.values();
+        Self::of(rows.map(|row| (&row.place, row.id, row.stamp)))
+    }
 
-/// Where two articles have one place, neither the place nor a stamp shows whose file it is.
-fn places<'a>(rows: impl Iterator<Item = (&'a Place, ArticleId, Option<Stamp>)>) -> Places<'a> {
-    let mut places = HashMap::with_capacity(rows.size_hint().0);
-    let mut doubled = Vec::new();
-    for (place, id, stamp) in rows {
-        if places.insert(place, (id, stamp)).is_some() {
-            doubled.push(place);
-        }
+    fn of(rows: impl Iterator<Item = (&'a Place, ArticleId, Option<Stamp>)>) -> Self {
+        let mut rows: Vec<_> = rows.collect();
+        // Those of the index are in this order.
+        rows.sort_by_key(|(place, ..)| *place);
+        Self(rows)
     }
-    for place in doubled {
-        places.remove(place);
+
+    /// Returns the article whose file is at a place, and the file's stamp.
+    pub(super) fn get(&self, folder: &str, file: &str) -> Option<(ArticleId, Option<Stamp>)> {
+        let wanted = (folder, file);
+        let of = |at: usize| {
+            let (place, ..) = self.0.get(at)?;
+            Some((place.folder.as_str(), place.file.as_str()))
+        };
+        let at = self
+            .0
+            .partition_point(|(place, ..)| (place.folder.as_str(), place.file.as_str()) < wanted);
+        let (_, id, stamp) = self.0.get(at).filter(|_| of(at) == Some(wanted))?;
+        (of(at + 1) != Some(wanted)).then_some((*id, *stamp))
     }
-    places
 }
 
 /// Returns where an article is expected.

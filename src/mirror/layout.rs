@@ -7,7 +7,7 @@
 use super::disk::Kind;
 use crate::model::{
     Place,
-    path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name},
+    path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name, lower},
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -127,7 +127,7 @@ impl Layout {
         if name == CATEGORY_FILE {
             return Verdict::CategoryFile;
         }
-        if name.to_lowercase().ends_with(CONFLICT_EXTENSION) && !name.starts_with(['.', '_']) {
+        if lower(name).ends_with(CONFLICT_EXTENSION) && !name.starts_with(['.', '_']) {
             return match kind {
                 Kind::File => Verdict::ConflictCopy,
                 Kind::Folder | Kind::Link | Kind::Other => Verdict::Aside,
@@ -182,11 +182,11 @@ impl Layout {
         if let Some(why) = ignored_name(name) {
             return Some(why.to_owned());
         }
-        let path = format!("{folder}/{name}");
-        self.own
-            .matched(path, kind == Kind::Folder)
-            .is_ignore()
-            .then(by_own_rule)
+        let is_ignored = || {
+            let path = format!("{folder}/{name}");
+            self.own.matched(path, kind == Kind::Folder).is_ignore()
+        };
+        (!self.own.is_empty() && is_ignored()).then(by_own_rule)
     }
 }
 

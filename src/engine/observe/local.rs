@@ -7,7 +7,7 @@ use super::reader::Reader;
 use super::remote::{ReadRows, Rows};
 use super::unsettled::Unsettled;
 use crate::engine::apply::told;
-use crate::engine::index::{Index, places_of};
+use crate::engine::index::{Index, Places};
 use crate::engine::spool::Spool;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
 use crate::mirror::document::CategoryDocument;
@@ -50,7 +50,7 @@ pub(in crate::engine) struct Found {
     pub(in crate::engine) scanned: Scanned,
     pub(super) scan: Scan,
     /// Files that have the stamp that is known.
-    pub(super) unchanged: Vec<(Place, Stamp)>,
+    pub(super) unchanged: Vec<(ArticleId, Stamp)>,
     /// Whether the differences from the index are enough so far: then names matter where a file changed, and no others.
     pub(in crate::engine) is_part: bool,
     /// The rows of the files that were read, where the base is not loaded.
@@ -76,7 +76,7 @@ impl<D: Disk> Looker<'_, D> {
     ) -> anyhow::Result<Option<Found>> {
         let (places, rows) = match index {
             Some(index) => (index.places(), Rows::Read(ReadRows::default())),
-            None => (places_of(base), Rows::Whole(&base.articles)),
+            None => (Places::of_base(base), Rows::Whole(&base.articles)),
         };
         let folders = by_folder(base);
         let known_category = |folder: &str| folders.get(folder).copied().flatten();
@@ -87,9 +87,10 @@ impl<D: Disk> Looker<'_, D> {
         };
         let mut reader = Reader::new(&places, &stamp_at, rows, self.store, self.spool);
         let mut take = |file: ScannedFile| {
-            if self.unsettled.covers(file.place()) {
-                let unknown = Unsettled::unknown(&file, &places);
-                let stamp = file.stamp().map(|stamp| (unknown.place.clone(), stamp));
+            let place = file.place();
+            if let Some(place) = place.filter(|place| self.unsettled.covers(place)) {
+                let unknown = Unsettled::unknown(&file, place);
+                let stamp = file.stamp().map(|stamp| (place.clone(), stamp));
                 reader.out.unready.extend(stamp);
                 reader.out.snapshot.unknown.push(unknown);
             } else {
@@ -99,7 +100,12 @@ impl<D: Disk> Looker<'_, D> {
         let scan = if let Some(paths) = paths {
             scan::scan_paths(self.disk, paths, &known_category, &mut take)
         } else {
-            let known = |place: &Place| places.get(place).and_then(|(_, stamp)| *stamp);
+            let known = |folder: &str, file: &str| {
+                let (id, stamp) = places.get(folder, file)?;
+                // A file in motion is opened: its place counts, and not its stamp.
+                let moves = self.unsettled.covers_file(folder, file);
+                Some((id, stamp.filter(|_| !moves)?))
+            };
             scan::scan(self.disk, &known, &known_category, &mut take).map(Some)
         };
         let scan = scan.context("failed to look at the mirror")?;
@@ -125,12 +131,11 @@ impl<D: Disk> Looker<'_, D> {
             scan.names
                 .retain(|folder, _| folders.contains(folder.as_str()));
         }
-        let rows = by_place(base);
-        for (place, stamp) in std::mem::take(&mut found.unchanged) {
-            if let Some(row) = rows.get(&place) {
-                out.stamps.insert(place.clone(), stamp);
+        for (id, stamp) in std::mem::take(&mut found.unchanged) {
+            if let Some(row) = base.articles.get(&id) {
+                out.stamps.insert(row.place.clone(), stamp);
                 out.snapshot.files.push(LocalFile {
-                    place,
+                    place: row.place.clone(),
                     id: Some(row.id),
                     version: row.local.clone(),
                     flags: row.file_flags,

@@ -28,7 +28,7 @@ pub(super) struct Reader<'a> {
     spool: &'a mut Spool,
     pub(super) out: Scanned,
     /// Files that have the stamp that is known.
-    unchanged: Vec<(Place, Stamp)>,
+    unchanged: Vec<(ArticleId, Stamp)>,
     broken: Option<StateError>,
     /// The articles of a file's name or a slug. Hardly ever asked for.
     namesakes: OnceCell<HashMap<String, Vec<ArticleId>>>,
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn take(&mut self, file: ScannedFile) {
         match file {
-            ScannedFile::Unchanged { place, stamp } => self.unchanged.push((place, stamp)),
+            ScannedFile::Unchanged { id, stamp } => self.unchanged.push((id, stamp)),
             ScannedFile::Ready {
                 place,
                 stamp,
@@ -137,7 +137,8 @@ impl<'a> Reader<'a> {
     }
 
     fn row_of(&mut self, place: &Place, id: Option<ArticleId>) -> Option<ArticleRow> {
-        let id = id.or_else(|| self.places.get(place).map(|(id, _)| *id))?;
+        let at_place = || self.places.get(&place.folder, &place.file);
+        let id = id.or_else(|| at_place().map(|(id, _)| id))?;
         match self.rows.row(id, self.store) {
             Ok(row) => row.cloned(),
             Err(error) => {

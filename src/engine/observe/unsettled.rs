@@ -4,7 +4,6 @@
 //! is neither sent nor written nor missed, and takes part again when it has settled. All else goes on as ever.
 
 use super::local::Scanned;
-use crate::engine::index::Places;
 use crate::engine::waiting::Held;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
@@ -62,9 +61,14 @@ impl Unsettled {
 
     /// Returns whether a place is in motion, by itself or with its folder.
     pub(in crate::engine) fn covers(&self, place: &Place) -> bool {
+        self.covers_file(&place.folder, &place.file)
+    }
+
+    /// The same for a place that is not put together.
+    pub(super) fn covers_file(&self, folder: &str, file: &str) -> bool {
         !self.folded.is_empty()
-            && (self.folded.contains(&fold(&place.folder))
-                || self.folded.contains(&fold(&place.to_string())))
+            && (self.folded.contains(&fold(folder))
+                || self.folded.contains(&fold(&format!("{folder}/{file}"))))
     }
 
     /// Returns whether a folder or anything in it is in motion: whoever writes there goes by its name.
@@ -83,10 +87,9 @@ impl Unsettled {
     }
 
     /// What a file in motion is.
-    pub(super) fn unknown(file: &ScannedFile, places: &Places<'_>) -> Unknown {
-        let place = file.place();
+    pub(super) fn unknown(file: &ScannedFile, place: &Place) -> Unknown {
         let id = match file {
-            ScannedFile::Unchanged { .. } => places.get(place).map(|(id, _)| *id),
+            ScannedFile::Unchanged { id, .. } => Some(*id),
             ScannedFile::Ready { document, .. } => Document::id(document),
             ScannedFile::NotReady { id, .. } => *id,
             ScannedFile::Present { .. } => None,

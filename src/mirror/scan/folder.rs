@@ -1,6 +1,6 @@
 //! Looks into one category's folder.
 
-use super::{CategoryContent, ScannedCategory, ScannedFile, strays};
+use super::{CategoryContent, KnownFiles, ScannedCategory, ScannedFile, strays};
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, Entry, Kind},
@@ -41,7 +41,7 @@ pub(super) struct Found {
 pub(super) struct Walk<'a, D> {
     pub(super) disk: &'a D,
     pub(super) layout: &'a Layout,
-    pub(super) known: &'a (dyn Fn(&Place) -> Option<Stamp> + Sync),
+    pub(super) known: &'a KnownFiles<'a>,
     pub(super) known_category: &'a (dyn Fn(&str) -> Option<Stamp> + Sync),
 }
 
@@ -104,7 +104,7 @@ impl<D: Disk> Walk<'_, D> {
     fn entry(&self, folder: &str, entry: &Entry, found: &mut Found) -> Option<ScannedFile> {
         let place = || Place::new(folder, entry.name.clone());
         match self.layout.in_folder(folder, &entry.name, entry.kind) {
-            Verdict::Article => Some(self.article(place(), entry.stamp, found)),
+            Verdict::Article => Some(self.article(folder, entry, found)),
             Verdict::NoArticle(why) => {
                 if entry.kind == Kind::File {
                     found.strays.extend(strays::stray(folder, &entry.name));
@@ -149,10 +149,14 @@ impl<D: Disk> Walk<'_, D> {
         }
     }
 
-    fn article(&self, place: Place, stamp: Stamp, found: &mut Found) -> ScannedFile {
-        if (self.known)(&place) == Some(stamp) {
-            return ScannedFile::Unchanged { place, stamp };
+    fn article(&self, folder: &str, entry: &Entry, found: &mut Found) -> ScannedFile {
+        let stamp = entry.stamp;
+        if let Some((id, known)) = (self.known)(folder, &entry.name)
+            && known == stamp
+        {
+            return ScannedFile::Unchanged { id, stamp };
         }
+        let place = Place::new(folder, entry.name.clone());
         match self.read(place.clone()) {
             Ok(file) => file,
             Err(error) => {

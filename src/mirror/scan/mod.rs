@@ -44,8 +44,8 @@ const MAX_THREADS: usize = 8;
 pub enum ScannedFile {
     /// The file has the stamp that is known; it was not opened.
     Unchanged {
-        /// Its place.
-        place: Place,
+        /// The article that is known to be there.
+        id: ArticleId,
         /// Its stamp.
         stamp: Stamp,
     },
@@ -82,13 +82,13 @@ pub enum ScannedFile {
 }
 
 impl ScannedFile {
-    /// The place.
-    pub fn place(&self) -> &Place {
+    /// The place, unless the file is unchanged: then the caller knows it by the id.
+    pub fn place(&self) -> Option<&Place> {
         match self {
-            Self::Unchanged { place, .. }
-            | Self::Ready { place, .. }
+            Self::Unchanged { .. } => None,
+            Self::Ready { place, .. }
             | Self::NotReady { place, .. }
-            | Self::Present { place, .. } => place,
+            | Self::Present { place, .. } => Some(place),
         }
     }
 
@@ -218,12 +218,15 @@ impl std::error::Error for ScanError {
     }
 }
 
+/// Gives the article of a file whose content is known, and the file's stamp, by folder and name.
+pub type KnownFiles<'a> = dyn Fn(&str, &str) -> Option<(ArticleId, Stamp)> + Sync + 'a;
+
 /// Looks at the whole mirror. Files go to `sink` in no order; the rest is the result.
 ///
 /// `known` and `known_category` give the stamps of files whose content is known already.
 pub fn scan(
     disk: &impl Disk,
-    known: &(dyn Fn(&Place) -> Option<Stamp> + Sync),
+    known: &KnownFiles<'_>,
     known_category: &(dyn Fn(&str) -> Option<Stamp> + Sync),
     sink: &mut dyn FnMut(ScannedFile),
 ) -> Result<Scan, ScanError> {

@@ -28,7 +28,7 @@ pub fn scan_paths(
     let walk = folder::Walk {
         disk,
         layout: &layout,
-        known: &|_| None,
+        known: &|_, _| None,
         known_category,
     };
     let mut categories = Vec::new();

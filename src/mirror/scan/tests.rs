@@ -4,6 +4,7 @@ use super::*;
 use crate::mirror::disk::{Area, Content, Durability, Entry, Expect, Listing, RealDisk, Slot};
 use std::{fs, os::unix::fs::symlink};
 use tempfile::TempDir;
+use uuid::Uuid;
 
 const ID: &str = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
 
@@ -132,14 +133,23 @@ type Files = BTreeMap<String, ScannedFile>;
 fn look(disk: &Watched, known: &BTreeMap<Place, Stamp>) -> (Scan, Files) {
     let mut files = Files::new();
     let known_category = |folder: &str| known.get(&Place::new(folder, "_category.yaml")).copied();
-    let scan = scan(
-        disk,
-        &|place| known.get(place).copied(),
-        &known_category,
-        &mut |file| {
-            files.insert(file.place().to_string(), file);
-        },
-    );
+    // The n-th known file is that of article n.
+    let known_file = |folder: &str, file: &str| {
+        let mut known = known.iter().zip(0..);
+        let ((_, stamp), number) =
+            known.find(|((place, _), _)| place.folder == folder && place.file == file)?;
+        Some((ArticleId::new(Uuid::from_u128(number)), *stamp))
+    };
+    let place_of = |file: &ScannedFile| {
+        if let ScannedFile::Unchanged { id, .. } = file {
+            let number = usize::try_from(id.uuid().as_u128()).expect("a number");
+            return known.keys().nth(number).expect("a known file").to_string();
+        }
+        file.place().expect("a place").to_string()
+    };
+    let scan = scan(disk, &known_file, &known_category, &mut |file| {
+        files.insert(place_of(&file), file);
+    });
     (scan.expect("a scan"), files)
 }
 
@@ -331,7 +341,7 @@ fn f097_what_cannot_be_read_is_not_absent() {
 #[test]
 fn f097_a_missing_mirror_or_unreadable_rules_are_no_scan() {
     let (top, mut disk) = mirror(&[("a/one.html", "x"), (IGNORE_FILE, "a/\n")]);
-    let nothing = |disk: &Watched| scan(disk, &|_| None, &|_| None, &mut |_| {});
+    let nothing = |disk: &Watched| scan(disk, &|_, _| None, &|_| None, &mut |_| {});
     assert!(nothing(&disk).expect("a scan").categories.is_empty());
     disk.broken = Some(IGNORE_FILE);
     assert!(matches!(nothing(&disk), Err(ScanError::Root(_))));
@@ -380,7 +390,7 @@ fn many_folders_and_files_are_all_told_once() {
         .collect();
     let (_top, disk) = mirror(&files);
     let mut count = 0;
-    let scan = scan(&disk, &|_| None, &|_| None, &mut |file| {
+    let scan = scan(&disk, &|_, _| None, &|_| None, &mut |file| {
         assert!(matches!(file, ScannedFile::Ready { .. }));
         count += 1;
     });

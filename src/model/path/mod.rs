@@ -92,7 +92,7 @@ pub fn safe_stem(slug: &str) -> bool {
         && slug.chars().all(|c| is_letter_or_digit(c) || "-_.".contains(c))
         && !slug.starts_with(['.', '_'])
         && !slug.ends_with('.')
-        && !slug.to_lowercase().ends_with(".conflict")
+        && !lower(slug).ends_with(".conflict")
         && slug.nfc().eq(slug.chars())
         && !is_device_name(slug)
         && fold(slug) != SETTINGS_FILE
@@ -157,6 +157,16 @@ pub fn fold(name: &str) -> String {
     once(&once(name))
 }
 
+/// Returns a name in lower case: the name itself, as nearly always.
+pub fn lower(name: &str) -> Cow<'_, str> {
+    let is_lower = |byte: &u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+    if name.as_bytes().iter().all(is_lower) {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(name.to_lowercase())
+    }
+}
+
 /// Makes a folder's name readable: `getting-started` becomes `Getting started`.
 pub fn readable(folder: &str) -> String {
     let spaced = folder.nfc().collect::<String>().replace(['-', '_'], " ");
@@ -194,7 +204,7 @@ pub fn slugify(title: &str) -> String {
 /// Hidden names, editors' temporary and backup files, conflict copies of kbsync and of other tools (failures rows 74
 /// and 121). The caller excepts `_category.yaml`.
 pub fn ignored_name(name: &str) -> Option<&'static str> {
-    let lower = name.to_lowercase();
+    let lower = lower(name);
     let editor = "a temporary or backup file of an editor";
     let other_tool = "a conflict copy of another tool";
     if name.starts_with(['.', '_']) {
@@ -232,7 +242,7 @@ fn is_letter_or_digit(c: char) -> bool {
 
 /// Returns whether Windows takes a name for a device, whatever follows the first dot.
 fn is_device_name(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or(name).to_lowercase();
+    let stem = lower(name.split('.').next().unwrap_or(name));
     let numbered = |prefix: &str| {
         stem.strip_prefix(prefix).is_some_and(|rest| {
             let mut chars = rest.chars();
@@ -242,7 +252,7 @@ fn is_device_name(name: &str) -> bool {
             digit && chars.next().is_none()
         })
     };
-    matches!(stem.as_str(), "con" | "prn" | "aux" | "nul") || numbered("com") || numbered("lpt")
+    matches!(&*stem, "con" | "prn" | "aux" | "nul") || numbered("com") || numbered("lpt")
 }
 
 /// Returns the readable part of a name with an id: no dots, so that no ending and no device name can appear.
