@@ -41,23 +41,36 @@ pub(super) struct Aside {
     pub(super) name: String,
 }
 
-/// A folder of the mirror, and the folder of the slots of its files; both open.
+/// The slots of one area for the files of a folder.
+#[derive(Clone)]
+struct Slots {
+    dir: Arc<OwnedFd>,
+    /// The start of the names; empty in the private folder.
+    prefix: String,
+}
+
+impl Slots {
+    fn slot(&self, slot: Slot) -> Aside {
+        Aside {
+            dir: self.dir.clone(),
+            name: format!("{}{slot}", self.prefix),
+        }
+    }
+}
+
+/// A folder of the mirror, and its part of the stage; both open.
 #[derive(Clone)]
 pub(super) struct OpenFolder {
     name: String,
     pub(super) dir: Arc<OwnedFd>,
-    slots: Arc<OwnedFd>,
-    prefix: &'static str,
+    stage: Slots,
     identities: [(u64, u64); 2],
 }
 
 impl OpenFolder {
     /// A slot of the stage for a file of the folder.
     pub(super) fn slot(&self, slot: Slot) -> Aside {
-        Aside {
-            dir: self.slots.clone(),
-            name: format!("{}{slot}", self.prefix),
-        }
+        self.stage.slot(slot)
     }
 }
 
@@ -84,18 +97,14 @@ impl RealDisk {
         }
         let dir = Arc::new(self.folder(within, doing)?);
         let fail = |errno| DiskError::from_errno(errno, doing, shown(within, ""));
-        let private = self.private(Area::Stage)?;
-        let (slots, prefix) = match private.filter(|stage| reaches(stage, &dir)) {
-            Some(stage) => (Arc::new(stage), ""),
-            None => (dir.clone(), TEMPORARY),
-        };
-        let [is, slots_are] = [&dir, &slots].map(|dir| fs::fstat(dir).map(|stat| identity(&stat)));
+        let stage = slots_of(Area::Stage, self.private(Area::Stage)?, &dir);
+        let opened = [&dir, &stage.dir].map(|dir| fs::fstat(dir).map(|stat| identity(&stat)));
+        let [folder_is, stage_is] = opened;
         let folder = OpenFolder {
             name: name.to_owned(),
             dir,
-            slots,
-            prefix,
-            identities: [is.map_err(fail)?, slots_are.map_err(fail)?],
+            stage,
+            identities: [folder_is.map_err(fail)?, stage_is.map_err(fail)?],
         };
         Ok(last.insert(folder).clone())
     }
@@ -111,7 +120,7 @@ impl RealDisk {
     /// Returns whether an open folder and its part of the stage still have their names.
     fn is_in_place(&self, folder: &OpenFolder) -> bool {
         let stage = format!("{PRIVATE_FOLDER}/{}", name_of(Area::Stage));
-        let slots = if folder.prefix.is_empty() {
+        let slots = if folder.stage.prefix.is_empty() {
             &stage
         } else {
             &folder.name
@@ -127,33 +136,14 @@ impl RealDisk {
     /// The slot of a file whose folder may be gone by now: then it is in the private folder. Nothing is made.
     fn known_aside(&self, area: Area, slot: Slot, within: At<'_>) -> Result<Aside, DiskError> {
         let private = self.known_private(area);
-        let gone = match self.folder(within, "look at") {
-            Ok(folder) => return Self::slot_of((area, slot), private, &folder),
-            Err(error) => error,
-        };
-        let name = slot.to_string();
-        let dir = private.filter(|_| is_gone(&gone)).map(Arc::new);
-        dir.map(|dir| Aside { dir, name }).ok_or(gone)
-    }
-
-    fn slot_of(
-        (area, slot): (Area, Slot),
-        private: Option<OwnedFd>,
-        folder: &OwnedFd,
-    ) -> Result<Aside, DiskError> {
-        if let Some(dir) = private.filter(|dir| reaches(dir, folder)) {
-            let (dir, name) = (Arc::new(dir), slot.to_string());
-            return Ok(Aside { dir, name });
+        match self.folder(within, "look at") {
+            Ok(folder) => Ok(slots_of(area, private, &Arc::new(folder)).slot(slot)),
+            Err(gone) => {
+                let dir = private.filter(|_| is_gone(&gone)).map(Arc::new);
+                let name = slot.to_string();
+                dir.map(|dir| Aside { dir, name }).ok_or(gone)
+            }
         }
-        let dir = open_dir(folder, ".")
-            .map(Arc::new)
-            .map_err(|errno| DiskError::from_errno(errno, "open", "a category's folder"))?;
-        let prefix = match area {
-            Area::Stage => "",
-            Area::Displaced => DISPLACED,
-        };
-        let name = format!("{TEMPORARY}{prefix}{slot}");
-        Ok(Aside { dir, name })
     }
 
     /// Opens an area of the private folder, where it is there.
@@ -447,6 +437,22 @@ impl RealDisk {
 /// Returns whether a folder is not there any more.
 fn is_gone(error: &DiskError) -> bool {
     error.kind == DiskErrorKind::NotFound || error.kind == DiskErrorKind::WrongKind
+}
+
+/// The slots of an area for the files of an open folder: in the private folder, where that is on the same mount.
+fn slots_of(area: Area, private: Option<OwnedFd>, folder: &Arc<OwnedFd>) -> Slots {
+    if let Some(dir) = private.filter(|dir| reaches(dir, folder)) {
+        let (dir, prefix) = (Arc::new(dir), String::new());
+        return Slots { dir, prefix };
+    }
+    let mark = match area {
+        Area::Stage => "",
+        Area::Displaced => DISPLACED,
+    };
+    Slots {
+        dir: folder.clone(),
+        prefix: format!("{TEMPORARY}{mark}"),
+    }
 }
 
 fn name_of(area: Area) -> &'static str {
