@@ -229,7 +229,8 @@ impl<'a> Sweep<'a> {
         let ran = self.stage.run_killed_at(self.scenario.command, number);
         // A transaction has two points: before its commit and after it.
         let is_in_last = number + 2 > points;
-        if ran.code == Some(0) && (self.scenario.is_daemon() || is_in_last) {
+        let has_ended = ran.code == Some(0) || self.codes.contains(&ran.code);
+        if has_ended && (self.scenario.is_daemon() || is_in_last) {
             return Ok(false);
         }
         if ran.code.is_some() {
