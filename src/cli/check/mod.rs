@@ -17,6 +17,7 @@ use super::{
     scope, version_spec,
 };
 use crate::config::{self, Folders, Need};
+use crate::model::Place;
 use rules::{Files, Finding, Level, Open};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -54,18 +55,15 @@ struct Report<'a> {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let folders = config::folders(&context.request())?;
     let wanted = wanted(args, context, &folders)?;
+    let is_wanted = |path: &str| wanted.is_empty() || wanted.iter().any(|want| lies_in(path, want));
     let (mut files, mut findings) = (0, Vec::new());
     for prefix in &folders.prefixes {
+        let is_wanted = |place: &Place| is_wanted(&format!("{prefix}{place}"));
         let read = Files {
             open: open_conflicts(context, prefix),
-            ..read::read(&folders.mirror.join(prefix))?
+            ..read::read(&folders.mirror.join(prefix), &is_wanted)?
         };
-        files += read
-            .articles
-            .keys()
-            .map(|place| format!("{prefix}{place}"))
-            .filter(|path| wanted.is_empty() || wanted.iter().any(|want| lies_in(path, want)))
-            .count();
+        files += read.articles.len();
         findings.extend(rules::check(&read).into_iter().map(|found| Finding {
             path: format!("{prefix}{}", found.path),
             ..found
@@ -80,8 +78,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             "name the mirror with -C, or run `kbsync init` there",
         ));
     }
-    findings
-        .retain(|found| wanted.is_empty() || wanted.iter().any(|path| lies_in(&found.path, path)));
+    findings.retain(|found| is_wanted(&found.path));
     let count = |level| findings.iter().filter(|one| one.level == level).count();
     let (errors, warnings) = (count(Level::Error), count(Level::Warning));
     let findings = limit::limit(&findings);

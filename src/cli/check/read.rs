@@ -1,6 +1,6 @@
 //! Reads the folder of one workspace for `check`.
 
-use super::rules::Files;
+use super::rules::{Files, Named};
 use crate::{
     cli::failure::Failure,
     mirror::{
@@ -15,15 +15,18 @@ use crate::{
 };
 use std::path::Path;
 
-/// Reads every file that is or could be an article, and the targets of links.
-pub(super) fn read(root: &Path) -> Result<Files, Failure> {
+/// Reads every file that is or could be an article, and the targets of links. Of articles that are not wanted only the
+/// names are kept.
+pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Files, Failure> {
     let disk = RealDisk::open(root)?;
     let mut files = Files::default();
     let layout = layout(&disk, &mut files)?;
     for entry in disk.list(At::Root)?.entries {
         files.targets.insert(entry.name.clone());
         match layout.in_root(&entry.name, entry.kind) {
-            RootVerdict::Category => folder(&disk, &layout, &entry.name, &mut files)?,
+            RootVerdict::Category => {
+                folder(&disk, &layout, &entry.name, is_wanted, &mut files)?;
+            }
             RootVerdict::Stray(why) => files.strays.push((entry.name, why)),
             RootVerdict::Aside | RootVerdict::Ignored(_) => {}
         }
@@ -50,14 +53,25 @@ fn layout(disk: &RealDisk, files: &mut Files) -> Result<Layout, Failure> {
     Ok(layout)
 }
 
-fn folder(disk: &RealDisk, layout: &Layout, name: &str, files: &mut Files) -> Result<(), Failure> {
+fn folder(
+    disk: &RealDisk,
+    layout: &Layout,
+    name: &str,
+    is_wanted: &dyn Fn(&Place) -> bool,
+    files: &mut Files,
+) -> Result<(), Failure> {
     for entry in disk.list(At::Folder(name))?.entries {
         let place = Place::new(name, entry.name.as_str());
         files.targets.insert(place.to_string());
         match layout.in_folder(name, &entry.name, entry.kind) {
             Verdict::Article => {
-                if let Some(bytes) = bytes(disk, &place, files) {
+                let Some(bytes) = bytes(disk, &place, files) else {
+                    continue;
+                };
+                if is_wanted(&place) {
                     files.articles.insert(place, bytes);
+                } else if let Ok(document) = Document::parse(&bytes) {
+                    files.others.push(Named::of(place, &document));
                 }
             }
             Verdict::CategoryFile => {

@@ -9,7 +9,7 @@ use crate::{
         ArticleId, Place,
         lint::{self, Severity},
         path::{
-            CATEGORY_FILE, EXTENSION,
+            CATEGORY_FILE, EXTENSION, NameProblem,
             near::{likely_meant, maybe_mistyped},
             slug_of_stem,
         },
@@ -45,8 +45,10 @@ pub(super) struct Finding {
 /// The content of one workspace's folder.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    /// The articles' files.
+    /// The articles' files that are checked.
     pub(super) articles: BTreeMap<Place, Vec<u8>>,
+    /// The names of the other articles' files.
+    pub(super) others: Vec<Named>,
     /// The `_category.yaml` files, by folder.
     pub(super) categories: BTreeMap<String, Vec<u8>>,
     /// All possible targets of links: files and folders, with `/`.
@@ -59,6 +61,33 @@ pub(super) struct Files {
     pub(super) strays: Vec<(String, String)>,
     /// Unreadable files, with the reason.
     pub(super) unreadable: Vec<(String, String)>,
+}
+
+/// The names of an article's file that another file may have, too.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    place: Place,
+    id: Option<ArticleId>,
+    /// The line `slug:`.
+    slug: Option<String>,
+}
+
+impl Named {
+    pub(super) fn of(place: Place, document: &Document) -> Self {
+        Self {
+            place,
+            id: document.id(),
+            slug: document.slug().map(str::to_owned),
+        }
+    }
+
+    /// Returns the slug of the file.
+    fn address(&self) -> Result<String, NameProblem> {
+        match &self.slug {
+            Some(slug) => Ok(slug.clone()),
+            None => slug_of_stem(self.place.stem()),
+        }
+    }
 }
 
 /// The open conflicts.
@@ -80,22 +109,31 @@ pub(super) fn check(files: &Files) -> Vec<Finding> {
             Err(problem) => findings.push(not_ready(place.to_string(), "front-matter", problem)),
         }
     }
-    let mut slugs = Vec::new();
+    let mut named = files.others.clone();
     for (place, document) in &articles {
-        slugs.extend(slug(place, document, &mut findings));
+        let name = Named::of((*place).clone(), document);
+        file_name(&name, &mut findings);
+        named.push(name);
         keys(place, document, &mut findings);
         body(place, document, &mut findings);
     }
+    named.sort_by(|one, other| one.place.cmp(&other.place));
     categories(files, &mut findings);
+    let slugs = named.iter().filter_map(|file| {
+        let address = file.address().ok()?;
+        Some((
+            format!("{}/{address}", file.place.folder),
+            file.place.to_string(),
+        ))
+    });
     let titled = |name: &str| format!("choose another name for one of them, or set `{name}`");
     doubles(slugs, "double-slug", &titled("slug:"), &mut findings);
-    let ids = articles
-        .iter()
-        .filter_map(|(place, document)| Some((document.id()?.to_string(), place.to_string())));
+    let ids = named.iter();
+    let ids = ids.filter_map(|file| Some((file.id?.to_string(), file.place.to_string())));
     let remedy = "one is a copy of the other: delete the line `id:` of the copy, and it becomes a new article; `kbsync sync` \
                   does so itself where it knows which of them was there first";
     doubles(ids, "double-id", remedy, &mut findings);
-    let known = link_targets(files, &articles);
+    let known = link_targets(files, &named);
     for (place, document) in &articles {
         dead_links(place, document, &known, &mut findings);
     }
@@ -136,43 +174,35 @@ fn not_ready(path: String, rule: &'static str, problem: NotReady) -> Finding {
     }
 }
 
-/// Returns the slug of a file, and the folder in which it must be unique.
-fn slug(
-    place: &Place,
-    document: &Document,
-    findings: &mut Vec<Finding>,
-) -> Option<(String, String)> {
-    let slug = match document.slug() {
-        Some(slug) => slug.to_owned(),
-        None => match slug_of_stem(place.stem()) {
-            Ok(slug) => slug,
-            Err(problem) => {
-                findings.push(Finding {
-                    path: place.to_string(),
-                    line: None,
-                    level: Level::Error,
-                    rule: "file-name",
-                    message: format!("the name {:?} cannot be part of an address", problem.stem),
-                    help: format!(
-                        "rename the file to `{}{EXTENSION}`, or add a line `slug:`",
-                        problem.proposal
-                    ),
-                });
-                return None;
-            }
-        },
+/// Reports a name that is no address, or an unusual one.
+fn file_name(file: &Named, findings: &mut Vec<Finding>) {
+    let path = file.place.to_string();
+    let slug = match file.address() {
+        Ok(slug) => slug,
+        Err(problem) => {
+            findings.push(whole_file(
+                &path,
+                Level::Error,
+                "file-name",
+                format!("the name {:?} cannot be part of an address", problem.stem),
+                &format!(
+                    "rename the file to `{}{EXTENSION}`, or add a line `slug:`",
+                    problem.proposal
+                ),
+            ));
+            return;
+        }
     };
     let lower = slug.to_lowercase();
-    if slug != lower && document.slug().is_none() {
+    if slug != lower && file.slug.is_none() {
         findings.push(whole_file(
-            &place.to_string(),
+            &path,
             Level::Warning,
             "capitals",
             format!("the address has capital letters: {slug}"),
             &format!("rename the file to `{lower}{EXTENSION}`, or say with `slug: {slug}` that you mean it"),
         ));
     }
-    Some((format!("{}/{slug}", place.folder), place.to_string()))
 }
 
 /// Reports keys of the writer's own that are nearly keys of kbsync.
@@ -302,7 +332,7 @@ fn doubles(
 }
 
 /// Returns the targets of links: files and folders, and articles by the address of their slug.
-fn link_targets(files: &Files, articles: &[(&Place, Document)]) -> BTreeSet<String> {
+fn link_targets(files: &Files, named: &[Named]) -> BTreeSet<String> {
     let folder_slugs: HashMap<&String, String> = files
         .categories
         .iter()
@@ -312,8 +342,8 @@ fn link_targets(files: &Files, articles: &[(&Place, Document)]) -> BTreeSet<Stri
         })
         .collect();
     let mut known = files.targets.clone();
-    for (place, document) in articles {
-        let slug = document.slug().unwrap_or(place.stem());
+    for Named { place, slug, .. } in named {
+        let slug = slug.as_deref().unwrap_or(place.stem());
         known.insert(format!("{}/{slug}", place.folder));
         if let Some(folder) = folder_slugs.get(&place.folder) {
             known.insert(folder.clone());

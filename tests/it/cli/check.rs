@@ -141,6 +141,11 @@ fn paths_choose_what_is_reported() {
         ran.stdout
     );
     kb.run(&["check", "start/good.html"]).exits(0);
+    // What the other files have in common with one of them counts all the same.
+    let ran = kb.run(&["check", "start/other.html"]).exits(4);
+    let told = "the id is also that of billing/copy.html";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "1 file, 1 error, 0 warnings\n");
     kb.run(&["check", "start/gone.html"])
         .exits(2)
         .complains("start/gone.html does not exist", "files or folders");
