@@ -286,26 +286,26 @@ impl Job<'_> {
     /// The rows that become true with the file.
     fn rows(&self, stamp: Option<Stamp>, whole: bool, run: &Run<'_>) -> Vec<RowChange> {
         let settle = self.settle;
-        let row = self.row(stamp, run);
-        let mut rows = vec![RowChange::Article(Box::new(row.clone()))];
+        let (id, place, remote) = (settle.id, &settle.to, &settle.seen.version);
+        let mut rows = vec![RowChange::Article(Box::new(self.row(stamp, run)))];
         if settle.settles {
-            rows.push(RowChange::NoConflict(row.id));
+            rows.push(RowChange::NoConflict(id));
         }
         let mut record = |seen| rows.push(RowChange::Version(Box::new(seen)));
         if !whole {
-            if run.row(row.id).is_none() {
+            if run.row(id).is_none() {
                 // On a first meeting nothing else remembers what is going to be overwritten.
-                record(met(row.id, &row.place, &settle.seen.version));
+                record(met(id, place, remote));
             }
             return rows;
         }
         let cause = self.action.kind.word();
-        record(agreed(row.id, &row.place, &row.remote, cause));
+        record(agreed(id, place, remote, cause));
         // Where the service rewrites what it is sent, or a merge is not sent yet, the file says something else.
-        if settle.touches_file() && settle.file != row.remote {
+        if settle.touches_file() && settle.file != *remote {
             record(SeenVersion {
                 side: Side::Local,
-                ..agreed(row.id, &row.place, &settle.file, cause)
+                ..agreed(id, place, &settle.file, cause)
             });
         }
         let fields: Vec<_> = self.action.fields.iter().map(|field| field.key()).collect();
@@ -313,7 +313,7 @@ impl Job<'_> {
             cause,
             self.action.side,
             &self.action.path,
-            Some(row.id),
+            Some(id),
             fields.join(", "),
         ))));
         rows

@@ -190,7 +190,7 @@ impl Document {
             ("keywords", text(changes.keywords.as_deref())),
         ]);
         let text = changes.text.as_deref().unwrap_or_default();
-        format!("---\n{front}---\n{text}\n")
+        ["---\n", &front, "---\n", text, "\n"].concat()
     }
 
     /// Writes the file with changes; what is equal already is not touched.
