@@ -94,7 +94,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             } else {
                 BTreeSet::new()
             },
-            unconfirmed: sight.paired.unconfirmed(&sight.base),
             elsewhere: self.elsewhere(plan, request, &approved),
             standing: standing(&held),
             new_categories: self.new_categories(plan, sight, request, &held)?,

@@ -22,7 +22,6 @@ mod observe;
 pub mod open;
 mod pending;
 mod progress;
-mod recover;
 pub mod report;
 pub mod restore;
 pub mod settings;
@@ -440,6 +439,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if !request.dry_run {
             self.forget_refusals(&plan, &facts, &sight, request)?;
             self.forget_restored(&sight)?;
+            self.end_taken(&sight)?;
         }
         plan.problems.append(&mut sight.problems);
         reconcile::order::arrange(&mut plan, &sight.base, &sight.remote);

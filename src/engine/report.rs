@@ -240,7 +240,6 @@ impl Report {
                         | HoldRule::MassRollback
                         | HoldRule::Behind
                         | HoldRule::Unrestored
-                        | HoldRule::IdUnconfirmed
                         | HoldRule::Elsewhere
                         | HoldRule::Unfound
                         | HoldRule::ForeignState

@@ -1,7 +1,6 @@
 //! Bodies on their way: kept in the state as they are read, so that memory does not grow with them.
 //!
-//! A dry run writes nothing; then the few bodies that a merge may need stay in memory. Those of articles and files that
-//! nobody knew do so where one may be what was sent without an answer, or was being written.
+//! A dry run writes nothing; then the few bodies that a merge may need stay in memory.
 
 use crate::model::TextDigest;
 use crate::model::Timestamp;
@@ -29,8 +28,6 @@ pub(super) struct Arrived {
 pub(super) struct Spool {
     dry: bool,
     now: Timestamp,
-    /// Whether what is new may be what was sent or written before.
-    seeks: bool,
     bytes: usize,
     pending: Vec<Arrived>,
     memory: BTreeMap<TextDigest, Arc<str>>,
@@ -41,22 +38,10 @@ impl Spool {
         Self {
             dry,
             now,
-            seeks: false,
             bytes: 0,
             pending: Vec::new(),
             memory: BTreeMap::new(),
         }
-    }
-
-    /// The same, where an article was to be created, or a file was about to be written for a new one: the texts of unknown
-    /// files and articles may have to be merged.
-    pub(super) fn seeking(self, seeks: bool) -> Self {
-        Self { seeks, ..self }
-    }
-
-    /// Returns whether what is new may be what was sent or written before.
-    pub(super) const fn is_seeking(&self) -> bool {
-        self.seeks
     }
 
     /// Returns whether nothing is written.

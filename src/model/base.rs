@@ -138,6 +138,58 @@ impl ArticleRow {
     }
 }
 
+/// A POST of an article that is under way: from before it is sent until its article's id is in the file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Creation {
+    /// The number of the request in the state.
+    #[serde(skip)]
+    pub request: i64,
+    /// The place of the file when the request was first sent.
+    pub place: Place,
+    /// What was sent first.
+    #[serde(flatten)]
+    pub first: Sent,
+    /// What was sent later, to the same address: any of the tries may be the one that arrived.
+    #[serde(default)]
+    pub later: Vec<Sent>,
+    /// The row that becomes true with the id in the file, once the article is known to exist.
+    #[serde(default)]
+    pub row: Option<Box<ArticleRow>>,
+}
+
+/// The content of one try.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Sent {
+    /// The words.
+    pub version: Version,
+    /// `enabled` and `draft`.
+    pub flags: Flags,
+}
+
+impl Creation {
+    /// Returns all that was sent.
+    pub fn sent(&self) -> impl Iterator<Item = &Sent> {
+        std::iter::once(&self.first).chain(&self.later)
+    }
+
+    /// Returns the address to which all of it was sent: the service has one article there at most.
+    pub fn address(&self) -> (CategoryId, &str) {
+        (self.first.version.category, &self.first.version.slug)
+    }
+
+    /// Returns whether a file with this name, in the folder of this category, is the one to be created.
+    pub fn is_at(&self, category: CategoryId, file: &str) -> bool {
+        (category, file) == (self.first.version.category, &self.place.file)
+    }
+
+    /// Returns whether a version has the title and the text of something that was sent.
+    pub fn was_sent(&self, version: &Version) -> bool {
+        let words = (&version.title, version.text);
+        let mut sent = self.sent().map(|sent| &sent.version);
+        sent.any(|sent| (&sent.title, sent.text) == words)
+    }
+}
+
 /// One article in the index: what shows whether it changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexRow {

@@ -36,8 +36,6 @@ pub struct Facts {
     pub git: ByGit,
     /// Articles whose files were to be brought back, and were not.
     pub restoring: BTreeSet<ArticleId>,
-    /// New articles without a file whose `id:` line no file is known to have had.
-    pub unconfirmed: BTreeSet<ArticleId>,
     /// The places in other workspaces' folders of files whose articles are to be deleted.
     pub elsewhere: Elsewhere,
     /// Actions that were held for their number, or because a file went to another workspace, and wait for a person
@@ -88,11 +86,10 @@ impl Facts {
 type Rule = fn(&Action, &Facts) -> Option<(HoldRule, String)>;
 
 /// The rules about single actions; the first that applies holds the action.
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 7] = [
     refused,
     duel,
     unrestored,
-    unconfirmed,
     moved_out,
     new_category,
     // Before git's, which stand for the removals of one cycle: the state is bound to its mirror after this one.
@@ -254,21 +251,6 @@ fn unrestored(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
         )
     };
     holds.then(|| (HoldRule::Unrestored, reason()))
-}
-
-/// A new article's missing file says nothing, where its id may never have come into the file, which may lie elsewhere
-/// as a new one. The article neither goes nor gets another file unasked.
-fn unconfirmed(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
-    let id = action.id?;
-    let lost = matches!(action.kind, Kind::Delete | Kind::Restore);
-    let reason = || {
-        format!(
-            "the new article was created, and its file is gone, perhaps before it got its `id:` line: if the file is at \
-             another place, add `id: {id}` to it; `kbsync approve` goes on without the file"
-        )
-    };
-    let holds = lost && facts.unconfirmed.contains(&id);
-    holds.then(|| (HoldRule::IdUnconfirmed, reason()))
 }
 
 /// Returns whether a person was not asked yet about a deletion that nothing holds.

@@ -104,8 +104,6 @@ pub enum HoldRule {
     Behind,
     /// A restore was to bring the file back, and did not; released by `approve`.
     Unrestored,
-    /// The file is missing, and may lie elsewhere without its `id:` line; released by `approve`.
-    IdUnconfirmed,
     /// The file lies in another workspace's folder, or did when that was last seen; released by `approve`.
     Elsewhere,
     /// The file may lie in another workspace's folder, which cannot be read; released by `approve`.
@@ -142,7 +140,6 @@ impl HoldRule {
             | Self::MassRollback
             | Self::Behind
             | Self::Unrestored
-            | Self::IdUnconfirmed
             | Self::Elsewhere
             | Self::Unfound
             | Self::ForeignState

@@ -4,7 +4,7 @@
 //! what was seen and draws no conclusions.
 
 use super::scope::Scope;
-use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
+use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Creation, Visibility};
 pub use crate::model::limits::OnConflict;
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, TextDigest,
@@ -23,8 +23,8 @@ pub struct Base {
     pub categories: BTreeMap<CategoryId, CategoryRow>,
     /// Conflicts that were shown and are not settled.
     pub conflicts: BTreeMap<ArticleId, ConflictRow>,
-    /// New articles whose `id:` line no file is known to have.
-    pub unconfirmed: BTreeSet<ArticleId>,
+    /// Articles that are being created: no row is theirs yet.
+    pub creations: Vec<Creation>,
 }
 
 /// A file that is a ready article.

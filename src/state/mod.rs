@@ -21,12 +21,12 @@ pub use error::{ErrorKind, Outcome, StateError};
 pub use store::{Store, Writing};
 
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, KnownFile, Place, Revision, Side,
-    TextDigest, Timestamp, Version, WorkspaceId, path::CATEGORY_FILE,
+    ArticleId, CategoryId, Digest, Field, KnownFile, Place, Revision, Side, TextDigest, Timestamp,
+    Version, WorkspaceId, path::CATEGORY_FILE,
 };
 use serde::{Deserialize, Serialize};
 
-pub use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
+pub use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Creation, Sent, Visibility};
 
 /// The one workspace that a state belongs to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -128,32 +128,11 @@ pub struct IntentId(pub i64);
 #[serde(rename_all = "snake_case")]
 pub enum Intent {
     /// `POST /api/article`.
-    CreateArticle {
-        /// The file.
-        place: Place,
-        /// What is sent.
-        version: Version,
-        /// What is sent.
-        flags: Flags,
-    },
+    CreateArticle(Creation),
     /// `PUT /api/article/{id}`.
     UpdateArticle(Update),
     /// `DELETE /api/article/{id}`.
     DeleteArticle(Deletion),
-    /// `POST /api/category`.
-    CreateCategory {
-        /// The folder.
-        folder: String,
-        /// What is sent.
-        version: CategoryVersion,
-    },
-    /// `PUT /api/category/{id}`.
-    UpdateCategory {
-        /// The category.
-        id: CategoryId,
-        /// The category's content afterwards.
-        version: CategoryVersion,
-    },
 }
 
 /// A `PUT /api/article/{id}` under way.
@@ -200,8 +179,9 @@ pub enum RowChange {
     Article(Box<ArticleRow>),
     /// An article has no base any more.
     NoArticle(ArticleId),
-    /// A new article's id is in its file.
-    IdConfirmed(ArticleId),
+    /// A new article's id is in its file: the request that created it ends.
+    #[serde(alias = "id_confirmed")]
+    Created(ArticleId),
     /// A category's base.
     Category(Box<CategoryRow>),
     /// A conflict stands.

@@ -3,7 +3,7 @@
 use super::along::{row_renamed, rows_along};
 use super::category_yaml::{MAX_YAML, NewYaml, ScannedYaml, Told};
 use super::record::{deed, vouches};
-use super::{Done, Run, failed, not_written};
+use super::{Done, Run, not_written};
 use crate::engine::Engine;
 use crate::engine::journal::recover::take;
 use crate::engine::observe::unsettled::Unsettled;
@@ -15,7 +15,7 @@ use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, Stamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{ErrorKind, NewCategory, RemoteCategory, Service};
-use crate::state::{Intent, IntentId, RowChange, StateError};
+use crate::state::{RowChange, StateError};
 
 /// How often a POST without an answer is repeated.
 const TRIES: u32 = 4;
@@ -30,14 +30,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         version: &CategoryVersion,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let (intent, mut lost) = self.category_intent(folder, version)?;
         let new = NewCategory {
             workspace: self.settings.workspace,
             version: version.clone(),
         };
-        let mut tries = 0;
+        let (mut tries, mut lost) = (0, false);
         let created = loop {
-            let error = match self.service.create_category(&new).await {
+            let mut error = match self.service.create_category(&new).await {
                 Ok(category) => break category,
                 Err(error) => error,
             };
@@ -49,7 +48,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             run.blocked.insert(folder.to_owned());
-            if error.kind == ErrorKind::Refused && lost {
+            if error.kind == ErrorKind::Refused && !lost {
+                error.message = format!(
+                    "{}; if the workspace has a category \"{}\", put its id into {folder}/{CATEGORY_FILE}",
+                    error.message, version.slug
+                );
+            } else if error.kind == ErrorKind::Refused {
                 let reason = format!(
                     "the category \"{}\" exists, but the API does not list categories; put its id into \
                      {folder}/{CATEGORY_FILE} (the service says: {})",
@@ -57,33 +61,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 );
                 return self.wait_for_person(action, reason);
             }
-            if lost {
-                return Ok(failed(error));
-            }
-            let now = self.clock.now();
-            self.store.write(now, |tx| tx.remove_intent(intent))?;
             return self.not_done(action, error);
         };
-        self.category_born(folder, provisional, version, &created, intent, run)
-    }
-
-    fn category_intent(
-        &mut self,
-        folder: &str,
-        version: &CategoryVersion,
-    ) -> anyhow::Result<(IntentId, bool)> {
-        let earlier = self.store.intents()?.into_iter().find(|(_, intent)| {
-            matches!(intent, Intent::CreateCategory { version: sent, .. } if sent.slug == version.slug)
-        });
-        if let Some((id, _)) = earlier {
-            return Ok((id, true));
-        }
-        let intent = Intent::CreateCategory {
-            folder: folder.to_owned(),
-            version: version.clone(),
-        };
-        let now = self.clock.now();
-        Ok((self.store.write(now, |tx| tx.add_intent(&intent))?, false))
+        self.category_born(folder, provisional, version, &created, run)
     }
 
     fn category_born(
@@ -92,7 +72,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         provisional: CategoryId,
         version: &CategoryVersion,
         created: &RemoteCategory,
-        intent: IntentId,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let now = self.clock.now();
@@ -107,7 +86,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         self.store.write(now, |tx| {
             tx.put_category(&row)?;
-            tx.remove_intent(intent)?;
             tx.event(&deed(
                 "create-category",
                 Side::Remote,

@@ -9,7 +9,6 @@ use crate::mirror::disk::Disk;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{Answer, CategoryPatch, ErrorKind, Listed, Purpose, RemoteCategory, Service};
-use crate::state::Intent;
 
 /// How often a PUT without an answer is repeated.
 const TRIES: u32 = 4;
@@ -26,12 +25,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(done);
         }
         self.keep_both_sides(settle)?;
-        let now = self.clock.now();
-        let intent = Intent::UpdateCategory {
-            id: settle.id,
-            version: settle.file.clone(),
-        };
-        let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
         let mut patch = CategoryPatch::default();
         for field in &settle.send {
             let value = Some(settle.file.get(*field).to_owned());
@@ -58,7 +51,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let folder = settle.to.clone().unwrap_or_default();
                 self.store.write(now, |tx| {
                     tx.put_category(&row)?;
-                    tx.remove_intent(intent)?;
                     tx.event(&deed(
                         "update-category",
                         Side::Remote,
@@ -71,13 +63,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.keep_pushed(settle)?;
                 Ok(Done::Yes(None))
             }
-            // The intent goes with the next cycle, which sees what became of it.
+            // The next cycle reads the category, and sees what became of it.
             Err(error) if error.answer_lost => Ok(failed(error)),
-            Err(error) => {
-                let now = self.clock.now();
-                self.store.write(now, |tx| tx.remove_intent(intent))?;
-                self.not_done(action, error)
-            }
+            Err(error) => self.not_done(action, error),
         }
     }
 

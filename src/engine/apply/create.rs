@@ -1,331 +1,408 @@
-//! POST: a new article, never twice.
+//! POST: a new article, never twice; then its id is written into its file.
 //!
-//! The slug is always sent, and the service refuses a second article with the same slug in a category, so
-//! the slug is the idempotency key: after a lost answer the same POST is sent again, and a 422 then means
-//! that the first one arrived.
+//! The slug is always sent, and the service refuses a second article with the same slug in a category. So the slug is the
+//! idempotency key: after a lost answer the POST is sent again, in this cycle or a later one, and a 422 means that an
+//! earlier try may have arrived. A listing tells.
 
-use super::birth::{Birth, Birthright, Newborn};
-use super::guard_read::count_as_seen;
+use super::guard_read::{changed_meanwhile, count_as_seen};
 use super::put::version_of;
-use super::render::MAX_FILE;
+use super::render::{MAX_FILE, says};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
-use crate::engine::observe::remote::ListError;
+use crate::engine::observe::remote::{ListError, visibility_of};
+use crate::engine::pending::creations::{is_at, new_row, row_of};
 use crate::engine::pending::{pause, worth_another_try};
-use crate::engine::recover::{is_posted, is_same_text};
+use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk};
-use crate::mirror::document::Document;
-use crate::model::base::Visibility;
-use crate::model::{ArticleId, Flags, KnownFile, Place, Revision, Version};
+use crate::mirror::document::{Changes, Document};
+use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
+use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest};
 use crate::reconcile::guard::FOR_A_PERSON;
-use crate::reconcile::plan::Action;
-use crate::reconcile::snapshot::Remote;
-use crate::service::{ErrorKind, NewArticle, Service, ServiceError};
-use crate::state::{Intent, Parked};
+use crate::reconcile::plan::{Action, Step};
+use crate::reconcile::snapshot::{Remote, Seen};
+use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service, ServiceError};
+use crate::state::{FigureRow, Intent, Parked, RowChange};
 use tokio::time::Instant;
 
 /// How often a POST without an answer is repeated before the article waits for the next cycle.
 const TRIES: u32 = 4;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Creates an article from a file, and writes the id into it.
-    pub(super) async fn create_article(
-        &mut self,
-        action: &Action,
-        place: &Place,
-        version: &Version,
-        flags: Flags,
-        instead_of: Option<ArticleId>,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
-        let Some(version) = run.resolved(version) else {
-            return Ok(Done::Later("its category could not be created".to_owned()));
-        };
-        let text = self.text(version.text, run)?;
-        let mut birth = Birth {
-            action,
-            place,
+/// The article that a file is to be.
+struct New<'a> {
+    action: &'a Action,
+    place: &'a Place,
+    /// What the file says.
+    file: Sent,
+    instead_of: Option<ArticleId>,
+}
+
+/// Creates an article from a file, and writes the id into it.
+pub(super) async fn create_article<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    action: &Action,
+    run: &mut Run<'_>,
+) -> anyhow::Result<Done> {
+    let Step::CreateArticle {
+        place,
+        version,
+        flags,
+        instead_of,
+        ..
+    } = &action.step
+    else {
+        return Ok(Done::Yes(None));
+    };
+    let Some(version) = run.resolved(version) else {
+        return Ok(Done::Later("its category could not be created".to_owned()));
+    };
+    let new = New {
+        action,
+        place,
+        file: Sent {
             version,
-            flags,
-            instead_of,
-            text,
-            moved: false,
-        };
-        if let Err(done) = self.forget_id(&birth)? {
-            return Ok(done);
-        }
-        let earlier = self.earlier_intents(&mut birth, run)?;
-        let before = earlier.len();
-        let mut lost = before > 0;
-        let mut lost_now = false;
-        let mut sent = self.birth_intents(&birth, earlier)?;
-        let new = NewArticle {
-            category: birth.version.category,
-            title: birth.version.title.clone(),
-            slug: birth.version.slug.clone(),
-            text: birth.text.clone(),
-            introtext: birth.version.introtext.clone(),
-            keywords: birth.version.keywords.clone(),
-            enabled: flags.enabled.unwrap_or(true),
-            draft: flags.draft.unwrap_or(false),
-        };
-        let mut tries = 0;
-        loop {
-            let error = match self.service.create_article(&new).await {
-                Ok(article) => {
-                    let newborn = Newborn {
-                        id: article.id,
-                        remote: version_of(&article, &birth.version),
-                        sent: birth.version.clone(),
-                        wish: birth.flags,
-                        revision: article.revision,
-                        flags: article.flags,
-                        text: article.text,
-                    };
-                    return self.born(&birth, &newborn, &sent, run);
-                }
-                Err(error) => error,
-            };
-            lost_now |= error.answer_lost;
-            lost |= lost_now;
-            if worth_another_try(&error) && tries < TRIES {
-                tries += 1;
-                tracing::warn!(path = %place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
-                self.clock.pause(pause(tries)).await;
-                continue;
-            }
-            if error.kind == ErrorKind::Refused && lost {
-                if !lost_now {
-                    // What is refused made nothing: it was sent before, or is somebody else's. Taken for what arrived,
-                    // the words that were edited since would be the base, and what they replaced would be pulled over
-                    // them.
-                    let refused = sent.split_off(before);
-                    self.drop_intents(&refused)?;
-                }
-                return self.find_born(&birth, &error, &sent, run).await;
-            }
-            if !lost {
-                self.drop_intents(&sent)?;
-            }
-            return self.not_done(action, error);
-        }
+            flags: *flags,
+        },
+        instead_of: *instead_of,
+    };
+    if let Err(done) = forget_id(engine, &new, run)? {
+        return Ok(done);
     }
-
-    /// Intents for this address that an earlier run left: their answers count as lost. Where there is none,
-    /// but the same was sent under another address before the file got this one, it is sent under that one
-    /// again, since only that slug can tell whether it arrived; the new address is an edit, then.
-    fn earlier_intents(
-        &self,
-        birth: &mut Birth<'_>,
-        run: &Run<'_>,
-    ) -> anyhow::Result<Vec<Birthright>> {
-        let mut sent = Vec::new();
-        for (id, intent) in self.store.intents()? {
-            if let Intent::CreateArticle {
-                place,
-                version,
-                flags,
-            } = intent
-            {
-                sent.push((place, Birthright { id, version, flags }));
-            }
-        }
-        let here = |wanted: &Version, version: &Version| {
-            version.slug == wanted.slug && version.category == wanted.category
+    let mut creations = engine.store.creations()?.into_iter();
+    let category = new.file.version.category;
+    let mut begun = creations.find(|creation| creation.is_at(category, &place.file));
+    if begun.as_ref().is_none_or(|creation| creation.row.is_none()) {
+        begun = match post(engine, &new, begun, run).await? {
+            Ok(creation) => Some(creation),
+            Err(done) => return Ok(done),
         };
-        if !sent
-            .iter()
-            .any(|(_, sent)| here(&birth.version, &sent.version))
-        {
-            let posted = (birth.place, &birth.version);
-            // A folder that got another name since is the same category's.
-            let from = |place: &Place, sent: &Version| {
-                let here =
-                    (sent.category, &place.file) == (birth.version.category, &birth.place.file);
-                if here {
-                    birth.place.clone()
-                } else {
-                    place.clone()
-                }
-            };
-            let earlier = sent.iter().find(|(place, sent)| {
-                let from = from(place, &sent.version);
-                is_posted(&run.sight.local, posted, (&from, &sent.version))
-            });
-            if let Some((_, sent)) = earlier {
-                birth.version.slug.clone_from(&sent.version.slug);
-                birth.version.category = sent.version.category;
-                birth.moved = true;
-            }
-        }
-        sent.retain(|(_, sent)| here(&birth.version, &sent.version));
-        Ok(sent.into_iter().map(|(_, sent)| sent).collect())
     }
+    let Some(Creation { row: Some(row), .. }) = begun else {
+        return Ok(Done::Yes(None));
+    };
+    run.new_ids.insert(action.path.clone(), row.id);
+    let sent_flags = row.file_flags;
+    // The article is there and known; what goes wrong with its file is left to the next cycle.
+    let row = match name_file(engine, &new, &row, run)? {
+        Ok(row) => row,
+        Err(done) => return Ok(without_id(done, run)),
+    };
+    if let Some(old) = instead_of {
+        engine.clear_copies(*old, run)?;
+        run.sight.base.articles.remove(old);
+    }
+    engine.ask_again(row.id, false);
+    engine.figures.insert(row.id, FigureRow::default());
+    let is_as_sent = (&row.local, sent_flags) == (&new.file.version, new.file.flags);
+    let has_changed = run.sight.service.recalled.contains(&row.id);
+    run.sight.base.articles.insert(row.id, row);
+    if has_changed {
+        return Ok(changed_meanwhile());
+    }
+    Ok(if is_as_sent {
+        Done::Yes(None)
+    } else {
+        let reason =
+            "the article is created as it was first sent; what the file says now is sent next";
+        Done::Overtaken(reason.to_owned())
+    })
+}
 
-    /// Adds the intent for what is sent now. What was sent before may be what arrived, so it stays, too.
-    fn birth_intents(
-        &mut self,
-        birth: &Birth<'_>,
-        mut earlier: Vec<Birthright>,
-    ) -> anyhow::Result<Vec<Birthright>> {
-        let again =
-            |sent: &Birthright| (&sent.version, sent.flags) == (&birth.version, birth.flags);
-        if earlier.iter().any(again) {
-            return Ok(earlier);
-        }
-        let intent = Intent::CreateArticle {
-            place: birth.place.clone(),
-            version: birth.version.clone(),
-            flags: birth.flags,
+/// An article that is created anew takes the place of one that is gone. Its file must not name that one any more when the
+/// new one is there: after a crash it would be that one's file.
+fn forget_id<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    new: &New<'_>,
+    run: &mut Run<'_>,
+) -> anyhow::Result<Result<(), Done>> {
+    if new.instead_of.is_none() {
+        return Ok(Ok(()));
+    }
+    let (content, document) = match engine.file_at(new.place) {
+        Ok(found) => found,
+        Err(done) => return Ok(Err(done)),
+    };
+    if document.id().is_none() {
+        return Ok(Ok(()));
+    }
+    let source = document.without_id();
+    let over = KnownFile::of(content.stamp, &content.bytes);
+    let written = engine.replace_file(new.place, source.as_bytes(), over, &|_, _| Vec::new())?;
+    Ok(written
+        .map(|stamp| {
+            let stamps = &mut run.sight.mirror.stamps;
+            stamps.insert(new.place.clone(), stamp);
+        })
+        .map_err(|error| not_written(&error)))
+}
+
+/// Sends the POST until it is answered. Gives the creation with the article's row.
+async fn post<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    new: &New<'_>,
+    begun: Option<Creation>,
+    run: &mut Run<'_>,
+) -> anyhow::Result<Result<Creation, Done>> {
+    let text = engine.text(new.file.version.text, run)?;
+    let was_sent = begun.is_some();
+    let (mut creation, sent) = begin(engine, new, begun, &text)?;
+    let request = request(&sent, text);
+    let (mut tries, mut is_lost) = (0, false);
+    let error = loop {
+        let error = match engine.service.create_article(&request).await {
+            Ok(article) => return answered(engine, new, creation, &sent, article).map(Ok),
+            Err(error) => error,
         };
-        let now = self.clock.now();
-        let id = self.store.write(now, |tx| tx.add_intent(&intent))?;
-        earlier.push(Birthright {
-            id,
-            version: birth.version.clone(),
-            flags: birth.flags,
+        is_lost |= error.answer_lost;
+        if !worth_another_try(&error) || tries == TRIES {
+            break error;
+        }
+        tries += 1;
+        tracing::warn!(path = %new.place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
+        engine.clock.pause(pause(tries)).await;
+    };
+    if !is_lost && !was_sent {
+        engine.end_creation(&creation)?;
+    } else if error.kind == ErrorKind::Refused {
+        if !is_lost && creation.later.last() == Some(&sent) {
+            // What is refused made nothing.
+            creation.later.pop();
+        }
+        return find_created(engine, new, creation, &error, run).await;
+    }
+    engine.not_done(new.action, error).map(Err)
+}
+
+/// Stores what is about to be sent. It is sent to the address of the first try, since only that slug can tell whether one
+/// arrived; another address is an edit, then.
+fn begin<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    new: &New<'_>,
+    begun: Option<Creation>,
+    text: &str,
+) -> anyhow::Result<(Creation, Sent)> {
+    let mut sent = new.file.clone();
+    let now = engine.clock.now();
+    if let Some(mut creation) = begun {
+        sent.version.slug.clone_from(&creation.first.version.slug);
+        if creation.sent().all(|before| *before != sent) {
+            creation.later.push(sent.clone());
+            engine.store.write(now, |tx| {
+                tx.put_body(text)?;
+                tx.put_creation(&creation)
+            })?;
+        }
+        return Ok((creation, sent));
+    }
+    let mut creation = Creation {
+        request: 0,
+        place: new.place.clone(),
+        first: sent.clone(),
+        later: Vec::new(),
+        row: None,
+    };
+    let intent = Intent::CreateArticle(creation.clone());
+    let request = engine.store.write(now, |tx| {
+        tx.put_body(text)?;
+        tx.add_intent(&intent)
+    })?;
+    creation.request = request.0;
+    Ok((creation, sent))
+}
+
+fn request(sent: &Sent, text: String) -> NewArticle {
+    NewArticle {
+        category: sent.version.category,
+        title: sent.version.title.clone(),
+        slug: sent.version.slug.clone(),
+        text,
+        introtext: sent.version.introtext.clone(),
+        keywords: sent.version.keywords.clone(),
+        enabled: sent.flags.enabled.unwrap_or(true),
+        draft: sent.flags.draft.unwrap_or(false),
+    }
+}
+
+/// Records the answer to a POST.
+fn answered<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    new: &New<'_>,
+    mut creation: Creation,
+    sent: &Sent,
+    article: RemoteArticle,
+) -> anyhow::Result<Creation> {
+    let flags = Flags {
+        enabled: article.flags.enabled.or(sent.flags.enabled),
+        draft: article.flags.draft.or(sent.flags.draft),
+    };
+    let row = ArticleRow {
+        remote: version_of(&article, &sent.version),
+        revision: article.revision.clone(),
+        written: Some(article.revision),
+        remote_flags: flags,
+        visibility: visibility_of(flags),
+        ..new_row(article.id, &creation.place, sent)
+    };
+    let text = article.text.filter(|_| row.remote.text != row.local.text);
+    creation.row = Some(Box::new(row));
+    engine.record_created(&creation, text.as_deref(), new.instead_of)?;
+    Ok(creation)
+}
+
+/// The slug is taken after a lost answer: by ours, by somebody else's, or by what cannot be seen.
+async fn find_created<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    new: &New<'_>,
+    mut creation: Creation,
+    refusal: &ServiceError,
+    run: &mut Run<'_>,
+) -> anyhow::Result<Result<Creation, Done>> {
+    let article = match find_at(engine, &creation, run).await? {
+        Ok(Some(article)) => article,
+        Ok(None) => {
+            let reason = format!(
+                "the article exists, but it cannot be read; publish it in the dashboard, or put its id into the file; if it \
+                 is not there any more, edit the file (the service says: {})",
+                refusal.message
+            );
+            return engine.wait_for_person(new.action, reason).map(Err);
+        }
+        Err(done) => return Ok(Err(done)),
+    };
+    let id = article.id;
+    let seen = Seen {
+        version: version_of(&article, &creation.first.version),
+        revision: article.revision,
+        flags: article.flags,
+        visibility: Visibility::Published,
+    };
+    let sent = engine.find_sent(&creation, &seen.version, article.text.as_deref())?;
+    let Some(sent) = sent.filter(|_| !run.sight.base.articles.contains_key(&id)) else {
+        engine.end_creation(&creation)?;
+        return Ok(Err(Done::Held(format!(
+            "its slug \"{}\" is that of article {id}, which somebody else created; choose another",
+            creation.first.version.slug
+        ))));
+    };
+    creation.row = Some(Box::new(row_of(&creation.place, &sent, id, &seen)));
+    engine.record_created(&creation, article.text.as_deref(), new.instead_of)?;
+    Ok(Ok(creation))
+}
+
+/// Lists the category, and reads the article at the address to which something was sent.
+async fn find_at<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    creation: &Creation,
+    run: &mut Run<'_>,
+) -> anyhow::Result<Result<Option<RemoteArticle>, Done>> {
+    let at = Instant::now();
+    let (category, _) = creation.address();
+    let listing = match engine.list_again(vec![category], run).await {
+        Ok(listing) => listing,
+        Err(ListError::Service(error)) => return Ok(Err(failed(error))),
+        Err(ListError::State(error)) => return Err(error.into()),
+    };
+    count_as_seen(&listing, at, run);
+    let listed = listing
+        .articles
+        .iter()
+        .filter_map(|(id, entry)| match entry {
+            Remote::Present(seen) => Some((*id, (seen.version.category, &*seen.version.slug))),
+            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
         });
-        Ok(earlier)
-    }
+    let bodiless = listing.bodiless.iter();
+    let bodiless = bodiless.map(|article| (article.id, (article.category, &*article.slug)));
+    let mut found = listed.chain(bodiless);
+    let Some((id, _)) = found.find(|(_, address)| is_at(creation, *address)) else {
+        return Ok(Ok(None));
+    };
+    let article = engine.read_one(id, Visibility::Published).await;
+    Ok(article.map(Some).map_err(failed))
+}
 
-    /// An article that is created anew takes the place of one that is gone. Its file must not name that one
-    /// any more when the new one is there: a crash in between would leave two articles for one file.
-    fn forget_id(&mut self, birth: &Birth<'_>) -> anyhow::Result<Result<(), Done>> {
-        if birth.instead_of.is_none() {
-            return Ok(Ok(()));
-        }
-        let (content, document) = match self.own_file(birth) {
-            Ok(found) => found,
-            Err(done) => return Ok(Err(done)),
-        };
-        if document.id().is_none() {
-            return Ok(Ok(()));
-        }
-        let source = document.without_id();
-        let over = KnownFile::of(content.stamp, &content.bytes);
-        let written =
-            self.replace_file(birth.place, source.as_bytes(), over, &|_, _| Vec::new())?;
-        Ok(written.map(drop).map_err(|error| not_written(&error)))
+/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. Gives the row that is true then:
+/// without a stamp, since the file may hold more by now than was sent.
+fn name_file<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    new: &New<'_>,
+    row: &ArticleRow,
+    run: &Run<'_>,
+) -> anyhow::Result<Result<ArticleRow, Done>> {
+    let (content, document) = match engine.file_at(new.place) {
+        Ok(found) => found,
+        Err(done) => return Ok(Err(done)),
+    };
+    if !is_scanned(new, &content, &document, run) {
+        let reason = "the file changed during the cycle".to_owned();
+        return Ok(Err(Done::Later(reason)));
     }
+    let (had, wish, sent) = (document.flags(), row.file_flags, row.remote_flags);
+    let usual = (engine.settings.new_enabled, engine.settings.new_draft);
+    let as_enabled = had.enabled.unwrap_or(usual.0) == wish.enabled.unwrap_or(true);
+    let as_drafted = had.draft.unwrap_or(usual.1) == wish.draft.unwrap_or(false);
+    let hidden = sent.enabled.filter(|on| as_enabled && !on);
+    let drafted = sent.draft.filter(|on| as_drafted && *on);
+    let flags = Flags {
+        enabled: hidden.or(had.enabled),
+        draft: drafted.or(had.draft),
+    };
+    let source = document.edit(&Changes {
+        id: Some(row.id),
+        enabled: Some(flags.enabled),
+        draft: Some(flags.draft),
+        ..Changes::default()
+    });
+    let row = ArticleRow {
+        file_flags: Flags {
+            enabled: if as_enabled {
+                flags.enabled
+            } else {
+                sent.enabled
+            },
+            draft: if as_drafted { flags.draft } else { sent.draft },
+        },
+        local_text_lf: text_lf(document.text())
+            .filter(|_| TextDigest::of(document.text()) == row.local.text),
+        place: new.place.clone(),
+        ..row.clone()
+    };
+    let rows = |_, _| {
+        let old = new.instead_of.into_iter();
+        let mut rows: Vec<_> = old
+            .flat_map(|old| [RowChange::NoArticle(old), RowChange::NoConflict(old)])
+            .collect();
+        rows.push(RowChange::Article(Box::new(row.clone())));
+        rows.push(RowChange::Created(row.id));
+        rows
+    };
+    let over = KnownFile::of(content.stamp, &content.bytes);
+    let written = engine.replace_file(new.place, source.as_bytes(), over, &rows)?;
+    Ok(written
+        .map(|_stamp| row.clone())
+        .map_err(|error| not_written(&error)))
+}
 
+/// Returns whether a file is the one that the scan found, though it may have been saved since: another one may have been
+/// moved to its place. A copy has another article's id.
+fn is_scanned(new: &New<'_>, content: &Content, document: &Document, run: &Run<'_>) -> bool {
+    let scanned = run.sight.mirror.stamps.get(new.place);
+    let is_copy = |id: ArticleId| {
+        let original = run.sight.paired.files.get(&id);
+        original.is_some_and(|file| file.place != *new.place)
+    };
+    let is_same = scanned.is_some_and(|stamp| stamp.inode == content.stamp.inode);
+    document.id().is_none_or(is_copy) && (is_same || says(document, &new.file.version))
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
     /// The file of a new article, as it is now.
-    pub(super) fn own_file(&self, birth: &Birth<'_>) -> Result<(Content, Document), Done> {
-        let Place { folder, file } = birth.place;
+    fn file_at(&self, place: &Place) -> Result<(Content, Document), Done> {
         let content = self
             .disk
-            .read(At::Folder(folder), file, MAX_FILE)
+            .read(At::Folder(&place.folder), &place.file, MAX_FILE)
             .map_err(|error| not_written(&error))?;
         let document = Document::parse_with_markers(&content.bytes)
             .map_err(|_not_ready| Done::Later("the file changed during the cycle".to_owned()))?;
         Ok((content, document))
-    }
-
-    fn drop_intents(&mut self, sent: &[Birthright]) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            sent.iter().try_for_each(|sent| tx.remove_intent(sent.id))
-        })?;
-        Ok(())
-    }
-
-    /// The slug is taken after a lost answer: by ours, by somebody else's, or by what cannot be seen.
-    async fn find_born(
-        &mut self,
-        birth: &Birth<'_>,
-        refusal: &ServiceError,
-        sent: &[Birthright],
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
-        let at = Instant::now();
-        let listing = match self.list_again(vec![birth.version.category], run).await {
-            Ok(listing) => listing,
-            Err(ListError::Service(error)) => {
-                return Ok(failed(error));
-            }
-            Err(ListError::State(error)) => {
-                return Err(error.into());
-            }
-        };
-        count_as_seen(&listing, at, run);
-        let bodiless = listing.bodiless.iter().map(|article| {
-            (
-                article.id,
-                &article.category,
-                &article.slug,
-                &article.title,
-                None,
-            )
-        });
-        let found = listing
-            .articles
-            .iter()
-            .filter_map(|(id, entry)| match entry {
-                Remote::Present(seen) => Some((
-                    *id,
-                    &seen.version.category,
-                    &seen.version.slug,
-                    &seen.version.title,
-                    Some(seen),
-                )),
-                Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
-            })
-            .chain(bodiless)
-            .find(|(_, category, slug, ..)| {
-                **category == birth.version.category && same(slug, &birth.version.slug)
-            })
-            .map(|(id, _, _, title, seen)| (id, title.clone(), seen.cloned()));
-        let Some((id, title, seen)) = found else {
-            let reason = format!(
-                "the article exists, but it cannot be read; publish it in the dashboard, or put its id into \
-                 the file; if it is not there any more, edit the file (the service says: {})",
-                refusal.message
-            );
-            return self.wait_for_person(birth.action, reason);
-        };
-        let text = seen.as_ref().map(|seen| seen.version.text);
-        let ours = sent.iter().filter(|sent| {
-            same(&sent.version.title, &title)
-                || text.is_some_and(|text| is_same_text(sent.version.text, text))
-        });
-        // It is listed: where it was sent both ways, the one that nothing hides arrived.
-        let ours = ours.min_by_key(|sent| sent.flags.hides());
-        let Some(ours) = ours.filter(|_| !run.sight.base.articles.contains_key(&id)) else {
-            self.drop_intents(sent)?;
-            if birth.moved {
-                let reason = "what was sent from where its file was before did not arrive";
-                return Ok(Done::Later(reason.to_owned()));
-            }
-            let reason = format!(
-                "its slug \"{}\" is that of article {id}, which somebody else created; choose another",
-                birth.version.slug
-            );
-            return Ok(Done::Held(reason));
-        };
-        let (version, wish) = (ours.version.clone(), ours.flags);
-        let flags = seen.as_ref().map(|seen| seen.flags);
-        let (found, revision) = match seen {
-            Some(seen) => (seen.version, seen.revision),
-            None => match self.read_one(id, Visibility::Published).await {
-                Ok(article) => (version_of(&article, &version), article.revision),
-                Err(error) => return Ok(failed(error)),
-            },
-        };
-        let newborn = Newborn {
-            id,
-            // Whether the service rewrote it or a colleague did is not known: what was sent is the base, and
-            // the next cycle pulls the rest. One that was sent hidden and is listed was published since.
-            revision: if found == version && !wish.hides() {
-                revision
-            } else {
-                Revision::default()
-            },
-            remote: version.clone(),
-            sent: version,
-            wish,
-            flags: flags.unwrap_or_default(),
-            text: None,
-        };
-        self.born(birth, &newborn, sent, run)
     }
 
     /// Remembers what only a person can settle, so that the same is not sent in every cycle.
@@ -346,7 +423,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Returns whether a word is what was sent: the service may trim it or write it in lower case.
-pub(in crate::engine) fn same(sent: &str, found: &str) -> bool {
-    sent.trim().to_lowercase() == found.trim().to_lowercase()
+/// The article is created, and its file does not say so.
+fn without_id(done: Done, run: &mut Run<'_>) -> Done {
+    let told =
+        |reason| format!("the article is created, but its id is not in the file yet: {reason}");
+    match done {
+        Done::Yes(_) | Done::Held(_) | Done::Later(_) | Done::Overtaken(_) => {
+            Done::Yes(Some(told("the file changed during the cycle".to_owned())))
+        }
+        Done::Failed(reason) => Done::Failed(told(reason)),
+        Done::Doubted(reason) => Done::Doubted(told(reason)),
+        Done::Stopped(stop) | Done::Wall(stop) => {
+            let reason = told(stop.message.clone());
+            run.meet_wall(stop);
+            Done::Failed(reason)
+        }
+    }
 }

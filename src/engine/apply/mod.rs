@@ -5,7 +5,6 @@
 //! between any two lines is understood by the next run.
 
 mod along;
-mod birth;
 mod books;
 mod category;
 mod category_past;
@@ -29,10 +28,9 @@ mod unmet;
 
 pub(super) use books::{LAST_POLL, Rest, UNREAD};
 pub(super) use category_past::category_file;
-pub(super) use create::same;
 pub(super) use files::met;
 pub(super) use put::{version_of, version_with};
-pub(super) use record::deed;
+pub(super) use record::{agreed, deed};
 pub(super) use render::{MAX_FILE, hides_a_new_article, needs_whole, says, slug_key};
 pub(super) use run::{Done, Run};
 
@@ -78,7 +76,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             request,
             report,
             created: BTreeMap::new(),
-            born: BTreeMap::new(),
+            new_ids: BTreeMap::new(),
             blocked: BTreeSet::new(),
             taken: BTreeSet::new(),
             latest: BTreeMap::new(),
@@ -168,15 +166,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     .await?
             }
             Step::SettleCategory(settle) => self.settle_category(&action, settle, run).await?,
-            Step::CreateArticle {
-                place,
-                version,
-                flags,
-                instead_of,
-                holder: _,
-            } => {
-                self.create_article(&action, place, version, *flags, *instead_of, run)
-                    .await?
+            Step::CreateArticle { .. } => {
+                Box::pin(create::create_article(self, &action, run)).await?
             }
             Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
             Step::ParkSlug { id, slug, seen } => {

@@ -76,7 +76,7 @@ pub(super) fn vouches(stamp: Stamp, now: Timestamp) -> Option<Stamp> {
 }
 
 /// The version that both sides now have, for the history.
-pub(super) fn agreed(
+pub(in crate::engine) fn agreed(
     id: crate::model::ArticleId,
     place: &Place,
     version: &Version,

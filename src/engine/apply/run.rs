@@ -19,7 +19,7 @@ pub(in crate::engine) struct Run<'a> {
     /// Real ids of categories that were created.
     pub(in crate::engine) created: BTreeMap<CategoryId, CategoryId>,
     /// Ids of articles that were created, by their paths.
-    pub(in crate::engine) born: BTreeMap<String, ArticleId>,
+    pub(in crate::engine) new_ids: BTreeMap<String, ArticleId>,
     /// Folders whose category step failed: what depends on them waits.
     pub(in crate::engine) blocked: BTreeSet<String>,
     /// Addresses that were to be free by now and are not: who wants one of them waits.
@@ -87,7 +87,7 @@ impl Run<'_> {
             self.taken.extend(order::leaves(action).or(parked));
         }
         let mut line = Line::of(action, status, reason);
-        line.id = line.id.or_else(|| self.born.get(&action.path).copied());
+        line.id = line.id.or_else(|| self.new_ids.get(&action.path).copied());
         self.report.actions.push(line);
     }
 

@@ -23,7 +23,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::Base;
 use crate::service::Service;
 use crate::state::store::Store;
-use crate::state::{DisplacedRow, Entry, Journalled, RowChange};
+use crate::state::{ArticleRow, DisplacedRow, Entry, Journalled, RowChange};
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -278,8 +278,10 @@ pub(in crate::engine) fn take(base: &mut Base, row: &RowChange) {
         RowChange::NoArticle(id) => {
             base.articles.remove(id);
         }
-        RowChange::IdConfirmed(id) => {
-            base.unconfirmed.remove(id);
+        RowChange::Created(id) => {
+            let made = |row: &ArticleRow| row.id == *id;
+            base.creations
+                .retain(|creation| !creation.row.as_deref().is_some_and(made));
         }
         RowChange::Category(row) => {
             base.categories.insert(row.id, (**row).clone());

@@ -86,8 +86,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && self.store.parked()?.is_empty()
             && self.store.approvals()?.is_empty()
             && waiting::held(&self.store)?.is_empty()
-            && waiting::undone(&self.store)?.is_empty()
-            && self.store.unconfirmed_ids()?.is_empty())
+            && waiting::undone(&self.store)?.is_empty())
     }
 
     /// Takes the rows of the articles that differ on either side, and leaves no other article in the listing. `None`: not

@@ -28,8 +28,6 @@ pub(in crate::engine) struct Scanned {
     pub(in crate::engine) snapshot: LocalSnapshot,
     pub(in crate::engine) problems: Vec<Problem>,
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
-    /// The same of files that are not ready or in motion.
-    pub(in crate::engine) unready: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
     /// Digests of bodies with their CRLF read as LF.
     pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
@@ -90,8 +88,6 @@ impl<D: Disk> Looker<'_, D> {
             let place = file.place();
             if let Some(place) = place.filter(|place| self.unsettled.covers(place)) {
                 let unknown = Unsettled::unknown(&file, place);
-                let stamp = file.stamp().map(|stamp| (place.clone(), stamp));
-                reader.out.unready.extend(stamp);
                 reader.out.snapshot.unknown.push(unknown);
             } else {
                 reader.take(file);

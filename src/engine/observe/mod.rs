@@ -28,7 +28,6 @@ mod yaml;
 use super::index::Index;
 use super::journal::recover::overlay;
 use super::memory::Memory;
-use super::recover;
 use super::settings::{Look, Request};
 use super::spool::Spool;
 use super::{Engine, waiting};
@@ -39,8 +38,8 @@ use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, Remote};
 use crate::service::{ListEnd, ListRequest, Service, Validator};
+use crate::state::StateError;
 use crate::state::store::Store;
-use crate::state::{Intent, StateError};
 use local::{Found, Looker};
 pub(in crate::engine) use observation::{Looked, Observation};
 pub(in crate::engine) use paths::is_enough;
@@ -76,9 +75,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Option<Observation>> {
         let now = self.clock.now();
         let is_paths = matches!(look, Look::Paths(_));
-        let creates = |(_, intent): (_, Intent)| matches!(intent, Intent::CreateArticle { .. });
-        let seeks = request.dry_run && self.store.intents()?.into_iter().any(creates);
-        let mut spool = Spool::new(request.dry_run, now).seeking(seeks);
+        let mut spool = Spool::new(request.dry_run, now);
         let Some(mirror) = self.look_at_mirror(look, request, &mut spool)? else {
             return Ok(None);
         };
@@ -138,7 +135,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.local.complete = false;
             sight.remote.complete = false;
         }
-        recover::settle_intents(self, &mut base, &sight, request)?;
+        self.take_creations(&mut base, &mut sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let listed = sight.extent(&base);
         let has_asked = self
@@ -419,12 +416,11 @@ pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
 /// Loads the base but for its articles.
 pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> {
     let (categories, conflicts) = (store.categories()?, store.conflicts()?);
-    let unconfirmed = store.unconfirmed_ids()?;
     Ok(Base {
         articles: BTreeMap::new(),
         categories: categories.into_iter().map(|row| (row.id, row)).collect(),
         conflicts: conflicts.into_iter().map(|row| (row.id, row)).collect(),
-        unconfirmed,
+        creations: store.creations()?,
     })
 }
 

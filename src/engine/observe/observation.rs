@@ -73,8 +73,6 @@ pub(in crate::engine) struct Observation {
 pub(in crate::engine) struct MirrorSide {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
-    /// The same of files that are not ready or in motion.
-    pub(in crate::engine) unready: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
     /// Scanned stamps that were too young to vouch for what was read.
     pub(in crate::engine) racy: Vec<Stamp>,
@@ -126,7 +124,6 @@ impl Observation {
             mirror: MirrorSide {
                 racy: scanned.racy(now),
                 stamps: scanned.stamps,
-                unready: scanned.unready,
                 category_stamps: scanned.category_stamps,
                 written: BTreeMap::new(),
                 layout: scanned.layout,

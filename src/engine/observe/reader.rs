@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
                 with_markers,
             } => match with_markers.filter(|document| self.belongs(&place, document)) {
                 Some(document) => self.read(place, stamp, &document),
-                None => self.not_ready(place, stamp, id, problem.to_string()),
+                None => self.not_ready(place, id, problem.to_string()),
             },
             ScannedFile::Present { place, .. } => {
                 self.out.snapshot.unknown.push(Unknown { place, id: None });
@@ -94,13 +94,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn not_ready(&mut self, place: Place, stamp: Stamp, id: Option<ArticleId>, message: String) {
+    fn not_ready(&mut self, place: Place, id: Option<ArticleId>, message: String) {
         self.out.problems.push(Problem {
             path: place.to_string(),
             id,
             message,
         });
-        self.out.unready.insert(place.clone(), stamp);
         self.out.snapshot.unknown.push(Unknown { place, id });
     }
 
@@ -155,7 +154,7 @@ impl<'a> Reader<'a> {
                 Ok(slug) => slug,
                 Err(problem) => {
                     let id = document.id();
-                    return self.not_ready(place, stamp, id, problem.to_string());
+                    return self.not_ready(place, id, problem.to_string());
                 }
             },
         };
@@ -188,7 +187,7 @@ impl<'a> Reader<'a> {
             Some(row) if row.place != place => self.namesakes(&place, &version.slug),
             Some(_) | None => Vec::new(),
         };
-        let may_merge = row.is_some() || !namesakes.is_empty() || self.spool.is_seeking();
+        let may_merge = row.is_some() || !namesakes.is_empty();
         self.out.changed.extend(namesakes);
         // A file that is read again for its stamp is in the history.
         let source = document.source();

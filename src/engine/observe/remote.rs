@@ -368,8 +368,7 @@ pub(in crate::engine) fn take_seen(
         });
         // Where the service had rewritten the body, its next version is merged with what the file has.
         let rewritten = row.is_some_and(|row| row.local.text != row.remote.text);
-        let sought = spool.is_seeking() && row.is_none();
-        let may_merge = rewritten || sought || known.changed.contains(&article.id);
+        let may_merge = rewritten || known.changed.contains(&article.id);
         let body = Arrived {
             text,
             digest: version.text,

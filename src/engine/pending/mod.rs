@@ -9,6 +9,7 @@
 //!   ordinary three-way decision follows, with the base as it was.
 
 mod answered;
+pub(super) mod creations;
 
 use super::Engine;
 use super::apply::{version_of, version_with};
@@ -40,9 +41,7 @@ impl Change {
         match intent {
             Intent::UpdateArticle(update) => Some(Self::Put(update)),
             Intent::DeleteArticle(deletion) => Some(Self::Delete(deletion)),
-            Intent::CreateArticle { .. }
-            | Intent::CreateCategory { .. }
-            | Intent::UpdateCategory { .. } => None,
+            Intent::CreateArticle(_) => None,
         }
     }
 

@@ -91,16 +91,6 @@ impl ScannedFile {
             | Self::Present { place, .. } => Some(place),
         }
     }
-
-    /// The stamp of a file that could be looked into.
-    pub fn stamp(&self) -> Option<Stamp> {
-        match self {
-            Self::Unchanged { stamp, .. }
-            | Self::Ready { stamp, .. }
-            | Self::NotReady { stamp, .. } => Some(*stamp),
-            Self::Present { .. } => None,
-        }
-    }
 }
 
 /// A category's folder.

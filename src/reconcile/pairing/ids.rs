@@ -3,7 +3,7 @@
 use super::places::{StatePlaces, Unready};
 use super::{NOT_READY, Paired};
 use crate::model::ArticleId;
-use crate::model::base::ArticleRow;
+use crate::model::base::{ArticleRow, Creation};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, RemoteSnapshot};
 use std::collections::BTreeMap;
@@ -33,9 +33,9 @@ pub(super) fn claim_by_id(
             paired.unknown.insert(id, NOT_READY.to_owned());
             continue;
         }
-        let keeper = at_home.or_else(|| only_claimant(base, places, &claimants));
+        let keeper = at_home.or_else(|| only_claimant(base, &claimants));
         let Some(keeper) = keeper else {
-            report_unclaimed(base, places, id, &claimants, paired);
+            report_unclaimed(base, id, &claimants, paired);
             continue;
         };
         let file = claimants.swap_remove(keeper);
@@ -44,8 +44,7 @@ pub(super) fn claim_by_id(
     }
     for (of, copy) in copies {
         let over = places.owner_of(&copy).filter(|over| *over != of);
-        let lost =
-            |over: &ArticleId| !base.unconfirmed.contains(over) && !paired.files.contains_key(over);
+        let lost = |over: &ArticleId| !paired.files.contains_key(over);
         match over.filter(lost) {
             Some(over) => report_overwritten(of, over, &copy, paired),
             None => left.push(LocalFile { id: None, ..copy }),
@@ -55,10 +54,9 @@ pub(super) fn claim_by_id(
     left
 }
 
-/// The only file that names an article, of those that do not lie where a copy became an article of its own, and may not
-/// have its new id yet.
-fn only_claimant(base: &Base, places: &StatePlaces<'_>, claimants: &[LocalFile]) -> Option<usize> {
-    let is_own = |file: &LocalFile| unconfirmed_at(base, places, file).is_none();
+/// The only file that names an article, of those that do not lie where a copy becomes an article of its own.
+fn only_claimant(base: &Base, claimants: &[LocalFile]) -> Option<usize> {
+    let is_own = |file: &LocalFile| creation_at(base, file).is_none();
     let mut own = claimants
         .iter()
         .enumerate()
@@ -67,24 +65,18 @@ fn only_claimant(base: &Base, places: &StatePlaces<'_>, claimants: &[LocalFile])
     own.next().is_none().then_some(keeper)
 }
 
-/// The new article at whose place a file lies that has another one's id.
-fn unconfirmed_at(base: &Base, places: &StatePlaces<'_>, file: &LocalFile) -> Option<ArticleId> {
+/// The article that is being created from the place of a file which has another article's id.
+fn creation_at<'b>(base: &'b Base, file: &LocalFile) -> Option<&'b Creation> {
     let known = file.id.is_some_and(|id| base.articles.contains_key(&id));
-    let owner = places.owner_of(file).filter(|_| known);
-    owner.filter(|owner| base.unconfirmed.contains(owner))
+    let mut creations = base.creations.iter().filter(|_| known);
+    creations.find(|creation| creation.is_at(file.version.category, &file.place.file))
 }
 
 /// Reports files that name an article, of which none can be said to be its file.
-fn report_unclaimed(
-    base: &Base,
-    places: &StatePlaces<'_>,
-    id: ArticleId,
-    claimants: &[LocalFile],
-    paired: &mut Paired,
-) {
+fn report_unclaimed(base: &Base, id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
     match claimants {
-        [only] if let Some(new) = unconfirmed_at(base, places, only) => {
-            report_unconfirmed(id, new, only, paired);
+        [only] if let Some(creation) = creation_at(base, only) => {
+            report_unclear(id, creation, only, paired);
         }
         several => report_double(id, several, paired),
     }
@@ -159,25 +151,22 @@ pub(crate) fn overlaid<'b>(
 /// Why an article is left alone whose file names another one.
 const OVERLAID: &str = "its file has another id";
 
-/// Reports a file that names one article and lies where another one was created, whose id no file is known to have: it
-/// may be a copy that became that one, or the first one's file, moved over it.
-fn report_unconfirmed(id: ArticleId, new: ArticleId, file: &LocalFile, paired: &mut Paired) {
+/// Reports a file that names one article and lies where another one is being created: it may be the copy that becomes
+/// that one, or the first one's file, moved over the copy.
+fn report_unclear(id: ArticleId, creation: &Creation, file: &LocalFile, paired: &mut Paired) {
+    let made = creation.row.as_ref().map(|row| row.id);
     paired.problems.push(Problem {
         path: file.place.to_string(),
-        id: Some(new),
+        id: made.or(Some(id)),
         message: format!(
-            "kbsync cannot tell whether this file is article {id} or the new article {new}, which was created from {}. If \
-             it is {new}, change its `id:` line to `id: {new}`. If it is {id}, move it to another name.",
+            "kbsync cannot tell whether this file is article {id} or the new article that is being created from {}. If it \
+             is the new one, remove its `id:` line. If it is {id}, move it to another name.",
             file.place
         ),
     });
-    for article in [id, new] {
-        paired.unknown.insert(article, UNCLEAR.to_owned());
-    }
+    let unclear = "kbsync cannot tell which article its file is";
+    paired.unknown.insert(id, unclear.to_owned());
 }
-
-/// Why an article is left alone whose file may be another one's.
-const UNCLEAR: &str = "kbsync cannot tell which article its file is";
 
 fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
     let names: Vec<_> = claimants

@@ -2,9 +2,10 @@
 //!
 //! In order: the id in the file; the place in the state, so that a renamed folder takes its files along; category and
 //! slug, where the service has an article that nothing else claims; else it is new, unless its title and its text are
-//! those of an article without a file: then a person says which of the two it is. Words are never compared otherwise.
-//! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
+//! those of an article without a file, or were sent to create one from another place: then a person says which of the two
+//! it is. Words are never compared otherwise. Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
+mod creations;
 mod folders;
 mod ids;
 mod places;
@@ -15,6 +16,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
+pub(crate) use creations::may_be_of;
 use ids::claim_by_id;
 pub(crate) use ids::overlaid;
 use places::{StatePlaces, Unready};
@@ -43,14 +45,6 @@ impl Paired {
             .map(|category| category.folder.as_str())
     }
 
-    /// The new articles without a file whose `id:` line no file is known to have had.
-    pub fn unconfirmed(&self, base: &Base) -> BTreeSet<ArticleId> {
-        let ids = base.unconfirmed.iter();
-        ids.filter(|id| !self.files.contains_key(id))
-            .copied()
-            .collect()
-    }
-
     /// Returns whether nothing in the mirror claims an article.
     fn is_free(&self, id: ArticleId) -> bool {
         !self.files.contains_key(&id) && !self.unknown.contains_key(&id)
@@ -73,10 +67,13 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let places = StatePlaces::of(base);
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
+    let moved = creations::without_file(base, &files, local, &folders);
+    let (files, held) = creations::hold_moved(base, &moved, files, remote, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
+    paired.mark(held, "another file may be the article's");
     let left = claim_by_place(base, local, &places, left, &mut paired);
     claim_by_slug(base, local, remote, left, &mut paired);
     ids::hold_renamed(base, &places, remote, &mut paired);

@@ -182,18 +182,6 @@ fn f040_what_a_restore_left_out_waits_by_itself() {
 }
 
 #[test]
-fn a_new_article_whose_id_was_in_no_file_goes_once_it_is_approved() {
-    let mut world = Small::new("a; n unconfirmed", "n -", "");
-    assert_eq!(rules(&world), [Some(HoldRule::IdUnconfirmed)]);
-    // `--allow-deletes` is about what was removed.
-    world.facts.deletions.allowed = true;
-    assert_eq!(rules(&world), [Some(HoldRule::IdUnconfirmed)]);
-    world.facts.deletions.allowed = false;
-    world.facts.approved = [world.plan().actions[0].fingerprint()].into();
-    assert_eq!(rules(&world), [None]);
-}
-
-#[test]
 fn what_lies_in_another_workspaces_folder_waits_by_itself() {
     let mut world = many(2, "-", "");
     let moved = article(&names(1)[0]);

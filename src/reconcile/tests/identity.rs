@@ -292,64 +292,55 @@ fn what_lies_in_a_new_folder_of_the_old_name_is_a_copy() {
     table_for(&[["a", "start/ folder=zzz", "", plan]], copied);
 }
 
-/// New articles whose id is not known to be in their file: base, mirror, service, and the plan.
-const UNCONFIRMED: &[[&str; 4]] = &[
-    // By its place it is known all the same.
+/// Articles that are being created: base, mirror, service, and the plan.
+const CREATIONS: &[[&str; 4]] = &[
+    // The step that creates it is the look, whatever its file says by now.
     [
-        "a; n unconfirmed",
-        "n noid title=X",
+        "a; n creating",
+        "a; n title=X",
         "",
-        "-> update start/n.html (title)",
+        "-> create start/n.html",
     ],
-    // Missing, it may be anywhere, without its id.
+    // Missing, it is not created.
+    ["a; n creating", "a", "", ""],
+    // Another file with its words may be its file, and may lie over another one's.
     [
-        "a; n unconfirmed",
-        "n -",
+        "a; n creating",
+        "a; n file=m slug=m",
         "",
-        "-> delete start/n.html, held",
+        "!! start/m.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html, or a new one: it has the same title and text, and the service has not said whether that one exists. Move it back to start/n.html, or change its title if it is new.",
     ],
     [
-        "a; n unconfirmed",
-        "n noid file=m slug=m title=X",
+        "a; n creating",
+        "n file=a slug=a",
         "",
-        "-> create start/m.html; -> delete start/n.html, held",
+        "!! start/a.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html, or a new one: it has the same title and text, and the service has not said whether that one exists. Move it back to start/n.html, or change its title if it is new.",
     ],
     [
-        "a; n unconfirmed",
-        "n -",
-        "n title=X",
-        "<- restore start/n.html, removed here and edited on the service: the edit wins, held",
-    ],
-    [
-        "a; n unconfirmed",
-        "n -",
-        "n gone",
-        "<> forget start/n.html",
+        "a; n creating",
+        "a; n file=m slug=m title=X",
+        "",
+        "-> create start/m.html",
     ],
     // It was made of a copy, which still has the id of its original.
+    ["a; n creating", "a; n id=a", "", "-> create start/n.html"],
     [
-        "a; n unconfirmed",
-        "a; n id=a",
-        "",
-        "<> adopt start/n.html, its id is written into the file",
-    ],
-    [
-        "a; n unconfirmed",
+        "a; n creating",
         "a file=m; n id=a",
         "",
-        "<> adopt start/n.html, its id is written into the file; -> move start/m.html (slug), was a.html; its public address changes from a to m",
+        "-> move start/m.html (slug), was a.html; its public address changes from a to m; -> create start/n.html",
     ],
     [
-        "a; n unconfirmed",
+        "a; n creating",
         "a -; n id=a",
         "",
-        "!! start/n.html: kbsync cannot tell whether this file is article #a or the new article #n, which was created from start/n.html. If it is #n, change its `id:` line to `id: #n`. If it is #a, move it to another name.",
+        "!! start/n.html: kbsync cannot tell whether this file is article #a or the new article that is being created from start/n.html. If it is the new one, remove its `id:` line. If it is #a, move it to another name.",
     ],
 ];
 
 #[test]
-fn a_new_article_is_at_its_place_until_its_id_is_in_its_file() {
-    table(UNCONFIRMED);
+fn an_article_that_is_being_created_has_a_new_file() {
+    table(CREATIONS);
 }
 
 /// A new file, and a listed article that says this: how many actions there are, and the problems.

@@ -10,14 +10,14 @@
 //! | `file=`, `folder=` | its name in the mirror, where that is not the slug |
 //! | `on`, `off`, `draft`, `live` | `enabled` and `draft`: the lines in the file, or what the service has |
 //! | `unpublished` | readers do not see it |
-//! | `unconfirmed` | in the base: its id is not known to be in its file |
+//! | `creating` | in the base: it is being created, and has no row |
 //! | `-` | no file, or no folder; on the service: no entry in what was seen |
 //! | `?`, `noid`, `noyaml` | present and not ready; without its `id:` line; without `_category.yaml` |
 //! | `gone`, `hidden`, `unread` | what the service said of it instead of showing it |
 //!
 //! Ids are made of names, and printed as `#NAME`.
 
-use crate::model::base::{ArticleRow, CategoryRow, Visibility};
+use crate::model::base::{ArticleRow, CategoryRow, Creation, Sent, Visibility};
 use crate::model::path::{self, CATEGORY_FILE};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Timestamp, Version,
@@ -317,8 +317,16 @@ impl Small {
                 enabled: unpublished.then_some(false),
                 draft: None,
             };
-            if entry.has("unconfirmed") {
-                self.base.unconfirmed.insert(id);
+            if entry.has("creating") {
+                let flags = Flags::default();
+                self.base.creations.push(Creation {
+                    request: 0,
+                    place: Place::new(folder_name, format!("{}.html", version.slug)),
+                    first: Sent { version, flags },
+                    later: Vec::new(),
+                    row: None,
+                });
+                continue;
             }
             self.base.articles.insert(
                 id,
@@ -652,11 +660,7 @@ impl Small {
             bodies: &self.bodies,
             policy: &self.policy,
         };
-        let facts = Facts {
-            unconfirmed: paired.unconfirmed(&self.base),
-            ..self.facts.clone()
-        };
-        let plan = reconcile::plan(world, &facts);
+        let plan = reconcile::plan(world, &self.facts);
         super::laws::check(self, &paired, &plan);
         plan
     }

@@ -7,7 +7,8 @@ use crate::{
         WorkspaceId,
     },
     state::{
-        ArticleRow, Binding, ConflictRow, Deed, Intent, IntentId, Seen, Store, Subject, Visibility,
+        ArticleRow, Binding, ConflictRow, Creation, Deed, Intent, IntentId, Seen, Sent, Store,
+        Subject, Visibility,
     },
 };
 use proptest::prelude::*;
@@ -168,11 +169,7 @@ fn what_a_base_a_conflict_or_an_intent_names_stays() {
                 reason: String::new(),
                 at: day(0),
             })?;
-            tx.add_intent(&Intent::CreateArticle {
-                place: Place::new("start", "new.html"),
-                version: version(5),
-                flags: Flags::default(),
-            })
+            tx.add_intent(&intended(Place::new("start", "new.html"), version(5)))
         })
         .expect("written");
     prune(&mut store, 90, 1, day(200)).expect("pruned");
@@ -348,6 +345,17 @@ fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
     prop::collection::vec((0..4_u8, step), 1..50)
 }
 
+fn intended(place: Place, version: Version) -> Intent {
+    let flags = Flags::default();
+    Intent::CreateArticle(Creation {
+        request: 0,
+        place,
+        first: Sent { version, flags },
+        later: Vec::new(),
+        row: None,
+    })
+}
+
 /// The bodies that anything names.
 fn named(store: &Store) -> BTreeSet<TextDigest> {
     let mut named = BTreeSet::new();
@@ -359,8 +367,8 @@ fn named(store: &Store) -> BTreeSet<TextDigest> {
         named.extend(row.remote.map(|remote| remote.text));
     }
     for (_, intent) in store.intents().expect("rows") {
-        if let Intent::CreateArticle { version, .. } = intent {
-            named.insert(version.text);
+        if let Intent::CreateArticle(creation) = intent {
+            named.insert(creation.first.version.text);
         }
     }
     for article in 0..3 {
@@ -408,12 +416,7 @@ fn take(store: &mut Store, at: u16, step: &Step) {
         Step::Intend(body) => store
             .write(day(at), |tx| {
                 tx.put_body(&text(body))?;
-                tx.add_intent(&Intent::CreateArticle {
-                    place,
-                    version: version(body),
-                    flags: Flags::default(),
-                })
-                .map(drop)
+                tx.add_intent(&intended(place, version(body))).map(drop)
             })
             .expect("written"),
         Step::Done => {

@@ -154,7 +154,7 @@ impl Writing<'_> {
         self.sql()?
             .prepare_cached("DELETE FROM articles WHERE id = ?1")?
             .execute([id])?;
-        self.remove_unconfirmed_id(id)
+        Ok(())
     }
 
     /// Reads the base of one article as this transaction sees it.

@@ -6,7 +6,8 @@ use super::{
     Store, Writing,
     columns::{Json, collect},
 };
-use crate::state::{Intent, IntentId, Outcome};
+use crate::model::ArticleId;
+use crate::state::{Creation, Intent, IntentId, Outcome};
 use rusqlite::params;
 
 impl Store {
@@ -20,6 +21,21 @@ impl Store {
                     })?,
             )
         })
+    }
+}
+
+impl Store {
+    /// Reads the articles that are being created, oldest first.
+    pub fn creations(&self) -> Outcome<Vec<Creation>> {
+        let intents = self.intents()?.into_iter();
+        let creations = intents.filter_map(|(id, intent)| match intent {
+            Intent::CreateArticle(creation) => Some(Creation {
+                request: id.0,
+                ..creation
+            }),
+            Intent::UpdateArticle(_) | Intent::DeleteArticle(_) => None,
+        });
+        Ok(creations.collect())
     }
 }
 
@@ -42,6 +58,23 @@ impl Writing<'_> {
         Ok(())
     }
 
+    /// Writes down what else was sent to create an article, or its row.
+    pub fn put_creation(&mut self, creation: &Creation) -> Outcome<()> {
+        let intent = Intent::CreateArticle(creation.clone());
+        self.sql()?
+            .prepare_cached("UPDATE intents SET json = ?2 WHERE id = ?1")?
+            .execute(params![creation.request, Json(&intent)])?;
+        self.name_digests(IntentId(creation.request), &intent)
+    }
+
+    /// Ends the request that created an article: the article's id is in its file.
+    pub fn end_creation(&mut self, id: ArticleId) -> Outcome<()> {
+        self.sql()?
+            .prepare_cached("DELETE FROM intents WHERE json ->> '$.create_article.row.id' = ?1")?
+            .execute([id.to_string()])?;
+        Ok(())
+    }
+
     fn name_digests(&mut self, id: IntentId, intent: &Intent) -> Outcome<()> {
         let mut put = self.sql()?.prepare_cached(
             "INSERT OR IGNORE INTO intent_digests (intent, digest) VALUES (?1, ?2)",
@@ -58,14 +91,16 @@ fn named_by(intent: &Intent) -> Vec<[u8; 32]> {
     let of =
         |version: &crate::model::Version| [*version.text.as_bytes(), *version.digest().as_bytes()];
     match intent {
-        Intent::CreateArticle { version, .. } => of(version).to_vec(),
+        Intent::CreateArticle(creation) => {
+            let sent = creation.sent().map(|sent| &sent.version);
+            let remote = creation.row.iter().map(|row| &row.remote);
+            sent.chain(remote).flat_map(of).collect()
+        }
         Intent::UpdateArticle(update) => {
             let mut named = of(&update.version).to_vec();
             named.push(*update.over.as_bytes());
             named
         }
-        Intent::DeleteArticle(_)
-        | Intent::CreateCategory { .. }
-        | Intent::UpdateCategory { .. } => Vec::new(),
+        Intent::DeleteArticle(_) => Vec::new(),
     }
 }

@@ -88,7 +88,7 @@ impl Writing<'_> {
         match change {
             RowChange::Article(row) => self.put_article(row),
             RowChange::NoArticle(id) => self.remove_article(*id),
-            RowChange::IdConfirmed(id) => self.remove_unconfirmed_id(*id),
+            RowChange::Created(id) => self.end_creation(*id),
             RowChange::Category(row) => self.put_category(row),
             RowChange::Conflict(row) => self.put_conflict(row),
             RowChange::NoConflict(id) => self.remove_conflict(*id),

@@ -22,7 +22,6 @@ mod listing;
 mod meta;
 mod open;
 mod packing;
-mod unconfirmed;
 mod versions;
 
 use super::{

@@ -663,7 +663,7 @@ async fn f005_an_id_that_cannot_be_written_is_written_by_the_next_cycle() {
         let report = hostile::sync(&world).await;
         assert_eq!(
             lines(&report),
-            ["adopt both a/new.html done"],
+            ["create remote a/new.html done"],
             "{kind:?}: {report:#?}"
         );
         assert_eq!(world.sandbox().articles().len(), 2);

@@ -121,7 +121,7 @@ async fn what_an_earlier_version_began_is_settled_by_what_is_found() {
     world.sync().await;
     let conn = rusqlite::Connection::open(world.path(".kbsync/state.db")).expect("the state");
     conn.execute_batch(
-        "DROP TABLE journal; DROP TABLE displaced; DROP TABLE unconfirmed_ids; DROP TABLE backoff;
+        "DROP TABLE journal; DROP TABLE displaced; DROP TABLE backoff;
          ALTER TABLE articles ADD COLUMN asked INTEGER; PRAGMA user_version = 3;
          INSERT INTO intents (json) VALUES ('{\"write_file\":{}}'), ('{\"remove_file\":{}}');",
     )

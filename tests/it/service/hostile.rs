@@ -530,9 +530,11 @@ fn do_as_told(stage: &Stage, report: &Report) {
         .into_iter()
         .any(|why| why.contains("put its id into c/_category.yaml"))
     {
+        // Where there is none, something else was wrong with it.
         let found = categories(stage).into_iter().find(|one| one.slug == "c");
-        let id = found.expect("it was created").id;
-        stage.write("c/_category.yaml", &format!("id: {id}\nname: C\n"));
+        if let Some(id) = found.map(|one| one.id) {
+            stage.write("c/_category.yaml", &format!("id: {id}\nname: C\n"));
+        }
     }
 }
 

@@ -3,12 +3,14 @@
 use super::{NOW, article, binding, id, memory, seen};
 use crate::{
     drill::death,
-    model::{ArticleId, CategoryId, Revision, Side, Timestamp, WorkspaceId},
-    state::{ArticleRow, Attempt, Binding, ErrorKind, Store, Subject, Target, Visibility},
+    model::{ArticleId, CategoryId, Flags, Place, Side, Timestamp, WorkspaceId},
+    state::{
+        ArticleRow, Attempt, Binding, Creation, ErrorKind, Sent, Store, Subject, Target, Visibility,
+    },
 };
 use rusqlite::{Connection, StatementStatus, config::DbConfig};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::Path,
@@ -284,7 +286,6 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
          CREATE TABLE tombstones (
            article BLOB NOT NULL PRIMARY KEY, revision TEXT NOT NULL, at INTEGER NOT NULL
          ) STRICT, WITHOUT ROWID;
-         DROP TABLE unconfirmed_ids;
          DROP TABLE backoff;
          ALTER TABLE articles ADD COLUMN asked INTEGER;
          PRAGMA user_version = 1;",
@@ -310,51 +311,57 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
     assert_eq!(store.articles().expect("rows"), [article(1)]);
 }
 
+/// A state of the version that recorded which new articles had no id in their file.
 #[test]
-fn a_state_from_before_unconfirmed_ids_were_recorded_has_those_that_may_be() {
+fn what_an_earlier_version_was_creating_stands_and_no_file_of_it_is_missed() {
     let dir = folder();
-    let id_of = |number| article(number).id;
-    let rows = [
-        // Seen in its file since; written by ours; by a POST whose answer was lost; by a colleague.
-        article(1),
-        ArticleRow {
-            stamp: None,
-            written: Some(article(2).revision),
-            ..article(2)
+    drop(open(dir.path()));
+    let (new, restored) = (article(1).id, article(2).id);
+    let creation = Creation {
+        request: 1,
+        place: Place::new("start", "new.html"),
+        first: Sent {
+            version: article(3).local,
+            flags: Flags::default(),
         },
-        ArticleRow {
-            stamp: None,
-            revision: Revision::default(),
-            ..article(3)
-        },
-        ArticleRow {
-            stamp: None,
-            written: None,
-            ..article(4)
-        },
-    ];
-    open(dir.path())
-        .write(NOW, |tx| {
-            rows.iter().try_for_each(|row| tx.put_article(row))
-        })
-        .expect("written");
+        later: Vec::new(),
+        row: None,
+    };
+    let mut written = serde_json::to_value(&creation).expect("written");
+    for added in ["later", "row"] {
+        let fields = written.as_object_mut().expect("a map");
+        assert!(fields.remove(added).is_some());
+    }
     let conn = Connection::open(dir.path().join("state.db")).expect("opens");
-    conn.execute_batch(
-        "DROP TABLE unconfirmed_ids; DROP TABLE journal; DROP TABLE displaced; DROP TABLE backoff;
-         ALTER TABLE articles ADD COLUMN asked INTEGER; PRAGMA user_version = 3;",
-    )
+    conn.execute_batch(&format!(
+        "CREATE TABLE unconfirmed_ids (article BLOB NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
+         INSERT INTO unconfirmed_ids VALUES (unhex(replace('{new}', '-', '')));
+         INSERT INTO meta VALUES ('restoring', '[\"{restored}\"]');
+         INSERT INTO intents (json) VALUES ('{{\"create_article\":{written}}}'),
+           ('{{\"create_category\":{{}}}}'), ('{{\"update_category\":{{}}}}');
+         PRAGMA user_version = 9;"
+    ))
     .expect("as it was");
     drop(conn);
     let read = Store::open_read_only(dir.path(), None).expect("opens");
-    let read = read.expect("is there").unconfirmed_ids().expect("ids");
-    let mut store = open(dir.path());
-    assert_eq!(store.unconfirmed_ids().expect("ids"), read);
-    assert_eq!(read, [id_of(2), id_of(3)].into());
-    // With the article its id is forgotten.
-    store
-        .write(NOW, |tx| tx.remove_article(id_of(2)))
-        .expect("written");
-    assert_eq!(store.unconfirmed_ids().expect("ids"), [id_of(3)].into());
+    let read = read.expect("is there").creations().expect("rows");
+    let store = open(dir.path());
+    assert_eq!(store.creations().expect("rows"), read);
+    assert_eq!(read, [creation]);
+    let restoring = store.meta("restoring").expect("read").expect("there");
+    let restoring: BTreeSet<ArticleId> = serde_json::from_str(&restoring).expect("a list");
+    assert_eq!(restoring, [new, restored].into());
+    drop(store);
+    // A state without new articles stays as it is.
+    let conn = Connection::open(dir.path().join("state.db")).expect("opens");
+    conn.execute_batch(
+        "CREATE TABLE unconfirmed_ids (article BLOB NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
+         DELETE FROM meta; PRAGMA user_version = 9;",
+    )
+    .expect("as it was");
+    drop(conn);
+    let store = open(dir.path());
+    assert_eq!(store.meta("restoring").expect("read"), None);
 }
 
 #[test]

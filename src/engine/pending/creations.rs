@@ -1,0 +1,368 @@
+//! Articles that are being created: from before the POST is sent until the article's id is in its file.
+//!
+//! - While a creation stands, its article is no part of the base, whatever the service shows of it, and its file is a new
+//!   one. The step that creates the article is the look: it sends the POST again, or only writes the id that is missing.
+//! - A listing that shows what was sent, at the address to which it was sent, is an answer to the POST as well.
+//! - A creation ends with the rows of its article, in the change that writes the id. It ends without them where its file
+//!   is gone for certain, or is an article's: what arrived is then an ordinary article of the service.
+
+use crate::engine::apply::{agreed, deed, met};
+use crate::engine::observe::remote::visibility_of;
+use crate::engine::observe::{Looked, Observation};
+use crate::engine::settings::Request;
+use crate::engine::{Engine, anew};
+use crate::mirror::disk::Disk;
+use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
+use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Side, Version, html, path};
+use crate::reconcile::pairing::may_be_of;
+use crate::reconcile::plan::{Kind, Problem};
+use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
+use crate::service::Service;
+use crate::state::{IntentId, Subject};
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Takes the articles that are being created out of what the service shows. One whose id is in a file is created.
+    pub(in crate::engine) fn take_creations(
+        &mut self,
+        base: &mut Base,
+        sight: &mut Observation,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        for mut creation in std::mem::take(&mut base.creations) {
+            if let Some(row) = self.named(&creation, sight) {
+                self.confirm(row, base, request)?;
+                continue;
+            }
+            if is_missing(&creation, base, sight) {
+                self.end_missing(&creation, sight, request)?;
+                continue;
+            }
+            if creation.row.is_none() {
+                self.answer_by_listing(&mut creation, base, sight, request)?;
+            }
+            if let Some(row) = &creation.row {
+                if let Some(Remote::Present(seen)) = sight.remote.articles.remove(&row.id) {
+                    // For what is left out here no tag vouches.
+                    sight.service.unlisted = true;
+                    if seen.version != row.remote || seen.visibility != row.visibility {
+                        sight.service.recalled.insert(row.id);
+                    }
+                    self.keep_met(row, &seen, request)?;
+                }
+                self.forget_replaced(&creation, row.id, base, request)?;
+            }
+            base.creations.push(creation);
+        }
+        Ok(())
+    }
+
+    /// The row of a new article whose id is in a file.
+    fn named(&self, creation: &Creation, sight: &Observation) -> Option<ArticleRow> {
+        let row = creation.row.as_ref()?;
+        let mut files = sight.local.files.iter();
+        let file = files.find(|file| file.id == Some(row.id))?;
+        Some(ArticleRow {
+            place: file.place.clone(),
+            file_flags: self.flags_when_sent(file.flags, row.file_flags),
+            ..(**row).clone()
+        })
+    }
+
+    fn confirm(
+        &mut self,
+        row: ArticleRow,
+        base: &mut Base,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        if !request.dry_run {
+            let now = self.clock.now();
+            self.store.write(now, |tx| {
+                tx.put_article(&row)?;
+                tx.end_creation(row.id)
+            })?;
+        }
+        base.articles.insert(row.id, row);
+        Ok(())
+    }
+
+    /// Forgets the article that is gone from the service and had its file where the new one is created.
+    fn forget_replaced(
+        &mut self,
+        creation: &Creation,
+        new: ArticleId,
+        base: &mut Base,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        let mut rows = base.articles.values();
+        let old = rows.find(|row| row.place == creation.place && is_known_gone(row.id, base));
+        let Some(old) = old.map(|row| row.id) else {
+            return Ok(());
+        };
+        base.articles.remove(&old);
+        base.conflicts.remove(&old);
+        if !request.dry_run {
+            let now = self.clock.now();
+            self.store.write(now, |tx| {
+                tx.remove_article(old)?;
+                tx.remove_conflict(old)?;
+                tx.rename_subject(&Subject::Article(old), &Subject::Article(new))?;
+                anew::note(tx, old, new)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes an article of the listing for what was sent, if it says that.
+    fn answer_by_listing(
+        &mut self,
+        creation: &mut Creation,
+        base: &Base,
+        sight: &Observation,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        let named = |id: ArticleId| sight.local.files.iter().any(|file| file.id == Some(id));
+        let mut entries = sight.remote.articles.iter();
+        let found = entries.find_map(|(id, entry)| match entry {
+            Remote::Present(seen) if is_at(creation, address_of(&seen.version)) => {
+                Some((*id, seen))
+            }
+            Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+        });
+        let found = found.filter(|(id, _)| !base.articles.contains_key(id) && !named(*id));
+        let Some((id, seen)) = found else {
+            return Ok(());
+        };
+        let text = sight.spool.text(&self.store, seen.version.text)?;
+        let Some(sent) = self.find_sent(creation, &seen.version, text.as_deref())? else {
+            return Ok(());
+        };
+        creation.row = Some(Box::new(row_of(&creation.place, &sent, id, seen)));
+        if request.dry_run {
+            return Ok(());
+        }
+        self.record_created(creation, None, None)
+    }
+
+    /// Keeps what the service shows of a new article, if that is not what was sent.
+    fn keep_met(&mut self, row: &ArticleRow, seen: &Seen, request: &Request) -> anyhow::Result<()> {
+        let is_new = seen.version != row.remote && self.store.has_body(seen.version.text)?;
+        if is_new && !request.dry_run {
+            let met = met(row.id, &row.place, &seen.version);
+            let now = self.clock.now();
+            self.store.write(now, |tx| tx.record(&met).map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// Finds what was sent that an article says: its title, and its text up to the way in which HTML is written. An article
+    /// that is shown is more likely to be one that nothing hides.
+    pub(in crate::engine) fn find_sent(
+        &self,
+        creation: &Creation,
+        found: &Version,
+        text: Option<&str>,
+    ) -> anyhow::Result<Option<Sent>> {
+        let mut likely: Option<&Sent> = None;
+        for sent in creation.sent() {
+            let is_better = likely.is_none_or(|likely| likely.flags.hides());
+            if !is_better || !is_same(&sent.version.title, &found.title) {
+                continue;
+            }
+            let is_same_text = sent.version.text == found.text || {
+                let sent = self.store.body(sent.version.text)?;
+                let both = sent.as_deref().zip(text);
+                both.is_some_and(|(sent, text)| html::is_same_markup(sent, text))
+            };
+            if is_same_text {
+                likely = Some(sent);
+            }
+        }
+        Ok(likely.cloned())
+    }
+
+    /// Records that an article exists that a file is to be. `text`: its body, where the service rewrote it.
+    pub(in crate::engine) fn record_created(
+        &mut self,
+        creation: &Creation,
+        text: Option<&str>,
+        instead_of: Option<ArticleId>,
+    ) -> anyhow::Result<()> {
+        let Some(row) = &creation.row else {
+            return Ok(());
+        };
+        let (id, place) = (row.id, &creation.place);
+        let path = place.to_string();
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            if let Some(text) = text {
+                tx.put_body(text)?;
+            }
+            if let Some(old) = instead_of {
+                tx.rename_subject(&Subject::Article(old), &Subject::Article(id))?;
+                anew::note(tx, old, id)?;
+            }
+            tx.rename_subject(&Subject::File(place.clone()), &Subject::Article(id))?;
+            tx.record(&agreed(id, place, &row.local, "created"))?;
+            tx.put_creation(creation)?;
+            tx.unpark(&format!("{} {path}", Kind::Create.word()))?;
+            tx.event(&deed("create", Side::Remote, &path, Some(id), ""))
+        })?;
+        Ok(())
+    }
+
+    /// The base's flags of a file that was sent with `sent` and says `now`: where it says what was sent, it has no new wish.
+    pub(in crate::engine) fn flags_when_sent(&self, now: Flags, sent: Flags) -> Flags {
+        let said = |now: Option<bool>, sent: Option<bool>, usual: bool| {
+            if sent.is_none_or(|sent| now.unwrap_or(usual) == sent) {
+                now
+            } else {
+                sent
+            }
+        };
+        Flags {
+            enabled: said(now.enabled, sent.enabled, self.settings.new_enabled),
+            draft: said(now.draft, sent.draft, self.settings.new_draft),
+        }
+    }
+
+    /// Ends a creation whose file is gone: what arrived is an article like any other.
+    fn end_missing(
+        &mut self,
+        creation: &Creation,
+        sight: &mut Observation,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        if let Some(row) = &creation.row {
+            sight.problems.push(Problem {
+                path: creation.place.to_string(),
+                id: Some(row.id),
+                message: format!(
+                    "article {} was created from this file, which went before it got its `id:` line; the article stays on \
+                     the service, and has a file again once the service lists it",
+                    row.id
+                ),
+            });
+        }
+        if request.dry_run {
+            return Ok(());
+        }
+        self.end_creation(creation)
+    }
+
+    /// Ends the creations at whose place an article has its file by now.
+    pub(in crate::engine) fn end_taken(&mut self, sight: &Observation) -> anyhow::Result<()> {
+        for creation in &sight.base.creations {
+            if is_taken(creation, sight) {
+                self.end_creation(creation)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a request that created nothing, or nothing that its file is to be.
+    pub(in crate::engine) fn end_creation(&mut self, creation: &Creation) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        let request = IntentId(creation.request);
+        self.store.write(now, |tx| tx.remove_intent(request))?;
+        Ok(())
+    }
+}
+
+/// Returns whether an article has the address to which something was sent.
+pub(in crate::engine) fn is_at(creation: &Creation, found: (CategoryId, &str)) -> bool {
+    let (category, slug) = creation.address();
+    found.0 == category && is_same(slug, found.1)
+}
+
+fn address_of(version: &Version) -> (CategoryId, &str) {
+    (version.category, &version.slug)
+}
+
+/// Returns whether a word is what was sent: the service may trim it or write it in lower case.
+fn is_same(sent: &str, found: &str) -> bool {
+    sent.trim().to_lowercase() == found.trim().to_lowercase()
+}
+
+/// The row of an article that was found where it was sent. Whether the service rewrote the other words or a colleague did
+/// is not known: what was sent is the base, and the next cycle pulls the rest.
+pub(in crate::engine) fn row_of(
+    place: &Place,
+    sent: &Sent,
+    id: ArticleId,
+    seen: &Seen,
+) -> ArticleRow {
+    let mut remote = sent.version.clone();
+    remote.text = seen.version.text;
+    // An article that was sent hidden and is shown was published since.
+    let is_as_sent = remote == seen.version && !sent.flags.hides();
+    let revision = if is_as_sent {
+        seen.revision.clone()
+    } else {
+        Revision::default()
+    };
+    ArticleRow {
+        remote,
+        written: is_as_sent.then(|| revision.clone()),
+        revision,
+        visibility: seen.visibility,
+        ..new_row(id, place, sent)
+    }
+}
+
+/// The row of a new article as it was sent. Its flags in the file are those that were sent, until its file is read again.
+pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> ArticleRow {
+    ArticleRow {
+        id,
+        place: place.clone(),
+        local: sent.version.clone(),
+        local_text_lf: None,
+        remote: sent.version.clone(),
+        revision: Revision::default(),
+        file_flags: sent.flags,
+        remote_flags: sent.flags,
+        visibility: visibility_of(sent.flags),
+        stamp: None,
+        replaced: None,
+        earlier: Vec::new(),
+        written: None,
+    }
+}
+
+/// Returns whether the file to be created is gone for certain. A file with its words may be it, wherever it lies.
+fn is_missing(creation: &Creation, base: &Base, sight: &Observation) -> bool {
+    let local = &sight.local;
+    let (category, _) = creation.address();
+    let mut folders = local.categories.iter();
+    let paired = folders.find(|folder| folder.id == Some(category));
+    let known = base.categories.get(&category);
+    let folder = paired
+        .map(|paired| &paired.folder)
+        .or_else(|| known?.folder.as_ref())
+        .unwrap_or(&creation.place.folder);
+    let names = local.names.get(folder);
+    let is_seen = local.closed.is_empty()
+        && !local.unreadable.contains(folder)
+        && names.is_none_or(|names| !names.contains(&path::fold(&creation.place.file)));
+    let may_be = |file: &LocalFile| may_be_of(creation, file, base);
+    sight.looked == Looked::All && local.complete && is_seen && !local.files.iter().any(may_be)
+}
+
+/// Returns whether an article has its file where another one is being created.
+fn is_taken(creation: &Creation, sight: &Observation) -> bool {
+    let mut files = sight.paired.files.iter();
+    let owner = files.find(|(_, file)| creation.is_at(file.version.category, &file.place.file));
+    owner.is_some_and(|(id, _)| !is_gone(*id, sight))
+}
+
+/// Returns whether an article is gone from the service: its file is created anew.
+fn is_gone(id: ArticleId, sight: &Observation) -> bool {
+    sight.remote.articles.get(&id) == Some(&Remote::Gone) || is_known_gone(id, &sight.base)
+}
+
+/// Returns whether an earlier cycle found that an article is gone from the service.
+fn is_known_gone(id: ArticleId, base: &Base) -> bool {
+    let row = base.articles.get(&id);
+    let conflict = base.conflicts.get(&id);
+    row.is_some_and(|row| row.visibility == Visibility::Gone)
+        || conflict.is_some_and(|conflict| conflict.remote.is_none())
+}
