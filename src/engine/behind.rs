@@ -7,15 +7,18 @@
 //! as behind. Articles and `_category.yaml` have the same rule. The guard in `reconcile::behind` holds these files.
 
 use super::history::category as category_history;
-use super::observe::Observation;
-use super::observe::local::category_version;
+use super::settings::Request;
 use super::spool::text_lf;
-use super::{Contents, Engine, Since, settings::Request, waiting::Held};
+use super::waiting::Held;
+use super::{Contents, Engine, Since};
+use crate::engine::form::category_version;
+use crate::engine::observation::Observation;
 use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
-use crate::model::{ArticleId, CategoryId, CategoryVersion, Digest, Flags, Place, Side};
-use crate::model::{TextDigest, Version};
+use crate::model::{
+    ArticleId, CategoryId, CategoryVersion, Digest, Flags, Place, Side, TextDigest, Version,
+};
 use crate::reconcile::behind::Behind;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;

@@ -1,10 +1,10 @@
 //! What the guards have to know besides the plan: counted here, judged in `reconcile::guard`.
 
 use super::Engine;
-use super::observe::Observation;
-use super::restore::unfinished;
 use super::settings::Request;
 use super::waiting::{self, Held};
+use crate::engine::observation::Observation;
+use crate::engine::unfinished;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
 use crate::reconcile::deletions::{Deletions, Earlier};

@@ -3,10 +3,8 @@
 //! By stamp, and where stamps are too young to be trusted by digest, never by timing (failures row 79). It
 //! only ever answers "known" when it is certain: anything else is for a cycle to look at.
 
-use super::Engine;
-use super::apply::{MAX_FILE, says};
-use super::observe::local::category_version;
-use super::waiting;
+use super::{Engine, waiting};
+use crate::engine::form::{MAX_FILE, category_version, says};
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::base::{ArticleRow, CategoryRow};

@@ -2,9 +2,9 @@
 
 use super::index::Index;
 use super::observe::local::Looker;
-use super::observe::unsettled::Unsettled;
 use super::observe::{load_base, load_beside};
 use super::spool::Spool;
+use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
 use crate::model::base::ArticleRow;

@@ -6,22 +6,28 @@
 
 pub mod anew;
 mod apply;
+mod backoff;
 mod behind;
 mod clock;
 pub mod compare;
 mod facts;
+mod form;
 mod git_view;
 pub mod history;
 mod index;
 mod journal;
+mod keys;
 mod known;
+mod listing;
 mod memory;
 mod mirror_view;
 pub mod neighbours;
+mod observation;
 mod observe;
 pub mod open;
 mod pending;
 mod progress;
+mod refusal;
 pub mod report;
 pub mod restore;
 pub mod settings;
@@ -30,6 +36,8 @@ pub mod status;
 mod stock;
 mod stop;
 mod storm;
+pub mod unfinished;
+mod unsettled;
 mod waiting;
 
 pub use clock::{Clock, Pause, SystemClock};
@@ -37,20 +45,23 @@ pub use git_view::{Checkout, Contents, GitView, NoGit, Since};
 pub use progress::{Progress, Teller};
 pub use stop::{Stop, StopCause, ending_of};
 
+use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, Slot};
 use crate::model::{ArticleId, Place};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
-use crate::reconcile::snapshot::{Direction, Policy};
+use crate::reconcile::snapshot::Direction;
 use crate::reconcile::{self, World};
 use crate::service::Service;
-use crate::state::{FigureRow, Target, home::Home, store::Store};
+use crate::state::home::Home;
+use crate::state::store::Store;
+use crate::state::{FigureRow, Target};
 use apply::Rest;
+use backoff::Answer;
 use journal::recover::Recovered;
 use memory::Memory;
 use neighbours::Neighbours;
-use observe::Looked;
-use observe::backoff::Answer;
-use report::{BudgetLeft, Report, Requests, put_below};
+use observation::Looked;
+use report::{BudgetLeft, Report, Requests};
 use settings::{Look, Request, Settings};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -228,7 +239,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// When the state or the mirror itself cannot be used.
     pub async fn cycle(&mut self, request: &Request) -> anyhow::Result<Report> {
         let mut report = self.look_once(request).await?;
-        self.with_prefix(&mut report);
+        report.put_below(&self.settings.prefix);
         Ok(report)
     }
 
@@ -254,7 +265,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             report.replace(&paths, self.look_once(&again).await?);
         }
-        self.with_prefix(&mut report);
+        report.put_below(&self.settings.prefix);
         Ok(report)
     }
 
@@ -375,7 +386,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Observes both sides and makes the plan. A plan for a few articles that concerns others is made anew for all.
-    async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, observe::Observation)> {
+    async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, Observation)> {
         self.store.reread();
         self.memory = None;
         self.figures.clear();
@@ -407,12 +418,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Makes the plan for what was seen.
     fn plan_for(
         &mut self,
-        mut sight: observe::Observation,
+        mut sight: Observation,
         request: &Request,
-    ) -> anyhow::Result<(Plan, observe::Observation)> {
+    ) -> anyhow::Result<(Plan, Observation)> {
         sight.recall_old_copies();
         let bodies = self.bodies(&sight, request)?;
-        let policy = self.policy(request);
+        let policy = self.settings.policy(request);
         let world = World {
             base: &sight.base,
             local: &sight.local,
@@ -444,40 +455,5 @@ impl<S: Service, D: Disk> Engine<S, D> {
         plan.problems.append(&mut sight.problems);
         reconcile::order::arrange(&mut plan, &sight.base, &sight.remote);
         Ok((plan, sight))
-    }
-
-    fn policy(&self, request: &Request) -> Policy {
-        Policy {
-            direction: request.direction,
-            on_conflict: request.prefer.unwrap_or(self.settings.on_conflict),
-            scope: request.scope.iter().collect(),
-            new_enabled: self.settings.new_enabled,
-            new_draft: self.settings.new_draft,
-            resolve: request.resolve.clone(),
-            wanted_categories: self.settings.categories.clone(),
-        }
-    }
-
-    /// Puts the workspace's folder before every path of a report.
-    fn with_prefix(&self, report: &mut Report) {
-        let prefix = &self.settings.prefix;
-        for line in &mut report.actions {
-            put_below(prefix, &mut line.path, line.reason.as_mut());
-        }
-        for problem in &mut report.problems {
-            put_below(prefix, &mut problem.path, Some(&mut problem.message));
-        }
-    }
-
-    fn tell(&self, name: &'static str, total: Option<u64>, requests: u32) {
-        (self.teller)(Progress::Phase {
-            name,
-            total,
-            requests,
-        });
-    }
-
-    fn told(&self, units: u64) {
-        (self.teller)(Progress::Done(units));
     }
 }

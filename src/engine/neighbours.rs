@@ -4,7 +4,7 @@
 //! but that an `id:` line stands in a file: what is ignored in that workspace, or no article there, counts as well. Links
 //! are not followed, and folders of folders not looked into, as in the own mirror.
 
-use super::open;
+use super::settings::prefix;
 use crate::config::{Config, Root};
 use crate::mirror::disk::RealDisk;
 use crate::mirror::layout::Layout;
@@ -24,7 +24,7 @@ pub fn of(config: &Config, root: &Root) -> Neighbours {
     let others = roots.filter(|other| other.path != root.path);
     among(
         others
-            .map(|other| (open::prefix(config, &other), other.path))
+            .map(|other| (prefix(config, &other), other.path))
             .collect(),
     )
 }

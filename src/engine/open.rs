@@ -4,6 +4,7 @@
 //! [`reader`] changes nothing at all, makes nothing, and needs no lock: it is for a dry run.
 
 use super::settings::Settings;
+pub use super::settings::prefix;
 use super::{Clock, Engine, SystemClock, neighbours};
 use crate::config::{Config, Root};
 use crate::mirror::disk::RealDisk;
@@ -18,16 +19,6 @@ pub fn binding(config: &Config, root: &Root) -> Binding {
         service: config.service.clone(),
         workspace: root.workspace,
     }
-}
-
-/// The folder of a workspace below the mirror, with `/` between names; empty when it is the mirror itself.
-pub fn prefix(config: &Config, root: &Root) -> String {
-    let below = root.path.strip_prefix(&config.mirror).unwrap_or(&root.path);
-    let names: Vec<_> = below
-        .components()
-        .map(|name| name.as_os_str().to_string_lossy())
-        .collect();
-    names.join("/")
 }
 
 /// What a cycle has to know of the settings.

@@ -1,5 +1,6 @@
 //! How far a cycle has come: what people who wait are told.
 
+use super::Engine;
 use std::sync::Arc;
 
 /// How far a cycle has come, for people who wait.
@@ -20,3 +21,19 @@ pub enum Progress {
 
 /// Takes progress; it must not block.
 pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
+
+impl<S, D> Engine<S, D> {
+    /// Reports that a phase begins.
+    pub(super) fn begin_phase(&self, name: &'static str, total: Option<u64>, requests: u32) {
+        (self.teller)(Progress::Phase {
+            name,
+            total,
+            requests,
+        });
+    }
+
+    /// Reports how many units of the phase are done.
+    pub(super) fn phase_done(&self, units: u64) {
+        (self.teller)(Progress::Done(units));
+    }
+}

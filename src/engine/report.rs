@@ -2,7 +2,8 @@
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
-use super::restore::Refused;
+use super::refusal::Refused;
+pub use super::stop::Ending;
 use super::stop::Stop;
 use crate::model::path::{CATEGORY_FILE, quoted};
 use crate::model::{ArticleId, Field, Side};
@@ -10,38 +11,6 @@ use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::{ErrorKind, Usage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-
-/// How a cycle ended, worst first.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Ending {
-    /// It could not be carried out.
-    Failed,
-    /// The service or the budget says: later.
-    Retry,
-    /// Some articles were refused or are not ready; the rest is done.
-    Partial,
-    /// A person is needed.
-    Attention,
-    /// Both sides are equal.
-    #[default]
-    Done,
-}
-
-impl Ending {
-    /// The exit code.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Failed => 1,
-            Self::Attention => 3,
-            Self::Partial => 4,
-            Self::Retry => 5,
-        }
-    }
-}
 
 /// What became of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -182,6 +151,16 @@ pub struct Report {
 }
 
 impl Report {
+    /// Puts a folder before every path.
+    pub(super) fn put_below(&mut self, prefix: &str) {
+        for line in &mut self.actions {
+            put_below(prefix, &mut line.path, line.reason.as_mut());
+        }
+        for problem in &mut self.problems {
+            put_below(prefix, &mut problem.path, Some(&mut problem.message));
+        }
+    }
+
     /// An empty report.
     pub fn new(dry_run: bool) -> Self {
         Self {

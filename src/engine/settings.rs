@@ -1,11 +1,12 @@
 //! What a cycle has to know of the settings, for one workspace.
 
-use crate::model::{CategoryId, Place, Timestamp, WorkspaceId};
+use crate::config::{Config, Root};
+use crate::mirror::layout::Layout;
+use crate::model::{ArticleId, CategoryId, Digest, Place, Timestamp, WorkspaceId};
 use crate::reconcile::guard::MaxDeletes;
 use crate::reconcile::new_categories::NewCategories;
-use crate::reconcile::snapshot::{Keep, OnConflict};
+use crate::reconcile::snapshot::{Direction, Keep, OnConflict, Policy};
 use crate::service::Purpose;
-use crate::{model::ArticleId, reconcile::snapshot::Direction};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -34,6 +35,27 @@ pub struct Settings {
     pub keep_days: u32,
     /// Versions that are kept of every article, however old.
     pub keep_versions: u32,
+}
+
+impl Settings {
+    pub(super) fn policy(&self, request: &Request) -> Policy {
+        Policy {
+            direction: request.direction,
+            on_conflict: request.prefer.unwrap_or(self.on_conflict),
+            scope: request.scope.iter().collect(),
+            new_enabled: self.new_enabled,
+            new_draft: self.new_draft,
+            resolve: request.resolve.clone(),
+            wanted_categories: self.categories.clone(),
+        }
+    }
+
+    /// Returns what a look at rest depends on besides the state: these settings, and the rules of the mirror.
+    pub(super) fn rest_mark(&self, layout: &Layout) -> String {
+        let settings = format!("{self:?}");
+        let parts = [env!("CARGO_PKG_VERSION"), &settings, layout.text()];
+        Digest::of_parts(&parts.map(str::as_bytes)).to_string()
+    }
 }
 
 impl Settings {
@@ -140,4 +162,14 @@ impl Request {
             purpose: Purpose::Push,
         }
     }
+}
+
+/// The folder of a workspace below the mirror, with `/` between names; empty when it is the mirror itself.
+pub fn prefix(config: &Config, root: &Root) -> String {
+    let below = root.path.strip_prefix(&config.mirror).unwrap_or(&root.path);
+    let names: Vec<_> = below
+        .components()
+        .map(|name| name.as_os_str().to_string_lossy())
+        .collect();
+    names.join("/")
 }

@@ -2,8 +2,7 @@
 //!
 //! A dry run writes nothing; then the few bodies that a merge may need stay in memory.
 
-use crate::model::TextDigest;
-use crate::model::Timestamp;
+use crate::model::{TextDigest, Timestamp};
 use crate::state::store::Store;
 use crate::state::{Seen, StateError};
 use std::collections::BTreeMap;

@@ -4,9 +4,10 @@
 //! elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
 
 use super::Engine;
-use super::observe::{MIRROR_READ, Observation};
 use super::settings::Request;
 use super::waiting::Held;
+use crate::engine::keys::MIRROR_READ;
+use crate::engine::observation::Observation;
 use crate::mirror::disk::Disk;
 use crate::model::{Side, Timestamp};
 use crate::reconcile::deletions::Stock;

@@ -1,7 +1,39 @@
 //! What ends a cycle before its end, and how the cycle ends by it.
 
-use super::report::Ending;
 use crate::service::{ErrorKind, ServiceError};
+use serde::{Deserialize, Serialize};
+
+/// How a cycle ended, worst first.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It could not be carried out.
+    Failed,
+    /// The service or the budget says: later.
+    Retry,
+    /// Some articles were refused or are not ready; the rest is done.
+    Partial,
+    /// A person is needed.
+    Attention,
+    /// Both sides are equal.
+    #[default]
+    Done,
+}
+
+impl Ending {
+    /// The exit code.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Attention => 3,
+            Self::Partial => 4,
+            Self::Retry => 5,
+        }
+    }
+}
 
 /// What ended a cycle before its end.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,19 +5,16 @@
 //! whoever looks, `kbsync approve` among them; only a daemon's cycles add to it, since what a person asked for
 //! is no storm. It is kept in the state: a restart does not end it.
 
-use super::Engine;
 use super::report::{Report, Status};
 use super::settings::Request;
-use super::waiting;
+use super::{Engine, waiting};
+use crate::engine::keys::GONE_BACK;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::plan::HoldRule;
 use crate::service::Service;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The key in the state.
-const GONE_BACK: &str = "gone_back";
 
 /// Cycles within so many milliseconds are one storm.
 const CLOSELY: u64 = 60 * 1000;

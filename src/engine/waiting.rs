@@ -5,9 +5,10 @@
 //! only, says nothing about the rest: what was held there is still held, and what failed there is not done yet.
 
 use super::Engine;
-use super::observe::unsettled::Unsettled;
 use super::report::{Line, Report, Status};
 use super::settings::Request;
+use crate::engine::keys::{HELD, UNDONE};
+use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Place, Side, Timestamp};
 use crate::reconcile::plan::{Action, HoldRule, Kind};
@@ -16,12 +17,6 @@ use crate::service::Service;
 use crate::state::store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-
-/// The key of the state under which the held actions are.
-pub(super) const HELD: &str = "held";
-
-/// The key of the state under which the actions are that failed.
-pub(super) const UNDONE: &str = "undone";
 
 /// An action that waits, or failed and is tried again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -179,7 +174,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 line.status == Status::Skipped && held.is(line.id, &line.path, line.action)
             })
         };
-        let policy = self.policy(request);
+        let policy = self.settings.policy(request);
         let unsettled = Unsettled::new(&request.unsettled);
         let looked_at = |held: &Held| {
             let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));

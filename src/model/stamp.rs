@@ -63,6 +63,11 @@ pub fn settled(stamp: &Stamp, now: i64) -> bool {
     stamp.mtime < latest && stamp.ctime < latest
 }
 
+/// The stamp, if it may be trusted from a moment on: a racy stamp may not.
+pub fn trusted(stamp: Stamp, now: super::Timestamp) -> Option<Stamp> {
+    settled(&stamp, now.0.saturating_mul(1_000_000)).then_some(stamp)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

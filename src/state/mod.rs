@@ -20,9 +20,10 @@ pub mod store;
 pub use error::{ErrorKind, Outcome, StateError};
 pub use store::{Store, Writing};
 
+use crate::model::path::CATEGORY_FILE;
 use crate::model::{
     ArticleId, CategoryId, Digest, Field, KnownFile, Place, Revision, Side, TextDigest, Timestamp,
-    Version, WorkspaceId, path::CATEGORY_FILE,
+    Version, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +118,25 @@ pub struct Deed {
     pub id: Option<ArticleId>,
     /// Fields, reason, outcome.
     pub detail: String,
+}
+
+impl Deed {
+    /// Makes an event.
+    pub fn new(
+        action: &str,
+        side: Side,
+        path: &str,
+        id: Option<ArticleId>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            action: action.to_owned(),
+            side,
+            path: path.to_owned(),
+            id,
+            detail: detail.into(),
+        }
+    }
 }
 
 /// Names an intent in the state.

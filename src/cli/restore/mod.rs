@@ -250,7 +250,12 @@ async fn here(
     if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
         // The lock makes the folder count as synced, whatever happens next.
         let mut store = open::write_state(config, root).map_err(Failure::of)?;
-        unfinished::begin(&mut store, requests, SystemClock.now()).map_err(Failure::of)?;
+        unfinished::begin(
+            &mut store,
+            restore::articles_of(requests),
+            SystemClock.now(),
+        )
+        .map_err(Failure::of)?;
     }
     let mut session = Session::writing_into(context, config, "restore", refilled)?;
     let mut engine = session.engine(&part, false)?;

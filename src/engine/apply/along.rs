@@ -1,7 +1,7 @@
 //! Articles follow their category's folder: the place in the state is a category and a file's name, whatever the folder
 //! is called and whether the file can be read now or not.
 
-use crate::engine::observe::Observation;
+use crate::engine::observation::Observation;
 use crate::model::Place;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::slug_of_stem;

@@ -1,11 +1,11 @@
 //! The books at the end of a cycle: what was seen again, figures, times and the tag of a listing.
 
 use crate::engine::Engine;
-use crate::engine::observe::local::by_place;
-use crate::engine::observe::{Looked, MIRROR_READ, Observation, VALIDATOR};
+use crate::engine::index::by_place;
+use crate::engine::keys::{HELD, LAST_POLL, MIRROR_READ, UNDONE, UNREAD, VALIDATOR};
+use crate::engine::observation::{Looked, Observation};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
-use crate::engine::waiting::{HELD, UNDONE};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, CategoryId, Side, Timestamp};
@@ -19,12 +19,6 @@ use std::collections::BTreeMap;
 
 /// From so many figures on, reading all that are stored is quicker.
 const FEW_FIGURES: usize = 16;
-
-/// When the service was last listed whole, in milliseconds since 1970.
-pub(in crate::engine) const LAST_POLL: &str = "last_poll";
-
-/// The number of articles that were listed then and not read: the budget was spent, or a person stopped.
-pub(in crate::engine) const UNREAD: &str = "unread";
 
 /// What a cycle that leaves nothing open means for the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,7 +87,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let held = self.still_held(request, report, now)?;
         let undone = self.still_undone(request, report, now)?;
         let over = over(sight);
-        let mark = self.rest_mark(&sight.mirror.layout);
+        let mark = self.settings.rest_mark(&sight.mirror.layout);
         let memory = self.memory.as_ref();
         self.store.write(now, |tx| {
             over.iter().try_for_each(|id| tx.remove_conflict(*id))?;

@@ -2,20 +2,20 @@
 
 use super::along::{row_renamed, rows_along};
 use super::category_yaml::{MAX_YAML, NewYaml, ScannedYaml, Told};
-use super::record::{deed, vouches};
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
 use crate::engine::journal::recover::take;
-use crate::engine::observe::unsettled::Unsettled;
 use crate::engine::pending::{pause, worth_another_try};
+use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::CategoryDocument;
+use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, Stamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{ErrorKind, NewCategory, RemoteCategory, Service};
-use crate::state::{RowChange, StateError};
+use crate::state::{Deed, RowChange, StateError};
 
 /// How often a POST without an answer is repeated.
 const TRIES: u32 = 4;
@@ -86,7 +86,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         self.store.write(now, |tx| {
             tx.put_category(&row)?;
-            tx.event(&deed(
+            tx.event(&Deed::new(
                 "create-category",
                 Side::Remote,
                 folder,
@@ -225,7 +225,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .mirror
             .category_stamps
             .insert(folder.to_owned(), stamp);
-        let young = self.trusted(stamp).is_none();
+        let young = trusted(stamp, self.clock.now()).is_none();
         run.sight.mirror.racy.extend(young.then_some(stamp));
     }
 
@@ -306,7 +306,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let rows = |stamp: Option<Stamp>| {
             let stamp = stamp.filter(|_| row.local == settle.file);
             let row = CategoryRow {
-                stamp: stamp.and_then(|stamp| vouches(stamp, now)),
+                stamp: stamp.and_then(|stamp| trusted(stamp, now)),
                 ..row.clone()
             };
             rows_of(settle, &row, &along)
@@ -336,7 +336,7 @@ fn rows_of(settle: &SettleCategory, row: &CategoryRow, along: &[ArticleRow]) -> 
     let along = along.iter().cloned().map(Box::new);
     rows.extend(along.map(RowChange::Article));
     if let Some(to) = &settle.to {
-        let event = deed(
+        let event = Deed::new(
             "update-category",
             Side::Local,
             to,

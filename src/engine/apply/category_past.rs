@@ -1,14 +1,13 @@
 //! What categories said: their versions in the history, whole files, comments included.
 
 use super::category_yaml::MAX_YAML;
-use super::render::slug_key;
 use crate::engine::Engine;
+use crate::engine::form::{category_changes, category_file, category_version};
 use crate::engine::history::category::seen_as;
-use crate::engine::observe::local::category_version;
 use crate::mirror::disk::{At, Disk};
-use crate::mirror::document::{CategoryChanges, CategoryDocument};
-use crate::model::path::{CATEGORY_FILE, EXTENSION};
-use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest};
+use crate::mirror::document::CategoryDocument;
+use crate::model::path::CATEGORY_FILE;
+use crate::model::{CategoryId, CategoryVersion, Side, TextDigest};
 use crate::reconcile::plan::SettleCategory;
 use crate::service::Service;
 
@@ -56,7 +55,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(document) = document else {
             return category_file(id, folder, words);
         };
-        document.edit(&changes(id, folder, words, document.slug()))
+        document.edit(&category_changes(id, folder, words, document.slug()))
     }
 
     /// Before a category is changed on the service: what the service has, and what the writer saved.
@@ -105,30 +104,4 @@ pub(super) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVer
         description: document.description().to_owned(),
         meta_description: document.meta_description().to_owned(),
     })
-}
-
-/// A `_category.yaml` with these words, for a folder that has none.
-pub(in crate::engine) fn category_file(
-    id: CategoryId,
-    folder: &str,
-    words: &CategoryVersion,
-) -> String {
-    CategoryDocument::compose(&changes(id, folder, words, None))
-}
-
-/// What a category's words are in its file; `written` is the slug that stands in it.
-pub(super) fn changes(
-    id: CategoryId,
-    folder: &str,
-    words: &CategoryVersion,
-    written: Option<&str>,
-) -> CategoryChanges {
-    let named = Place::new("", format!("{folder}{EXTENSION}"));
-    CategoryChanges {
-        id: Some(id),
-        name: Some(words.name.clone()),
-        slug: slug_key(&named, &words.slug, written),
-        description: Some(words.description.clone()),
-        meta_description: Some(words.meta_description.clone()),
-    }
 }

@@ -1,7 +1,6 @@
 //! PUT of a category: looked at before it is sent, and looked at again after a lost answer.
 
 use super::guard_read::read_before_replaced;
-use super::record::deed;
 use super::{Done, Run, failed};
 use crate::engine::Engine;
 use crate::engine::pending::{may_repeat, worth_another_look};
@@ -9,6 +8,7 @@ use crate::mirror::disk::Disk;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{Answer, CategoryPatch, ErrorKind, Listed, Purpose, RemoteCategory, Service};
+use crate::state::Deed;
 
 /// How often a PUT without an answer is repeated.
 const TRIES: u32 = 4;
@@ -51,7 +51,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let folder = settle.to.clone().unwrap_or_default();
                 self.store.write(now, |tx| {
                     tx.put_category(&row)?;
-                    tx.event(&deed(
+                    tx.event(&Deed::new(
                         "update-category",
                         Side::Remote,
                         &folder,

@@ -1,10 +1,10 @@
 //! `_category.yaml`: read as it was scanned, written with what is new, and both versions kept.
 
 use super::Run;
-use super::category_past::{changes, words_of};
+use super::category_past::words_of;
 use crate::engine::Engine;
+use crate::engine::form::{category_changes, category_version};
 use crate::engine::history::category::{last_document, seen_as};
-use crate::engine::observe::local::category_version;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
@@ -109,7 +109,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let form = document.as_ref().or(last.as_ref());
         let written = form.and_then(CategoryDocument::slug);
-        let changes = changes(id, folder, version, written);
+        let changes = category_changes(id, folder, version, written);
         let source = form.map_or_else(
             || CategoryDocument::compose(&changes),
             |document| document.edit(&changes),

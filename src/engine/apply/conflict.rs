@@ -3,7 +3,7 @@
 //! themselves are written and removed in `copies`.
 
 use super::copies::copy_text;
-use super::{Done, Run, not_written, told};
+use super::{Done, Run, not_written};
 use crate::engine::Engine;
 use crate::mirror::disk::{Disk, DiskError};
 use crate::model::base::ConflictRow;
@@ -11,7 +11,7 @@ use crate::model::path::quoted;
 use crate::model::{Revision, Side, Version};
 use crate::reconcile::plan::Conflict;
 use crate::service::Service;
-use crate::state::{Seen as SeenVersion, Subject};
+use crate::state::{Deed, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Writes the copy beside the file, then records which two versions were shown. Returns the reason to report instead
@@ -53,7 +53,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let detail = conflict.reason.clone();
         self.store.write(now, |tx| {
             tx.put_conflict(&row)?;
-            tx.event(&super::record::deed(
+            tx.event(&Deed::new(
                 "conflict",
                 Side::Both,
                 &conflict.place.to_string(),
@@ -96,7 +96,7 @@ fn named_otherwise(conflict: &Conflict, name: &str) -> String {
 
 /// Why there is no copy, and what that means for the rest of the cycle.
 fn no_copy(error: &DiskError, run: &mut Run<'_>) -> String {
-    let reason = format!("the copy could not be written: {}", told(error));
+    let reason = format!("the copy could not be written: {}", error.in_words());
     match not_written(error) {
         Done::Wall(stop) => run.meet_wall(stop),
         Done::Doubted(reason) => {

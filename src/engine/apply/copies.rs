@@ -5,8 +5,9 @@
 //! decided here. See `docs/decisions/07-conflict-copies.md`.
 
 use super::Run;
+use crate::engine::form::MAX_FILE;
 use crate::engine::journal::nothing;
-use crate::engine::observe::Observation;
+use crate::engine::observation::Observation;
 use crate::engine::{Engine, anew};
 use crate::mirror::disk::{At, Content, Disk, DiskError, Durability};
 use crate::mirror::document::{Changes, Document};
@@ -59,7 +60,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn copy_at(&self, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
         match self.disk.look(at, copy)? {
             None => Ok(None),
-            Some(_) => self.disk.read(at, copy, super::render::MAX_FILE).map(Some),
+            Some(_) => self.disk.read(at, copy, MAX_FILE).map(Some),
         }
     }
 

@@ -5,11 +5,11 @@
 //! earlier try may have arrived. A listing tells.
 
 use super::guard_read::{changed_meanwhile, count_as_seen};
-use super::put::version_of;
-use super::render::{MAX_FILE, says};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
-use crate::engine::observe::remote::{ListError, visibility_of};
+use crate::engine::form::{MAX_FILE, says};
+use crate::engine::listing::{ListError, visibility_of};
+use crate::engine::observation::version_of;
 use crate::engine::pending::creations::{is_at, new_row, row_of};
 use crate::engine::pending::{pause, worth_another_try};
 use crate::engine::spool::text_lf;

@@ -2,7 +2,6 @@
 //!
 //! A DELETE is for ever (`docs/api.md`, A4.8): the last version is in the history before it.
 
-use super::record::deed;
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
 use crate::engine::history::noted;
@@ -14,7 +13,7 @@ use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
-use crate::state::{Deletion, RowChange, Seen as SeenVersion, Subject};
+use crate::state::{Deed, Deletion, RowChange, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Deletes an article whose file was removed.
@@ -49,7 +48,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Err(done);
             }
             let hidden = run.row(id).map(hidden).unwrap_or_default();
-            let event = deed("delete", Side::Remote, &place.to_string(), Some(id), hidden);
+            let event = Deed::new("delete", Side::Remote, &place.to_string(), Some(id), hidden);
             Ok(Change::Delete(Deletion {
                 id,
                 revision: last_seen(run, id, seen),
@@ -118,7 +117,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
             tx.remove_conflict(id)?;
-            tx.event(&deed("forget", Side::Both, &place, Some(id), hidden))
+            tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))
         })?;
         self.clear_copies(id, run)?;
         run.sight.base.articles.remove(&id);

@@ -3,19 +3,21 @@
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
 //! made durable one by one, which is quicker for them (`engine::journal`).
 
-use super::record::{agreed, deed, row_after, vouches};
+use super::record::row_after;
 use super::render::{Rendered, keep_whole};
 use super::{Done, Run, not_written};
+use crate::engine::history::{agreed, met};
 use crate::engine::journal::{FEW, FileChange};
 use crate::engine::report::Status;
 use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{Disk, Durability};
+use crate::mirror::scan::trusted;
 use crate::model::base::ArticleRow;
 use crate::model::path::{EXTENSION, fold, stem_for};
-use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest, Timestamp, Version};
+use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest, Timestamp};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::Service;
-use crate::state::{Outcome, RowChange, Seen as SeenVersion, Subject, Writing};
+use crate::state::{Deed, Outcome, RowChange, Seen as SeenVersion, Subject, Writing};
 use std::collections::BTreeMap;
 
 /// Files in one batch.
@@ -48,13 +50,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
         if total > FEW {
-            self.tell("writing files", Some(total as u64), 0);
+            self.begin_phase("writing files", Some(total as u64), 0);
         }
         for start in (0..total).step_by(BATCH) {
             let end = total.min(start + BATCH);
             let batch: Vec<Action> = actions.take(end - start).collect();
             self.settle_batch(&batch, total > FEW, run)?;
-            self.told(end as u64);
+            self.phase_done(end as u64);
         }
         Ok(())
     }
@@ -196,7 +198,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter_map(|(index, job)| Some((index, job.change.take()?)))
             .unzip();
         let rows = |job: &Job<'_>, stamp: Option<Stamp>| {
-            let stamp = stamp.and_then(|stamp| trusted(stamp, now, &run.sight.mirror.racy));
+            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, now, &run.sight.mirror.racy));
             job.rows(stamp, whole, run)
         };
         let done = {
@@ -247,7 +249,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Some(Ok(stamp)) => Some(*stamp),
                 None => run.sight.mirror.stamps.get(&settle.to).copied(),
             };
-            let stamp = stamp.and_then(|stamp| trusted(stamp, now, &run.sight.mirror.racy));
+            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, now, &run.sight.mirror.racy));
             let row = job.row(stamp, run);
             if let Some(Ok(stamp)) = &job.outcome {
                 run.sight.mirror.stamps.insert(settle.to.clone(), *stamp);
@@ -309,7 +311,7 @@ impl Job<'_> {
             });
         }
         let fields: Vec<_> = self.action.fields.iter().map(|field| field.key()).collect();
-        rows.push(RowChange::Event(Box::new(deed(
+        rows.push(RowChange::Event(Box::new(Deed::new(
             cause,
             self.action.side,
             &self.action.path,
@@ -383,18 +385,6 @@ fn open_circles(actions: &[Action]) -> BTreeMap<ArticleId, Settle> {
 }
 
 /// A file's stamp, if it may be trusted from now on.
-fn trusted(stamp: Stamp, now: Timestamp, racy: &[Stamp]) -> Option<Stamp> {
-    vouches(stamp, now).filter(|stamp| !racy.contains(stamp))
-}
-
-/// The service's version of an article that the base does not know.
-pub(in crate::engine) fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
-    SeenVersion {
-        subject: Subject::Article(id),
-        place: place.clone(),
-        side: Side::Remote,
-        cause: "met".to_owned(),
-        version: version.clone(),
-        file: None,
-    }
+fn trusted_scan(stamp: Stamp, now: Timestamp, racy: &[Stamp]) -> Option<Stamp> {
+    trusted(stamp, now).filter(|stamp| !racy.contains(stamp))
 }

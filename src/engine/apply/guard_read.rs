@@ -4,11 +4,11 @@
 //! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
 //! probe. What changed meanwhile is left to the next cycle, which decides anew.
 
-use super::put::version_of;
 use super::{Done, Run, failed};
 use crate::engine::Engine;
+use crate::engine::listing::{ListError, Listing, Marks, Rows, list};
 use crate::engine::memory::Memory;
-use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
+use crate::engine::observation::version_of;
 use crate::engine::pending::PENDING;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;

@@ -26,18 +26,13 @@ mod send;
 mod taken;
 mod unmet;
 
-pub(super) use books::{LAST_POLL, Rest, UNREAD};
-pub(super) use category_past::category_file;
-pub(super) use files::met;
-pub(super) use put::{version_of, version_with};
-pub(super) use record::{agreed, deed};
-pub(super) use render::{MAX_FILE, hides_a_new_article, needs_whole, says, slug_key};
+pub(super) use books::Rest;
 pub(super) use run::{Done, Run};
 
-use super::observe::Observation;
 use super::report::{Report, Status};
 use super::settings::Request;
 use super::{Engine, Stop, StopCause};
+use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::{Side, TextDigest};
 use crate::reconcile::plan::{Action, Plan, Step};
@@ -100,7 +95,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.forget_validator()?;
         }
         if to_send > 0 {
-            self.tell("sending", Some(to_send as u64), 1);
+            self.begin_phase("sending", Some(to_send as u64), 1);
         }
         let mut actions = plan.actions.into_iter();
         let mut recorded = false;
@@ -214,7 +209,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if action.sends() {
             run.to_send = run.to_send.saturating_sub(1);
             run.done += 1;
-            self.told(run.done);
+            self.phase_done(run.done);
         }
         match done {
             Done::Yes(note) => {
@@ -314,9 +309,9 @@ pub(super) fn not_written(error: &DiskError) -> Done {
             Done::Later("the file changed during the cycle".to_owned())
         }
         DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
-            Done::Failed(told(error))
+            Done::Failed(error.in_words())
         }
-        DiskErrorKind::Denied | DiskErrorKind::Other => Done::Doubted(told(error)),
+        DiskErrorKind::Denied | DiskErrorKind::Other => Done::Doubted(error.in_words()),
         DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
             Done::Wall(wall(error))
         }
@@ -327,23 +322,8 @@ pub(super) fn not_written(error: &DiskError) -> Done {
 pub(super) fn wall(error: &DiskError) -> Stop {
     Stop {
         cause: StopCause::Mirror,
-        message: told(error),
+        message: error.in_words(),
     }
-}
-
-/// An error with what to do about it; with its causes, where nothing more is known.
-pub(in crate::engine) fn told(error: &DiskError) -> String {
-    let mut told = format!("failed to {}", error.with_remedy());
-    if error.kind.remedy().is_some() {
-        return told;
-    }
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        told.push_str(": ");
-        told.push_str(&error.to_string());
-        cause = error.source();
-    }
-    told
 }
 
 /// An error that concerns one article, or all.

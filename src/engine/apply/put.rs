@@ -5,10 +5,10 @@ use crate::engine::Engine;
 use crate::engine::pending::{Change, Recorded};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Field, TextDigest, Version};
+use crate::model::{ArticleId, Field, Version};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
-use crate::service::{RemoteArticle, Service};
+use crate::service::Service;
 use crate::state::{RowChange, Update};
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -69,22 +69,4 @@ fn parked(row: &ArticleRow, slug: &str) -> ArticleRow {
     slug.clone_into(&mut row.local.slug);
     row.stamp = None;
     row
-}
-
-/// What an answer says; what it left out is as it was expected.
-pub(in crate::engine) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
-    let text = article.text.as_deref();
-    version_with(article, text.map_or(expected.text, TextDigest::of))
-}
-
-/// What an answer says, with this text.
-pub(in crate::engine) fn version_with(article: &RemoteArticle, text: TextDigest) -> Version {
-    Version {
-        title: article.title.clone(),
-        slug: article.slug.clone(),
-        category: article.category,
-        introtext: article.introtext.clone(),
-        keywords: article.keywords.clone(),
-        text,
-    }
 }

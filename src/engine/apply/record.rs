@@ -1,18 +1,16 @@
 //! Rows: what the base says after a step.
 
+use super::Run;
 use super::along::rows_along;
-use super::{BOTH, Run};
 use crate::engine::Engine;
-use crate::engine::observe::{Observation, VALIDATOR};
+use crate::engine::keys::VALIDATOR;
+use crate::engine::observation::Observation;
 use crate::mirror::disk::Disk;
-use crate::mirror::scan::settled;
+use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::{
-    CategoryVersion, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
-};
+use crate::model::{CategoryVersion, Flags, Revision, Stamp, TextDigest, Timestamp, Version};
 use crate::reconcile::plan::{Settle, SettleCategory};
 use crate::service::Service;
-use crate::state::{Deed, Seen as SeenVersion, Subject};
 
 /// The base row after a step; `is_sent`: after its request as well, if the service stores just what is sent.
 /// `recalled`: what was seen may be an old copy itself, and tells nothing of another one.
@@ -69,57 +67,11 @@ fn sent_over(settle: &Settle) -> Version {
     after
 }
 
-/// The stamp, if it may be trusted from a moment on.
-pub(super) fn vouches(stamp: Stamp, now: Timestamp) -> Option<Stamp> {
-    let now = now.0.saturating_mul(1_000_000);
-    settled(&stamp, now).then_some(stamp)
-}
-
-/// The version that both sides now have, for the history.
-pub(in crate::engine) fn agreed(
-    id: crate::model::ArticleId,
-    place: &Place,
-    version: &Version,
-    cause: &str,
-) -> SeenVersion {
-    SeenVersion {
-        subject: Subject::Article(id),
-        place: place.clone(),
-        side: BOTH,
-        cause: cause.to_owned(),
-        version: version.clone(),
-        file: None,
-    }
-}
-
-/// A line of the activity log.
-pub(in crate::engine) fn deed(
-    action: &str,
-    side: Side,
-    path: &str,
-    id: Option<crate::model::ArticleId>,
-    detail: impl Into<String>,
-) -> Deed {
-    Deed {
-        action: action.to_owned(),
-        side,
-        path: path.to_owned(),
-        id,
-        detail: detail.into(),
-    }
-}
-
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// The stamp, if it may be trusted from now on (racy stamps may not).
-    pub(in crate::engine) fn trusted(&self, stamp: Stamp) -> Option<Stamp> {
-        vouches(stamp, self.clock.now())
-    }
-
     /// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's
     /// stamp that was racy when it was read stays so, however much time has passed.
     pub(super) fn trusted_scan(&self, stamp: Stamp, sight: &Observation) -> Option<Stamp> {
-        self.trusted(stamp)
-            .filter(|stamp| !sight.mirror.racy.contains(stamp))
+        trusted(stamp, self.clock.now()).filter(|stamp| !sight.mirror.racy.contains(stamp))
     }
 
     /// Brings rows up to date of which nothing is to be seen.

@@ -1,9 +1,9 @@
 //! Files whose articles are gone; their bytes stay in the history.
 
 use super::delete::hidden;
-use super::record::deed;
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
+use crate::engine::form::{MAX_FILE, says};
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
 use crate::model::base::{ArticleRow, ConflictRow};
@@ -12,7 +12,7 @@ use crate::model::{ArticleId, KnownFile, Place, Side, Timestamp, Version};
 use crate::reconcile::pairing::overlaid;
 use crate::reconcile::plan::Action;
 use crate::service::Service;
-use crate::state::{RowChange, Seen as SeenVersion, Subject, Writing};
+use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject, Writing};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Removes a file whose article is gone; its bytes stay in the history.
@@ -25,7 +25,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let at = At::Folder(&place.folder);
-        let content = match self.disk.read(at, &place.file, super::render::MAX_FILE) {
+        let content = match self.disk.read(at, &place.file, MAX_FILE) {
             Ok(content) => content,
             Err(error) => return Ok(not_written(&error)),
         };
@@ -36,8 +36,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let document = Document::parse_with_markers(&content.bytes).ok();
         // A stamp within the clock's grain does not vouch for what was scanned.
         let racy = run.sight.mirror.racy.contains(&content.stamp);
-        let says = |document: &Document| super::render::says(document, version);
-        if racy && !document.as_ref().is_some_and(says) {
+        let holds = |document: &Document| says(document, version);
+        if racy && !document.as_ref().is_some_and(holds) {
             return Ok(Done::Later("the file changed during the cycle".to_owned()));
         }
         let now = self.clock.now();
@@ -50,7 +50,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let approved = run.request.allow_deletes || self.was_approved(action)?;
         let hidden = run.row(id).map(hidden).unwrap_or_default();
         let path = place.to_string();
-        let gone = deed("delete", Side::Local, &path, Some(id), hidden);
+        let gone = Deed::new("delete", Side::Local, &path, Some(id), hidden);
         let mut rows = vec![
             RowChange::NoArticle(id),
             RowChange::NoConflict(id),

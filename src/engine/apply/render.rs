@@ -5,16 +5,13 @@
 
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
+use crate::engine::form::{MAX_FILE, needs_whole, says, slug_key};
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
-use crate::model::path::slug_of_stem;
 use crate::model::{Field, Place, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Settle;
 use crate::service::Service;
-
-/// The largest article file that is read, with room for front matter.
-pub(in crate::engine) const MAX_FILE: usize = (16 << 20) + (128 << 10);
 
 /// The bytes that a file is to have.
 pub(super) struct Rendered {
@@ -113,15 +110,6 @@ fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, Done> {
     }
 }
 
-/// Returns whether a document says what a version says; its category is the folder's business.
-pub(in crate::engine) fn says(document: &Document, version: &Version) -> bool {
-    document.title() == version.title
-        && document.introtext() == version.introtext
-        && document.keywords() == version.keywords
-        && document.slug().is_none_or(|slug| slug == version.slug)
-        && TextDigest::of(document.text()) == version.text
-}
-
 /// The changes that make a file say what a settlement wants.
 fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -> Changes {
     Changes {
@@ -140,23 +128,6 @@ fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -
     }
 }
 
-/// `slug:` stands in a file only when it differs from the file's name; a writer's own line may stay.
-#[expect(
-    clippy::option_option,
-    reason = "the same three answers as in `Changes`: leave the key, remove it, write it"
-)]
-pub(in crate::engine) fn slug_key(
-    place: &Place,
-    slug: &str,
-    written: Option<&str>,
-) -> Option<Option<String>> {
-    if written == Some(slug) {
-        return None;
-    }
-    let named = slug_of_stem(place.stem()).is_ok_and(|stem| stem == slug);
-    Some((!named).then(|| slug.to_owned()))
-}
-
 /// Keeps a whole file, unless it is just what would be written from its version.
 pub(super) fn keep_whole(
     tx: &mut crate::state::Writing<'_>,
@@ -171,27 +142,4 @@ pub(super) fn keep_whole(
         return Ok(None);
     }
     tx.put_body(source).map(Some)
-}
-
-/// Returns whether a file without an article is to be hidden: nothing but the file itself says so.
-pub(in crate::engine) fn hides_a_new_article(document: &Document) -> bool {
-    document.id().is_none() && document.flags().hides()
-}
-
-/// Returns whether a file has more than its version says: comments, other keys, other line ends.
-pub(in crate::engine) fn needs_whole(source: &str, version: &Version, place: &Place) -> bool {
-    let Ok(document) = Document::parse_with_markers(source.as_bytes()) else {
-        return true;
-    };
-    let plain = Document::compose(&Changes {
-        id: document.id(),
-        title: Some(version.title.clone()),
-        slug: slug_key(place, &version.slug, None),
-        enabled: Some(document.flags().enabled),
-        draft: Some(document.flags().draft),
-        introtext: Some(version.introtext.clone()),
-        keywords: Some(version.keywords.clone()),
-        text: Some(document.text().to_owned()),
-    });
-    plain != source
 }

@@ -1,7 +1,7 @@
 //! What the steps of a cycle tell each other: what was created, seen and given up, and how a step ended.
 
 use crate::engine::Stop;
-use crate::engine::observe::Observation;
+use crate::engine::observation::Observation;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::model::base::ArticleRow;

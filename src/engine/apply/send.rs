@@ -1,16 +1,17 @@
 //! PUT: the changed fields of one article, and what the service made of them.
 
 use super::guard_read::changed_meanwhile;
-use super::record::{agreed, deed, row_after};
+use super::record::row_after;
 use super::{Done, Run, failed};
 use crate::engine::Engine;
+use crate::engine::history::agreed;
 use crate::engine::pending::{Change, Recorded, Sent, may_repeat};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Revision, Side};
 use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
-use crate::state::{RowChange, Seen as SeenVersion, Subject, Update};
+use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject, Update};
 
 /// How often a request that is not carried out is sent before its article waits for the next cycle.
 const TRIES: u32 = 5;
@@ -147,7 +148,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let row = row_after(run.row_for(settle), settle, stamp, lf, true);
         let pushed = agreed(row.id, &row.place, &settle.file, "pushed");
         let fields: Vec<_> = action.fields.iter().map(|field| field.key()).collect();
-        let event = deed(
+        let event = Deed::new(
             action.kind.word(),
             action.side,
             &action.path,

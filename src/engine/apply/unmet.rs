@@ -3,7 +3,8 @@
 //! whose places are ignored: they are out of scope both ways.
 
 use crate::engine::Engine;
-use crate::engine::observe::{Observation, out_of_scope};
+use crate::engine::observation::Observation;
+use crate::engine::observe::out_of_scope;
 use crate::mirror::disk::Disk;
 use crate::model::path::{EXTENSION, stem_for};
 use crate::model::{ArticleId, Place, Side, Version};

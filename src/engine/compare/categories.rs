@@ -1,7 +1,7 @@
 //! The words of categories: `_category.yaml` beside what the base or the service has.
 
 use super::{Comparer, Pair};
-use crate::engine::apply::slug_key;
+use crate::engine::form::slug_key;
 use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::path::near::{likely_meant, maybe_mistyped};

@@ -6,10 +6,10 @@
 mod categories;
 mod service;
 
-use super::apply::{MAX_FILE, slug_key};
 use super::mirror_view::{Difference, MirrorView};
 use super::settings::Settings;
 use super::spool::Spool;
+use crate::engine::form::{MAX_FILE, slug_key};
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;

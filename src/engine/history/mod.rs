@@ -5,12 +5,12 @@
 
 pub(super) mod category;
 
-use super::apply::slug_key;
+use crate::engine::form::slug_key;
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name};
 use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
 use crate::state::store::Store;
-use crate::state::{Event, Outcome, StoredVersion, Subject};
+use crate::state::{Event, Outcome, Seen, StoredVersion, Subject};
 use std::cmp::Reverse;
 
 /// A subject of the history, with its versions.
@@ -319,6 +319,30 @@ pub(super) fn composed(
         text: Some(text),
         ..Changes::words(version)
     })
+}
+
+/// Makes a version of the service's of an article that the base does not know.
+pub(super) fn met(id: ArticleId, place: &Place, version: &Version) -> Seen {
+    Seen {
+        subject: Subject::Article(id),
+        place: place.clone(),
+        side: Side::Remote,
+        cause: "met".to_owned(),
+        version: version.clone(),
+        file: None,
+    }
+}
+
+/// The version that both sides now have, for the history.
+pub(super) fn agreed(id: ArticleId, place: &Place, version: &Version, cause: &str) -> Seen {
+    Seen {
+        subject: Subject::Article(id),
+        place: place.clone(),
+        side: Side::Both,
+        cause: cause.to_owned(),
+        version: version.clone(),
+        file: None,
+    }
 }
 
 #[cfg(test)]

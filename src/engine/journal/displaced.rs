@@ -6,10 +6,12 @@
 //! It is no edit of the file that lies there now, which the program never saw; so nothing is merged, and
 //! nothing is sent.
 
-use super::{at, keep::keep};
+use super::at;
+use super::keep::keep;
 use crate::engine::Engine;
-use crate::engine::apply::MAX_FILE;
+use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, Disk, DiskError, DiskErrorKind, Durability};
+use crate::mirror::scan::trusted;
 use crate::model::{KnownFile, Place, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::service::Service;
@@ -95,7 +97,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(stamp) = found else {
             return Ok(Look::Same(row.known));
         };
-        if stamp.same_content(&row.known.stamp) && self.trusted(row.known.stamp).is_some() {
+        if stamp.same_content(&row.known.stamp)
+            && trusted(row.known.stamp, self.clock.now()).is_some()
+        {
             return Ok(Look::Same(row.known));
         }
         let resting = now.0.saturating_mul(1_000_000).saturating_sub(stamp.mtime);

@@ -1,6 +1,6 @@
 //! Bytes that came out of the mirror and belong to nobody's version: into the history, before anything else.
 
-use crate::engine::apply::needs_whole;
+use crate::engine::form::needs_whole;
 use crate::mirror::document::Document;
 use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
 use crate::state::store::Store;

@@ -15,8 +15,9 @@ mod keep;
 pub(super) mod recover;
 
 use super::Engine;
-use super::apply::MAX_FILE;
+use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
+use crate::mirror::scan::trusted;
 use crate::model::path::fold;
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::service::Service;
@@ -302,7 +303,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// What is expected of a file that was read: a stamp within the clock's grain does not vouch for its bytes.
     pub(super) fn expect(&self, known: KnownFile) -> Expect {
-        match self.trusted(known.stamp) {
+        match trusted(known.stamp, self.clock.now()) {
             Some(stamp) => Expect::Stamp(stamp),
             None => Expect::Bytes(known.stamp, known.digest),
         }

@@ -14,9 +14,11 @@
 //! sides tell, as in any other cycle. Doing this twice changes nothing. What the disk refuses stays in the journal, and
 //! its files are left alone until it is settled.
 
-use super::{at, came_from, keep::keep};
+use super::keep::keep;
+use super::{at, came_from};
 use crate::engine::Engine;
-use crate::engine::apply::{MAX_FILE, met};
+use crate::engine::form::MAX_FILE;
+use crate::engine::history::met;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
 use crate::model::{Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;

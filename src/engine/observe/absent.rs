@@ -1,9 +1,10 @@
 //! Asking for the articles that left the listing, and remembering the answers.
 
-use super::backoff::Answer;
-use super::remote::Marks;
-use super::{Observation, questions};
+use super::questions;
 use crate::engine::Engine;
+use crate::engine::backoff::Answer;
+use crate::engine::listing::Marks;
+use crate::engine::observation::Observation;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::ArticleId;
@@ -28,7 +29,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let questions = self.questions(base, request, sight)?;
         if !questions.is_empty() {
-            self.tell(
+            self.begin_phase(
                 "asking for absent articles",
                 Some(questions.len() as u64),
                 2,
@@ -77,7 +78,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     break;
                 }
             }
-            self.told(done as u64 + 1);
+            self.phase_done(done as u64 + 1);
         }
         for row in base.articles.values() {
             sight.remote.articles.entry(row.id).or_insert_with(|| {
@@ -120,7 +121,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 get: false,
                 listed: true,
             }));
-        let policy = self.policy(request);
+        let policy = self.settings.policy(request);
         absent
             .ask
             .retain(|question| in_scope(base, &sight.paired, &policy, question.id));

@@ -1,9 +1,8 @@
 //! Bodies: those that the listing does not carry, and those that a merge needs.
 
-use super::Observation;
-use super::remote::{Known, Listing};
 use crate::engine::Engine;
-use crate::engine::apply::version_of;
+use crate::engine::listing::{Known, Listing};
+use crate::engine::observation::{Observation, version_of};
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest};
@@ -69,7 +68,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if left.is_empty() || sight.service.stop.is_some() {
             return Ok(());
         }
-        self.tell("reading articles", Some(left.len() as u64), 1);
+        self.begin_phase("reading articles", Some(left.len() as u64), 1);
         for (done, article) in left.into_iter().enumerate() {
             let id = article.id;
             match self.service.article(id, request.purpose).await {
@@ -105,7 +104,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     sight.problems.push(unread(id, known, error));
                 }
             }
-            self.told(done as u64 + 1);
+            self.phase_done(done as u64 + 1);
         }
         sight.spool.flush(&mut self.store)?;
         Ok(())

@@ -1,9 +1,10 @@
 //! Which categories are read in a cycle, and reading them.
 
-use super::backoff::{ASK_AGAIN, Answer};
-use super::remote::{Known, Listing};
-use super::{Observation, foreign};
+use super::foreign;
 use crate::engine::Engine;
+use crate::engine::backoff::{ASK_AGAIN, Answer};
+use crate::engine::listing::{Known, Listing};
+use crate::engine::observation::Observation;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
@@ -66,7 +67,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
         // Whoever names a folder wants to see it as it is.
         if !request.patient && !request.scope.is_empty() {
-            let policy = self.policy(request);
+            let policy = self.settings.policy(request);
             let named = |row: &&CategoryRow| {
                 let folder = row.folder.as_deref();
                 folder.is_some_and(|folder| policy.covers_folder(folder))
@@ -99,7 +100,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if wanted.is_empty() {
             return Ok(());
         }
-        self.tell("reading categories", Some(wanted.len() as u64), 1);
+        self.begin_phase("reading categories", Some(wanted.len() as u64), 1);
         for (done, &id) in wanted.iter().enumerate() {
             match self.service.category(id, request.purpose).await {
                 Ok((category, articles)) => {
@@ -130,7 +131,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     self.note_answer(Target::Category(id), Answer::Category { why, foreign });
                 }
             }
-            self.told(done as u64 + 1);
+            self.phase_done(done as u64 + 1);
         }
         Ok(())
     }

@@ -7,18 +7,16 @@
 //! It is not enough where a file or an entry came, went or moved, a category's words changed, or something cannot be
 //! read. Then all rows are loaded and compared.
 
-use super::backoff::ASK_AGAIN;
-use super::load_beside;
 use super::local::Found;
-use super::paths;
-use super::remote::Listing;
+use super::{load_beside, paths};
+use crate::engine::backoff::ASK_AGAIN;
 use crate::engine::index::{Index, Shown, shown};
+use crate::engine::listing::Listing;
 use crate::engine::settings::{Look, Request};
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
-use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, IndexRow};
-use crate::model::{ArticleId, Digest, Timestamp};
+use crate::model::{ArticleId, Timestamp};
 use crate::reconcile::listed_as_known;
 use crate::reconcile::snapshot::{Base, Remote};
 use crate::service::{ListEnd, Service};
@@ -63,17 +61,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<bool> {
         let has_mark = match look {
             Look::Paths(_) => true,
-            Look::Whole => self.store.at_rest()? == Some(self.rest_mark(found.layout())),
+            Look::Whole => self.store.at_rest()? == Some(self.settings.rest_mark(found.layout())),
         };
         Ok(has_mark && found.is_as_indexed(index, base))
-    }
-
-    /// Returns the mark of a base at rest. It is another one after a change of the settings or the rules of the mirror,
-    /// and under another version of kbsync.
-    pub(in crate::engine) fn rest_mark(&self, layout: &Layout) -> String {
-        let settings = format!("{:?}", self.settings);
-        let parts = [env!("CARGO_PKG_VERSION"), &settings, layout.text()];
-        Digest::of_parts(&parts.map(str::as_bytes)).to_string()
     }
 
     /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.

@@ -7,13 +7,13 @@
 
 use super::Engine;
 use super::local::Scanned;
-use super::unsettled::Unsettled;
-use crate::engine::apply::deed;
 use crate::engine::settings::Request;
+use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk};
 use crate::model::{ArticleId, CategoryId, Place, Side};
 use crate::reconcile::snapshot::Base;
 use crate::service::Service;
+use crate::state::Deed;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -60,7 +60,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             left.iter().try_for_each(|(id, place)| {
                 tx.remove_article(*id)?;
                 let why = "its file was removed while `.kbsyncignore` named it";
-                tx.event(&deed(
+                tx.event(&Deed::new(
                     "forget",
                     Side::Both,
                     &place.to_string(),

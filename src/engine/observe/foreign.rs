@@ -5,10 +5,10 @@
 //! whose they are, but their category does. An article that the state does not know counts only once its
 //! category is known to be of this workspace.
 
-use super::Observation;
 use super::categories::folder_of;
-use super::remote::{Known, Listing};
 use crate::engine::Engine;
+use crate::engine::listing::{Known, Listing};
+use crate::engine::observation::Observation;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId};

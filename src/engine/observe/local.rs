@@ -4,18 +4,17 @@
 //! prove absent is present and unknown.
 
 use super::reader::Reader;
-use super::remote::{ReadRows, Rows};
-use super::unsettled::Unsettled;
-use crate::engine::apply::told;
+use crate::engine::form::category_version;
 use crate::engine::index::{Index, Places};
+use crate::engine::listing::{ReadRows, Rows};
 use crate::engine::spool::Spool;
+use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
-use crate::mirror::document::CategoryDocument;
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::path::{CATEGORY_FILE, fold, readable, slug_of_stem};
-use crate::model::{ArticleId, CategoryVersion, Place, Stamp, TextDigest, Timestamp};
+use crate::model::path::{CATEGORY_FILE, fold, slug_of_stem};
+use crate::model::{ArticleId, Place, Stamp, TextDigest, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
 use crate::state::store::Store;
@@ -213,21 +212,6 @@ impl Found {
     }
 }
 
-/// The rows of the places. Where two rows have one place, neither the place nor a stamp can tell whose file it is.
-pub(in crate::engine) fn by_place(base: &Base) -> HashMap<&Place, &ArticleRow> {
-    let mut rows = HashMap::with_capacity(base.articles.len());
-    let mut doubled = Vec::new();
-    for row in base.articles.values() {
-        if rows.insert(&row.place, row).is_some() {
-            doubled.push(&row.place);
-        }
-    }
-    for place in doubled {
-        rows.remove(place);
-    }
-    rows
-}
-
 /// The stamps of the categories' files. Where two rows have one folder, a stamp cannot tell whose file it is.
 fn by_folder(base: &Base) -> HashMap<&str, Option<Stamp>> {
     let mut stamps = HashMap::new();
@@ -265,7 +249,7 @@ impl Scanned {
             self.problems.push(Problem {
                 path: unreadable.folder.clone(),
                 id: None,
-                message: told(&unreadable.error),
+                message: unreadable.error.in_words(),
             });
             self.snapshot.unreadable.insert(unreadable.folder.clone());
             self.snapshot.closed.insert(unreadable.folder.clone());
@@ -424,23 +408,4 @@ impl Scanned {
         });
         self.snapshot.unready_categories.insert(folder.to_owned());
     }
-}
-
-/// What a folder's name and its `_category.yaml` say together.
-pub(in crate::engine) fn category_version(
-    folder: &str,
-    document: &CategoryDocument,
-) -> Result<CategoryVersion, String> {
-    let slug = match document.slug() {
-        Some(slug) => slug.to_owned(),
-        None => slug_of_stem(folder).map_err(|problem| problem.to_string())?,
-    };
-    Ok(CategoryVersion {
-        name: document
-            .name()
-            .map_or_else(|| readable(folder), str::to_owned),
-        slug,
-        description: document.description().to_owned(),
-        meta_description: document.meta_description().to_owned(),
-    })
 }

@@ -9,20 +9,17 @@
 //! which absent articles have to be asked for.
 
 mod absent;
-pub(in crate::engine) mod backoff;
 mod bodies;
 mod categories;
 mod differences;
 mod dropped;
 mod foreign;
+mod in_motion;
 pub(in crate::engine) mod local;
 mod moved;
-mod observation;
 mod paths;
 pub(in crate::engine) mod questions;
 mod reader;
-pub(in crate::engine) mod remote;
-pub(in crate::engine) mod unsettled;
 mod yaml;
 
 use super::index::Index;
@@ -31,29 +28,24 @@ use super::memory::Memory;
 use super::settings::{Look, Request};
 use super::spool::Spool;
 use super::{Engine, waiting};
+use crate::engine::keys::{MIRROR_READ, VALIDATOR};
+use crate::engine::listing::{self, Known, Listing, Marks, Rows};
+use crate::engine::observation::{Looked, MirrorSide, Observation, ServiceSide};
+use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
-use crate::model::{ArticleId, CategoryId, Place, path};
+use crate::model::{ArticleId, CategoryId, Place, Timestamp, path};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalCategory, Remote};
+use crate::reconcile::snapshot::{Base, LocalCategory, Remote, RemoteSnapshot};
 use crate::service::{ListEnd, ListRequest, Service, Validator};
 use crate::state::StateError;
 use crate::state::store::Store;
-use local::{Found, Looker};
-pub(in crate::engine) use observation::{Looked, Observation};
+use local::{Found, Looker, Scanned};
 pub(in crate::engine) use paths::is_enough;
-use remote::{Known, Listing, Marks, Rows};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tokio::time::Instant;
-use unsettled::Unsettled;
 use uuid::Uuid;
-
-/// The stored validator of the last listing that left nothing open.
-pub(in crate::engine) const VALIDATOR: &str = "listing_validator";
-
-/// Set once all of the mirror was read with this state, and its articles are in it.
-pub(in crate::engine) const MIRROR_READ: &str = "mirror_read";
 
 /// The mirror as it was found, and what it is compared with.
 struct Mirror {
@@ -175,7 +167,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             None => (None, self.whole_base(request)?),
         };
         if paths.is_none() {
-            self.tell("scanning", None, 0);
+            self.begin_phase("scanning", None, 0);
         }
         let unsettled = self.unsettled(look, request)?;
         let mut looker = Looker {
@@ -224,10 +216,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(Unsettled::default());
         }
         let unsettled = Unsettled::new(&request.unsettled);
-        Ok(match request.since {
-            Some(since) => unsettled.since(since, &waiting::held(&self.store)?, &request.gone),
-            None => unsettled,
-        })
+        let Some(since) = request.since else {
+            return Ok(unsettled);
+        };
+        let held = waiting::held(&self.store)?.into_iter();
+        let held = held.filter_map(|held| held.id).collect();
+        Ok(unsettled.since(since, held, &request.gone))
     }
 
     /// Compares what was found in the mirror with the base.
@@ -275,7 +269,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
         spool: &mut Spool,
     ) -> anyhow::Result<Listing> {
-        self.tell("listing", None, 0);
+        self.begin_phase("listing", None, 0);
         let mut list = self.list_request(base, &found.scanned.snapshot.categories, request)?;
         let memory = Memory::of(&mut self.memory, &self.store)?;
         let mut rows = if let Some(index) = index {
@@ -290,7 +284,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Rows::Whole(&base.articles)
         };
         let store = &mut self.store;
-        let listing = remote::list(
+        let listing = listing::list(
             &self.service,
             list,
             fingerprints,
@@ -299,7 +293,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             spool,
             memory,
         );
-        let listing = listing.await.map_err(remote::ListError::in_cycle)?;
+        let listing = listing.await.map_err(listing::ListError::in_cycle)?;
         found.rows = rows.into_read();
         Ok(listing)
     }
@@ -469,4 +463,58 @@ fn ignored(
         })
         .map(|(id, _)| id)
         .collect()
+}
+
+impl Observation {
+    /// What a look into the mirror at `now` found, with nothing of the base and of the service yet.
+    fn of_mirror(
+        scanned: Scanned,
+        spool: Spool,
+        now: Timestamp,
+        seen_at: Instant,
+        looked: Looked,
+    ) -> Self {
+        Self {
+            base: Base::default(),
+            remote: RemoteSnapshot::default(),
+            paired: Paired::default(),
+            mirror: MirrorSide {
+                racy: scanned.racy(now),
+                stamps: scanned.stamps,
+                category_stamps: scanned.category_stamps,
+                written: BTreeMap::new(),
+                layout: scanned.layout,
+                text_lf: scanned.text_lf,
+                hides: scanned.hides,
+            },
+            local: scanned.snapshot,
+            service: ServiceSide {
+                seen_at,
+                validator: None,
+                not_modified: false,
+                unlisted: false,
+                recalled: BTreeSet::new(),
+                met: None,
+                stop: None,
+                unread: 0,
+            },
+            looked,
+            doubt: scanned.doubt,
+            older: BTreeSet::new(),
+            problems: scanned.problems,
+            spool,
+        }
+    }
+
+    /// How much was seen of the service: where that stays the same and nothing was asked for, pairing once
+    /// more would come to the same. `None` where there are files of articles that the base does not know.
+    fn extent(&self, base: &Base) -> Option<[usize; 3]> {
+        let mut files = self.paired.files.keys();
+        let remote = &self.remote;
+        files.all(|id| base.articles.contains_key(id)).then_some([
+            remote.articles.len(),
+            remote.categories.len(),
+            remote.foreign.len(),
+        ])
+    }
 }

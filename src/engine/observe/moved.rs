@@ -2,7 +2,7 @@
 //! gone, and a file that was seen in two places is one.
 
 use super::local::Scanned;
-use super::unsettled::Unsettled;
+use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan::{self, Scan, Strays};
 use crate::model::{ArticleId, Place, Stamp};

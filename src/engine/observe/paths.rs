@@ -5,11 +5,12 @@
 //! it costs the same however many articles there are. What is not certain is for a look at everything, before the service
 //! is asked wherever that can be told beforehand; [`is_enough`] looks at the plan once more.
 
-use super::backoff::Answer;
 use super::local::Found;
 use super::questions::Question;
-use super::remote::{Known, Listing, as_recorded};
+use crate::engine::backoff::Answer;
 use crate::engine::index::Index;
+use crate::engine::listing::{Known, Listing};
+use crate::engine::observation::as_recorded;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
@@ -125,7 +126,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             })
             .collect();
         if !edited.is_empty() {
-            self.tell("reading articles", Some(edited.len() as u64), 1);
+            self.begin_phase("reading articles", Some(edited.len() as u64), 1);
             // What is read is going to be written: a look without its write would be in vain.
             let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
             self.service

@@ -2,9 +2,9 @@
 //!
 //! Absent is not deleted: an article is gone only when a GET and a probe both say so. See `docs/decisions/10-absent-is-not-deleted.md`.
 
-use super::backoff::{self, Backoff};
-use super::remote::{self, Known, take_seen, visibility_of};
 use crate::engine::Engine;
+use crate::engine::backoff::{self, Backoff};
+use crate::engine::listing::{Known, figure_row, take_seen, visibility_of};
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
@@ -285,31 +285,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         if let Some(figures) = article.figures {
             self.figures
-                .insert(id, remote::figure_row(figures, article.full_url.clone()));
+                .insert(id, figure_row(figures, article.full_url.clone()));
         }
         let seen = take_seen(article, visibility, known, &mut self.store, spool)?;
         spool.flush(&mut self.store)?;
         Ok(Remote::Present(seen))
-    }
-
-    /// Probing is allowed until the settings or the service say no.
-    pub(in crate::engine) fn may_probe(&self) -> anyhow::Result<bool> {
-        let allowed = self.settings.probe && !self.probe_refused;
-        Ok(allowed && self.store.meta(PROBE_REFUSED)?.is_none())
-    }
-
-    /// The first refusal ends probing for this workspace, and the report says so.
-    fn stop_probing(&mut self, error: &ServiceError, request: &Request) -> anyhow::Result<()> {
-        self.probe_refused = true;
-        if request.dry_run {
-            return Ok(());
-        }
-        tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
-        let now = self.clock.now();
-        let reason = error.to_string();
-        self.store
-            .write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
-        Ok(())
     }
 }
 
@@ -317,6 +297,3 @@ impl<S: Service, D: Disk> Engine<S, D> {
 fn is_not_found(error: &ServiceError) -> bool {
     error.kind == ErrorKind::NotFound
 }
-
-/// Set once the service refused a probe.
-pub(in crate::engine) const PROBE_REFUSED: &str = "probe_refused";

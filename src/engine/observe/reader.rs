@@ -1,9 +1,9 @@
 //! Files as they are read: which article each is of, and what of it goes into the history.
 
 use super::local::{Found, Scanned};
-use super::remote::Rows;
-use crate::engine::apply::{hides_a_new_article, needs_whole};
+use crate::engine::form::{hides_a_new_article, needs_whole};
 use crate::engine::index::Places;
+use crate::engine::listing::Rows;
 use crate::engine::spool::{Arrived, Spool, text_lf};
 use crate::mirror::document::{Document, has_conflict_markers};
 use crate::mirror::scan::{Scan, ScannedFile};

@@ -1,6 +1,7 @@
 //! `_category.yaml` as it was scanned: what it says goes into the history, and what a missing one said is found there.
 
-use super::local::{Scanned, category_version};
+use super::local::Scanned;
+use crate::engine::form::category_version;
 use crate::engine::history::category::{last_document, last_here, seen_as};
 use crate::engine::spool::{Arrived, Spool};
 use crate::mirror::document::CategoryDocument;

@@ -6,9 +6,9 @@
 //! - A creation ends with the rows of its article, in the change that writes the id. It ends without them where its file
 //!   is gone for certain, or is an article's: what arrived is then an ordinary article of the service.
 
-use crate::engine::apply::{agreed, deed, met};
-use crate::engine::observe::remote::visibility_of;
-use crate::engine::observe::{Looked, Observation};
+use crate::engine::history::{agreed, met};
+use crate::engine::listing::visibility_of;
+use crate::engine::observation::{Looked, Observation};
 use crate::engine::settings::Request;
 use crate::engine::{Engine, anew};
 use crate::mirror::disk::Disk;
@@ -18,7 +18,7 @@ use crate::reconcile::pairing::may_be_of;
 use crate::reconcile::plan::{Kind, Problem};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::service::Service;
-use crate::state::{IntentId, Subject};
+use crate::state::{Deed, IntentId, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Takes the articles that are being created out of what the service shows. One whose id is in a file is created.
@@ -205,7 +205,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tx.record(&agreed(id, place, &row.local, "created"))?;
             tx.put_creation(creation)?;
             tx.unpark(&format!("{} {path}", Kind::Create.word()))?;
-            tx.event(&deed("create", Side::Remote, &path, Some(id), ""))
+            tx.event(&Deed::new("create", Side::Remote, &path, Some(id), ""))
         })?;
         Ok(())
     }

@@ -12,8 +12,8 @@ mod answered;
 pub(super) mod creations;
 
 use super::Engine;
-use super::apply::{version_of, version_with};
 use super::settings::Request;
+use crate::engine::observation::{version_of, version_with};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Field, Revision, Side, TextDigest, Version, html};

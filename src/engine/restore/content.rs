@@ -2,10 +2,9 @@
 
 use super::target::{Existing, Target, refuse};
 use super::{Preparer, RestoreRequest, RestoredFile};
-use crate::engine::apply::{MAX_FILE, slug_key};
+use crate::engine::form::{MAX_FILE, category_version, slug_key};
 use crate::engine::history::category::was_here;
 use crate::engine::history::{self, History, composed, flags_noted, has_address};
-use crate::engine::observe::local::category_version;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::path::slug_of_stem;

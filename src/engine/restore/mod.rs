@@ -10,12 +10,11 @@
 //! broken-off restore left out.
 
 mod content;
-mod refusal;
 mod target;
-pub mod unfinished;
 mod write;
 
-pub use refusal::{Refused, RefusedKind};
+pub use super::refusal::{Refused, RefusedKind};
+pub use super::unfinished;
 
 use super::mirror_view::MirrorView;
 use super::report::{Line, Status, put_below};
@@ -63,6 +62,14 @@ impl RestoreRequest {
             missing: true,
         }
     }
+}
+
+/// Returns the articles that requests name.
+pub fn articles_of(requests: &[RestoreRequest]) -> impl Iterator<Item = ArticleId> {
+    requests.iter().filter_map(|request| match request.subject {
+        Subject::Article(id) => Some(id),
+        Subject::File(_) => None,
+    })
 }
 
 /// The file that a request comes to.
@@ -329,13 +336,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.cleared_up = true;
         let now = self.clock.now();
         let view = MirrorView::read(&*self.disk, &mut self.store, Spool::new(false, now))?;
-        unfinished::begin(&mut self.store, requests, now)?;
-        self.tell("restoring", Some(requests.len() as u64), 0);
+        unfinished::begin(&mut self.store, articles_of(requests), now)?;
+        self.begin_phase("restoring", Some(requests.len() as u64), 0);
         for (done, request) in requests.iter().enumerate() {
             let written = self.restore_one(request, &view, restored);
             let refused = or_refused(&view, request, written)?.err();
             restored.refused.extend(refused);
-            self.told(done as u64 + 1);
+            self.phase_done(done as u64 + 1);
             // Files that are not there are written without a wait: an interrupt is heard here.
             yield_now().await;
         }

@@ -2,11 +2,10 @@
 
 use super::RestoredFile;
 use crate::engine::Engine;
-use crate::engine::apply::{category_file, hides_a_new_article, needs_whole};
+use crate::engine::form::{category_file, category_version, hides_a_new_article, needs_whole};
 use crate::engine::history::category::last_document;
 use crate::engine::journal::nothing;
 use crate::engine::mirror_view::MirrorView;
-use crate::engine::observe::local::category_version;
 use crate::mirror::disk::{At, Disk, Durability};
 use crate::mirror::document::{CategoryChanges, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};

@@ -7,11 +7,11 @@
 mod changes;
 mod open;
 
-use super::apply::{LAST_POLL, UNREAD};
 use super::mirror_view::MirrorView;
 use super::report::{self, BudgetLeft, Report, Status as Became};
 use super::settings::Settings;
 use super::spool::Spool;
+use crate::engine::keys::{LAST_POLL, UNREAD};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Field, Side, Timestamp};
 use crate::reconcile::plan::{Kind, Problem};

@@ -128,6 +128,21 @@ impl DiskError {
             None => self.to_string(),
         }
     }
+
+    /// The failure as a sentence with what to do about it; with its causes, where nothing more is known.
+    pub fn in_words(&self) -> String {
+        let mut words = format!("failed to {}", self.with_remedy());
+        if self.kind.remedy().is_some() {
+            return words;
+        }
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            words.push_str(": ");
+            words.push_str(&error.to_string());
+            cause = error.source();
+        }
+        words
+    }
 }
 
 impl fmt::Display for DiskError {

@@ -12,23 +12,16 @@ mod folder;
 mod paths;
 mod strays;
 
-use super::{
-    disk::{At, Disk, DiskError, DiskErrorKind, Kind},
-    document::{CategoryDocument, Document, NotReady},
-    layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict},
-};
+use super::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
+use super::document::{CategoryDocument, Document, NotReady};
+use super::layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict};
 use crate::model::{ArticleId, Place, Stamp};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt, io,
-    sync::{
-        atomic::{AtomicUsize, Ordering},
-        mpsc::{SyncSender, sync_channel},
-    },
-    thread,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::{fmt, io, thread};
 
-pub use crate::model::stamp::settled;
+pub use crate::model::stamp::{settled, trusted};
 pub use again::appeared;
 pub use paths::scan_paths;
 pub use strays::{Strays, read_strays};

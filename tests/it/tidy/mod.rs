@@ -2,6 +2,7 @@
 
 mod code;
 mod documents;
+mod engine;
 mod failures;
 mod fuzz_corpus;
 mod messages;

@@ -1,6 +1,6 @@
 //! The rows that become true with the answer to an update. Pure.
 
-use crate::engine::apply::version_of;
+use crate::engine::observation::version_of;
 use crate::model::Version;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::service::RemoteArticle;

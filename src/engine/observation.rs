@@ -1,18 +1,17 @@
 //! What one cycle saw of both sides, and how far it looked.
 
-use super::local::Scanned;
 use crate::engine::Stop;
 use crate::engine::memory::Entries;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Place, Stamp, TextDigest, Timestamp};
+use crate::model::{ArticleId, Place, Stamp, TextDigest, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, Direction, LocalSnapshot, Remote, RemoteSnapshot};
-use crate::service::{ServiceError, Validator};
+use crate::reconcile::snapshot::{Base, Direction, LocalSnapshot, Remote, RemoteSnapshot, Seen};
+use crate::service::{RemoteArticle, ServiceError, Validator};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokio::time::Instant;
 
@@ -109,62 +108,10 @@ pub(in crate::engine) struct ServiceSide {
 }
 
 impl Observation {
-    /// What a look into the mirror at `now` found, with nothing of the base and of the service yet.
-    pub(super) fn of_mirror(
-        scanned: Scanned,
-        spool: Spool,
-        now: Timestamp,
-        seen_at: Instant,
-        looked: Looked,
-    ) -> Self {
-        Self {
-            base: Base::default(),
-            remote: RemoteSnapshot::default(),
-            paired: Paired::default(),
-            mirror: MirrorSide {
-                racy: scanned.racy(now),
-                stamps: scanned.stamps,
-                category_stamps: scanned.category_stamps,
-                written: BTreeMap::new(),
-                layout: scanned.layout,
-                text_lf: scanned.text_lf,
-                hides: scanned.hides,
-            },
-            local: scanned.snapshot,
-            service: ServiceSide {
-                seen_at,
-                validator: None,
-                not_modified: false,
-                unlisted: false,
-                recalled: BTreeSet::new(),
-                met: None,
-                stop: None,
-                unread: 0,
-            },
-            looked,
-            doubt: scanned.doubt,
-            older: BTreeSet::new(),
-            problems: scanned.problems,
-            spool,
-        }
-    }
-
     /// Returns whether a file with this stamp is just what the scan found at a place.
     pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
         let scanned = place.and_then(|place| self.mirror.stamps.get(place));
         scanned == Some(&stamp) && !self.mirror.racy.contains(&stamp)
-    }
-
-    /// How much was seen of the service: where that stays the same and nothing was asked for, pairing once
-    /// more would come to the same. `None` where there are files of articles that the base does not know.
-    pub(super) fn extent(&self, base: &Base) -> Option<[usize; 3]> {
-        let mut files = self.paired.files.keys();
-        let remote = &self.remote;
-        files.all(|id| base.articles.contains_key(id)).then_some([
-            remote.articles.len(),
-            remote.categories.len(),
-            remote.foreign.len(),
-        ])
     }
 
     /// Returns whether everything on both sides was seen, and nothing that is there was left out.
@@ -247,5 +194,33 @@ impl Observation {
         self.doubt = Some(format!("the service could not be asked ({error})"));
         self.service.stop = Some(Stop::of(error));
         self.remote.complete = false;
+    }
+}
+
+/// What an answer says; what it left out is as it was expected.
+pub(in crate::engine) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
+    let text = article.text.as_deref();
+    version_with(article, text.map_or(expected.text, TextDigest::of))
+}
+
+/// What an answer says, with this text.
+pub(in crate::engine) fn version_with(article: &RemoteArticle, text: TextDigest) -> Version {
+    Version {
+        title: article.title.clone(),
+        slug: article.slug.clone(),
+        category: article.category,
+        introtext: article.introtext.clone(),
+        keywords: article.keywords.clone(),
+        text,
+    }
+}
+
+/// The service's version as the base has it.
+pub(in crate::engine) fn as_recorded(row: &ArticleRow) -> Seen {
+    Seen {
+        version: row.remote.clone(),
+        revision: row.revision.clone(),
+        flags: row.remote_flags,
+        visibility: row.visibility,
     }
 }

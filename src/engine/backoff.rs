@@ -6,15 +6,15 @@
 //! - A stored answer decides nothing: the article is read before anything replaces it (`ServiceSide::recalled`).
 //! - An answer is recorded at the end of the cycle that dealt with it. A cycle that is cut off before asks again.
 
-use super::Observation;
-use super::remote::as_recorded;
+use crate::engine::keys::PROBE_REFUSED;
+use crate::engine::observation::{Observation, as_recorded};
 use crate::engine::settings::Request;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Digest, Flags, Revision, Timestamp};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
-use crate::service::Service;
+use crate::service::{Service, ServiceError};
 use crate::state::{Attempt, Target};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -174,6 +174,30 @@ pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
+    /// Probing is allowed until the settings or the service say no.
+    pub(in crate::engine) fn may_probe(&self) -> anyhow::Result<bool> {
+        let allowed = self.settings.probe && !self.probe_refused;
+        Ok(allowed && self.store.meta(PROBE_REFUSED)?.is_none())
+    }
+
+    /// The first refusal ends probing for this workspace, and the report says so.
+    pub(super) fn stop_probing(
+        &mut self,
+        error: &ServiceError,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        self.probe_refused = true;
+        if request.dry_run {
+            return Ok(());
+        }
+        tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
+        let now = self.clock.now();
+        let reason = error.to_string();
+        self.store
+            .write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
+        Ok(())
+    }
+
     /// Reads the attempts.
     pub(in crate::engine) fn backoff(&self, request: &Request) -> anyhow::Result<Backoff> {
         let held = waiting::held(&self.store)?;

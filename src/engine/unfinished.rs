@@ -3,17 +3,14 @@
 //! A restore that is broken off, or refuses a file, leaves some of them out. Their absence is no removal by a person: as
 //! long as they are remembered, no article is deleted on the service for it (failures row 40).
 
-use super::{RestoreRequest, Subject};
 use crate::engine::Engine;
-use crate::engine::observe::Observation;
+use crate::engine::keys::RESTORING;
+use crate::engine::observation::Observation;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
 use crate::service::Service;
 use crate::state::store::Store;
 use std::collections::BTreeSet;
-
-/// The key in the state.
-const RESTORING: &str = "restoring";
 
 /// Returns the articles that were to come back.
 pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
@@ -27,12 +24,13 @@ pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<Ar
 /// # Errors
 ///
 /// When the state cannot be written.
-pub fn begin(store: &mut Store, requests: &[RestoreRequest], now: Timestamp) -> anyhow::Result<()> {
+pub fn begin(
+    store: &mut Store,
+    articles: impl IntoIterator<Item = ArticleId>,
+    now: Timestamp,
+) -> anyhow::Result<()> {
     let mut ids = unfinished(store)?;
-    ids.extend(requests.iter().filter_map(|request| match request.subject {
-        Subject::Article(id) => Some(id),
-        Subject::File(_) => None,
-    }));
+    ids.extend(articles);
     put(store, &ids, now)
 }
 

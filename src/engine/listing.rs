@@ -2,6 +2,7 @@
 //! that it did not carry.
 
 use crate::engine::memory::{Entries, Memory};
+use crate::engine::observation::as_recorded;
 use crate::engine::spool::{Arrived, Spool};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Version};
@@ -201,16 +202,6 @@ impl ListError {
             Self::State(error) => anyhow::Error::new(error),
         };
         error.context("failed to list the workspace")
-    }
-}
-
-/// The service's version as the base has it.
-pub(in crate::engine) fn as_recorded(row: &ArticleRow) -> Seen {
-    Seen {
-        version: row.remote.clone(),
-        revision: row.revision.clone(),
-        flags: row.remote_flags,
-        visibility: row.visibility,
     }
 }
 

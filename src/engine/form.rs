@@ -1,0 +1,96 @@
+//! The form that the words of an article or a category have as a file.
+//!
+//! Pure; nothing is read or written here.
+
+use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
+use crate::model::path::{EXTENSION, readable, slug_of_stem};
+use crate::model::{CategoryId, CategoryVersion, Place, TextDigest, Version};
+
+/// The largest article file that is read, with room for front matter.
+pub(super) const MAX_FILE: usize = (16 << 20) + (128 << 10);
+
+/// Returns whether a document says what a version says; its category is the folder's business.
+pub(super) fn says(document: &Document, version: &Version) -> bool {
+    document.title() == version.title
+        && document.introtext() == version.introtext
+        && document.keywords() == version.keywords
+        && document.slug().is_none_or(|slug| slug == version.slug)
+        && TextDigest::of(document.text()) == version.text
+}
+
+/// `slug:` stands in a file only when it differs from the file's name; a writer's own line may stay.
+#[expect(
+    clippy::option_option,
+    reason = "the same three answers as in `Changes`: leave the key, remove it, write it"
+)]
+pub(super) fn slug_key(place: &Place, slug: &str, written: Option<&str>) -> Option<Option<String>> {
+    if written == Some(slug) {
+        return None;
+    }
+    let named = slug_of_stem(place.stem()).is_ok_and(|stem| stem == slug);
+    Some((!named).then(|| slug.to_owned()))
+}
+
+/// Returns whether a file without an article is to be hidden: nothing but the file itself says so.
+pub(super) fn hides_a_new_article(document: &Document) -> bool {
+    document.id().is_none() && document.flags().hides()
+}
+
+/// Returns whether a file has more than its version says: comments, other keys, other line ends.
+pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> bool {
+    let Ok(document) = Document::parse_with_markers(source.as_bytes()) else {
+        return true;
+    };
+    let plain = Document::compose(&Changes {
+        id: document.id(),
+        title: Some(version.title.clone()),
+        slug: slug_key(place, &version.slug, None),
+        enabled: Some(document.flags().enabled),
+        draft: Some(document.flags().draft),
+        introtext: Some(version.introtext.clone()),
+        keywords: Some(version.keywords.clone()),
+        text: Some(document.text().to_owned()),
+    });
+    plain != source
+}
+
+/// A `_category.yaml` with these words, for a folder that has none.
+pub(super) fn category_file(id: CategoryId, folder: &str, words: &CategoryVersion) -> String {
+    CategoryDocument::compose(&category_changes(id, folder, words, None))
+}
+
+/// What a category's words are in its file; `written` is the slug that stands in it.
+pub(super) fn category_changes(
+    id: CategoryId,
+    folder: &str,
+    words: &CategoryVersion,
+    written: Option<&str>,
+) -> CategoryChanges {
+    let named = Place::new("", format!("{folder}{EXTENSION}"));
+    CategoryChanges {
+        id: Some(id),
+        name: Some(words.name.clone()),
+        slug: slug_key(&named, &words.slug, written),
+        description: Some(words.description.clone()),
+        meta_description: Some(words.meta_description.clone()),
+    }
+}
+
+/// What a folder's name and its `_category.yaml` say together.
+pub(super) fn category_version(
+    folder: &str,
+    document: &CategoryDocument,
+) -> Result<CategoryVersion, String> {
+    let slug = match document.slug() {
+        Some(slug) => slug.to_owned(),
+        None => slug_of_stem(folder).map_err(|problem| problem.to_string())?,
+    };
+    Ok(CategoryVersion {
+        name: document
+            .name()
+            .map_or_else(|| readable(folder), str::to_owned),
+        slug,
+        description: document.description().to_owned(),
+        meta_description: document.meta_description().to_owned(),
+    })
+}

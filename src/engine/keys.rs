@@ -1,0 +1,28 @@
+//! The keys of the single values in the state.
+
+/// When the service was last listed whole, in milliseconds since 1970.
+pub(super) const LAST_POLL: &str = "last_poll";
+
+/// The stored validator of the last listing that left nothing open.
+pub(super) const VALIDATOR: &str = "listing_validator";
+
+/// Set once all of the mirror was read with this state, and its articles are in it.
+pub(super) const MIRROR_READ: &str = "mirror_read";
+
+/// Set once the service refused a probe.
+pub(super) const PROBE_REFUSED: &str = "probe_refused";
+
+/// The key of the state under which the held actions are.
+pub(super) const HELD: &str = "held";
+
+/// The key of the state under which the actions are that failed.
+pub(super) const UNDONE: &str = "undone";
+
+/// The key in the state.
+pub(super) const RESTORING: &str = "restoring";
+
+/// The key in the state.
+pub(super) const GONE_BACK: &str = "gone_back";
+
+/// The number of articles that were listed then and not read: the budget was spent, or a person stopped.
+pub(super) const UNREAD: &str = "unread";

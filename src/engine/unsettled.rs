@@ -1,0 +1,103 @@
+//! Paths in motion: what was touched a moment ago, or went so lately that it may come back.
+//!
+//! In a cycle that looks at everything such a place is present and unknown, whatever the scan found there: it
+//! is neither sent nor written nor missed, and takes part again when it has settled. All else goes on as ever.
+
+use crate::mirror::document::Document;
+use crate::mirror::scan::ScannedFile;
+use crate::model::path::{CATEGORY_FILE, fold};
+use crate::model::{ArticleId, Place, Timestamp};
+use crate::reconcile::snapshot::Unknown;
+use std::collections::BTreeSet;
+
+/// The paths in motion, of files and of folders.
+#[derive(Clone, Debug, Default)]
+pub(in crate::engine) struct Unsettled {
+    pub(super) places: BTreeSet<Place>,
+    pub(super) folders: BTreeSet<String>,
+    /// The same as they clash.
+    pub(super) folded: BTreeSet<String>,
+    /// When this was said, and which articles were known to have no file by then.
+    pub(super) since: Option<(Timestamp, BTreeSet<ArticleId>)>,
+    /// Paths that were waited for already.
+    gone: BTreeSet<String>,
+}
+
+impl Unsettled {
+    pub(in crate::engine) fn new(paths: &BTreeSet<String>) -> Self {
+        let mut unsettled = Self::default();
+        for path in paths {
+            let path = path.trim_end_matches('/');
+            unsettled.folded.insert(fold(path));
+            match path.split_once('/') {
+                Some((folder, file)) => {
+                    unsettled.places.insert(Place::new(folder, file));
+                }
+                None => {
+                    unsettled.folders.insert(path.to_owned());
+                }
+            }
+        }
+        unsettled
+    }
+
+    /// The same, with when it was said, what waits since before, and what was waited for already.
+    pub(super) fn since(
+        self,
+        moment: Timestamp,
+        known: BTreeSet<ArticleId>,
+        gone: &BTreeSet<String>,
+    ) -> Self {
+        Self {
+            since: Some((moment, known)),
+            gone: gone.clone(),
+            ..self
+        }
+    }
+
+    /// Returns whether a place went long enough ago, by itself or with its folder.
+    pub(super) fn was_waited_for(&self, place: &Place) -> bool {
+        self.gone.contains(&place.folder) || self.gone.contains(&place.to_string())
+    }
+
+    /// Returns whether a place is in motion, by itself or with its folder.
+    pub(in crate::engine) fn covers(&self, place: &Place) -> bool {
+        self.covers_file(&place.folder, &place.file)
+    }
+
+    /// The same for a place that is not put together.
+    pub(super) fn covers_file(&self, folder: &str, file: &str) -> bool {
+        !self.folded.is_empty()
+            && (self.folded.contains(&fold(folder))
+                || self.folded.contains(&fold(&format!("{folder}/{file}"))))
+    }
+
+    /// Returns whether a folder or anything in it is in motion: whoever writes there goes by its name.
+    pub(in crate::engine) fn is_about(&self, folder: &str) -> bool {
+        let folder = fold(folder);
+        let mut paths = self.folded.iter();
+        paths.any(|path| {
+            let rest = path.strip_prefix(folder.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
+    /// Returns whether the category's words in this folder are in motion.
+    pub(super) fn covers_words(&self, folder: &str) -> bool {
+        self.covers(&Place::new(folder, CATEGORY_FILE))
+    }
+
+    /// What a file in motion is.
+    pub(super) fn unknown(file: &ScannedFile, place: &Place) -> Unknown {
+        let id = match file {
+            ScannedFile::Unchanged { id, .. } => Some(*id),
+            ScannedFile::Ready { document, .. } => Document::id(document),
+            ScannedFile::NotReady { id, .. } => *id,
+            ScannedFile::Present { .. } => None,
+        };
+        Unknown {
+            place: place.clone(),
+            id,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The engine's modules have an order, and each uses only those before it: by an import, or by a method of the engine.
+
+use super::code::product_code;
+use std::collections::BTreeMap;
+
+/// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
+const ORDER: [&str; 33] = [
+    // Values and rules.
+    "anew",
+    "clock",
+    "form",
+    "git_view",
+    "keys",
+    "progress",
+    "refusal",
+    "settings",
+    "spool",
+    "index",
+    "stop",
+    "neighbours",
+    "memory",
+    "report",
+    "unsettled",
+    "waiting",
+    "history",
+    "observation",
+    "backoff",
+    "listing",
+    // The parts of a cycle.
+    "journal",
+    "pending",
+    "observe",
+    "mirror_view",
+    "apply",
+    "unfinished",
+    "storm",
+    "stock",
+    "behind",
+    "facts",
+    // What commands ask for besides a cycle.
+    "known",
+    "compare",
+    "status",
+];
+
+/// The same, of commands that run cycles.
+const ABOVE: [&str; 2] = ["restore", "open"];
+
+fn rank(module: &str) -> Option<usize> {
+    let mut all = ORDER.iter().chain(&ABOVE);
+    all.position(|name| *name == module)
+}
+
+/// Returns the module of a path below `src/engine`.
+fn module_of(path: &str) -> Option<&str> {
+    let below = path.strip_prefix("engine/")?;
+    let first = below.split('/').next()?;
+    Some(first.strip_suffix(".rs").unwrap_or(first)).filter(|module| *module != "mod")
+}
+
+/// Returns the names that are used from `path` of the engine: `crate::engine::a::b`, `super::a`, in braces or not.
+fn imported<'c>(path: &str, code: &'c str) -> Vec<&'c str> {
+    let depth = path.matches('/').count() - usize::from(path.ends_with("/mod.rs"));
+    let up = format!("{}::", vec!["super"; depth].join("::"));
+    let mut found = Vec::new();
+    for prefix in ["crate::engine::", up.as_str()] {
+        for (at, _) in code.match_indices(prefix) {
+            let whole =
+                code[..at].ends_with("super::") || code[at + prefix.len()..].starts_with("super");
+            let rest = &code[at + prefix.len()..];
+            if whole {
+                continue;
+            }
+            let group = rest
+                .strip_prefix('{')
+                .and_then(|group| group.split('}').next());
+            match group {
+                Some(group) => found.extend(group.split(',').map(|part| word(part.trim()))),
+                None => found.push(word(rest)),
+            }
+        }
+    }
+    found
+}
+
+fn word(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_');
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// Returns the methods of `Engine`, with the module that has each.
+fn methods(code: &[(String, String)]) -> BTreeMap<&str, &str> {
+    let mut methods = BTreeMap::new();
+    for (path, code) in code {
+        let Some(module) = module_of(path) else {
+            continue;
+        };
+        let mut inside = false;
+        for line in code.lines() {
+            if line.starts_with("impl") {
+                inside = line.contains(" Engine<");
+            }
+            let method = line.strip_prefix("    ").filter(|_| inside);
+            if let Some(at) = method
+                .filter(|line| !line.starts_with(' '))
+                .and_then(|line| line.find("fn "))
+            {
+                methods.insert(word(&line[at + 4 + 3..]), module);
+            }
+        }
+    }
+    methods
+}
+
+#[test]
+fn each_module_of_the_engine_uses_those_before_it() {
+    let code = product_code();
+    let methods = methods(&code);
+    assert!(methods.len() > 50, "the methods were found");
+    let mut wrong = Vec::new();
+    for (path, code) in &code {
+        let Some(module) = module_of(path) else {
+            continue;
+        };
+        let Some(own) = rank(module) else {
+            wrong.push(format!("{path}: a module without a place in the order"));
+            continue;
+        };
+        for used in imported(path, code) {
+            if rank(used).is_some_and(|rank| rank > own) {
+                wrong.push(format!("{path} imports {used}"));
+            }
+        }
+        for (at, call) in code
+            .match_indices("self.")
+            .chain(code.match_indices("engine."))
+        {
+            let name = word(&code[at + call.len()..]);
+            let is_call = code[at + call.len() + name.len()..].starts_with('(');
+            let home = methods
+                .get(name)
+                .filter(|_| is_call && code.contains(" Engine<"));
+            if let Some(home) = home.filter(|home| rank(home).is_some_and(|rank| rank > own)) {
+                wrong.push(format!("{path} calls {name} of {home}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
