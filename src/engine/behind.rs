@@ -39,7 +39,7 @@ struct Changed<'a> {
     was_held: bool,
 }
 
-/// What a file says.
+/// The content of a file.
 #[derive(Clone, Copy)]
 enum Content<'a> {
     /// An article, with the digest of the body with its CRLF read as LF, where that differs, and its flags.

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// A wait under way.
 pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Tells the time of day, and waits; how old what was seen is, is measured with tokio's clock.
+/// The time of day, and pauses. The age of an answer is measured with tokio's clock.
 pub trait Clock: Send + Sync {
     /// The moment, by this machine's clock.
     fn now(&self) -> Timestamp;

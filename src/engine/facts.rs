@@ -15,7 +15,7 @@ use crate::service::Service;
 use crate::state::Parked;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a refusal or a count of deletions holds, in milliseconds.
+/// The time for which a refusal or a count of deletions holds, in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// Deletions within so many milliseconds are one deed.

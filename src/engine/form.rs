@@ -59,7 +59,7 @@ pub(super) fn category_file(id: CategoryId, folder: &str, words: &CategoryVersio
     CategoryDocument::compose(&category_changes(id, folder, words, None))
 }
 
-/// What a category's words are in its file; `written` is the slug that stands in it.
+/// Returns the changes that put a category's words into its file; `written` is the slug that is in it.
 pub(super) fn category_changes(
     id: CategoryId,
     folder: &str,
@@ -76,7 +76,7 @@ pub(super) fn category_changes(
     }
 }
 
-/// What a folder's name and its `_category.yaml` say together.
+/// Returns the words that a folder's name and its `_category.yaml` have together.
 pub(super) fn category_version(
     folder: &str,
     document: &CategoryDocument,

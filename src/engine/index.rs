@@ -18,7 +18,7 @@ pub(super) struct Index {
 /// place nor a stamp shows whose file it is.
 pub(super) struct Places<'a>(Vec<(&'a Place, ArticleId, Option<Stamp>)>);
 
-/// Where an article is expected.
+/// The place where an article is expected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shown {
     /// In the listing.
@@ -30,7 +30,7 @@ pub(super) enum Shown {
 }
 
 impl Index {
-    /// Takes the rows of an index.
+    /// Makes an index of its rows.
     pub(super) fn of(rows: Vec<IndexRow>) -> Self {
         Self {
             rows,

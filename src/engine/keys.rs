@@ -1,6 +1,6 @@
 //! The keys of the single values in the state.
 
-/// When the service was last listed whole, in milliseconds since 1970.
+/// The time of the last whole listing of the service, in milliseconds since 1970.
 pub(super) const LAST_POLL: &str = "last_poll";
 
 /// The stored validator of the last listing that left nothing open.

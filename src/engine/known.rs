@@ -26,7 +26,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Files that the state knows and that are not there, but for those whose removal waits for a person.
-    /// Nothing, where the mirror cannot be looked at: the next cycle says why.
+    /// Empty where the mirror cannot be looked at: the next cycle says why.
     pub fn missing(&self) -> anyhow::Result<Vec<Place>> {
         let held = waiting::held(&self.store)?;
         let held: BTreeSet<ArticleId> = held.iter().filter_map(|held| held.id).collect();

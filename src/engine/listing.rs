@@ -14,7 +14,7 @@ use crate::state::store::Store;
 use crate::state::{FigureRow, Seen as SeenVersion, StateError, Subject};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// What a listing brought.
+/// The result of a listing.
 #[derive(Default)]
 pub(in crate::engine) struct Listing {
     pub(in crate::engine) articles: BTreeMap<ArticleId, Remote>,
@@ -27,7 +27,7 @@ pub(in crate::engine) struct Listing {
     pub(in crate::engine) end: Option<ListEnd>,
     /// Articles whose entries are familiar: they say what the base says.
     pub(in crate::engine) known: Vec<ArticleId>,
-    /// What its entries stood for, to be told again by their bytes.
+    /// The meaning of its entries, to be recognised by their bytes.
     pub(in crate::engine) met: Entries,
 }
 
@@ -73,7 +73,7 @@ impl ReadRows {
         (self.asked <= FEW_ROWS).then_some(&self.rows)
     }
 
-    /// Takes the rows of these articles.
+    /// Removes and returns the rows of these articles.
     pub(in crate::engine) fn take(
         &mut self,
         ids: &BTreeSet<ArticleId>,
@@ -126,7 +126,7 @@ impl Rows<'_> {
     }
 }
 
-/// What entries are compared with.
+/// The rows that entries are compared with.
 pub(in crate::engine) struct Known<'a> {
     pub(in crate::engine) rows: &'a BTreeMap<ArticleId, ArticleRow>,
     pub(in crate::engine) tombstones: &'a HashSet<(ArticleId, Revision)>,
@@ -142,7 +142,7 @@ pub(in crate::engine) struct Marks<'a> {
 }
 
 impl<'a> Marks<'a> {
-    /// What entries are compared with now.
+    /// Returns the rows and marks that entries are compared with now.
     pub(in crate::engine) fn with(self, rows: &'a BTreeMap<ArticleId, ArticleRow>) -> Known<'a> {
         Known {
             rows,
@@ -185,7 +185,7 @@ pub(in crate::engine) async fn list<S: Service>(
     Ok(listing)
 }
 
-/// Why a listing failed: the service, or the state that keeps what it brings.
+/// The reason that a listing failed: the service, or the state that keeps what it brings.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::engine) enum ListError {
     #[error(transparent)]
@@ -288,7 +288,7 @@ impl Listing {
         }
     }
 
-    /// Takes one article; one that we deleted, in the revision that we deleted, is an old copy.
+    /// Adds one article; one that we deleted, in the revision that we deleted, is an old copy.
     pub(in crate::engine) fn article(
         &mut self,
         article: RemoteArticle,

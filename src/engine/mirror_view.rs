@@ -38,7 +38,7 @@ impl MirrorView {
         Self::look(disk, store, spool, None)
     }
 
-    /// The same, with the rows of the articles whose file changed, where only the words of files differ from the index.
+    /// Looks at the mirror, and loads the rows of the articles whose file changed, where only the words of files differ from the index.
     pub(super) fn read_changed<D: Disk>(
         disk: &D,
         store: &mut Store,

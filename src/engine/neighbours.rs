@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Tells which of some articles have their files in other workspaces' folders.
+/// Returns which of some articles have their files in other workspaces' folders.
 pub type Neighbours = Arc<dyn Fn(&BTreeSet<ArticleId>) -> Elsewhere + Send + Sync>;
 
 /// The folders of all workspaces of a mirror but one.

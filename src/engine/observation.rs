@@ -1,4 +1,4 @@
-//! What one cycle saw of both sides, and how far it looked.
+//! The observation of both sides that one cycle acts on.
 
 use crate::engine::Stop;
 use crate::engine::memory::Entries;
@@ -15,7 +15,7 @@ use crate::service::{RemoteArticle, ServiceError, Validator};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokio::time::Instant;
 
-/// How far a cycle looked.
+/// The extent of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engine) enum Looked {
     /// At everything, and everything is compared.
@@ -49,7 +49,7 @@ impl Looked {
     }
 }
 
-/// What one cycle saw of both sides.
+/// The observation of both sides in one cycle.
 pub(in crate::engine) struct Observation {
     /// The rows that both sides are compared with.
     pub(in crate::engine) base: Base,
@@ -58,9 +58,9 @@ pub(in crate::engine) struct Observation {
     pub(in crate::engine) paired: Paired,
     pub(in crate::engine) mirror: MirrorSide,
     pub(in crate::engine) service: ServiceSide,
-    /// How far it looked.
+    /// The extent of the look.
     pub(in crate::engine) looked: Looked,
-    /// Why nothing may be deleted, if a part of the looking failed.
+    /// The reason that nothing may be deleted, if a part of the look failed.
     pub(in crate::engine) doubt: Option<String>,
     /// Articles whose file equals an older version, of those that are to be settled and were not released.
     pub(in crate::engine) older: BTreeSet<ArticleId>,
@@ -68,7 +68,7 @@ pub(in crate::engine) struct Observation {
     pub(in crate::engine) spool: Spool,
 }
 
-/// What applying a plan has to know of the mirror, besides its files.
+/// The facts about the mirror that applying a plan needs, besides the files.
 pub(in crate::engine) struct MirrorSide {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
@@ -77,7 +77,7 @@ pub(in crate::engine) struct MirrorSide {
     pub(in crate::engine) racy: Vec<Stamp>,
     /// Places where a file was written since, and whose it is.
     pub(in crate::engine) written: BTreeMap<Place, ArticleId>,
-    /// What is out of scope in the mirror.
+    /// The rules for places out of scope in the mirror.
     pub(in crate::engine) layout: Layout,
     /// Digests of bodies with their CRLF read as LF.
     pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
@@ -85,11 +85,11 @@ pub(in crate::engine) struct MirrorSide {
     pub(in crate::engine) hides: bool,
 }
 
-/// What applying a plan has to know of the service, besides its articles.
+/// The facts about the service that applying a plan needs, besides the articles.
 pub(in crate::engine) struct ServiceSide {
-    /// When the service's versions were seen.
+    /// The time at which the service's versions were seen.
     pub(in crate::engine) seen_at: Instant,
-    /// What to send back with the next listing, if this cycle leaves nothing open.
+    /// The validator for the next listing, if this cycle leaves nothing open.
     pub(in crate::engine) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
     pub(in crate::engine) not_modified: bool,
@@ -99,9 +99,9 @@ pub(in crate::engine) struct ServiceSide {
     /// Articles that were not asked for and go by what is known of them, of which two answers differed, or an old
     /// copy was shown, or what may be one: whoever changes them on the service reads them first.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
-    /// What the listing's entries stood for, to be remembered once their figures are recorded.
+    /// The meaning of the listing's entries, to be stored once their figures are recorded.
     pub(in crate::engine) met: Option<Entries>,
-    /// What ended the asking before its end.
+    /// The reason that the service is not asked any more.
     pub(in crate::engine) stop: Option<Stop>,
     /// The number of listed articles whose bodies were not read.
     pub(in crate::engine) unread: usize,
@@ -197,13 +197,13 @@ impl Observation {
     }
 }
 
-/// What an answer says; what it left out is as it was expected.
+/// Returns the version in an answer; a body that the answer leaves out is the expected one.
 pub(in crate::engine) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
     let text = article.text.as_deref();
     version_with(article, text.map_or(expected.text, TextDigest::of))
 }
 
-/// What an answer says, with this text.
+/// Returns the version in an answer, with this text.
 pub(in crate::engine) fn version_with(article: &RemoteArticle, text: TextDigest) -> Version {
     Version {
         title: article.title.clone(),

@@ -21,7 +21,7 @@ pub fn binding(config: &Config, root: &Root) -> Binding {
     }
 }
 
-/// What a cycle has to know of the settings.
+/// Returns the settings that a cycle needs.
 pub fn settings(config: &Config, root: &Root) -> Settings {
     let options = &config.options;
     Settings {

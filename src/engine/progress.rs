@@ -19,7 +19,7 @@ pub enum Progress {
     Done(u64),
 }
 
-/// Takes progress; it must not block.
+/// The receiver of progress; it must not block.
 pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
 
 impl<S, D> Engine<S, D> {

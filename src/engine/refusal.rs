@@ -1,4 +1,4 @@
-//! Why a version cannot be brought back. Of many requests, a refused one stops only itself.
+//! The reasons that a version cannot be brought back. Of many requests, a refused one stops only itself.
 
 use crate::model::ArticleId;
 use crate::reconcile::plan::Problem;
@@ -7,13 +7,13 @@ use std::fmt;
 /// A refused request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// What kind of reason it has.
+    /// The kind of its reason.
     pub kind: RefusedKind,
-    /// What is in the way.
+    /// The obstacle.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: String,
-    /// Where the file is or was; empty for several requests.
+    /// The place of the file now or before; empty for several requests.
     pub path: String,
     /// The article.
     pub id: Option<ArticleId>,
@@ -26,7 +26,7 @@ pub enum RefusedKind {
     Undecided,
     /// The mirror changed since the command looked at it.
     Changed,
-    /// What was asked for cannot be.
+    /// The request cannot be carried out.
     Impossible,
 }
 

@@ -12,7 +12,7 @@ use crate::service::{ErrorKind, Usage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What became of an action.
+/// The state of an action after a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -41,9 +41,9 @@ pub struct Line {
     pub id: Option<ArticleId>,
     /// The fields that it changes.
     pub fields: Vec<Field>,
-    /// What became of it.
+    /// Its state after the cycle.
     pub status: Status,
-    /// Why it waits or failed, or what a person should know about it.
+    /// The reason that it waits or failed, or a note for a person.
     pub reason: Option<String>,
     /// Which guard holds it, for this crate's own use.
     #[serde(skip)]
@@ -107,7 +107,7 @@ impl Requests {
     }
 }
 
-/// What is left of the budget.
+/// The requests that are left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct BudgetLeft {
     /// In the rolling minute.
@@ -121,24 +121,24 @@ pub struct BudgetLeft {
 pub struct Report {
     /// The version of this form.
     pub version: u32,
-    /// How it ended.
+    /// Its end.
     pub outcome: Ending,
     /// Whether nothing was to be done but planned.
     pub dry_run: bool,
-    /// What was done, in order.
+    /// The actions, in order.
     pub actions: Vec<Line>,
-    /// What was left out, and why.
+    /// The files and articles that were left out, with the reasons.
     pub problems: Vec<Problem>,
-    /// What it cost.
+    /// The requests that it made.
     pub requests: Requests,
-    /// What is left.
+    /// The requests that are left.
     pub budget: BudgetLeft,
-    /// How long it took, in milliseconds.
+    /// Its duration in milliseconds.
     pub elapsed_ms: u64,
     /// Whether only one direction or some paths were asked for: then no news does not mean equal.
     #[serde(skip)]
     pub partial: bool,
-    /// What ended it before its end; for this crate's own use.
+    /// The reason for an early end; for this crate's own use.
     #[serde(skip)]
     pub stopped: Option<Stop>,
     /// Whether a part could not be looked at: then there may be removals that nobody saw.
@@ -289,7 +289,7 @@ impl Report {
     }
 }
 
-/// What a dry run says of a conflict that no cycle has recorded: there is nothing to resolve yet.
+/// The sentence of a dry run about a conflict that no cycle has recorded: there is nothing to resolve yet.
 fn unrecorded(action: &Action) -> Option<String> {
     let Step::Conflict(conflict) = &action.step else {
         return None;

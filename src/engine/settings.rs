@@ -1,4 +1,4 @@
-//! What a cycle has to know of the settings, for one workspace.
+//! The settings and the request that a cycle works with, for one workspace.
 
 use crate::config::{Config, Root};
 use crate::mirror::layout::Layout;
@@ -19,11 +19,11 @@ pub struct Settings {
     pub prefix: String,
     /// Categories without published articles.
     pub categories: BTreeSet<CategoryId>,
-    /// How long a version counts as seen.
+    /// The time for which a version counts as seen.
     pub guard_window: Duration,
     /// The limit on deletions.
     pub max_deletes: MaxDeletes,
-    /// What happens to conflicts.
+    /// The rule for conflicts.
     pub on_conflict: OnConflict,
     /// Whether absent articles are probed.
     pub probe: bool,
@@ -77,7 +77,7 @@ impl Settings {
     }
 }
 
-/// How far a cycle looks.
+/// The extent of a look.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Look {
     /// At the whole mirror and the whole workspace: lists once.
@@ -100,18 +100,18 @@ impl Look {
     }
 }
 
-/// What one command or trigger asks for.
+/// The request of one command or trigger.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Request {
     /// Which way changes may go.
     pub direction: Direction,
     /// Paths to look at; empty: all.
     pub scope: Vec<String>,
-    /// How far to look where that is enough.
+    /// The extent of the look, where that is enough.
     pub look: Look,
     /// Paths in motion, of files and of folders: they are left alone in a cycle that looks at everything.
     pub unsettled: BTreeSet<String>,
-    /// When it was said what is in motion, if it was: a file that went later is in motion, too.
+    /// The time at which the paths in motion were listed, if they were: a file that went later is in motion, too.
     pub since: Option<Timestamp>,
     /// Paths of files and folders that went long enough before that: they are waited for no more.
     pub gone: BTreeSet<String>,
@@ -119,17 +119,17 @@ pub struct Request {
     pub dry_run: bool,
     /// Let deletions pass the guards.
     pub allow_deletes: bool,
-    /// What becomes of the new categories of a first sync.
+    /// The rule for new categories of a first sync.
     pub new_categories: NewCategories,
     /// Overrides `on_conflict`.
     pub prefer: Option<OnConflict>,
     /// Conflicts that a person settled.
     pub resolve: BTreeMap<ArticleId, Keep>,
-    /// Why nothing may be deleted on the service because of git, if so.
+    /// The reason that nothing may be deleted on the service because of git, if there is one.
     pub git_hold: Option<String>,
     /// Whether nobody waits for it: then what was asked for lately is not asked for again.
     pub patient: bool,
-    /// Who pays.
+    /// The share of the budget that pays.
     pub purpose: Purpose,
 }
 

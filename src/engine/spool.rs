@@ -23,7 +23,7 @@ pub(super) struct Arrived {
     pub(super) may_merge: bool,
 }
 
-/// Takes bodies as they are seen.
+/// The bodies that were seen and are not stored yet.
 pub(super) struct Spool {
     dry: bool,
     now: Timestamp,
@@ -65,7 +65,7 @@ impl Spool {
         }
     }
 
-    /// Writes what was gathered.
+    /// Stores the bodies that were gathered.
     pub(super) fn flush(&mut self, store: &mut Store) -> Result<(), StateError> {
         self.bytes = 0;
         if self.pending.is_empty() {
@@ -85,7 +85,7 @@ impl Spool {
         })
     }
 
-    /// Gives a body back, from memory or the state.
+    /// Returns a body, from memory or the state.
     pub(super) fn text(
         &self,
         store: &Store,

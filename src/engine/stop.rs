@@ -1,9 +1,9 @@
-//! What ends a cycle before its end, and how the cycle ends by it.
+//! The end of a cycle: its rank, and the reason for an early one.
 
 use crate::service::{ErrorKind, ServiceError};
 use serde::{Deserialize, Serialize};
 
-/// How a cycle ended, worst first.
+/// The end of a cycle, worst first.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
@@ -35,16 +35,16 @@ impl Ending {
     }
 }
 
-/// What ended a cycle before its end.
+/// The reason for an early end of a cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stop {
-    /// Who is the reason.
+    /// The side that is the reason.
     pub cause: StopCause,
-    /// What happened.
+    /// The failure in words.
     pub message: String,
 }
 
-/// Who ended a cycle.
+/// The side that ended a cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StopCause {
     /// The service, by a failure of this kind.
@@ -97,7 +97,7 @@ impl Stop {
     }
 }
 
-/// How a cycle ends that meets such an error.
+/// Returns the end of a cycle that meets such an error.
 pub fn ending_of(kind: &ErrorKind) -> Ending {
     match kind {
         ErrorKind::RateLimited { .. }

@@ -15,9 +15,9 @@ use std::collections::BTreeSet;
 pub(in crate::engine) struct Unsettled {
     pub(super) places: BTreeSet<Place>,
     pub(super) folders: BTreeSet<String>,
-    /// The same as they clash.
+    /// The paths in the form in which they collide.
     pub(super) folded: BTreeSet<String>,
-    /// When this was said, and which articles were known to have no file by then.
+    /// The time of the list, and the articles that were known to have no file by then.
     pub(super) since: Option<(Timestamp, BTreeSet<ArticleId>)>,
     /// Paths that were waited for already.
     gone: BTreeSet<String>,
@@ -41,7 +41,7 @@ impl Unsettled {
         unsettled
     }
 
-    /// The same, with when it was said, what waits since before, and what was waited for already.
+    /// Adds the time of the list, the articles that wait since before, and the paths that were waited for already.
     pub(super) fn since(
         self,
         moment: Timestamp,
@@ -87,7 +87,7 @@ impl Unsettled {
         self.covers(&Place::new(folder, CATEGORY_FILE))
     }
 
-    /// What a file in motion is.
+    /// Makes an unknown file of a file in motion.
     pub(super) fn unknown(file: &ScannedFile, place: &Place) -> Unknown {
         let id = match file {
             ScannedFile::Unchanged { id, .. } => Some(*id),

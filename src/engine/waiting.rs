@@ -1,4 +1,4 @@
-//! What waits for a person, and what failed, is remembered, so that `kbsync status` can tell without asking the
+//! Held and failed actions are stored, so that `kbsync status` can tell without asking the
 //! service.
 //!
 //! Written at the end of a cycle, and only when it changed. A cycle that looked at a part, or went one way
@@ -29,11 +29,11 @@ pub(super) struct Held {
     pub(super) action: Kind,
     /// The side that it would change.
     pub(super) side: Side,
-    /// Why it waits, and what to do.
+    /// The reason, and the remedy.
     pub(super) reason: String,
     /// Which guard holds it.
     pub(super) rule: Option<HoldRule>,
-    /// Since when.
+    /// The time since which it is held.
     pub(super) since: Timestamp,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Held>> {
     remembered(store, UNDONE)
 }
 
-/// What is to be written where something else stands.
+/// Returns the text to store; `None`: it is stored already.
 fn written(before: &[Held], after: &[Held]) -> anyhow::Result<Option<String>> {
     if after == before {
         return Ok(None);
@@ -105,7 +105,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(actions.into_iter().filter(|action| !told(action)).count())
     }
 
-    /// What is held after a cycle, as it is written; `None`: it is what was held before.
+    /// Returns the held actions after a cycle, as they are stored; `None`: it is what was held before.
     pub(super) fn still_held(
         &self,
         request: &Request,
@@ -134,7 +134,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         written(&before, &after)
     }
 
-    /// What failed and is not done after a cycle, as it is written; `None`: it is what was not done before.
+    /// Returns the failed actions after a cycle, as they are stored; `None`: it is what was not done before.
     pub(super) fn still_undone(
         &self,
         request: &Request,

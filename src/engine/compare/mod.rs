@@ -19,9 +19,9 @@ use crate::state::store::Store;
 /// Two versions of one file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Pair {
-    /// Where the other version is; `None`: there is none, the file is new.
+    /// The place of the other version; `None`: there is none, the file is new.
     pub old_path: Option<String>,
-    /// Where the file is; `None`: it is gone.
+    /// The place of the file; `None`: it is gone.
     pub new_path: Option<String>,
     /// The other version.
     pub old: String,
@@ -29,12 +29,12 @@ pub struct Pair {
     pub new: String,
 }
 
-/// What a comparison came to.
+/// The result of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Comparison {
     /// Files with a difference, by path.
     pub pairs: Vec<Pair>,
-    /// What could not be compared, and why.
+    /// The files and articles that could not be compared, with the reasons.
     pub notes: Vec<String>,
 }
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Up to so many articles are asked for one by one; for more a listing is cheaper.
 const FEW: usize = 3;
 
-/// What the service showed.
+/// The versions that the service showed.
 #[derive(Default)]
 struct Shown {
     /// The articles that may differ from their files.

@@ -55,7 +55,7 @@ pub(in crate::engine) fn replaced(
     Ok(newer && versions.any(said))
 }
 
-/// What the file itself said last, word for word; in this folder, if one is given.
+/// Returns the last text of the file itself; in this folder, if one is given.
 pub(in crate::engine) fn last_here(
     store: &Store,
     id: CategoryId,
@@ -70,7 +70,7 @@ pub(in crate::engine) fn last_here(
     }
 }
 
-/// The same, read as what it is; `None` where it cannot be.
+/// Returns the last document of the file itself; `None`: it cannot be parsed.
 pub(in crate::engine) fn last_document(
     store: &Store,
     id: CategoryId,

@@ -20,9 +20,9 @@ pub struct History {
     pub subject: Subject,
     /// Its versions, newest first; never empty.
     pub versions: Vec<StoredVersion>,
-    /// Where its file is by the state; `None`: it was deleted, or was never created.
+    /// The place of its file by the state; `None`: it was deleted, or was never created.
     pub now_at: Option<Place>,
-    /// When it was deleted, by the log or else by its last version; `None`: it lives, or never did.
+    /// The time of its deletion, by the log or else by its last version; `None`: it lives, or never did.
     pub ended: Option<Timestamp>,
 }
 
@@ -241,7 +241,7 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
     }))
 }
 
-/// Where an article's file is by the state. One that met its file in a conflict has no base yet.
+/// Returns the place of an article's file by the state. One that met its file in a conflict has no base yet.
 fn lives_at(store: &Store, id: ArticleId) -> Outcome<Option<Place>> {
     if let Some(row) = store.article(id)? {
         return Ok(Some(row.place));
@@ -300,7 +300,7 @@ fn last_end(store: &Store, id: ArticleId) -> Outcome<Option<Event>> {
 const DISABLED: &str = "enabled: false";
 const DRAFT: &str = "draft: true";
 
-/// How many lines of the log are looked through for the end of an article.
+/// The number of lines of the log that are searched for the deletion of an article.
 const LOOK_BACK: usize = 100;
 
 /// Makes a file with these words, and nothing of a writer's own.

@@ -23,17 +23,17 @@ const LONG: i64 = 86_400_000;
 /// Into a file that was written to within this time more may be on its way, in nanoseconds.
 const RESTING: i64 = 1_000_000_000;
 
-/// Why it is in the history.
+/// The cause in the history.
 const CAUSE: &str = "written after it was replaced";
 
 const OPEN: &str = "a program had it open while it was replaced, and wrote into it afterwards";
 
-/// Where a person finds what is not kept elsewhere.
+/// The folder where a person finds text that is stored nowhere else.
 const ASIDE: &str = "`.kbsync/displaced`";
 
-/// What a look at a displaced file found.
+/// The result of a look at a displaced file.
 enum Look {
-    /// Nothing new: it may go.
+    /// No new text: it may go.
     Same(KnownFile),
     /// Something new, which is kept by now.
     Kept(KnownFile, Option<Problem>),
@@ -130,7 +130,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
-    /// What cannot be kept in one place is kept in the other. Gives whether it is kept, and what a person is told.
+    /// Stores a text in the second place where the first one fails. Returns whether it is stored, and a problem for a person.
     fn set_words_beside(&mut self, place: &Place, bytes: &[u8], now: Timestamp) -> (bool, String) {
         let beside = self.write_beside(place, bytes);
         let kept = keep(&mut self.store, place, bytes, (CAUSE, now));

@@ -68,7 +68,7 @@ fn seen(store: &Store, place: &Place, document: &Document, cause: &str) -> Outco
     })
 }
 
-/// What is no article is kept as a whole.
+/// A text that is no article is stored as a whole.
 fn unread(place: &Place, source: &str, cause: &str) -> Seen {
     Seen {
         subject: Subject::File(place.clone()),

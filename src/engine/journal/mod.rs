@@ -31,24 +31,24 @@ pub(super) const FEW: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct FileChange {
     slot: Slot,
-    /// Where it is put, or removed.
+    /// The place where it is put, or removed.
     target: Place,
     /// The place that it leaves, and what lies there.
     leaves: Option<(Place, KnownFile)>,
-    /// What lies at the target.
+    /// The file that is at the target.
     over: Option<KnownFile>,
     new: Option<Digest>,
     /// Whether the staged bytes are durable.
     durable: bool,
 }
 
-/// What is recorded before anything is touched.
+/// The rows that are recorded before anything is touched.
 pub(super) type Before<'a> = dyn Fn(&mut Writing<'_>) -> Outcome<()> + 'a;
 
 /// The rows that become true with a change, by its number; with the file's stamp, once that is known.
 pub(super) type Rows<'a> = dyn Fn(usize, Option<Stamp>) -> Vec<RowChange> + 'a;
 
-/// Nothing is recorded before.
+/// No rows are recorded before.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "what others record before may fail"
@@ -57,7 +57,7 @@ pub(super) fn nothing(_: &mut Writing<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// Why a change was not made.
+/// The reason that a change was not made.
 struct Failed {
     error: DiskError,
     /// Whether something of it may be left, which the journal has to settle.
@@ -242,7 +242,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.disk.rename_folder(from, to)
     }
 
-    /// Gives one file its place, and takes it away where it was.
+    /// Moves one staged file to its place, and removes it where it was.
     fn publish(&self, change: &FileChange) -> Result<Stamp, Failed> {
         let (slot, target) = (change.slot, &change.target);
         let open = |error: DiskError| Failed {
@@ -301,7 +301,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && found().is_some_and(|found| found.stamp == known.stamp)
     }
 
-    /// What is expected of a file that was read: a stamp within the clock's grain does not vouch for its bytes.
+    /// Returns the stamp that is expected of a file that was read: a stamp within the clock's grain does not vouch for its bytes.
     pub(super) fn expect(&self, known: KnownFile) -> Expect {
         match trusted(known.stamp, self.clock.now()) {
             Some(stamp) => Expect::Stamp(stamp),
@@ -471,7 +471,7 @@ fn in_order(changes: &[FileChange]) -> Vec<usize> {
     }
 }
 
-/// The same error for another file.
+/// Copies an error for another file.
 fn again(error: &DiskError) -> DiskError {
     DiskError::new(error.kind, error.doing, error.path.clone())
 }

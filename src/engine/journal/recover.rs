@@ -29,7 +29,7 @@ use crate::state::{ArticleRow, DisplacedRow, Entry, Journalled, RowChange};
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why caught bytes are in the history.
+/// The cause of caught bytes in the history.
 const CAUSE: &str = "found after a crash";
 
 const EDITED: &str =
@@ -44,7 +44,7 @@ struct Begun<'a> {
     over: Option<KnownFile>,
 }
 
-/// What recovery could not settle, and what a person is told.
+/// The changes that recovery could not settle, and the problems for a person.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Recovered {
     /// Paths whose changes are still in the journal.
@@ -265,7 +265,7 @@ impl Begun<'_> {
         came_from(disk, self.slot, self.target, left)
     }
 
-    /// What comes out of the change.
+    /// Returns the file that comes out of the change.
     fn expected(&self) -> Option<KnownFile> {
         self.over.or(self.leaves.map(|(_, known)| known))
     }

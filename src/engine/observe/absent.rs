@@ -88,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(!questions.is_empty())
     }
 
-    /// What to ask for; what is known of other articles without asking is taken into account at once.
+    /// Returns the articles to ask for. Answers that are known without asking are taken into account at once.
     fn questions(
         &self,
         base: &Base,

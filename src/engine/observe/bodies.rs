@@ -164,11 +164,11 @@ fn unread(id: ArticleId, known: &Known<'_>, why: impl std::fmt::Display) -> Prob
     }
 }
 
-/// Why an article that was listed is as good as not read.
+/// The reason that a listed article counts as not read.
 const OUTDATED: &str =
     "the service returned an outdated copy of this article; kbsync reads it again in the next sync";
 
-/// Where an article is of which an answer is an old copy of what our own writes replaced.
+/// Returns the place of an article whose answer is a copy of a version that our own writes replaced.
 fn outdated_at<'a>(found: &RemoteArticle, known: &Known<'a>) -> Option<&'a Place> {
     let row = known.rows.get(&found.id)?;
     let version = version_of(found, &row.remote);

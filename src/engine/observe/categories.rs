@@ -159,7 +159,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// What an answer tells anew is not dealt with yet: cut off before that, the category is read again, and not
+    /// A new answer is not dealt with yet: cut off before that, the category is read again, and not
     /// only after a day.
     fn read_once_more(
         &mut self,

@@ -122,7 +122,7 @@ pub(super) fn leave_alone(base: &Base, remote: &mut RemoteSnapshot) {
     }
 }
 
-/// What people are told of such a category.
+/// Returns the sentence about such a category.
 pub(super) fn of_another(id: CategoryId) -> String {
     format!(
         "category {id} belongs to another workspace; move the folder there, or take out the `id:` lines in it for \

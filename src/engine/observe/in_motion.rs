@@ -10,7 +10,7 @@ use crate::reconcile::snapshot::{Base, Unknown};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 impl Scanned {
-    /// What went after it was said what is in motion has not been waited for yet: it counts as there. When a
+    /// A file that went after the paths in motion were listed has not been waited for yet: it counts as there. When a
     /// name last went from a folder, the folder's own stamp tells; of a folder that went, the root's does.
     pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, unsettled: &Unsettled) {
         let Some((since, known)) = &unsettled.since else {
@@ -57,7 +57,7 @@ impl Scanned {
         snapshot.unknown.extend(just_gone);
     }
 
-    /// What went a moment ago counts as there.
+    /// A file that went a moment ago counts as there.
     pub(super) fn keep_in_motion(&mut self, base: &Base, unsettled: &Unsettled) {
         if unsettled.folded.is_empty() {
             return;

@@ -61,7 +61,7 @@ impl Scanned {
     }
 }
 
-/// Takes what a file says, unless it is what the history has of it.
+/// Records a file's text, unless the history has it.
 fn keep(
     id: CategoryId,
     folder: &str,

@@ -79,7 +79,7 @@ pub struct RestoredFile {
     pub version: StoredVersion,
     /// The version's number as people know it: of versions that say the same, `kbsync log` lists the first.
     number: u64,
-    /// Where the file is or will be.
+    /// The place of the file now or later.
     pub place: Place,
     /// The article that the file is; `None`: it is or becomes a new one.
     pub id: Option<ArticleId>,
@@ -293,7 +293,7 @@ pub fn missing<D: Disk>(
 /// The result of a restore.
 #[derive(Debug, Default)]
 pub struct Restored {
-    /// Where files are now, for a cycle to look at.
+    /// The places of the files, for a cycle to look at.
     pub places: Vec<String>,
     /// A line for each.
     pub lines: Vec<Line>,

@@ -8,7 +8,7 @@ use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::place_in_conflict;
 use crate::state::Subject;
 
-/// Where a version comes back to.
+/// The place that a version comes back to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Target {
     pub(super) place: Place,
@@ -17,7 +17,7 @@ pub(super) struct Target {
     pub(super) category: Option<CategoryId>,
 }
 
-/// What a version comes back as.
+/// The form in which a version comes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Existing {
     /// A file that is there; `None`: it never became an article.
@@ -261,7 +261,7 @@ impl<D: Disk> Preparer<'_, D> {
         })
     }
 
-    /// What lies at a place; nothing in a folder that is not there.
+    /// Returns the kind of entry at a place; none in a folder that is not there.
     fn lies_at(&self, place: &Place) -> Result<Option<Kind>, DiskError> {
         match self.disk.look(At::Folder(&place.folder), &place.file) {
             Ok(entry) => Ok(entry.map(|entry| entry.kind)),

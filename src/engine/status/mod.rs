@@ -20,7 +20,7 @@ use changes::{changes, changes_behind};
 use open::{held, invisible, open_conflicts, undone};
 use serde::Serialize;
 
-/// How a side differs from what both last agreed on.
+/// The difference of a side from the base.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -53,7 +53,7 @@ pub struct Change {
     pub path: String,
     /// The article or category, once it has an id.
     pub id: Option<String>,
-    /// What happened to it.
+    /// Its difference.
     pub change: ChangeKind,
     /// The fields that changed.
     pub fields: Vec<Field>,
@@ -75,7 +75,7 @@ pub struct Open {
     /// The side that it would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
-    /// Why, and what to do.
+    /// The reason, and the remedy.
     pub reason: String,
     /// Since when, in RFC 3339.
     pub since: Option<String>,
@@ -86,9 +86,9 @@ pub struct Open {
 pub struct Daemon {
     /// Its process.
     pub pid: u32,
-    /// When it started, in RFC 3339.
+    /// The time of its start, in RFC 3339.
     pub since: String,
-    /// When it asks the service next, in RFC 3339.
+    /// The time of its next poll, in RFC 3339.
     pub next_poll: Option<String>,
 }
 
@@ -103,12 +103,12 @@ pub struct Branches {
     pub synced: bool,
 }
 
-/// Where things stand.
+/// The state of a workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Status {
     /// The version of this form.
     pub version: u32,
-    /// What changed.
+    /// The changes.
     pub changes: Vec<Change>,
     /// Articles of which a person has to choose a version.
     pub conflicts: Vec<Open>,
@@ -118,9 +118,9 @@ pub struct Status {
     pub invisible: Vec<Open>,
     /// Files that are left out, and why.
     pub problems: Vec<Problem>,
-    /// What is left of the budget; `None`: it cannot be told, as without a token.
+    /// The requests that are left; `None`: it cannot be told, as without a token.
     pub budget: Option<BudgetLeft>,
-    /// When the service was last listed whole, in RFC 3339.
+    /// The time of the last whole listing, in RFC 3339.
     pub last_sync: Option<String>,
     /// The number of articles that were listed then and are not read yet.
     pub unread: usize,
@@ -192,7 +192,7 @@ impl Status {
         };
     }
 
-    /// Takes what a dry run found: both sides' changes, and what would wait.
+    /// Adds the result of a dry run: both sides' changes, and what would wait.
     pub fn take_plan(&mut self, report: &Report) {
         self.changes = report.actions.iter().flat_map(changes_behind).collect();
         let held = report.actions.iter();
@@ -251,7 +251,7 @@ impl Status {
     }
 }
 
-/// When the service was last listed whole.
+/// Returns the time of the last whole listing.
 pub(super) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
     let millis = store.meta(LAST_POLL)?.and_then(|text| text.parse().ok());
     Ok(millis.map(Timestamp))

@@ -59,7 +59,7 @@ pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
         .collect()
 }
 
-/// How a conflict whose file is there can be settled.
+/// Returns how a conflict whose file is there can be settled.
 fn ways_out(row: &ConflictRow) -> String {
     let resolve = format!("`kbsync resolve {}", quoted(&row.place.to_string()));
     match row.copy.as_ref().filter(|_| row.remote.is_some()) {
@@ -70,7 +70,7 @@ fn ways_out(row: &ConflictRow) -> String {
     }
 }
 
-/// What was held when last looked at, and what the service refused.
+/// Returns the actions that the last cycle held, and those that the service refused.
 pub(super) fn held(
     base: &Base,
     store: &Store,
@@ -120,7 +120,7 @@ pub(super) fn held(
     Ok(open)
 }
 
-/// What failed when it was last tried.
+/// Returns the actions that failed when they were last tried.
 pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Problem>> {
     let undone = waiting::undone(store)?.into_iter();
     Ok(undone
