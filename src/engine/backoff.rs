@@ -19,32 +19,32 @@ use crate::state::{Attempt, Target};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long an answer counts, in milliseconds.
+/// The time for which an answer counts, in milliseconds.
 pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
 
 const MINUTE: u64 = 60 * 1000;
 
-/// What is said of an article that is known not to be in the listing.
+/// The reason for an article that is known not to be in the listing.
 pub(super) const NOT_LISTED: &str = "it is not listed";
 
-/// What the service said when it was asked.
+/// The service's answer to a question.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::engine) enum Answer {
-    /// What the base says.
+    /// The version in the base.
     AsRecorded,
-    /// What is not in the listing, and the words of its file: a file that was saved again is a reason to ask.
+    /// An article that is not in the listing, and the words of its file: a file that was saved again is a reason to ask.
     Article {
         remote: Remote,
         file: Option<Digest>,
     },
-    /// Who sees an article that is listed under this revision although it was disabled.
+    /// The visibility of an article that is listed under this revision although it was disabled.
     Listed {
         revision: Revision,
         flags: Flags,
         visibility: Visibility,
     },
-    /// Why a category cannot be read; `foreign`: it is another workspace's.
+    /// The reason that a category cannot be read; `foreign`: it is another workspace's.
     Category { why: String, foreign: bool },
 }
 
@@ -128,7 +128,7 @@ impl Backoff {
         Some(remote).filter(|_| is_same(then, file))
     }
 
-    /// Who sees an article that is listed although it was disabled, if a probe said so of this revision; `None`: ask.
+    /// Returns the visibility of an article that is listed although it was disabled, if a probe said so of this revision; `None`: ask.
     pub(super) fn of_listed(&self, id: ArticleId, seen: &Seen) -> Option<Seen> {
         let Answer::Listed {
             revision,
@@ -145,7 +145,7 @@ impl Backoff {
         })
     }
 
-    /// Why a category could not be read, and whether it is another workspace's; `None`: read it.
+    /// Returns the reason that a category could not be read, and whether it is another workspace's; `None`: read it.
     pub(super) fn of_category(&self, id: CategoryId) -> Option<(String, bool)> {
         let Answer::Category { why, foreign } = self.answer(Target::Category(id))? else {
             return None;
@@ -176,7 +176,7 @@ pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Probing is allowed until the settings or the service say no.
     pub(in crate::engine) fn may_probe(&self) -> anyhow::Result<bool> {
-        let allowed = self.settings.probe && !self.probe_refused;
+        let allowed = self.settings.probe && !self.gathered.probe_refused;
         Ok(allowed && self.store.meta(PROBE_REFUSED)?.is_none())
     }
 
@@ -186,7 +186,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         error: &ServiceError,
         request: &Request,
     ) -> anyhow::Result<()> {
-        self.probe_refused = true;
+        self.gathered.probe_refused = true;
         if request.dry_run {
             return Ok(());
         }
@@ -215,7 +215,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         target: Target,
         answer: impl Into<Option<Answer>>,
     ) {
-        self.answers.insert(target, answer.into());
+        self.gathered.answers.insert(target, answer.into());
     }
 
     /// Notes whether the service is to be asked for an article again in the next cycle, or has just said enough.
@@ -232,7 +232,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
     ) -> anyhow::Result<BTreeMap<Target, Option<Attempt>>> {
         let before = self.backoff(request)?;
-        let mut answers = std::mem::take(&mut self.answers);
+        let mut answers = std::mem::take(&mut self.gathered.answers);
         for (id, entry) in &sight.remote.articles {
             let target = Target::Article(*id);
             let is_asked = before.attempts.contains_key(&target);

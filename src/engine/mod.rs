@@ -12,6 +12,7 @@ mod clock;
 pub mod compare;
 mod facts;
 mod form;
+mod gathered;
 mod git_view;
 pub mod history;
 mod index;
@@ -47,18 +48,16 @@ pub use stop::{Stop, StopCause, ending_of};
 
 use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, Slot};
-use crate::model::{ArticleId, Place};
+use crate::model::Place;
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::Direction;
 use crate::reconcile::{self, World};
 use crate::service::Service;
 use crate::state::home::Home;
 use crate::state::store::Store;
-use crate::state::{FigureRow, Target};
 use apply::Rest;
-use backoff::Answer;
+use gathered::Gathered;
 use journal::recover::Recovered;
-use memory::Memory;
 use neighbours::Neighbours;
 use observation::Looked;
 use report::{BudgetLeft, Report, Requests};
@@ -70,10 +69,10 @@ use std::time::Duration;
 use stop::service_stop;
 use tokio::time::Instant;
 
-/// How often a cycle looks again at articles that changed on the service between the look and the write.
+/// The number of times that a cycle looks again at articles that changed on the service between the look and the write.
 const MAX_LOOKS: u32 = 3;
 
-/// How long a cycle waits for a git command that changes files.
+/// The time that a cycle waits for a git command that changes files.
 const GIT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The pause between two looks at git while a cycle waits.
@@ -91,21 +90,13 @@ pub struct Engine<S, D> {
     neighbours: Neighbours,
     /// The folder that the state is compared with.
     home: Option<Home>,
-    /// Views and ratings that came along in this cycle.
-    figures: BTreeMap<ArticleId, FigureRow>,
-    /// What the service was asked for in this cycle, and the answers; `None`: it is asked again in the next one.
-    answers: BTreeMap<Target, Option<Answer>>,
-    /// Whether a probe was refused in this cycle, of which a dry run keeps nothing.
-    probe_refused: bool,
-    /// Why a look at a pending request failed in this cycle: nothing is deleted in it.
-    failed_look: Option<String>,
+    /// The values of the present cycle.
+    gathered: Gathered,
     /// The last slot of the stage that was used; `None`: the journal knows.
     last_slot: Option<Slot>,
-    /// What the entries of the last listing stood for, once this cycle read it.
-    memory: Option<Memory>,
     /// Cycles that compared a few articles only.
     sifted: u64,
-    /// Whether it was cleared up after an earlier run.
+    /// Whether the leftovers of an earlier run are cleared up.
     cleared_up: bool,
     /// Folders within categories of which it was said that they are not synced.
     told_inner: BTreeSet<Place>,
@@ -124,12 +115,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             git: Arc::new(NoGit),
             neighbours: neighbours::among(Vec::new()),
             home: None,
-            figures: BTreeMap::new(),
-            answers: BTreeMap::new(),
-            probe_refused: false,
-            failed_look: None,
+            gathered: Gathered::default(),
             last_slot: None,
-            memory: None,
             sifted: 0,
             cleared_up: false,
             told_inner: BTreeSet::new(),
@@ -143,7 +130,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// Tells somebody how far it has come.
+    /// Reports progress to a receiver.
     #[must_use]
     pub fn with_teller(mut self, teller: Teller) -> Self {
         self.teller = teller;
@@ -196,7 +183,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self.service
     }
 
-    /// How many cycles found all but a few articles as they were, and compared these few only.
+    /// Returns how many cycles compared only the few articles that differed from the index.
     pub fn sifted(&self) -> u64 {
         self.sifted
     }
@@ -225,6 +212,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             dry_run: true,
             ..request.clone()
         };
+        self.gathered = Gathered::default();
         let (plan, sight) = self.decide(&request).await?;
         match sight.service.stop {
             Some(stop) => Err(anyhow::Error::new(stop)),
@@ -271,6 +259,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     async fn look_once(&mut self, request: &Request) -> anyhow::Result<Report> {
         let started = Instant::now();
+        self.gathered = Gathered::default();
         let before = self.service.usage();
         let mut report = Report::new(request.dry_run);
         report.partial = request.direction != Direction::Both || !request.scope.is_empty();
@@ -364,8 +353,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.keep_unmet(&sight)?;
         self.note_gone_back(&sight.older, request, report)?;
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
-        self.figures = BTreeMap::new();
-        self.memory = None;
+        self.gathered = Gathered::default();
         Ok(stop.or(sight.service.stop))
     }
 
@@ -388,10 +376,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Observes both sides and makes the plan. A plan for a few articles that concerns others is made anew for all.
     async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, Observation)> {
         self.store.reread();
-        self.memory = None;
-        self.figures.clear();
-        self.answers.clear();
-        self.probe_refused = false;
         let mut look = &request.look;
         loop {
             let Some(sight) = Box::pin(self.observe(look, request)).await? else {

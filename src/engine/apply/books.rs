@@ -63,7 +63,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let attempts = self.attempts_after(sight, request)?;
         let read = self.read_categories_again(sight, report, now)?;
         let read = self.with_stamps(read, sight)?;
-        let figures = std::mem::take(&mut self.figures);
+        let figures = std::mem::take(&mut self.gathered.figures);
         let known = self.known_figures(&figures)?;
         let is_done = sight.service.stop.is_none()
             && report.problems.is_empty()
@@ -88,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let undone = self.still_undone(request, report, now)?;
         let over = over(sight);
         let mark = self.settings.rest_mark(&sight.mirror.layout);
-        let memory = self.memory.as_ref();
+        let memory = self.gathered.memory.as_ref();
         self.store.write(now, |tx| {
             over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
             refreshed.iter().try_for_each(|row| tx.put_article(row))?;

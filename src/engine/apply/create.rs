@@ -91,7 +91,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
         run.sight.base.articles.remove(old);
     }
     engine.ask_again(row.id, false);
-    engine.figures.insert(row.id, FigureRow::default());
+    engine.gathered.figures.insert(row.id, FigureRow::default());
     let is_as_sent = (&row.local, sent_flags) == (&new.file.version, new.file.flags);
     let has_changed = run.sight.service.recalled.contains(&row.id);
     run.sight.base.articles.insert(row.id, row);

@@ -152,7 +152,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             changed: &changed,
         };
         let rows = &run.sight.base.articles;
-        let memory = Memory::of(&mut self.memory, &self.store)?;
+        let memory = Memory::of(&mut self.gathered.memory, &self.store)?;
         let request = ListRequest {
             workspace: self.settings.workspace,
             categories,

@@ -34,7 +34,7 @@ use super::settings::Request;
 use super::{Engine, Stop, StopCause};
 use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
-use crate::model::{Side, TextDigest};
+use crate::model::TextDigest;
 use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::Parked;
@@ -347,6 +347,3 @@ pub(super) fn failed(error: ServiceError) -> Done {
         | ErrorKind::TooLarge => Done::Failed(error.to_string()),
     }
 }
-
-/// The other word for a side, in the history.
-pub(super) const BOTH: Side = Side::Both;

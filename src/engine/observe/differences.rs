@@ -79,7 +79,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && waiting::undone(&self.store)?.is_empty())
     }
 
-    /// Takes the rows of the articles that differ on either side, and leaves no other article in the listing. `None`: not
+    /// Returns the rows of the articles that differ on either side, and leaves no other article in the listing. `None`: not
     /// only the words of articles differ.
     pub(super) fn differences(
         &self,
@@ -158,7 +158,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         for id in &listing.known {
             let row = index.row(*id).filter(|row| shown(row) == Shown::Listed)?;
-            let met = self.memory.as_ref()?.met(*id)?;
+            let met = self.gathered.memory.as_ref()?.met(*id)?;
             if !listed_as_known(row.is_own, met.flags, row.flags) {
                 left.insert(*id);
             }

@@ -116,7 +116,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.finish_look(&mut found, &mut base, &unsettled, &mut spool, request)?;
         }
         let known = fingerprints.with(&base.articles);
-        listing.recall(&known, Memory::of(&mut self.memory, &self.store)?);
+        listing.recall(&known, Memory::of(&mut self.gathered.memory, &self.store)?);
         let mut sight = Observation::of_mirror(found.scanned, spool, now, seen_at, extent);
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
@@ -250,7 +250,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    /// Says once that articles' files in folders within categories are not synced.
+    /// Warns once that articles' files in folders within categories are not synced.
     fn warn_of_inner(&mut self, inner: &[Place]) {
         for place in inner {
             if self.told_inner.insert(place.clone()) {
@@ -271,7 +271,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Listing> {
         self.begin_phase("listing", None, 0);
         let mut list = self.list_request(base, &found.scanned.snapshot.categories, request)?;
-        let memory = Memory::of(&mut self.memory, &self.store)?;
+        let memory = Memory::of(&mut self.gathered.memory, &self.store)?;
         let mut rows = if let Some(index) = index {
             let said = |id| {
                 let row = index.row(id)?;
@@ -391,9 +391,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.remote.articles.insert(id, why);
             sight.problems.push(problem);
         }
-        sight.doubt = sight.doubt.take().or(self.failed_look.take());
+        sight.doubt = sight.doubt.take().or(self.gathered.failed_look.take());
         foreign::leave_alone(base, &mut sight.remote);
-        self.figures.append(&mut listing.figures);
+        self.gathered.figures.append(&mut listing.figures);
         Ok(())
     }
 }
@@ -466,7 +466,7 @@ fn ignored(
 }
 
 impl Observation {
-    /// What a look into the mirror at `now` found, with nothing of the base and of the service yet.
+    /// Makes an observation of a look into the mirror at `now`, with nothing of the base and of the service yet.
     fn of_mirror(
         scanned: Scanned,
         spool: Spool,
@@ -506,7 +506,7 @@ impl Observation {
         }
     }
 
-    /// How much was seen of the service: where that stays the same and nothing was asked for, pairing once
+    /// Returns how much was seen of the service: where that stays the same and nothing was asked for, pairing once
     /// more would come to the same. `None` where there are files of articles that the base does not know.
     fn extent(&self, base: &Base) -> Option<[usize; 3]> {
         let mut files = self.paired.files.keys();

@@ -27,11 +27,11 @@ pub(in crate::engine) struct Question {
     pub(in crate::engine) listed: bool,
 }
 
-/// What is known of the absent ones without asking, and what has to be asked.
+/// The answers about absent articles that are known without asking, and the questions that are left.
 #[derive(Default)]
 pub(in crate::engine) struct Absent {
     pub(in crate::engine) known: BTreeMap<ArticleId, Remote>,
-    /// Of these, what is known may not be so any more.
+    /// Of these, the ones whose known answer may be out of date.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     pub(in crate::engine) ask: Vec<Question>,
 }
@@ -51,13 +51,13 @@ impl Absent {
     }
 }
 
-/// What decides about questions, beside the two sides.
+/// The facts that decide about questions, besides the two sides.
 pub(super) struct Rules<'a> {
-    /// How many are asked for in one cycle, of each kind.
+    /// The number of questions of each kind in one cycle.
     pub(super) limit: usize,
-    /// What a person released, as fingerprints of actions.
+    /// The actions that a person released, as fingerprints.
     pub(super) approved: &'a HashSet<Digest>,
-    /// What need not be asked for again.
+    /// The targets that need not be asked for again.
     pub(super) backoff: &'a Backoff,
 }
 
@@ -208,7 +208,7 @@ pub(super) fn listed_but_disabled(
     suspicious
 }
 
-/// What one question came to: an answer, or the error that ends all asking.
+/// The result of one question: an answer, or the error that ends all asking.
 pub(in crate::engine) type Asked = Result<Remote, ServiceError>;
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -284,7 +284,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(Remote::Unknown("the answer has no body".to_owned()));
         }
         if let Some(figures) = article.figures {
-            self.figures
+            self.gathered
+                .figures
                 .insert(id, figure_row(figures, article.full_url.clone()));
         }
         let seen = take_seen(article, visibility, known, &mut self.store, spool)?;

@@ -339,10 +339,10 @@ fn is_missing(creation: &Creation, base: &Base, sight: &Observation) -> bool {
         .map(|paired| &paired.folder)
         .or_else(|| known?.folder.as_ref())
         .unwrap_or(&creation.place.folder);
-    let names = local.names.get(folder);
+    let taken = local.names.get(folder);
     let is_seen = local.closed.is_empty()
         && !local.unreadable.contains(folder)
-        && names.is_none_or(|names| !names.contains(&path::fold(&creation.place.file)));
+        && taken.is_none_or(|taken| !taken.contains(&path::fold(&creation.place.file)));
     let may_be = |file: &LocalFile| may_be_of(creation, file, base);
     sight.looked == Looked::All && local.complete && is_seen && !local.files.iter().any(may_be)
 }

@@ -109,7 +109,6 @@ pub(super) struct Recorded {
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Settles the requests that an earlier cycle left without an answer, before anything is observed.
     pub(super) async fn settle_pending(&mut self, request: &Request) -> anyhow::Result<()> {
-        self.failed_look = None;
         let changes = self.pending()?;
         if changes.is_empty() {
             return Ok(());
@@ -138,7 +137,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     let Some(error) = error else {
                         continue;
                     };
-                    self.failed_look = Some(format!("a request could not be settled: {error}"));
+                    self.gathered.failed_look =
+                        Some(format!("a request could not be settled: {error}"));
                     if error.stops_all() {
                         break;
                     }

@@ -4,7 +4,7 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 33] = [
+const ORDER: [&str; 34] = [
     // Values and rules.
     "anew",
     "clock",
@@ -25,6 +25,7 @@ const ORDER: [&str; 33] = [
     "history",
     "observation",
     "backoff",
+    "gathered",
     "listing",
     // The parts of a cycle.
     "journal",
