@@ -6,6 +6,9 @@ use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Docume
 use crate::model::path::{EXTENSION, readable, slug_of_stem};
 use crate::model::{CategoryId, CategoryVersion, Place, TextDigest, Version};
 
+/// `_category.yaml` is small.
+pub(super) const MAX_YAML: usize = 1 << 20;
+
 /// The largest article file that is read, with room for front matter.
 pub(super) const MAX_FILE: usize = (16 << 20) + (128 << 10);
 

@@ -1,9 +1,10 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
 use super::along::{row_renamed, rows_along};
-use super::category_yaml::{MAX_YAML, NewYaml, ScannedYaml, Told};
+use super::category_yaml::{NewYaml, ScannedYaml, Told};
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
+use crate::engine::form::MAX_YAML;
 use crate::engine::journal::recover::take;
 use crate::engine::pending::{pause, worth_another_try};
 use crate::engine::unsettled::Unsettled;

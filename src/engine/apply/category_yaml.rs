@@ -1,19 +1,16 @@
 //! `_category.yaml`: read as it was scanned, written with what is new, and both versions kept.
 
 use super::Run;
-use super::category_past::words_of;
 use crate::engine::Engine;
-use crate::engine::form::{category_changes, category_version};
+use crate::engine::form::{MAX_YAML, category_changes, category_version};
 use crate::engine::history::category::{last_document, seen_as};
+use crate::engine::history::category_file::words_of;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp, TextDigest};
 use crate::service::Service;
 use crate::state::{RowChange, Writing};
-
-/// `_category.yaml` is small.
-pub(super) const MAX_YAML: usize = 1 << 20;
 
 /// A folder's `_category.yaml` as it was scanned.
 #[derive(Default)]

@@ -7,7 +7,6 @@
 mod along;
 mod books;
 mod category;
-mod category_past;
 mod category_send;
 mod category_yaml;
 mod conflict;

@@ -1,9 +1,8 @@
-//! What categories said: their versions in the history, whole files, comments included.
+//! Versions of a `_category.yaml` go into the history: the whole file, comments included.
 
-use super::category_yaml::MAX_YAML;
+use super::category::seen_as;
 use crate::engine::Engine;
-use crate::engine::form::{category_changes, category_file, category_version};
-use crate::engine::history::category::seen_as;
+use crate::engine::form::{MAX_YAML, category_changes, category_file, category_version};
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
@@ -13,7 +12,7 @@ use crate::service::Service;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Keeps what a category says or said.
-    pub(super) fn keep_category(
+    pub(in crate::engine) fn keep_category(
         &mut self,
         id: CategoryId,
         folder: &str,
@@ -59,7 +58,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Before a category is changed on the service: what the service has, and what the writer saved.
-    pub(super) fn keep_both_sides(&mut self, settle: &SettleCategory) -> anyhow::Result<()> {
+    pub(in crate::engine) fn keep_both_sides(
+        &mut self,
+        settle: &SettleCategory,
+    ) -> anyhow::Result<()> {
         let folder = settle.from.as_ref().or(settle.to.as_ref());
         let folder = folder.unwrap_or(&settle.seen.slug);
         let theirs = self.as_its_file(settle.id, folder, &settle.seen);
@@ -74,7 +76,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// After a category was changed on the service: both sides say what the file says.
-    pub(super) fn keep_pushed(&mut self, settle: &SettleCategory) -> anyhow::Result<()> {
+    pub(in crate::engine) fn keep_pushed(&mut self, settle: &SettleCategory) -> anyhow::Result<()> {
         self.keep_yaml(settle, (Side::Both, "pushed"))
     }
 
@@ -97,7 +99,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// What a file says; what it leaves out is the folder's name.
-pub(super) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVersion {
+pub(in crate::engine) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVersion {
     category_version(folder, document).unwrap_or_else(|_no_slug| CategoryVersion {
         name: document.name().unwrap_or(folder).to_owned(),
         slug: folder.to_owned(),
