@@ -23,7 +23,6 @@ mod daemon_status;
 mod demo;
 mod diff;
 mod doctor;
-mod environment;
 mod first_sync_preview;
 mod git_head;
 mod guide;
@@ -224,7 +223,7 @@ impl Cli {
         logging::start(&self.global, is_daemon, out, env("KBSYNC_LOG"))?;
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         let warning = print::WARNING;
-        for note in environment::mistyped(names) {
+        for note in crate::config::mistyped(names) {
             out.note(format!("{warning}warning:{warning:#} {note}"));
         }
         let context = Context {

@@ -14,6 +14,7 @@
 
 pub mod consent;
 mod create;
+mod environment;
 mod error;
 mod file;
 mod load;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use consent::Asked;
 pub use create::{NewSettings, create, overlapping_mirror};
+pub use environment::mistyped;
 pub use error::{ConfigError, ValueError};
 pub use load::{
     Folders, Need, Request, find_mirror, folders, new_mirror, no_settings, token_from_environment,

@@ -5,6 +5,7 @@
 //! per mirror). No symbolic link is followed, nothing unexpected is replaced, and what cannot be read is
 //! never absent. What to write is decided elsewhere.
 
+pub(crate) mod check;
 pub mod disk;
 pub mod document;
 pub mod git_ignore;

@@ -30,6 +30,8 @@ pub enum ErrorKind {
     ForeignBinding {
         /// The service and workspace that the state belongs to.
         was: Binding,
+        /// Those that the settings name.
+        now: Box<Binding>,
     },
     /// The file was removed or replaced while it was open: what is written would be nowhere.
     Gone,
@@ -117,12 +119,19 @@ impl fmt::Display for StateError {
                 f,
                 ": a later kbsync wrote it (schema {found}, this one knows {known}); use that version"
             ),
-            ErrorKind::ForeignBinding { was } => write!(
-                f,
-                ": this folder mirrors workspace {} of {}, and the settings name another; change them back, or use an empty \
-                 folder for the other workspace",
-                was.workspace, was.service
-            ),
+            ErrorKind::ForeignBinding { was, now } => {
+                let now = if was.service == now.service {
+                    format!("workspace {}", now.workspace)
+                } else {
+                    now.service.clone()
+                };
+                write!(
+                    f,
+                    ": this folder mirrors workspace {} of {}, and the settings now name {now}; change them back, or use \
+                     an empty folder for the other one",
+                    was.workspace, was.service
+                )
+            }
             ErrorKind::Gone => f.write_str(
                 ": it was removed or replaced while kbsync worked with it; it is not used any more; \
                  start kbsync again, which pairs files and articles anew",

@@ -2,7 +2,7 @@
 //!
 //! Errors are kept before warnings. A last finding names the number of the others.
 
-use super::rules::Finding;
+use crate::mirror::check::Finding;
 use std::cmp::Reverse;
 
 /// The most findings of one file that are listed.
@@ -40,7 +40,8 @@ fn summary(left: &[Finding]) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::rules::Level, *};
+    use super::*;
+    use crate::mirror::check::Level;
 
     fn finding(path: &str, line: usize, level: Level) -> Finding {
         Finding {

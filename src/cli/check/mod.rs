@@ -1,11 +1,10 @@
 //! `kbsync check`: checks the files without the service, for editors and CI.
 //!
 //! The command needs no token, no network and no state, and changes nothing. If there is a state, it shows which
-//! conflicts are open. `rules` finds problems, `limit` limits the list; this file reads the mirror and prints.
+//! conflicts are open. `mirror::check` finds problems, `read` reads the files, `limit` limits the list; this file prints.
 
 mod limit;
 mod read;
-mod rules;
 
 use super::{
     Outcome,
@@ -16,9 +15,11 @@ use super::{
     print::{DIM, ERROR, HELP, WARNING, escape},
     scope, version_spec,
 };
-use crate::config::{self, Folders, Need};
-use crate::model::Place;
-use rules::{Files, Finding, Level, Open};
+use crate::{
+    config::{self, Folders, Need},
+    mirror::check::{self, Files, Finding, Level, Open},
+    model::Place,
+};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -64,7 +65,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
             ..read::read(&folders.mirror.join(prefix), &is_wanted)?
         };
         files += read.articles.len();
-        findings.extend(rules::check(&read).into_iter().map(|found| Finding {
+        findings.extend(check::check(&read).into_iter().map(|found| Finding {
             path: format!("{prefix}{}", found.path),
             ..found
         }));

@@ -1,9 +1,9 @@
 //! Reads the folder of one workspace for `check`.
 
-use super::rules::{Files, Named};
 use crate::{
     cli::failure::Failure,
     mirror::{
+        check::{Files, Named},
         disk::{At, Disk as _, DiskErrorKind, Kind, RealDisk},
         document::{Document, MAX_FILE},
         layout::{

@@ -212,7 +212,10 @@ fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<C
         if is_blank(&conn)? {
             return Ok(None);
         }
-        return Err(StateError::new(ErrorKind::ForeignBinding { was: bound }));
+        return Err(StateError::new(ErrorKind::ForeignBinding {
+            was: bound,
+            now: Box::new(wanted.clone()),
+        }));
     }
     Ok(Some(conn))
 }
@@ -336,7 +339,10 @@ fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()>
     }
     // Another process may have been first even now: what stands there counts.
     match bound_to(conn)? {
-        Some(was) if was != *binding => Err(StateError::new(ErrorKind::ForeignBinding { was })),
+        Some(was) if was != *binding => Err(StateError::new(ErrorKind::ForeignBinding {
+            was,
+            now: Box::new(binding.clone()),
+        })),
         Some(_same) => Ok(()),
         None => Err(StateError::corrupt("its binding is gone")),
     }

@@ -224,7 +224,10 @@ fn f049_another_workspace_or_service_is_refused() {
         },
     ];
     for other in others {
-        let refused = ErrorKind::ForeignBinding { was: binding() };
+        let refused = ErrorKind::ForeignBinding {
+            was: binding(),
+            now: Box::new(other.clone()),
+        };
         let error = Store::open(dir.path(), &other, NOW).expect_err("foreign");
         assert_eq!(error.kind, refused);
         assert!(
@@ -264,7 +267,8 @@ fn a_state_in_which_nothing_was_recorded_binds_nobody() {
         .expect("written");
     drop(store);
     let error = Store::open(dir.path(), &binding(), NOW).expect_err("foreign");
-    assert_eq!(error.kind, ErrorKind::ForeignBinding { was: other });
+    let now = Box::new(binding());
+    assert_eq!(error.kind, ErrorKind::ForeignBinding { was: other, now });
 }
 
 #[test]

@@ -24,7 +24,7 @@ const NAMED: usize = 10;
 /// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Level {
+pub(crate) enum Level {
     /// The file could be better.
     Warning,
     /// The file is broken, or would not be pushed.
@@ -33,39 +33,39 @@ pub(super) enum Level {
 
 /// A problem in a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-pub(super) struct Finding {
-    pub(super) path: String,
-    pub(super) line: Option<usize>,
-    pub(super) level: Level,
-    pub(super) rule: &'static str,
-    pub(super) message: String,
-    pub(super) help: String,
+pub(crate) struct Finding {
+    pub(crate) path: String,
+    pub(crate) line: Option<usize>,
+    pub(crate) level: Level,
+    pub(crate) rule: &'static str,
+    pub(crate) message: String,
+    pub(crate) help: String,
 }
 
 /// The content of one workspace's folder.
 #[derive(Debug, Default)]
-pub(super) struct Files {
+pub(crate) struct Files {
     /// The articles' files that are checked.
-    pub(super) articles: BTreeMap<Place, Vec<u8>>,
+    pub(crate) articles: BTreeMap<Place, Vec<u8>>,
     /// The names of the other articles' files.
-    pub(super) others: Vec<Named>,
+    pub(crate) others: Vec<Named>,
     /// The `_category.yaml` files, by folder.
-    pub(super) categories: BTreeMap<String, Vec<u8>>,
+    pub(crate) categories: BTreeMap<String, Vec<u8>>,
     /// All possible targets of links: files and folders, with `/`.
-    pub(super) targets: BTreeSet<String>,
+    pub(crate) targets: BTreeSet<String>,
     /// Conflict copies, with their ids.
-    pub(super) copies: Vec<(Place, Option<ArticleId>)>,
+    pub(crate) copies: Vec<(Place, Option<ArticleId>)>,
     /// The open conflicts; `None`: there is no state.
-    pub(super) open: Option<Open>,
+    pub(crate) open: Option<Open>,
     /// Files in category folders that are no articles, with the reason.
-    pub(super) strays: Vec<(String, String)>,
+    pub(crate) strays: Vec<(String, String)>,
     /// Unreadable files, with the reason.
-    pub(super) unreadable: Vec<(String, String)>,
+    pub(crate) unreadable: Vec<(String, String)>,
 }
 
 /// The names of an article's file that another file may have, too.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(crate) struct Named {
     place: Place,
     id: Option<ArticleId>,
     /// The line `slug:`.
@@ -73,7 +73,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    pub(super) fn of(place: Place, document: &Document) -> Self {
+    pub(crate) fn of(place: Place, document: &Document) -> Self {
         Self {
             place,
             id: document.id(),
@@ -92,15 +92,15 @@ impl Named {
 
 /// The open conflicts.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(crate) struct Open {
     /// The ids of their articles.
-    pub(super) ids: BTreeSet<ArticleId>,
+    pub(crate) ids: BTreeSet<ArticleId>,
     /// The names of their copies, which may have lost their ids.
-    pub(super) copies: BTreeSet<String>,
+    pub(crate) copies: BTreeSet<String>,
 }
 
 /// Checks all files together.
-pub(super) fn check(files: &Files) -> Vec<Finding> {
+pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut articles = Vec::new();
     for (place, bytes) in &files.articles {

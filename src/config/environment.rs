@@ -20,7 +20,7 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// Returns a note for each variable whose name is nearly that of one that is not set.
-pub(super) fn mistyped(names: impl Iterator<Item = String>) -> Vec<String> {
+pub fn mistyped(names: impl Iterator<Item = String>) -> Vec<String> {
     let set: BTreeSet<String> = names.filter(|name| name.starts_with("KBSYNC_")).collect();
     let unset = || KNOWN.into_iter().filter(|known| !set.contains(*known));
     set.iter()
