@@ -1,21 +1,19 @@
-//! Asks a person at the terminal what is to become of each part of a conflict.
+//! The parts of a conflict: what both sides changed, and the questions about it at the terminal.
 //!
 //! Nothing is written here. Who stops before the last question has settled nothing.
 
 use super::{
-    ask,
-    conflict::{Difference, document, of_keys, side},
-    context::Context,
-    failure::Failure,
-    report::several,
-    resolve::in_program,
-    scope::Part,
-    version_spec::state,
+    ask, context::Context, diff::parts, failure::Failure, print::escape_block, report::several,
+    resolve::in_program, scope::Part, version_spec::state,
 };
 use crate::{
     config::Config,
-    mirror::document::Document,
-    model::{ArticleId, Field, TextDigest, Version, base::ConflictRow, path::quoted},
+    mirror::{
+        RealDisk,
+        disk::{At, Disk as _},
+        document::{Document, MAX_FILE},
+    },
+    model::{ArticleId, Field, Place, TextDigest, Version, base::ConflictRow, path::quoted},
     reconcile::{
         change::{ThreeWay, three_way},
         merge::{Block, BlockClash, blocks, join},
@@ -23,7 +21,83 @@ use crate::{
     },
     state::Store,
 };
+use similar::{ChangeTag, TextDiff};
 use std::{collections::BTreeSet, fs, io::Write as _};
+
+/// A place in which the two versions differ.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Difference {
+    /// The line of the person's file.
+    pub(super) line: usize,
+    pub(super) yours: String,
+    pub(super) theirs: String,
+}
+
+impl Difference {
+    /// Returns the lines that show both sides.
+    pub(super) fn sides(&self) -> [String; 2] {
+        [("yours:  ", &self.yours), ("theirs: ", &self.theirs)].map(|(name, text)| side(name, text))
+    }
+
+    /// Leaves of long lines the changed words, and those around them.
+    fn shortened(self) -> Self {
+        let (yours, theirs) = (self.yours + "\n", self.theirs + "\n");
+        let diff = TextDiff::from_lines(&yours, &theirs);
+        let side = |tag| -> String {
+            let lines = diff
+                .ops()
+                .iter()
+                .flat_map(|op| diff.iter_inline_changes(op));
+            let lines = lines.filter(|line| line.tag() == tag).map(|line| {
+                let words = parts(&line, Some(0)).into_iter().map(|(_, part)| part);
+                words.collect::<String>().trim().to_owned()
+            });
+            lines.collect::<Vec<_>>().join(" ")
+        };
+        Self {
+            line: self.line,
+            yours: side(ChangeTag::Delete),
+            theirs: side(ChangeTag::Insert),
+        }
+    }
+}
+
+/// Returns the lines that show one side.
+fn side(name: &str, text: &str) -> String {
+    let text = match text.trim_end_matches('\n') {
+        "" => "(nothing)".to_owned(),
+        text => escape_block(text).replace('\n', "\n               "),
+    };
+    format!("      {name} {text}")
+}
+
+/// Reads a file; `None`: there is no readable article.
+pub(super) fn document(part: &Part, place: &Place) -> Option<Document> {
+    let disk = RealDisk::open(&part.root.path).ok()?;
+    let content = disk.read(At::Folder(&place.folder), &place.file, MAX_FILE);
+    Document::parse_with_markers(&content.ok()?.bytes).ok()
+}
+
+/// Returns the keys of the front matter in which the versions differ.
+fn of_keys(document: &Document, remote: &Version) -> Vec<Difference> {
+    let line = |key: &str| {
+        let mut lines = document.source().lines();
+        lines.position(|line| line.starts_with(key)).unwrap_or(0) + 1
+    };
+    let keys = [
+        ("title:", document.title(), &remote.title),
+        ("introtext:", document.introtext(), &remote.introtext),
+        ("keywords:", document.keywords(), &remote.keywords),
+    ];
+    keys.into_iter()
+        .filter(|(_, yours, theirs)| yours != theirs)
+        .map(|(key, yours, theirs)| Difference {
+            line: line(key),
+            yours: format!("{key} {yours}"),
+            theirs: format!("{key} {theirs}"),
+        })
+        .collect()
+}
 
 /// Asks about each part of an article's conflict. `None`: the person stopped.
 pub(super) fn asked(
@@ -67,7 +141,7 @@ fn deleted(context: &Context, row: &ConflictRow) -> Result<Option<Keep>, Failure
 }
 
 /// What clashes in an article.
-struct Clashing<'d> {
+pub(super) struct Clashing<'d> {
     document: &'d Document,
     remote: &'d Version,
     mine: Version,
@@ -78,7 +152,8 @@ struct Clashing<'d> {
 }
 
 impl<'d> Clashing<'d> {
-    fn of(
+    /// Compares the file and the service's version with what both sides last agreed on.
+    pub(super) fn of(
         store: &Store,
         row: &ConflictRow,
         document: &'d Document,
@@ -119,6 +194,28 @@ impl<'d> Clashing<'d> {
         })
     }
 
+    /// Returns what clashes; of long lines, the changed words with those around them.
+    pub(super) fn differences(&self) -> Vec<Difference> {
+        let fields = self.way.clashes.iter().map(|(field, _)| *field);
+        let fields = fields.filter(|field| *field != Field::Text);
+        let blocks = self.blocks.iter().filter_map(|block| match block {
+            Block::Clash(clash) => Some(self.of_clash(clash).shortened()),
+            Block::Settled(_) => None,
+        });
+        fields
+            .map(|field| self.of_field(field))
+            .chain(blocks)
+            .collect()
+    }
+
+    fn of_clash(&self, clash: &BlockClash) -> Difference {
+        Difference {
+            line: self.document.lines_before_text() + clash.line + 1,
+            yours: clash.local.clone(),
+            theirs: clash.remote.clone(),
+        }
+    }
+
     /// Asks about one part after the other.
     fn ask(&self, context: &Context) -> Result<Option<Keep>, Failure> {
         let fields = self.way.clashes.iter().map(|(field, _)| *field);
@@ -149,11 +246,7 @@ impl<'d> Clashing<'d> {
         let mut answers = Vec::new();
         for block in &self.blocks {
             if let Block::Clash(clash) = block {
-                title(&Difference {
-                    line: self.document.lines_before_text() + clash.line + 1,
-                    yours: clash.local.clone(),
-                    theirs: clash.remote.clone(),
-                });
+                title(&self.of_clash(clash));
                 let Some(answer) = of_block(context, clash)? else {
                     return Ok(None);
                 };
