@@ -131,8 +131,7 @@ fn deleted(context: &Context, row: &ConflictRow) -> Result<Option<Keep>, Failure
     context
         .out
         .note(format!("{}: {}", quoted(&path), row.reason));
-    let question =
-        "[y]ours: your file becomes a new article, [t]heirs: your file is removed, or [q]uit?";
+    let question = "[y]ours (a new article), [t]heirs (no file) or [q]uit?";
     Ok(match ask::letter(question, "ytq")? {
         'y' => Some(Keep::Local),
         't' => Some(Keep::Remote),
@@ -293,7 +292,7 @@ impl<'d> Clashing<'d> {
 /// Asks what is to be in a block's place. `None`: the person stopped.
 fn of_block(context: &Context, clash: &BlockClash) -> Result<Option<String>, Failure> {
     let (last, letters) = match clash.base {
-        Some(_) => (", [l]ast agreed", "ytbelq"),
+        Some(_) => (", [o]ld", "ytbeoq"),
         None => ("", "ytbeq"),
     };
     let question = format!("[y]ours, [t]heirs, [b]oth, [e]dit{last} or [q]uit?");
@@ -306,9 +305,9 @@ fn of_block(context: &Context, clash: &BlockClash) -> Result<Option<String>, Fai
                 Some(text) => Some(text),
                 None => continue,
             },
-            'l' => {
+            'o' => {
                 let base = clash.base.as_deref().unwrap_or_default();
-                context.out.note(side("last:   ", base));
+                context.out.note(side("old:    ", base));
                 continue;
             }
             _ => None,

@@ -561,8 +561,8 @@ fn on_a_terminal_each_part_in_conflict_is_asked_for_and_the_rest_is_merged() {
             // Neither Enter nor another word is an answer.
             (block, "\r"),
             (block, "why?\r"),
-            (block, "last\r"),
-            ("last:    <p>3</p>", ""),
+            (block, "old\r"),
+            ("old:     <p>3</p>", ""),
             (block, "yours\r"),
             ("3 of 3", ""),
             (block, "e\r"),
