@@ -666,6 +666,39 @@ async fn f015_a_put_without_an_answer_is_looked_after() {
 }
 
 #[tokio::test]
+async fn f015_a_put_without_an_answer_keeps_no_place_of_a_folder_that_was_renamed_since() {
+    for by_writer in [true, false] {
+        let (world, category, one) = one_article().await;
+        world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
+        // The PUT arrives, and no look is answered.
+        world
+            .sandbox()
+            .inject(Fault::once(on(PUT), FaultKind::ResetAfter));
+        world
+            .sandbox()
+            .inject(Fault::always(on(PUT), FaultKind::ResetBefore).after(1));
+        hostile::sync(&world).await;
+        assert_eq!(open_intents(&world).len(), 1);
+        if by_writer {
+            world.rename("a", "b");
+        } else {
+            world.sandbox().rename_category(category, "B", "b");
+            world.clock.advance(std::time::Duration::from_hours(25));
+            hostile::sync(&world).await;
+            assert_eq!(open_intents(&world).len(), 1);
+        }
+        world.sandbox().clear_faults();
+        hostile::sync(&world).await;
+        assert_settled(&world).await;
+        assert_eq!(text_of(&world, one), "<p>mine</p>");
+        assert!(world.read("b/one.html").contains("<p>mine</p>"));
+        let row = hostile::store(&world).article(ArticleId::new(one));
+        let place = row.expect("read").expect("a row").place.to_string();
+        assert_eq!(place, "b/one.html", "{by_writer}");
+    }
+}
+
+#[tokio::test]
 async fn f015_a_colleague_who_edits_after_a_lost_put_is_not_overwritten() {
     for lost in [FaultKind::ResetBefore, FaultKind::ResetAfter] {
         let (world, _, one) = one_article().await;
