@@ -24,6 +24,9 @@ use crate::{
 use similar::{ChangeTag, TextDiff};
 use std::{collections::BTreeSet, fs, io::Write as _};
 
+/// The most characters of a side that are shown.
+const LONG: usize = 300;
+
 /// A place in which the two versions differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Difference {
@@ -56,10 +59,19 @@ impl Difference {
         };
         Self {
             line: self.line,
-            yours: side(ChangeTag::Delete),
-            theirs: side(ChangeTag::Insert),
+            yours: cut(side(ChangeTag::Delete)),
+            theirs: cut(side(ChangeTag::Insert)),
         }
     }
+}
+
+/// Cuts a text off after a word. `resolve` and `diff` show the whole.
+fn cut(text: String) -> String {
+    let Some((end, _)) = text.char_indices().nth(LONG) else {
+        return text;
+    };
+    let end = text[..end].rfind(' ').unwrap_or(end);
+    format!("{} …", &text[..end])
 }
 
 /// Returns the lines that show one side.

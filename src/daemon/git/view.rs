@@ -166,6 +166,8 @@ impl GitView for View {
                         .transpose()
                 });
                 Ok(match held {
+                    // The last sync was before the first commit.
+                    Ok(Some(held)) if agreed.commit.is_empty() => (held, UNKNOWN.to_owned()),
                     Ok(Some(held)) => (held, not_removed_on(&published)),
                     Ok(None) | Err(_) => (gone.clone(), HOLD.to_owned()),
                 })

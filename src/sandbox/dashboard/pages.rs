@@ -5,13 +5,14 @@ use crate::sandbox::{
     clock::to_read,
     fields::parse_uuid,
     handle::Sandbox,
+    options::TOKEN,
     reply,
     store::{Article, Category},
     world::{RequestRecord, World},
 };
 use axum::{
     extract::{Path, RawQuery, State},
-    http::StatusCode,
+    http::{HeaderMap, StatusCode, header::HOST},
     response::Response,
 };
 use std::sync::Arc;
@@ -43,14 +44,15 @@ pub(super) fn gone() -> Response {
 }
 
 /// All content, and the last requests.
-pub(super) async fn overview(State(sandbox): State<Sandbox>) -> Response {
+pub(super) async fn overview(State(sandbox): State<Sandbox>, headers: HeaderMap) -> Response {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let content = {
         let world = sandbox.lock();
         let workspaces: String = world
             .store
             .workspaces()
             .iter()
-            .map(|one| workspace(&world, one.id, &one.name))
+            .map(|one| workspace(&world, one.id, &one.name, host.unwrap_or_default()))
             .collect();
         format!(
             "{workspaces}<section><h2>New workspace</h2>\
@@ -67,7 +69,7 @@ pub(super) async fn overview(State(sandbox): State<Sandbox>) -> Response {
     )
 }
 
-fn workspace(world: &World, id: Uuid, name: &str) -> String {
+fn workspace(world: &World, id: Uuid, name: &str, host: &str) -> String {
     let categories: String = world
         .store
         .categories()
@@ -76,13 +78,25 @@ fn workspace(world: &World, id: Uuid, name: &str) -> String {
         .map(|one| category_summary(world, one))
         .collect();
     format!(
-        "<section><h2>{}</h2><p>Workspace <code>{id}</code></p>{categories}\
+        "<section><h2>{}</h2><p>Workspace <code>{id}</code>, in an empty folder:</p>\
+         <pre>export KBSYNC_TOKEN={}\nkbsync init --service http://{} --workspace {id}</pre>{categories}\
          <form class=\"row\" method=\"post\" action=\"/dashboard/category\">\
          <input type=\"hidden\" name=\"workspace\" value=\"{id}\">\
          <input type=\"text\" name=\"name\" placeholder=\"New category\" required maxlength=\"255\">\
          <button>Create</button></form></section>",
-        escape(name)
+        escape(name),
+        escape(shown_token(world)),
+        escape(host)
     )
+}
+
+/// Returns the token to show. A token that a person chose may be one that is valid elsewhere.
+fn shown_token(world: &World) -> &str {
+    if world.options.token == TOKEN {
+        TOKEN
+    } else {
+        "…"
+    }
 }
 
 fn articles_of<'a>(world: &'a World, category: &Category) -> Vec<&'a Arc<Article>> {

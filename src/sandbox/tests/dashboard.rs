@@ -58,6 +58,7 @@ async fn the_overview_shows_states_and_what_was_sent() {
         "badge draft",
         "badge disabled",
         "1 requests so far",
+        "KBSYNC_TOKEN=sandbox-token\nkbsync init --service http://",
         &kb.article_path(),
     ] {
         assert!(body.contains(part), "{part} is not in {body}");

@@ -166,6 +166,28 @@ fn what_git_removed_in_a_repository_that_no_sync_saw_yet_is_held() {
 }
 
 #[test]
+fn a_repository_without_a_commit_at_the_last_sync_is_named_as_the_reason() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 1..=4 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    publish(&kb, "main");
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    commit(&kb, "all");
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["checkout", "-q", "main"]);
+    git(&kb, &["rm", "-q", "start/n1.html"]);
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    let ran = kb.run(&["sync"]).exits(3);
+    let reason = "no sync saw where git's HEAD was";
+    assert!(ran.stdout.contains(reason), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+}
+
+#[test]
 fn what_a_checkout_removed_after_a_first_pull_is_held() {
     let service = Service::empty();
     let start = service.category("start");
