@@ -1,4 +1,4 @@
-//! What the guards have to know besides the plan: counted here, judged in `reconcile::guard`.
+//! The facts for the guards besides the plan: counted here, judged in `reconcile::guard`.
 
 use super::Engine;
 use super::settings::Request;

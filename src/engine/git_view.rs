@@ -33,7 +33,7 @@ pub trait GitView: Send + Sync {
     fn committed_since(&self, paths: &BTreeSet<String>) -> Result<Since, String>;
 }
 
-/// What git shows since the scan.
+/// The state of git since the scan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Checkout {
     /// The files that were scanned are those to be synced.

@@ -1,4 +1,4 @@
-//! Whether a path holds what the state says: how the daemon tells its own writes from a writer's.
+//! The check that a path holds what the state says: by it the daemon knows its own writes from a writer's.
 //!
 //! By stamp, and where stamps are too young to be trusted by digest, never by timing (failures row 79). It
 //! only ever answers "known" when it is certain: anything else is for a cycle to look at.

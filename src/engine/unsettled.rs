@@ -65,7 +65,7 @@ impl Unsettled {
         self.covers_file(&place.folder, &place.file)
     }
 
-    /// The same for a place that is not put together.
+    /// Returns whether a file in a folder is in motion.
     pub(super) fn covers_file(&self, folder: &str, file: &str) -> bool {
         !self.folded.is_empty()
             && (self.folded.contains(&fold(folder))

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// From so many figures on, reading all that are stored is quicker.
 const FEW_FIGURES: usize = 16;
 
-/// What a cycle that leaves nothing open means for the next one.
+/// The consequence for the next cycle of one that leaves nothing open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engine) enum Rest {
     /// It looked at everything and found nothing to do: from then on a look at what differs from the index is enough.
@@ -312,7 +312,7 @@ fn may_send(line: &Line) -> bool {
     }
 }
 
-/// What may stand for a listing. `Last-Modified` counts whole seconds: two changes within one would look
+/// Returns the validator that may stand for a listing. `Last-Modified` counts whole seconds: two changes within one would look
 /// like one, and the second would never be seen. So only an `ETag` counts.
 fn strong(validator: &Validator) -> Option<Validator> {
     validator.etag.as_ref().map(|etag| Validator {

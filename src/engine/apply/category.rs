@@ -331,7 +331,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// What becomes true with a settlement.
+/// Returns the rows that become true with a settlement.
 fn rows_of(settle: &SettleCategory, row: &CategoryRow, along: &[ArticleRow]) -> Vec<RowChange> {
     let mut rows = vec![RowChange::Category(Box::new(row.clone()))];
     let along = along.iter().cloned().map(Box::new);
@@ -366,7 +366,7 @@ fn told(settle: &SettleCategory, scanned: &ScannedYaml, run: &Run<'_>) -> Told {
     }
 }
 
-/// What became of a category's folder or file that could not be written.
+/// Returns the outcome of a category's folder or file that could not be written.
 fn unwritten(error: anyhow::Error) -> anyhow::Result<Done> {
     if error.is::<StateError>() {
         return Err(error);

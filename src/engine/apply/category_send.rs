@@ -146,7 +146,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// What an answer says of the fields that were sent, and when the category counts as read. What else is new in
+/// Returns the words that an answer has for the fields that were sent, and when the category counts as read. What else is new in
 /// it is a colleague's, from the moment before: it is pulled by the next cycle, which reads the category.
 fn own_part(
     answer: RemoteCategory,

@@ -41,7 +41,7 @@ impl ScannedYaml {
     }
 }
 
-/// What is to be written into a `_category.yaml`.
+/// The words that are to be written into a `_category.yaml`.
 pub(super) struct NewYaml<'a> {
     pub(super) folder: &'a str,
     pub(super) id: CategoryId,
@@ -57,7 +57,7 @@ pub(super) struct Told {
     pub(super) before: Option<CategoryVersion>,
     /// The folder's name until now, if it is to get another: it is the slug of a file that names none.
     pub(super) folder: Option<String>,
-    /// Who has what is written, and why.
+    /// The side that has the written words, and the cause.
     pub(super) after: (Side, &'static str),
 }
 

@@ -31,7 +31,7 @@ const TRIES: u32 = 4;
 struct New<'a> {
     action: &'a Action,
     place: &'a Place,
-    /// What the file says.
+    /// The words of the file.
     file: Sent,
     instead_of: Option<ArticleId>,
 }

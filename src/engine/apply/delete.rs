@@ -1,4 +1,4 @@
-//! What goes: articles on the service, rows of what is gone from both.
+//! Deletions: articles on the service, and rows of articles that are gone from both sides.
 //!
 //! A DELETE is for ever (`docs/api.md`, A4.8): the last version is in the history before it.
 

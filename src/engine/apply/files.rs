@@ -1,4 +1,4 @@
-//! What a plan changes in the mirror: files written, moved and brought back.
+//! The changes of a plan in the mirror: files written, moved and brought back.
 //!
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
 //! made durable one by one, which is quicker for them (`engine::journal`).

@@ -193,7 +193,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// What a second listing shows counts for all that still waits to be sent. Where it has a revision that nobody has
+/// Takes a second listing: it counts for all that still waits to be sent. Where it has a revision that nobody has
 /// read the words of, these are read before they are replaced.
 pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
     for (id, entry) in &listing.articles {
@@ -237,7 +237,7 @@ fn has_read(id: ArticleId, revision: &Revision, run: &Run<'_>) -> bool {
     known.or_else(listed) == Some(revision)
 }
 
-/// What was seen again, compared with what was decided on.
+/// Compares the version that was seen again with the one that was decided on.
 fn changed(id: ArticleId, seen: &Seen, run: &Run<'_>) -> Option<Done> {
     let (version, _) = run.latest.get(&id)?;
     let expected = run

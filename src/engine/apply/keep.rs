@@ -42,7 +42,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// What each circle of addresses needs: from the temporary slug to where its article gets its own.
+/// Returns the requests that each circle of addresses needs: from the temporary slug to where its article gets its own.
 pub(super) fn circles(actions: &[Action]) -> BTreeMap<ArticleId, u32> {
     let mut circles = BTreeMap::new();
     for (start, action) in actions.iter().enumerate() {

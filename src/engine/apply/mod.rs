@@ -259,7 +259,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Done::Failed(error.to_string()))
     }
 
-    /// What becomes of an action that the service, or what stands before it, answered with an error: what is
+    /// Returns the outcome of an action that the service, or what stands before it, answered with an error: what is
     /// refused for what it says is not sent again until it changes.
     pub(super) fn not_done(
         &mut self,
@@ -317,7 +317,7 @@ pub(super) fn not_written(error: &DiskError) -> Done {
     }
 }
 
-/// What ends all changes of the mirror.
+/// Makes the stop that ends all changes of the mirror.
 pub(super) fn wall(error: &DiskError) -> Stop {
     Stop {
         cause: StopCause::Mirror,

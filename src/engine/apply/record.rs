@@ -59,7 +59,7 @@ pub(super) fn row_after(
     }
 }
 
-/// What an article says once what is sent has replaced what was seen.
+/// Returns the version of an article once the sent fields have replaced those that were seen.
 fn sent_over(settle: &Settle) -> Version {
     let mut after = settle.seen.version.clone();
     let sent = settle.send.iter();

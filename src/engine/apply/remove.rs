@@ -87,8 +87,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// Why such a conflict stands.
 pub(in crate::engine) const REPLACED_THERE: &str = "another article's file lay at its place";
 
-/// What makes an article's file come back that nobody took away: a conflict that has been settled, as one is whose copy
-/// is gone.
+/// Returns the conflict that makes a file come back that no person took away: a settled one, as is one whose copy is
+/// gone.
 fn comes_back(row: &ArticleRow, now: Timestamp) -> ConflictRow {
     ConflictRow {
         id: row.id,

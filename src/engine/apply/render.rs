@@ -1,4 +1,4 @@
-//! What the words of an article are as a file, and whether a file says them.
+//! The words of an article as a file, and the check that a file still has the words that the plan was made from.
 //!
 //! What is written is what the file holds with the settlement's changes; a file that does not hold what the plan
 //! was made from any more is left alone.
@@ -16,14 +16,14 @@ use crate::service::Service;
 /// The bytes that a file is to have.
 pub(super) struct Rendered {
     pub(super) bytes: Vec<u8>,
-    /// What it has now.
+    /// The bytes that it has now.
     pub(super) old: Option<(Stamp, Vec<u8>)>,
     /// The digest of the body with plain line ends, where that differs.
     pub(super) lf: Option<TextDigest>,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// What a file is to hold, and what it holds now. It must hold what the plan was made from.
+    /// Returns the bytes that a file is to have, and those that it has. It must have the words that the plan was made from.
     pub(super) fn rendered(
         &self,
         settle: &Settle,
@@ -99,7 +99,7 @@ fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
     .contains(&Some(document.flags()))
 }
 
-/// What cannot be read back is not written: an article with a blank title, say, or with a NUL in it.
+/// Refuses bytes that cannot be read back: an article with a blank title, say, or with a NUL in it.
 fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, Done> {
     match Document::parse_with_markers(&bytes) {
         Ok(_) => Ok(bytes),

@@ -1,4 +1,4 @@
-//! What the steps of a cycle tell each other: what was created, seen and given up, and how a step ended.
+//! The state that the steps of a cycle share: articles created, versions seen, the reasons to stop, and the end of a step.
 
 use crate::engine::Stop;
 use crate::engine::observation::Observation;
@@ -11,7 +11,7 @@ use crate::reconcile::plan::{Action, Settle, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
-/// What applying a plan knows beyond the plan.
+/// The state of applying a plan.
 pub(in crate::engine) struct Run<'a> {
     pub(in crate::engine) sight: &'a mut Observation,
     pub(in crate::engine) request: &'a Request,
@@ -32,9 +32,9 @@ pub(in crate::engine) struct Run<'a> {
     pub(in crate::engine) reseen: BTreeMap<ArticleId, Instant>,
     /// How many articles the last listing of this run has served.
     pub(in crate::engine) served: Option<usize>,
-    /// What ended the sending.
+    /// The reason that nothing is sent any more.
     pub(in crate::engine) stop: Option<Stop>,
-    /// What ended all changes of the mirror.
+    /// The reason that the mirror is not changed any more.
     pub(in crate::engine) wall: Option<Stop>,
     /// Why nothing is deleted any more in this cycle.
     pub(in crate::engine) doubt: Option<String>,
@@ -48,7 +48,7 @@ pub(in crate::engine) struct Run<'a> {
     pub(in crate::engine) done: u64,
 }
 
-/// What became of one step.
+/// The outcome of one step.
 pub(in crate::engine) enum Done {
     /// It is done; a note for people, if there is one.
     Yes(Option<String>),
@@ -91,7 +91,7 @@ impl Run<'_> {
         self.report.actions.push(line);
     }
 
-    /// What depends on a category that is held waits with it: on a new one, or on a folder's new name.
+    /// Blocks the steps that depend on a held category: on a new one, or on a folder's new name.
     pub(super) fn block(&mut self, action: &Action) {
         match &action.step {
             Step::CreateCategory { folder, .. } => {
@@ -169,7 +169,7 @@ impl Run<'_> {
         )
     }
 
-    /// What this run itself has put on the service counts, whatever was seen there before.
+    /// Notes a version that this run has put on the service: it counts, whatever was seen there before.
     pub(super) fn wrote(&mut self, id: ArticleId, version: Version, revision: Revision) {
         self.latest.remove(&id);
         self.own.insert(id, (version, revision));

@@ -1,4 +1,4 @@
-//! What a person sees of a difference: each file as it is, beside the file as the other version would have it.
+//! Differences as a person sees them: each file as it is, beside the file as the other version would have it.
 //!
 //! The other version (the base's or the service's) is put into the file's own form, so that comments,
 //! quoting and keys of the writer's own do not show as differences. Nothing is written.

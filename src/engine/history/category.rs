@@ -1,4 +1,4 @@
-//! What `_category.yaml` said: how its versions stand in the history, and the last of them.
+//! Versions of `_category.yaml` in the history, and the last of them.
 //!
 //! A category's words stand in the places of an article's: name for title, description for introtext,
 //! meta_description for keywords; the body is the whole `_category.yaml`. They belong to the category's id,

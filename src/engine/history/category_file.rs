@@ -30,7 +30,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// What a category says on the service, once it is new: it is kept before anybody decides on it.
+    /// Stores the words of a category on the service, if they are new: before anything decides on them.
     pub(in crate::engine) fn keep_category_there(
         &mut self,
         id: CategoryId,
@@ -98,7 +98,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// What a file says; what it leaves out is the folder's name.
+/// Returns the words of a file; a missing name or slug is the folder's.
 pub(in crate::engine) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVersion {
     category_version(folder, document).unwrap_or_else(|_no_slug| CategoryVersion {
         name: document.name().unwrap_or(folder).to_owned(),

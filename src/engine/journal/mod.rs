@@ -392,7 +392,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// What is known of a file that came out, under the stamp that it has by now; with another content by now, under
+    /// Returns the stamp and digest of a file that came out, under the stamp that it has by now; with another content by now, under
     /// the one that was expected.
     fn seen_aside(&self, slot: Slot, place: &Place, known: KnownFile) -> KnownFile {
         match self.disk.look_aside(Area::Stage, slot, at(place)) {
@@ -409,12 +409,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 impl FileChange {
-    /// The same, where a file lies at the place.
+    /// Makes a change that replaces a file.
     pub(super) fn over(self, over: Option<KnownFile>) -> Self {
         Self { over, ..self }
     }
 
-    /// The same, of a file that is moved.
+    /// Makes a change that moves a file.
     pub(super) fn leaving(self, place: &Place, known: Option<KnownFile>) -> Self {
         let leaves = known.map(|known| (place.clone(), known));
         Self { leaves, ..self }

@@ -1,4 +1,4 @@
-//! What is another workspace's stays that workspace's.
+//! Articles and categories of another workspace stay that workspace's.
 //!
 //! One token opens several workspaces, and an id is an id in all of them: a folder that was copied from
 //! another workspace's mirror names articles that a GET gives without a word. Nothing in the answer says

@@ -1,4 +1,4 @@
-//! What the scan found at paths in motion: it counts as present and unknown.
+//! Files at paths in motion: each counts as present and unknown.
 
 use super::local::Scanned;
 use crate::engine::unsettled::Unsettled;

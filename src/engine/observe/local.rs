@@ -21,7 +21,7 @@ use crate::state::store::Store;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// What a scan came to.
+/// The result of a scan.
 #[derive(Default)]
 pub(in crate::engine) struct Scanned {
     pub(in crate::engine) snapshot: LocalSnapshot,
@@ -35,13 +35,13 @@ pub(in crate::engine) struct Scanned {
     pub(in crate::engine) doubt: Option<String>,
     /// Whether there are places in scope where nobody could look: a removal there goes unseen.
     pub(in crate::engine) hides: bool,
-    /// What is out of scope.
+    /// The rules for places out of scope.
     pub(in crate::engine) layout: Layout,
     /// Folders within categories that hold articles' files.
     pub(in crate::engine) inner: Vec<Place>,
 }
 
-/// What a look into the mirror found, before it is known which rows of the base it is compared with.
+/// The result of a look into the mirror, before it is known which rows of the base it is compared with.
 pub(in crate::engine) struct Found {
     /// The files that were read, and in the end everything.
     pub(in crate::engine) scanned: Scanned,
@@ -54,7 +54,7 @@ pub(in crate::engine) struct Found {
     pub(in crate::engine) rows: ReadRows,
 }
 
-/// What a look into the mirror needs.
+/// The values that a look into the mirror needs.
 pub(in crate::engine) struct Looker<'a, D> {
     pub(in crate::engine) disk: &'a D,
     pub(in crate::engine) store: &'a mut Store,
@@ -305,7 +305,7 @@ impl Scanned {
             .sort_by(|one, other| one.place.cmp(&other.place));
     }
 
-    /// What the scan could not prove absent is there and unknown.
+    /// Adds the files that the scan could not prove absent: they are there and unknown.
     fn keep_unproven(&mut self, base: &Base, scan: &Scan) {
         let lying: HashSet<&Place> = self.snapshot.files.iter().map(|file| &file.place).collect();
         let unproven: Vec<Unknown> = base

@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What was read, once its bodies are in the state.
+    /// Returns the result, once its bodies are in the state.
     pub(super) fn finish(self, scan: Scan) -> anyhow::Result<Found> {
         if let Some(error) = self.broken {
             return Err(error.into());

@@ -69,7 +69,7 @@ impl Change {
     }
 }
 
-/// What a look says of a request.
+/// The result of a look for a request.
 enum Found {
     /// It was carried out. What the service has now; `None`: the article is gone.
     Arrived(Option<Box<RemoteArticle>>),
@@ -81,7 +81,7 @@ enum Found {
     Unclear(Option<ServiceError>),
 }
 
-/// What became of a request in the cycle that sent it.
+/// The outcome of a request in the cycle that sent it.
 pub(super) enum Sent {
     /// It was carried out and is recorded.
     Done(Recorded),
@@ -95,14 +95,14 @@ pub(super) enum Sent {
     Pending(ServiceError),
 }
 
-/// What was recorded of a request that was carried out.
+/// The record of a request that was carried out.
 #[derive(Default)]
 pub(super) struct Recorded {
     /// The article's row, if it has one.
     pub(super) row: Option<Box<ArticleRow>>,
-    /// What the service has now.
+    /// The version on the service now.
     pub(super) answer: Option<Box<RemoteArticle>>,
-    /// What the service keeps less than it was sent.
+    /// The fields of which the service stored less than it was sent.
     pub(super) warning: Option<String>,
 }
 
@@ -462,7 +462,7 @@ fn end(tx: &mut Writing<'_>, pending: IntentId, change: &Change) -> Outcome<()> 
     tx.remove_attempt(Target::Request(change.id()))
 }
 
-/// What is said of an article whose request is pending.
+/// The reason of an article whose request is pending.
 pub(super) const PENDING: &str = "the service has not said whether the last change of this article arrived; kbsync asks \
                                   again, and changes nothing until then; if this goes on, save the article in the \
                                   dashboard";
@@ -477,7 +477,8 @@ pub(super) fn worth_another_try(error: &ServiceError) -> bool {
     is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }
 
-/// The same for a PUT or DELETE, which is not sent after a wait for the budget: nobody has waited for it yet.
+/// Returns whether a PUT or DELETE without an answer is worth a look. A throttled one is, because nobody has waited for it
+/// yet.
 pub(super) fn worth_another_look(error: &ServiceError) -> bool {
     is_throttled(error) || worth_another_try(error)
 }

@@ -1,4 +1,4 @@
-//! What stands open: conflicts, what is held or was refused, what failed, and what readers do not see.
+//! Open matters: conflicts, actions that are held, refused or failed, and articles that readers do not see.
 
 use super::{Change, Open};
 use crate::engine::mirror_view::MirrorView;

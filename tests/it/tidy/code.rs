@@ -111,7 +111,12 @@ const PLAIN: &[&str] = &[
 ];
 
 /// The folders whose doc comments begin with a noun or a verb.
-const CORE: &[&str] = &["src/mirror/", "src/reconcile/", "src/state/store/"];
+const CORE: &[&str] = &[
+    "src/engine/",
+    "src/mirror/",
+    "src/reconcile/",
+    "src/state/store/",
+];
 
 /// Phrases that have a plainer form, that form, and the folders in which the phrase is refused; none: everywhere.
 const GLOSSARY: [(&str, &str, &[&str]); 12] = [

@@ -63,7 +63,7 @@ fn update() -> Update {
     }
 }
 
-/// What the service answers with revision 2.
+/// Returns the answer of the service, with revision 2.
 fn answer(title: &str, text: &str, enabled: Option<bool>) -> RemoteArticle {
     let version = version(title, text);
     RemoteArticle {
