@@ -299,7 +299,7 @@ fn state(config: &Config, root: &Root) -> Check {
                 if conflicts.is_empty() {
                     Check::good("state", message)
                 } else {
-                    let message = format!("{message}, {} conflicts", conflicts.len());
+                    let message = format!("{message}, {}", several(conflicts.len(), "conflict"));
                     Check::new("state", Verdict::Warning, message)
                         .help("`kbsync status` lists them, `kbsync resolve` settles them")
                 }
