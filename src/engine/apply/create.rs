@@ -18,77 +18,53 @@ use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
 use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest};
 use crate::reconcile::guard::FOR_A_PERSON;
-use crate::reconcile::plan::{Action, Step};
+use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service, ServiceError};
 use crate::state::{FigureRow, Intent, Parked, RowChange};
 use tokio::time::Instant;
 
-/// How often a POST without an answer is repeated before the article waits for the next cycle.
+/// The number of times that a POST without an answer is repeated before the article waits for the next cycle.
 const TRIES: u32 = 4;
 
 /// The article that a file is to be.
-struct New<'a> {
-    action: &'a Action,
-    place: &'a Place,
+pub(super) struct New<'a> {
+    pub(super) action: &'a Action,
+    pub(super) place: &'a Place,
     /// The words of the file.
-    file: Sent,
-    instead_of: Option<ArticleId>,
+    pub(super) file: Sent,
+    pub(super) instead_of: Option<ArticleId>,
 }
 
 /// Creates an article from a file, and writes the id into it.
 pub(super) async fn create_article<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    action: &Action,
+    new: &New<'_>,
     run: &mut Run<'_>,
 ) -> anyhow::Result<Done> {
-    let Step::CreateArticle {
-        place,
-        version,
-        flags,
-        instead_of,
-        ..
-    } = &action.step
-    else {
-        return Ok(Done::Yes(None));
-    };
-    let Some(version) = run.resolved(version) else {
-        return Ok(Done::Later("its category could not be created".to_owned()));
-    };
-    let new = New {
-        action,
-        place,
-        file: Sent {
-            version,
-            flags: *flags,
-        },
-        instead_of: *instead_of,
-    };
-    if let Err(done) = forget_id(engine, &new, run)? {
+    if let Err(done) = forget_id(engine, new, run)? {
         return Ok(done);
     }
     let mut creations = engine.store.creations()?.into_iter();
     let category = new.file.version.category;
-    let mut begun = creations.find(|creation| creation.is_at(category, &place.file));
-    if begun.as_ref().is_none_or(|creation| creation.row.is_none()) {
-        begun = match post(engine, &new, begun, run).await? {
-            Ok(creation) => Some(creation),
+    let begun = creations.find(|creation| creation.is_at(category, &new.place.file));
+    let row = match begun {
+        Some(Creation { row: Some(row), .. }) => row,
+        begun => match post(engine, new, begun, run).await? {
+            Ok(row) => row,
             Err(done) => return Ok(done),
-        };
-    }
-    let Some(Creation { row: Some(row), .. }) = begun else {
-        return Ok(Done::Yes(None));
+        },
     };
-    run.new_ids.insert(action.path.clone(), row.id);
+    run.new_ids.insert(new.action.path.clone(), row.id);
     let sent_flags = row.file_flags;
     // The article is there and known; what goes wrong with its file is left to the next cycle.
-    let row = match name_file(engine, &new, &row, run)? {
+    let row = match name_file(engine, new, &row, run)? {
         Ok(row) => row,
         Err(done) => return Ok(without_id(done, run)),
     };
-    if let Some(old) = instead_of {
-        engine.clear_copies(*old, run)?;
-        run.sight.base.articles.remove(old);
+    if let Some(old) = new.instead_of {
+        engine.clear_copies(old, run)?;
+        run.sight.base.articles.remove(&old);
     }
     engine.ask_again(row.id, false);
     engine.gathered.figures.insert(row.id, FigureRow::default());
@@ -135,13 +111,13 @@ fn forget_id<S: Service, D: Disk>(
         .map_err(|error| not_written(&error)))
 }
 
-/// Sends the POST until it is answered. Gives the creation with the article's row.
+/// Sends the POST until it is answered. Returns the article's row.
 async fn post<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
     begun: Option<Creation>,
     run: &mut Run<'_>,
-) -> anyhow::Result<Result<Creation, Done>> {
+) -> anyhow::Result<Result<Box<ArticleRow>, Done>> {
     let text = engine.text(new.file.version.text, run)?;
     let was_sent = begun.is_some();
     let (mut creation, sent) = begin(engine, new, begun, &text)?;
@@ -229,23 +205,23 @@ fn answered<S: Service, D: Disk>(
     mut creation: Creation,
     sent: &Sent,
     article: RemoteArticle,
-) -> anyhow::Result<Creation> {
+) -> anyhow::Result<Box<ArticleRow>> {
     let flags = Flags {
         enabled: article.flags.enabled.or(sent.flags.enabled),
         draft: article.flags.draft.or(sent.flags.draft),
     };
-    let row = ArticleRow {
+    let row = Box::new(ArticleRow {
         remote: version_of(&article, &sent.version),
         revision: article.revision.clone(),
         written: Some(article.revision),
         remote_flags: flags,
         visibility: visibility_of(flags),
         ..new_row(article.id, &creation.place, sent)
-    };
+    });
     let text = article.text.filter(|_| row.remote.text != row.local.text);
-    creation.row = Some(Box::new(row));
+    creation.row = Some(row.clone());
     engine.record_created(&creation, text.as_deref(), new.instead_of)?;
-    Ok(creation)
+    Ok(row)
 }
 
 /// The slug is taken after a lost answer: by ours, by somebody else's, or by what cannot be seen.
@@ -255,7 +231,7 @@ async fn find_created<S: Service, D: Disk>(
     mut creation: Creation,
     refusal: &ServiceError,
     run: &mut Run<'_>,
-) -> anyhow::Result<Result<Creation, Done>> {
+) -> anyhow::Result<Result<Box<ArticleRow>, Done>> {
     let article = match find_at(engine, &creation, run).await? {
         Ok(Some(article)) => article,
         Ok(None) => {
@@ -283,9 +259,10 @@ async fn find_created<S: Service, D: Disk>(
             creation.first.version.slug
         ))));
     };
-    creation.row = Some(Box::new(row_of(&creation.place, &sent, id, &seen)));
+    let row = Box::new(row_of(&creation.place, &sent, id, &seen));
+    creation.row = Some(row.clone());
     engine.record_created(&creation, article.text.as_deref(), new.instead_of)?;
-    Ok(Ok(creation))
+    Ok(Ok(row))
 }
 
 /// Lists the category, and reads the article at the address to which something was sent.

@@ -34,6 +34,7 @@ use super::{Engine, Stop, StopCause};
 use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::TextDigest;
+use crate::model::base::Sent;
 use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::Parked;
@@ -160,9 +161,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     .await?
             }
             Step::SettleCategory(settle) => self.settle_category(&action, settle, run).await?,
-            Step::CreateArticle { .. } => {
-                Box::pin(create::create_article(self, &action, run)).await?
-            }
+            Step::CreateArticle {
+                place,
+                version,
+                flags,
+                instead_of,
+                ..
+            } => match run.resolved(version) {
+                None => Done::Later("its category could not be created".to_owned()),
+                Some(version) => {
+                    let new = create::New {
+                        action: &action,
+                        place,
+                        file: Sent {
+                            version,
+                            flags: *flags,
+                        },
+                        instead_of: *instead_of,
+                    };
+                    Box::pin(create::create_article(self, &new, run)).await?
+                }
+            },
             Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
             Step::ParkSlug { id, slug, seen } => {
                 self.park_slug(&action, (*id, slug, seen), run).await?
