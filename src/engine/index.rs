@@ -1,7 +1,7 @@
 //! The index of the base: of each article as much as shows whether the article changed. A look reads the index in one
 //! pass, and the rows of the articles that changed.
 
-use crate::model::base::{ArticleRow, IndexRow, Visibility};
+use crate::model::base::{IndexRow, Visibility};
 use crate::model::{ArticleId, Place, Stamp};
 use crate::reconcile::snapshot::Base;
 use std::cell::OnceCell;
@@ -99,19 +99,4 @@ pub(super) fn shown(row: &IndexRow) -> Shown {
         Visibility::Unpublished => Shown::Hidden,
         Visibility::Published | Visibility::NotVisible | Visibility::Gone => Shown::Open,
     }
-}
-
-/// The rows of the places. Where two rows have one place, neither the place nor a stamp can tell whose file it is.
-pub(super) fn by_place(base: &Base) -> HashMap<&Place, &ArticleRow> {
-    let mut rows = HashMap::with_capacity(base.articles.len());
-    let mut doubled = Vec::new();
-    for row in base.articles.values() {
-        if rows.insert(&row.place, row).is_some() {
-            doubled.push(&row.place);
-        }
-    }
-    for place in doubled {
-        rows.remove(place);
-    }
-    rows
 }

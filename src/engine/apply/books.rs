@@ -1,7 +1,7 @@
 //! The books at the end of a cycle: what was seen again, figures, times and the tag of a listing.
 
 use crate::engine::Engine;
-use crate::engine::index::by_place;
+use crate::engine::index::Places;
 use crate::engine::keys::{HELD, LAST_POLL, MIRROR_READ, UNDONE, UNREAD, VALIDATOR};
 use crate::engine::observation::{Looked, Observation};
 use crate::engine::report::{Line, Report, Status};
@@ -174,8 +174,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // What lies at a place that another article has taken in this cycle is that one's file.
         let places = OnceCell::new();
         let is_at_home = |file: &LocalFile| {
-            let places = places.get_or_init(|| by_place(&sight.base));
-            places.contains_key(&file.place)
+            let places = places.get_or_init(|| Places::of_base(&sight.base));
+            places.get(&file.place.folder, &file.place.file).is_some()
         };
         for (id, file) in &sight.paired.files {
             let Some(before) = sight.base.articles.get(id) else {

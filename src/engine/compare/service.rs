@@ -2,10 +2,11 @@
 
 use super::{Comparer, Comparison, Other};
 use crate::engine::mirror_view::{Difference, MirrorView};
+use crate::engine::observation::version_with;
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::path::{EXTENSION, safe_stem};
-use crate::model::{ArticleId, CategoryId, CategoryVersion, Place, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Place, TextDigest};
 use crate::service::{
     ErrorKind, ListRequest, Listed, Purpose, RemoteArticle, Service, ServiceError,
 };
@@ -94,7 +95,7 @@ impl<D: Disk> Comparer<'_, D> {
             id,
             place,
             flags: None,
-            version: &version_of(article, TextDigest::of(&text)),
+            version: &version_with(article, TextDigest::of(&text)),
             text: Some(text),
         };
         let pair = self.article(Some(&other), file)?;
@@ -170,16 +171,5 @@ fn is_equal(view: &MirrorView, article: &RemoteArticle) -> bool {
     };
     let file = view.paired.files.get(&article.id);
     file.zip(text)
-        .is_some_and(|(file, text)| file.version == version_of(article, text))
-}
-
-fn version_of(article: &RemoteArticle, text: TextDigest) -> Version {
-    Version {
-        title: article.title.clone(),
-        slug: article.slug.clone(),
-        category: article.category,
-        introtext: article.introtext.clone(),
-        keywords: article.keywords.clone(),
-        text,
-    }
+        .is_some_and(|(file, text)| file.version == version_with(article, text))
 }
