@@ -3,7 +3,7 @@
 
 use crate::engine::memory::{Entries, Memory};
 use crate::engine::observation::as_recorded;
-use crate::engine::spool::{Arrived, Spool};
+use crate::engine::spool::{SeenBody, Spool};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
@@ -360,7 +360,7 @@ pub(in crate::engine) fn take_seen(
         // Where the service had rewritten the body, its next version is merged with what the file has.
         let rewritten = row.is_some_and(|row| row.local.text != row.remote.text);
         let may_merge = rewritten || known.changed.contains(&article.id);
-        let body = Arrived {
+        let body = SeenBody {
             text,
             digest: version.text,
             file: None,

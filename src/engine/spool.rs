@@ -12,7 +12,7 @@ use std::sync::Arc;
 const BATCH: usize = 4 << 20;
 
 /// One body that was seen.
-pub(super) struct Arrived {
+pub(super) struct SeenBody {
     pub(super) text: String,
     pub(super) digest: TextDigest,
     /// The whole file, where that is kept.
@@ -28,7 +28,7 @@ pub(super) struct Spool {
     dry: bool,
     now: Timestamp,
     bytes: usize,
-    pending: Vec<Arrived>,
+    pending: Vec<SeenBody>,
     memory: BTreeMap<TextDigest, Arc<str>>,
 }
 
@@ -49,7 +49,7 @@ impl Spool {
     }
 
     /// Takes a body.
-    pub(super) fn take(&mut self, store: &mut Store, body: Arrived) -> Result<(), StateError> {
+    pub(super) fn take(&mut self, store: &mut Store, body: SeenBody) -> Result<(), StateError> {
         if self.dry {
             if body.may_merge {
                 self.memory.insert(body.digest, body.text.into());

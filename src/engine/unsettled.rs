@@ -1,4 +1,4 @@
-//! Paths in motion: what was touched a moment ago, or went so lately that it may come back.
+//! Paths in motion: files and folders that changed a moment ago, or were removed so recently that they may come back.
 //!
 //! In a cycle that looks at everything such a place is present and unknown, whatever the scan found there: it
 //! is neither sent nor written nor missed, and takes part again when it has settled. All else goes on as ever.

@@ -4,7 +4,7 @@ use super::local::{Found, Scanned};
 use crate::engine::form::{hides_a_new_article, needs_whole};
 use crate::engine::index::Places;
 use crate::engine::listing::Rows;
-use crate::engine::spool::{Arrived, Spool, text_lf};
+use crate::engine::spool::{SeenBody, Spool, text_lf};
 use crate::mirror::document::{Document, has_conflict_markers};
 use crate::mirror::scan::{Scan, ScannedFile};
 use crate::model::article::MAX_CHARS;
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
             version: version.clone(),
             file: None,
         };
-        let body = Arrived {
+        let body = SeenBody {
             text: document.text().to_owned(),
             // The version of a file with CRLF may have the base's digest.
             digest: TextDigest::of(document.text()),

@@ -3,7 +3,7 @@
 use super::local::Scanned;
 use crate::engine::form::category_version;
 use crate::engine::history::category::{last_document, last_here, seen_as};
-use crate::engine::spool::{Arrived, Spool};
+use crate::engine::spool::{SeenBody, Spool};
 use crate::mirror::document::CategoryDocument;
 use crate::mirror::scan::{CategoryContent, ScannedCategory};
 use crate::model::{CategoryId, Side, TextDigest};
@@ -78,7 +78,7 @@ fn keep(
     }
     let digest = TextDigest::of(source);
     let seen = seen_as(id, folder, (Side::Local, "edited here"), &words, digest);
-    let body = Arrived {
+    let body = SeenBody {
         text: source.to_owned(),
         digest,
         file: Some(source.to_owned()),
