@@ -1,6 +1,6 @@
 //! The parts of a conflict: what both sides changed, and the questions about it at the terminal.
 //!
-//! Nothing is written here. Who stops before the last question has settled nothing.
+//! Nothing is written here. A person who stops before the last question settles nothing.
 
 use super::{
     ask, context::Context, diff::parts, failure::Failure, print::escape_block, report::several,
@@ -151,7 +151,7 @@ fn deleted(context: &Context, row: &ConflictRow) -> Result<Option<Keep>, Failure
     })
 }
 
-/// What clashes in an article.
+/// The parts of an article that clash.
 pub(super) struct Clashing<'d> {
     document: &'d Document,
     remote: &'d Version,
@@ -347,4 +347,17 @@ fn edited(context: &Context, text: &str) -> Result<Option<String>, Failure> {
         edited.pop();
     }
     Ok(Some(edited))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_side_is_cut_after_a_word() {
+        let short = "ä ".repeat(LONG / 2);
+        assert_eq!(cut(short.clone()), short);
+        let long = format!("{short}and more words");
+        assert_eq!(cut(long), format!("{} …", short.trim_end()));
+    }
 }

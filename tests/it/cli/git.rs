@@ -12,13 +12,7 @@ fn mirror() -> (Service, Kb) {
 
 /// The same with this branch in the settings.
 fn mirror_with(branch: &str) -> (Service, Kb) {
-    let service = Service::empty();
-    let start = service.category("start");
-    for number in 1..=4 {
-        service.article(start, &format!("n{number}"), "<p>One.</p>");
-    }
-    let kb = service.mirror();
-    publish(&kb, branch);
+    let (service, kb) = never_synced(branch);
     git(&kb, &["init", "-q", "-b", "main"]);
     kb.run(&["sync"]).exits(0);
     commit(&kb, "all");
@@ -129,16 +123,22 @@ fn another_branch_than_that_of_the_settings_is_reported_before_anybody_syncs() {
     assert!(told.stdout.contains("git switch main"), "{told:#?}");
 }
 
+/// A mirror of four articles that was never synced, and whose branch counts.
+fn never_synced(branch: &str) -> (Service, Kb) {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 1..=4 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    publish(&kb, branch);
+    (service, kb)
+}
+
 #[test]
 fn what_git_removed_in_a_repository_that_no_sync_saw_yet_is_held() {
     for branch in ["any", "auto"] {
-        let service = Service::empty();
-        let start = service.category("start");
-        for number in 1..=4 {
-            service.article(start, &format!("n{number}"), "<p>One.</p>");
-        }
-        let kb = service.mirror();
-        publish(&kb, branch);
+        let (service, kb) = never_synced(branch);
         kb.run(&["sync"]).exits(0);
         git(&kb, &["init", "-q", "-b", "main"]);
         commit(&kb, "all");
@@ -167,13 +167,7 @@ fn what_git_removed_in_a_repository_that_no_sync_saw_yet_is_held() {
 
 #[test]
 fn a_repository_without_a_commit_at_the_last_sync_is_named_as_the_reason() {
-    let service = Service::empty();
-    let start = service.category("start");
-    for number in 1..=4 {
-        service.article(start, &format!("n{number}"), "<p>One.</p>");
-    }
-    let kb = service.mirror();
-    publish(&kb, "main");
+    let (service, kb) = never_synced("main");
     git(&kb, &["init", "-q", "-b", "main"]);
     kb.run(&["sync"]).exits(0);
     commit(&kb, "all");
@@ -189,13 +183,7 @@ fn a_repository_without_a_commit_at_the_last_sync_is_named_as_the_reason() {
 
 #[test]
 fn what_a_checkout_removed_after_a_first_pull_is_held() {
-    let service = Service::empty();
-    let start = service.category("start");
-    for number in 1..=4 {
-        service.article(start, &format!("n{number}"), "<p>One.</p>");
-    }
-    let kb = service.mirror();
-    publish(&kb, "any");
+    let (service, kb) = never_synced("any");
     git(&kb, &["init", "-q", "-b", "main"]);
     kb.run(&["pull"]).exits(0);
     commit(&kb, "all");

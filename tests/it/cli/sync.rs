@@ -437,11 +437,13 @@ fn without_bodies(articles: usize) -> (Service, Kb) {
     (service, kb)
 }
 
-#[test]
-fn what_was_read_before_ctrl_c_is_written_and_the_next_sync_goes_on() {
-    let (service, kb) = without_bodies(5);
-    let (arrived, go) = held_up(&service, "GET", 2);
-    let mut process = kb.process(&["sync"]);
+/// Runs a command until a request is held up, and ends the command by Ctrl-C.
+fn ended_by_ctrl_c(
+    kb: &Kb,
+    arguments: &[&str],
+    (arrived, go): &(mpsc::Receiver<()>, mpsc::Sender<()>),
+) -> std::process::Output {
+    let mut process = kb.process(arguments);
     process
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
@@ -450,6 +452,14 @@ fn what_was_read_before_ctrl_c_is_written_and_the_next_sync_goes_on() {
     press_ctrl_c(&child);
     let output = child.wait_with_output().expect("it ends");
     go.send(()).ok();
+    output
+}
+
+#[test]
+fn what_was_read_before_ctrl_c_is_written_and_the_next_sync_goes_on() {
+    let (service, kb) = without_bodies(5);
+    let hold = held_up(&service, "GET", 2);
+    let output = ended_by_ctrl_c(&kb, &["sync"], &hold);
     let told = String::from_utf8(output.stderr).expect("text");
     let listed = String::from_utf8(output.stdout).expect("text");
     assert_eq!(output.status.code(), Some(130), "{told}");
@@ -536,16 +546,8 @@ fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
     kb.run(&["sync"]).exits(0);
     kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
     // The answer to the POST of the article never comes.
-    let (arrived, go) = held_up(&service, "POST", 0);
-    let mut process = kb.process(&["sync", "--json"]);
-    process
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped());
-    let child = process.spawn().expect("it runs");
-    arrived.recv().expect("the request comes");
-    press_ctrl_c(&child);
-    let output = child.wait_with_output().expect("it ends");
-    go.send(()).ok();
+    let hold = held_up(&service, "POST", 0);
+    let output = ended_by_ctrl_c(&kb, &["sync", "--json"], &hold);
     let told = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(130), "{told}");
     assert!(
