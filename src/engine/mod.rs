@@ -47,7 +47,7 @@ pub use progress::{Progress, Teller};
 pub use stop::{Stop, StopCause, ending_of};
 
 use crate::engine::observation::Observation;
-use crate::mirror::disk::{Disk, Slot};
+use crate::mirror::disk::Disk;
 use crate::model::Place;
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::Direction;
@@ -57,6 +57,7 @@ use crate::state::home::Home;
 use crate::state::store::Store;
 use apply::Rest;
 use gathered::Gathered;
+use journal::Journal;
 use journal::recover::Recovered;
 use neighbours::Neighbours;
 use observation::Looked;
@@ -92,8 +93,6 @@ pub struct Engine<S, D> {
     home: Option<Home>,
     /// The values of the present cycle.
     gathered: Gathered,
-    /// The last slot of the stage that was used; `None`: the journal knows.
-    last_slot: Option<Slot>,
     /// Cycles that compared a few articles only.
     sifted: u64,
     /// Whether the leftovers of an earlier run are cleared up.
@@ -116,7 +115,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             neighbours: neighbours::among(Vec::new()),
             home: None,
             gathered: Gathered::default(),
-            last_slot: None,
             sifted: 0,
             cleared_up: false,
             told_inner: BTreeSet::new(),
@@ -298,6 +296,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(report)
     }
 
+    /// The way to change the mirror.
+    fn journal(&mut self) -> Journal<'_, D> {
+        Journal {
+            disk: &self.disk,
+            store: &mut self.store,
+            clock: &*self.clock,
+        }
+    }
+
+    /// Settles what an earlier run began.
+    fn recover(&mut self) -> anyhow::Result<Recovered> {
+        let first = !self.cleared_up;
+        let recovered = self.journal().recover(first)?;
+        if first {
+            self.begin_state()?;
+        }
+        self.cleared_up = true;
+        Ok(recovered)
+    }
+
     async fn run(
         &mut self,
         request: &Request,
@@ -306,11 +324,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut request = Cow::Borrowed(request);
         let mut recovered = Recovered::default();
         if !request.dry_run {
-            recovered = self.recover(!self.cleared_up)?;
-            if !self.cleared_up {
-                self.begin_state()?;
-            }
-            self.cleared_up = true;
+            recovered = self.recover()?;
             self.settle_pending(&request).await?;
         }
         if !recovered.open.is_empty() {
@@ -337,7 +351,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(Some(stop));
         }
         let applied = self.apply(plan, &mut sight, request, report).await;
-        let late = self.look_at_displaced(request.patient);
+        let late = self.journal().look_at_displaced(request.patient);
         if self.git.is_there() {
             report.want_ids_committed();
         }

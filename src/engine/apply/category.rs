@@ -276,7 +276,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let articles = below.into_iter().map(Box::new).map(RowChange::Article);
         let category = row.map(Box::new).map(RowChange::Category);
         let rows: Vec<RowChange> = category.into_iter().chain(articles).collect();
-        self.rename_folder(from, to, &rows)??;
+        self.journal().rename_folder(from, to, &rows)??;
         for row in &rows {
             take(&mut run.sight.base, row);
         }

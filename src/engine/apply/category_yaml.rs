@@ -151,11 +151,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             rows
         };
         let place = Place::new(folder, CATEGORY_FILE);
-        let staged = self.stage(&place, source.as_bytes(), Durability::Now)??;
+        let mut journal = self.journal();
+        let staged = journal.stage(&place, source.as_bytes(), None, Durability::Now)??;
         let over = existing
             .as_ref()
             .map(|content| KnownFile::of(content.stamp, &content.bytes));
-        Ok(self.change_file(staged.over(over), &keep, &rows)??)
+        Ok(journal.change_file(staged.over(over), &keep, &rows)??)
     }
 }
 

@@ -46,11 +46,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             let place = Place::new(&conflict.place.folder, name);
             let bytes = source.as_bytes();
-            let change = match self.stage_like(&place, bytes, &conflict.place, Durability::Now)? {
+            let mut journal = self.journal();
+            let like = Some(&conflict.place);
+            let change = match journal.stage(&place, bytes, like, Durability::Now)? {
                 Ok(staged) => staged.over(over),
                 Err(error) => return Ok(Err(error)),
             };
-            let written = self.change_file(change, &nothing, &|_, _| Vec::new())?;
+            let written = journal.change_file(change, &nothing, &|_, _| Vec::new())?;
             return Ok(written.map(|_stamp| name.to_owned()));
         }
         // A person edited the copy of this very version as well. The copy keeps the conflict as it is.
@@ -134,8 +136,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if !self.is_as_written(&found, id)? {
             return Ok(false);
         }
-        let removal = self.removal(copy, KnownFile::of(found.stamp, &found.bytes))?;
-        if let Err(error) = self.change_file(removal, &nothing, &|_, _| Vec::new())? {
+        let mut journal = self.journal();
+        let removal = journal.removal(copy, KnownFile::of(found.stamp, &found.bytes))?;
+        if let Err(error) = journal.change_file(removal, &nothing, &|_, _| Vec::new())? {
             tracing::warn!(path = %copy, %error, "the conflict copy stays");
         }
         Ok(true)

@@ -102,7 +102,10 @@ fn forget_id<S: Service, D: Disk>(
     }
     let source = document.without_id();
     let over = KnownFile::of(content.stamp, &content.bytes);
-    let written = engine.replace_file(new.place, source.as_bytes(), over, &|_, _| Vec::new())?;
+    let written =
+        engine
+            .journal()
+            .write_file(new.place, source.as_bytes(), Some(over), &|_, _| Vec::new())?;
     Ok(written
         .map(|stamp| {
             let stamps = &mut run.sight.mirror.stamps;
@@ -352,7 +355,9 @@ fn name_file<S: Service, D: Disk>(
         rows
     };
     let over = KnownFile::of(content.stamp, &content.bytes);
-    let written = engine.replace_file(new.place, source.as_bytes(), over, &rows)?;
+    let written = engine
+        .journal()
+        .write_file(new.place, source.as_bytes(), Some(over), &rows)?;
     Ok(written
         .map(|_stamp| row.clone())
         .map_err(|error| not_written(&error)))

@@ -167,11 +167,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             job.outcome = Some(Ok(known.stamp));
             return Ok(job);
         }
-        let staged = match moves {
-            Some(from) => self.stage_like(&settle.to, &bytes, from, durability)?,
-            None => self.stage(&settle.to, &bytes, durability)?,
-        };
-        match staged {
+        match self
+            .journal()
+            .stage(&settle.to, &bytes, moves, durability)?
+        {
             Ok(change) => {
                 job.change = Some(match moves {
                     Some(from) => change.leaving(from, known),
@@ -211,7 +210,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if changes.is_empty() {
                 Vec::new()
             } else {
-                self.change_files(&changes, &before, &rows)?
+                self.journal().change_files(&changes, &before, &rows)?
             }
         };
         // What needs no file, or has it already, is recorded alone.

@@ -74,8 +74,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             })?;
             Ok(())
         };
-        let removal = self.removal(place, KnownFile::of(content.stamp, &content.bytes))?;
-        if let Err(error) = self.change_file(removal, &before, &|_, _| rows.clone())? {
+        let removal = self
+            .journal()
+            .removal(place, KnownFile::of(content.stamp, &content.bytes))?;
+        if let Err(error) = self
+            .journal()
+            .change_file(removal, &before, &|_, _| rows.clone())?
+        {
             return Ok(not_written(&error));
         }
         self.clear_copies(id, run)?;

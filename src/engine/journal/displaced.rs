@@ -6,15 +6,13 @@
 //! It is no edit of the file that lies there now, which the program never saw; so nothing is merged, and
 //! nothing is sent.
 
-use super::at;
 use super::keep::keep;
-use crate::engine::Engine;
+use super::{Journal, at, displace};
 use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::scan::trusted;
 use crate::model::{KnownFile, Place, Timestamp};
 use crate::reconcile::plan::Problem;
-use crate::service::Service;
 use crate::state::DisplacedRow;
 
 /// How long a displaced file stays, in milliseconds.
@@ -41,7 +39,7 @@ enum Look {
     Waits(Option<Problem>),
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
+impl<D: Disk> Journal<'_, D> {
     /// Looks at the displaced files, and lets go of those that have been there for long. `patient`: what is being
     /// written is left to the next cycle.
     pub(in crate::engine) fn look_at_displaced(
@@ -133,7 +131,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Stores a text in the second place where the first one fails. Returns whether it is stored, and a problem for a person.
     fn set_words_beside(&mut self, place: &Place, bytes: &[u8], now: Timestamp) -> (bool, String) {
         let beside = self.write_beside(place, bytes);
-        let kept = keep(&mut self.store, place, bytes, (CAUSE, now));
+        let kept = keep(self.store, place, bytes, (CAUSE, now));
         let kept = kept.unwrap_or_else(|error| {
             tracing::warn!(path = %place, error = format!("{error:#}"), "late words are not in the history");
             false
@@ -160,21 +158,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Writes bytes beside a file; gives the name.
     fn write_beside(&mut self, place: &Place, bytes: &[u8]) -> Result<String, DiskError> {
         let unknown = |_| DiskError::new(DiskErrorKind::Other, "write beside", place.to_string());
-        let slot = self.next_slot().map_err(unknown)?;
+        let slot = self.store.next_slot().map_err(unknown)?;
         self.disk.stage(slot, at(place), bytes, Durability::Now)?;
         self.disk.keep_mode(slot, at(place), place)?;
         let beside = self.disk.set_beside(slot, at(place), &place.file)?;
         self.disk.sync_folder(at(place))?;
         Ok(beside)
     }
+}
 
-    /// Brings files to their slots that a crash left in the stage after they were recorded.
-    pub(super) fn displace_again(&self, rows: &[DisplacedRow]) {
-        for row in rows {
-            let left = self.disk.look_aside(Area::Stage, row.slot, at(&row.place));
-            if let Ok(Some(_)) = left {
-                self.displace(row);
-            }
+/// Brings files to their slots that a crash left in the stage after they were recorded.
+pub(super) fn displace_again(disk: &impl Disk, rows: &[DisplacedRow]) {
+    for row in rows {
+        let left = disk.look_aside(Area::Stage, row.slot, at(&row.place));
+        if let Ok(Some(_)) = left {
+            displace(disk, row);
         }
     }
 }

@@ -8,21 +8,28 @@
 //!   staged for it stays until its row has ended, since an empty slot says "done".
 //! - What was replaced or removed is displaced for a day (`displaced`).
 //!
-//! What a crash left of it is settled by `recover`. What to change is decided elsewhere.
+//! `recover` settles what a crash left behind. The journal does not decide what to change, and never asks the service.
 
 pub(super) mod displaced;
 mod keep;
 pub(super) mod recover;
 
-use super::Engine;
+use crate::engine::clock::Clock;
 use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
 use crate::mirror::scan::trusted;
 use crate::model::path::fold;
 use crate::model::{Digest, KnownFile, Place, Stamp};
-use crate::service::Service;
+use crate::state::store::Store;
 use crate::state::{DisplacedRow, Entry, Journalled, Outcome, RowChange, Writing};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything that changes the mirror.
+pub(super) struct Journal<'a, D> {
+    pub(super) disk: &'a D,
+    pub(super) store: &'a mut Store,
+    pub(super) clock: &'a dyn Clock,
+}
 
 /// Up to so many files are made durable one by one.
 pub(super) const FEW: usize = 8;
@@ -68,25 +75,20 @@ pub(super) fn at(place: &Place) -> At<'_> {
     At::Folder(&place.folder)
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    fn next_slot(&mut self) -> Outcome<Slot> {
-        let last = match self.last_slot {
-            Some(last) => last,
-            None => self.store.last_slot()?,
-        };
-        self.last_slot = Some(last + 1);
-        Ok(last + 1)
-    }
-
-    /// Stages a file for its place.
+impl<D: Disk> Journal<'_, D> {
+    /// Stages a file for its place; with the mode of another file, if it is a copy of that one.
     pub(super) fn stage(
         &mut self,
         target: &Place,
         bytes: &[u8],
+        like: Option<&Place>,
         durability: Durability,
     ) -> Outcome<Result<FileChange, DiskError>> {
-        let slot = self.next_slot()?;
-        let staged = self.disk.stage(slot, at(target), bytes, durability);
+        let slot = self.store.next_slot()?;
+        let mut staged = self.disk.stage(slot, at(target), bytes, durability);
+        if let Some(like) = like {
+            staged = staged.and_then(|()| self.disk.keep_mode(slot, at(target), like));
+        }
         Ok(staged.map(|()| FileChange {
             slot,
             target: target.clone(),
@@ -97,41 +99,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }))
     }
 
-    /// Stages a file that is a copy of another one.
-    pub(super) fn stage_like(
-        &mut self,
-        target: &Place,
-        bytes: &[u8],
-        like: &Place,
-        durability: Durability,
-    ) -> Outcome<Result<FileChange, DiskError>> {
-        let staged = self.stage(target, bytes, durability)?;
-        Ok(staged.and_then(|change| {
-            self.disk.keep_mode(change.slot, at(target), like)?;
-            Ok(change)
-        }))
-    }
-
     /// The removal of a file.
     pub(super) fn removal(&mut self, target: &Place, over: KnownFile) -> Outcome<FileChange> {
         Ok(FileChange {
-            slot: self.next_slot()?,
+            slot: self.store.next_slot()?,
             target: target.clone(),
             leaves: None,
             over: Some(over),
             new: None,
             durable: true,
         })
-    }
-
-    /// Drops what was staged and is not wanted any more.
-    pub(super) fn drop_staged(&self, change: &FileChange) {
-        if let Err(error) = self
-            .disk
-            .discard(Area::Stage, change.slot, at(&change.target))
-        {
-            tracing::warn!(%error, "a staged file is left to the next run");
-        }
     }
 
     /// Carries out one change.
@@ -146,16 +123,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(done.pop().unwrap_or(Err(gone)))
     }
 
-    /// Replaces one file.
-    pub(super) fn replace_file(
+    /// Writes one file, over the one that is there.
+    pub(super) fn write_file(
         &mut self,
         place: &Place,
         bytes: &[u8],
-        over: KnownFile,
+        over: Option<KnownFile>,
         rows: &Rows<'_>,
     ) -> Outcome<Result<Stamp, DiskError>> {
-        match self.stage(place, bytes, Durability::Now)? {
-            Ok(staged) => self.change_file(staged.over(Some(over)), &nothing, rows),
+        match self.stage(place, bytes, None, Durability::Now)? {
+            Ok(staged) => self.change_file(staged.over(over), &nothing, rows),
             Err(error) => Ok(Err(error)),
         }
     }
@@ -171,7 +148,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if many && let Err(error) = self.disk.flush() {
             // The staged bytes are not on the disk: none of them may replace anything.
             for change in changes {
-                self.drop_staged(change);
+                drop_staged(self.disk, change);
             }
             return Ok(changes.iter().map(|_| Err(again(&error))).collect());
         }
@@ -201,7 +178,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         to: &str,
         rows: &[RowChange],
     ) -> Outcome<Result<(), DiskError>> {
-        let slot = self.next_slot()?;
+        let slot = self.store.next_slot()?;
         let inode = match self.disk.look(At::Root, from) {
             Ok(found) => found.map_or(0, |found| found.stamp.inode),
             Err(error) => return Ok(Err(error)),
@@ -217,7 +194,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let now = self.clock.now();
         self.store.write(now, |tx| tx.begin_change(&change))?;
-        if let Err(error) = self.give_folder(from, to) {
+        if let Err(error) = give_folder(self.disk, from, to) {
             self.store.write(now, |tx| tx.end_change(slot))?;
             return Ok(Err(error));
         }
@@ -232,22 +209,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Ok(()))
     }
 
-    fn give_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
-        let Err(taken) = self.disk.rename_folder(from, to) else {
-            return Ok(());
-        };
-        if taken.kind != DiskErrorKind::Exists || self.disk.remove_folder(to).is_err() {
-            return Err(taken);
-        }
-        self.disk.rename_folder(from, to)
-    }
-
     /// Moves one staged file to its place, and removes it where it was.
     fn publish(&self, change: &FileChange) -> Result<Stamp, Failed> {
         let (slot, target) = (change.slot, &change.target);
         let open = |error: DiskError| Failed {
             error,
-            open: !self.is_taken_back(change),
+            open: !is_taken_back(self.disk, change),
         };
         if change.new.is_none() {
             let expect = change.over.map_or(Expect::Absent, |over| self.expect(over));
@@ -255,7 +222,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return taken.map(|()| Stamp::default()).map_err(open);
         }
         let left = change.leaves.as_ref();
-        let cased = left.filter(|(place, known)| self.is_cased(place, target, known));
+        let cased = left.filter(|(place, known)| is_cased(self.disk, place, target, known));
         let expect = match (cased, change.over) {
             (Some((_, known)), _) => Expect::Cased(known.stamp),
             (None, Some(over)) => self.expect(over),
@@ -280,29 +247,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Err(Failed { error, open })
     }
 
-    /// Returns whether the slot of a change that failed holds nothing but what was staged for it.
-    fn is_taken_back(&self, change: &FileChange) -> bool {
-        let (slot, within) = (change.slot, at(&change.target));
-        match self.disk.look_aside(Area::Stage, slot, within) {
-            Ok(None) => true,
-            Ok(Some(_)) if change.new.is_some() => {
-                let content = self.disk.read_aside(Area::Stage, slot, within, MAX_FILE);
-                content.is_ok_and(|content| change.new == Some(Digest::of_parts(&[&content.bytes])))
-            }
-            Ok(Some(_)) | Err(_) => false,
-        }
-    }
-
-    /// Returns whether a new name is the old one in another case, on a file system that folds case.
-    fn is_cased(&self, from: &Place, to: &Place, known: &KnownFile) -> bool {
-        let found = || self.disk.look(at(to), &to.file).ok().flatten();
-        from.folder == to.folder
-            && fold(&from.file) == fold(&to.file)
-            && found().is_some_and(|found| found.stamp == known.stamp)
-    }
-
     /// Returns the stamp that is expected of a file that was read: a stamp within the clock's grain does not vouch for its bytes.
-    pub(super) fn expect(&self, known: KnownFile) -> Expect {
+    fn expect(&self, known: KnownFile) -> Expect {
         match trusted(known.stamp, self.clock.now()) {
             Some(stamp) => Expect::Stamp(stamp),
             None => Expect::Bytes(known.stamp, known.digest),
@@ -358,11 +304,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .or(change.leaves.as_ref().map(|(_, known)| *known));
             if let Some(known) = came_out {
                 let left = change.leaves.as_ref().map(|(place, _)| place);
-                let place = came_from(&*self.disk, change.slot, &change.target, left);
+                let place = came_from(self.disk, change.slot, &change.target, left);
                 displaced.push(DisplacedRow {
                     slot: change.slot,
                     place: place.clone(),
-                    known: self.seen_aside(change.slot, place, known),
+                    known: seen_aside(self.disk, change.slot, place, known),
                     since: now,
                 });
             }
@@ -382,29 +328,67 @@ impl<S: Service, D: Disk> Engine<S, D> {
             displaced.iter().try_for_each(|row| tx.put_displaced(row))
         })?;
         for row in &displaced {
-            self.displace(row);
+            displace(self.disk, row);
         }
         for (change, one) in changes.iter().zip(done) {
             if matches!(one, Err(Failed { open: false, .. })) {
-                self.drop_staged(change);
+                drop_staged(self.disk, change);
             }
         }
         Ok(())
     }
+}
 
-    /// Returns the stamp and digest of a file that came out, under the stamp that it has by now; with another content by now, under
-    /// the one that was expected.
-    fn seen_aside(&self, slot: Slot, place: &Place, known: KnownFile) -> KnownFile {
-        match self.disk.look_aside(Area::Stage, slot, at(place)) {
-            Ok(Some(stamp)) if stamp.same_content(&known.stamp) => KnownFile { stamp, ..known },
-            Ok(_) | Err(_) => known,
-        }
+/// Drops what was staged and is not wanted any more.
+fn drop_staged(disk: &impl Disk, change: &FileChange) {
+    if let Err(error) = disk.discard(Area::Stage, change.slot, at(&change.target)) {
+        tracing::warn!(%error, "a staged file is left to the next run");
     }
+}
 
-    fn displace(&self, row: &DisplacedRow) {
-        if let Err(error) = self.disk.displace(row.slot, at(&row.place)) {
-            tracing::warn!(place = %row.place, %error, "what it replaced stays in the stage");
+fn give_folder(disk: &impl Disk, from: &str, to: &str) -> Result<(), DiskError> {
+    let Err(taken) = disk.rename_folder(from, to) else {
+        return Ok(());
+    };
+    if taken.kind != DiskErrorKind::Exists || disk.remove_folder(to).is_err() {
+        return Err(taken);
+    }
+    disk.rename_folder(from, to)
+}
+
+/// Returns whether the slot of a change that failed holds nothing but what was staged for it.
+fn is_taken_back(disk: &impl Disk, change: &FileChange) -> bool {
+    let (slot, within) = (change.slot, at(&change.target));
+    match disk.look_aside(Area::Stage, slot, within) {
+        Ok(None) => true,
+        Ok(Some(_)) if change.new.is_some() => {
+            let content = disk.read_aside(Area::Stage, slot, within, MAX_FILE);
+            content.is_ok_and(|content| change.new == Some(Digest::of_parts(&[&content.bytes])))
         }
+        Ok(Some(_)) | Err(_) => false,
+    }
+}
+
+/// Returns whether a new name is the old one in another case, on a file system that folds case.
+fn is_cased(disk: &impl Disk, from: &Place, to: &Place, known: &KnownFile) -> bool {
+    let found = || disk.look(at(to), &to.file).ok().flatten();
+    from.folder == to.folder
+        && fold(&from.file) == fold(&to.file)
+        && found().is_some_and(|found| found.stamp == known.stamp)
+}
+
+/// Returns the stamp and digest of a file that came out, under the stamp that it has by now; with another content by now, under
+/// the one that was expected.
+fn seen_aside(disk: &impl Disk, slot: Slot, place: &Place, known: KnownFile) -> KnownFile {
+    match disk.look_aside(Area::Stage, slot, at(place)) {
+        Ok(Some(stamp)) if stamp.same_content(&known.stamp) => KnownFile { stamp, ..known },
+        Ok(_) | Err(_) => known,
+    }
+}
+
+fn displace(disk: &impl Disk, row: &DisplacedRow) {
+    if let Err(error) = disk.displace(row.slot, at(&row.place)) {
+        tracing::warn!(place = %row.place, %error, "what it replaced stays in the stage");
     }
 }
 

@@ -14,16 +14,15 @@
 //! sides tell, as in any other cycle. Doing this twice changes nothing. What the disk refuses stays in the journal, and
 //! its files are left alone until it is settled.
 
+use super::displaced::displace_again;
 use super::keep::keep;
-use super::{at, came_from};
-use crate::engine::Engine;
+use super::{Journal, at, came_from, displace};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::met;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
 use crate::model::{Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::Base;
-use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{ArticleRow, DisplacedRow, Entry, Journalled, RowChange};
 use anyhow::Context as _;
@@ -66,7 +65,7 @@ pub(in crate::engine) fn overlay(
     Ok(())
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
+impl<D: Disk> Journal<'_, D> {
     /// Settles what an earlier run began, or this one could not finish. `first`: nothing was settled by this run yet.
     pub(in crate::engine) fn recover(&mut self, first: bool) -> anyhow::Result<Recovered> {
         let journal = self.store.journal()?;
@@ -82,7 +81,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .context("failed to make durable what an earlier run wrote")?;
         let all: Vec<_> = journal
             .into_iter()
-            .map(|change| (is_published(&*self.disk, &change), change))
+            .map(|change| (is_published(self.disk, &change), change))
             .collect();
         let published = all.iter().filter(|(done, _)| matches!(done, Ok(true)));
         let taken: BTreeSet<Place> = published
@@ -110,7 +109,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Option<Problem>> {
         let mut problem = None;
         if let Some(begun) = begun(change).filter(|_| is_done) {
-            self.leave(&begun, taken)?;
+            leave(self.disk, &begun, taken)?;
             problem = self.keep_caught(&begun)?;
         }
         self.end(change, is_done)?;
@@ -134,36 +133,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(count) => tracing::info!(count, "cleared up what an earlier run left behind"),
             Err(error) => tracing::warn!(%error, "cannot clear up what an earlier run left behind"),
         }
-        self.displace_again(&displaced);
+        displace_again(self.disk, &displaced);
         Ok(())
-    }
-
-    /// Removes a moved file where it was.
-    fn leave(&mut self, begun: &Begun<'_>, taken: &BTreeSet<Place>) -> Result<(), DiskError> {
-        let Some((place, _)) = begun.leaves.filter(|(place, _)| !taken.contains(place)) else {
-            return Ok(());
-        };
-        let found = match self.disk.look(at(place), &place.file) {
-            // Its folder is gone as well.
-            Err(error) if error.kind == DiskErrorKind::NotFound => None,
-            found => found?,
-        };
-        let came_from = begun.came_from(&*self.disk);
-        let aside = self
-            .disk
-            .look_aside(Area::Stage, begun.slot, at(came_from))?;
-        let Some(found) = found.filter(|found| aside.is_none() && found.kind == Kind::File) else {
-            return Ok(());
-        };
-        let expect = Expect::Stamp(found.stamp);
-        self.disk.take(begun.slot, at(place), &place.file, expect)?;
-        self.disk.sync_folder(at(place))
     }
 
     /// Keeps a file in the history and beside its place that came out and that nobody expected: an editor saved it in
     /// that instant.
     fn keep_caught(&mut self, begun: &Begun<'_>) -> anyhow::Result<Option<Problem>> {
-        let (slot, place) = (begun.slot, begun.came_from(&*self.disk));
+        let (slot, place) = (begun.slot, begun.came_from(self.disk));
         if (self.disk.look_aside(Area::Stage, slot, at(place))?).is_none() {
             return Ok(None);
         }
@@ -176,7 +153,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(None);
         }
         let now = self.clock.now();
-        let kept = keep(&mut self.store, begun.target, &content.bytes, (CAUSE, now))?;
+        let kept = keep(self.store, begun.target, &content.bytes, (CAUSE, now))?;
         let beside = self
             .disk
             .set_beside(slot, at(place), &place.file)
@@ -217,7 +194,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tx.end_change(change.slot)
         })?;
         match (begun, displaced) {
-            (_, Some(row)) => self.displace(&row),
+            (_, Some(row)) => displace(self.disk, &row),
             (Some(begun), None) => {
                 self.disk
                     .discard(Area::Stage, change.slot, at(begun.target))?;
@@ -229,7 +206,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// The file that came out of a change, which stays for a day.
     fn came_out(&self, begun: &Begun<'_>) -> anyhow::Result<Option<DisplacedRow>> {
-        let place = begun.came_from(&*self.disk);
+        let place = begun.came_from(self.disk);
         let aside = self.disk.look_aside(Area::Stage, begun.slot, at(place))?;
         Ok(aside.zip(begun.expected()).map(|(_, known)| DisplacedRow {
             slot: begun.slot,
@@ -240,7 +217,35 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// Removes a moved file where it was.
+fn leave(disk: &impl Disk, begun: &Begun<'_>, taken: &BTreeSet<Place>) -> Result<(), DiskError> {
+    let Some((place, _)) = begun.leaves.filter(|(place, _)| !taken.contains(place)) else {
+        return Ok(());
+    };
+    let found = match disk.look(at(place), &place.file) {
+        // Its folder is gone as well.
+        Err(error) if error.kind == DiskErrorKind::NotFound => None,
+        found => found?,
+    };
+    let came_from = begun.came_from(disk);
+    let aside = disk.look_aside(Area::Stage, begun.slot, at(came_from))?;
+    let Some(found) = found.filter(|found| aside.is_none() && found.kind == Kind::File) else {
+        return Ok(());
+    };
+    let expect = Expect::Stamp(found.stamp);
+    disk.take(begun.slot, at(place), &place.file, expect)?;
+    disk.sync_folder(at(place))
+}
+
 impl Recovered {
+    /// Fails where something could not be settled.
+    pub(in crate::engine) fn or_open(self) -> anyhow::Result<()> {
+        match self.problems.first().filter(|_| !self.open.is_empty()) {
+            Some(problem) => anyhow::bail!("{}: {}", problem.path, problem.message),
+            None => Ok(()),
+        }
+    }
+
     fn stays_open(&mut self, change: &Journalled, error: &anyhow::Error) {
         let paths: Vec<String> = match &change.entry {
             Entry::File { target, leaves, .. } => {

@@ -16,7 +16,10 @@ mod write;
 pub use super::refusal::{Refused, RefusedKind};
 pub use super::unfinished;
 
+use super::journal::Journal;
+use super::journal::recover::Recovered;
 use super::mirror_view::MirrorView;
+use super::progress::{Progress, Teller};
 use super::report::{Line, Status, put_below};
 use super::spool::Spool;
 use super::{Engine, history};
@@ -33,6 +36,7 @@ use crate::state::{StoredVersion, Subject};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use tokio::task::yield_now;
+use write::write_restored;
 
 /// A version that a person wants back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -308,75 +312,80 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// their places carries them to the service. `unfinished` remembers those that are left out by then.
     pub async fn restore(&mut self, requests: &[RestoreRequest]) -> Restored {
         let mut restored = Restored::default();
-        restored.failed = self.restore_each(requests, &mut restored).await.err();
+        let teller = Teller::clone(&self.teller);
+        let written = match self.recover().and_then(Recovered::or_open) {
+            Ok(()) => restore_each(&mut self.journal(), &teller, requests, &mut restored).await,
+            Err(error) => Err(error),
+        };
+        restored.failed = written.err();
         restored.refused.sort_by(|a, b| a.path.cmp(&b.path));
         if restored.places.is_empty() && restored.failed.is_none() {
             let refused = Refused::all(std::mem::take(&mut restored.refused));
             restored.failed = refused.map(anyhow::Error::new);
         }
+        let prefix = &self.settings.prefix;
         for Refused { path, help, .. } in &mut restored.refused {
-            put_below(&self.settings.prefix, path, Some(help));
+            put_below(prefix, path, Some(help));
+        }
+        for line in &mut restored.lines {
+            put_below(prefix, &mut line.path, None);
         }
         restored
     }
+}
 
-    async fn restore_each(
-        &mut self,
-        requests: &[RestoreRequest],
-        restored: &mut Restored,
-    ) -> anyhow::Result<()> {
-        let recovered = self.recover(!self.cleared_up)?;
-        if let Some(problem) = recovered
-            .problems
-            .first()
-            .filter(|_| !recovered.open.is_empty())
-        {
-            anyhow::bail!("{}: {}", problem.path, problem.message);
-        }
-        self.cleared_up = true;
-        let now = self.clock.now();
-        let view = MirrorView::read(&*self.disk, &mut self.store, Spool::new(false, now))?;
-        unfinished::begin(&mut self.store, articles_of(requests), now)?;
-        self.begin_phase("restoring", Some(requests.len() as u64), 0);
-        for (done, request) in requests.iter().enumerate() {
-            let written = self.restore_one(request, &view, restored);
-            let refused = or_refused(&view, request, written)?.err();
-            restored.refused.extend(refused);
-            self.phase_done(done as u64 + 1);
-            // Files that are not there are written without a wait: an interrupt is heard here.
-            yield_now().await;
-        }
-        Ok(())
+async fn restore_each<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    teller: &Teller,
+    requests: &[RestoreRequest],
+    restored: &mut Restored,
+) -> anyhow::Result<()> {
+    let now = journal.clock.now();
+    let view = MirrorView::read(journal.disk, journal.store, Spool::new(false, now))?;
+    unfinished::begin(journal.store, articles_of(requests), now)?;
+    teller(Progress::Phase {
+        name: "restoring",
+        total: Some(requests.len() as u64),
+        requests: 0,
+    });
+    for (done, request) in requests.iter().enumerate() {
+        let written = restore_one(journal, request, &view, restored);
+        let refused = or_refused(&view, request, written)?.err();
+        restored.refused.extend(refused);
+        teller(Progress::Done(done as u64 + 1));
+        // Files that are not there are written without a wait: an interrupt is heard here.
+        yield_now().await;
     }
+    Ok(())
+}
 
-    fn restore_one(
-        &mut self,
-        request: &RestoreRequest,
-        view: &MirrorView,
-        restored: &mut Restored,
-    ) -> anyhow::Result<()> {
-        let preparer = Preparer {
-            disk: &*self.disk,
-            store: &self.store,
-            view,
-        };
-        let file = preparer.prepare(request)?;
-        if !file.is_there() {
-            restored.places.extend(self.write_restored(&file, view)?);
-        }
-        restored.places.push(file.place.to_string());
-        let mut path = file.place.to_string();
-        put_below(&self.settings.prefix, &mut path, None);
-        restored.lines.push(Line {
-            action: Kind::Restore,
-            side: Side::Local,
-            path,
-            id: file.id,
-            fields: file.fields.clone(),
-            status: Status::Done,
-            reason: Some(file.described()),
-            rule: None,
-        });
-        Ok(())
+fn restore_one<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    request: &RestoreRequest,
+    view: &MirrorView,
+    restored: &mut Restored,
+) -> anyhow::Result<()> {
+    let preparer = Preparer {
+        disk: journal.disk,
+        store: journal.store,
+        view,
+    };
+    let file = preparer.prepare(request)?;
+    if !file.is_there() {
+        restored
+            .places
+            .extend(write_restored(journal, &file, view)?);
     }
+    restored.places.push(file.place.to_string());
+    restored.lines.push(Line {
+        action: Kind::Restore,
+        side: Side::Local,
+        path: file.place.to_string(),
+        id: file.id,
+        fields: file.fields.clone(),
+        status: Status::Done,
+        reason: Some(file.described()),
+        rule: None,
+    });
+    Ok(())
 }

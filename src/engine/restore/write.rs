@@ -1,171 +1,170 @@
 //! Hands a restored file to the journal, and records the replaced and the new text in the history.
 
 use super::RestoredFile;
-use crate::engine::Engine;
 use crate::engine::form::{category_file, category_version, hides_a_new_article, needs_whole};
 use crate::engine::history::category::last_document;
-use crate::engine::journal::nothing;
+use crate::engine::journal::Journal;
 use crate::engine::mirror_view::MirrorView;
-use crate::mirror::disk::{At, Disk, Durability};
+use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryChanges, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{CategoryId, KnownFile, Place, Side, TextDigest, Timestamp, Version};
 use crate::reconcile::copy_of;
 use crate::reconcile::plan::Kind;
-use crate::service::Service;
+use crate::state::store::Store;
 use crate::state::{CategoryRow, Deed, Seen, Subject};
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Writes a restored file. Returns the path of the category's own file as well, if its words were never agreed on.
-    pub(super) fn write_restored(
-        &mut self,
-        file: &RestoredFile,
-        view: &MirrorView,
-    ) -> anyhow::Result<Option<String>> {
-        if let Some(old) = file.old() {
-            self.record_text(file, old, "replaced", None)?;
-        }
-        let now = self.clock.now();
-        let conflict = file.id.and_then(|id| view.base.conflicts.get(&id));
-        // A conflict whose copy is missing counts as settled by hand. Where the file was missing as well, nobody has
-        // settled it: the copy is shown anew.
-        if let Some(row) = conflict.filter(|row| row.copy.is_some())
-            && copy_of(&view.local, row).is_none()
-        {
-            self.store.write(now, |tx| tx.forget_copy(row.id))?;
-        }
-        let folder = &file.place.folder;
-        if self.disk.look(At::Root, folder)?.is_none() {
-            self.disk.create_folder(folder)?;
-            self.disk.sync_folder(At::Root)?;
-        }
-        let unsettled = match file.category {
-            Some(id) => self.name_folder(id, folder)?,
-            None => None,
-        };
-        let over = file.present.as_ref();
-        let over = over.map(|(stamp, old)| KnownFile::of(*stamp, old.as_bytes()));
-        self.put_file(&file.place, &file.new, over)?;
-        let deed = Deed {
-            action: Kind::Restore.word().to_owned(),
-            side: Side::Local,
-            path: file.place.to_string(),
-            id: file.id.or(file.instead_of),
-            detail: file.described(),
-        };
-        self.record_text(file, &file.new, &file.cause(), Some(&deed))?;
-        Ok(unsettled)
+/// Writes a restored file. Returns the path of the category's own file as well, if its words were never agreed on.
+pub(super) fn write_restored<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    file: &RestoredFile,
+    view: &MirrorView,
+) -> anyhow::Result<Option<String>> {
+    if let Some(old) = file.old() {
+        record_text(journal, file, old, "replaced", None)?;
     }
+    let now = journal.clock.now();
+    let conflict = file.id.and_then(|id| view.base.conflicts.get(&id));
+    // A conflict whose copy is missing counts as settled by hand. Where the file was missing as well, nobody has
+    // settled it: the copy is shown anew.
+    if let Some(row) = conflict.filter(|row| row.copy.is_some())
+        && copy_of(&view.local, row).is_none()
+    {
+        journal.store.write(now, |tx| tx.forget_copy(row.id))?;
+    }
+    let folder = &file.place.folder;
+    if journal.disk.look(At::Root, folder)?.is_none() {
+        journal.disk.create_folder(folder)?;
+        journal.disk.sync_folder(At::Root)?;
+    }
+    let unsettled = match file.category {
+        Some(id) => name_folder(journal, id, folder)?,
+        None => None,
+    };
+    let over = file.present.as_ref();
+    let over = over.map(|(stamp, old)| KnownFile::of(*stamp, old.as_bytes()));
+    journal.write_file(&file.place, file.new.as_bytes(), over, &|_, _| Vec::new())??;
+    let deed = Deed {
+        action: Kind::Restore.word().to_owned(),
+        side: Side::Local,
+        path: file.place.to_string(),
+        id: file.id.or(file.instead_of),
+        detail: file.described(),
+    };
+    record_text(journal, file, &file.new, &file.cause(), Some(&deed))?;
+    Ok(unsettled)
+}
 
-    fn put_file(
-        &mut self,
-        place: &Place,
-        text: &str,
-        over: Option<KnownFile>,
-    ) -> anyhow::Result<()> {
-        let staged = self.stage(place, text.as_bytes(), Durability::Now)??;
-        self.change_file(staged.over(over), &nothing, &|_, _| Vec::new())??;
-        Ok(())
+/// Writes the `_category.yaml` of a folder that comes back without one: the folder's name may not be the category's
+/// slug, and would make another category, which the API cannot delete. Returns its path if its words were never sent.
+fn name_folder<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    id: CategoryId,
+    folder: &str,
+) -> anyhow::Result<Option<String>> {
+    if journal
+        .disk
+        .look(At::Folder(folder), CATEGORY_FILE)?
+        .is_some()
+    {
+        return Ok(None);
     }
+    let (own, others): (Vec<_>, Vec<_>) = journal
+        .store
+        .categories()?
+        .into_iter()
+        .partition(|row| row.id == id);
+    let known = |row: &CategoryRow| row.folder.as_deref() == Some(folder);
+    let Some(row) = own
+        .into_iter()
+        .find(|row| row.folder.is_none() || known(row))
+        .filter(|_| !others.iter().any(known))
+    else {
+        return Ok(None);
+    };
+    let place = Place::new(folder, CATEGORY_FILE);
+    let Some(last) = last_document(journal.store, id, Some(folder))? else {
+        journal.write_file(
+            &place,
+            category_file(id, folder, &row.local).as_bytes(),
+            None,
+            &|_, _| Vec::new(),
+        )??;
+        return Ok(None);
+    };
+    let is_agreed = category_version(folder, &last).is_ok_and(|words| words == row.local);
+    if !is_agreed {
+        // The service's words of the meantime were not agreed to: they are compared with these again.
+        let now = journal.clock.now();
+        let row = CategoryRow {
+            remote: row.local.clone(),
+            read_at: Timestamp::default(),
+            ..row
+        };
+        journal.store.write(now, |tx| tx.put_category(&row))?;
+    }
+    let text = last.edit(&CategoryChanges {
+        id: Some(id),
+        ..CategoryChanges::default()
+    });
+    journal.write_file(&place, text.as_bytes(), None, &|_, _| Vec::new())??;
+    Ok((!is_agreed).then(|| place.to_string()))
+}
 
-    /// Writes the `_category.yaml` of a folder that comes back without one: the folder's name may not be the category's
-    /// slug, and would make another category, which the API cannot delete. Returns its path if its words were never sent.
-    fn name_folder(&mut self, id: CategoryId, folder: &str) -> anyhow::Result<Option<String>> {
-        if self.disk.look(At::Folder(folder), CATEGORY_FILE)?.is_some() {
-            return Ok(None);
+/// Records a text of the file as a version of the writer's.
+fn record_text<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    file: &RestoredFile,
+    source: &str,
+    cause: &str,
+    deed: Option<&Deed>,
+) -> anyhow::Result<()> {
+    let document = Document::parse_with_markers(source.as_bytes()).ok();
+    let text = document.as_ref().map_or(source, Document::text);
+    let version = match &document {
+        Some(document) => version_of(journal.store, file, document)?,
+        // A text that is no article is stored as a whole.
+        None => Version {
+            text: TextDigest::of(source),
+            ..file.version.seen.version.clone()
+        },
+    };
+    let is_whole = document.as_ref().is_none_or(hides_a_new_article)
+        || needs_whole(source, &version, &file.place);
+    let seen = Seen {
+        subject: match (file.id, &file.version.seen.subject) {
+            (Some(id), _) => Subject::Article(id),
+            (None, subject) if subject.is_category() => subject.clone(),
+            (None, _) => Subject::File(file.place.clone()),
+        },
+        place: file.place.clone(),
+        side: Side::Local,
+        cause: cause.to_owned(),
+        version,
+        file: is_whole.then(|| TextDigest::of(source)),
+    };
+    let now = journal.clock.now();
+    journal.store.write(now, |tx| {
+        tx.put_body(text)?;
+        if is_whole {
+            tx.put_body(source)?;
         }
-        let (own, others): (Vec<_>, Vec<_>) = self
-            .store
-            .categories()?
-            .into_iter()
-            .partition(|row| row.id == id);
-        let known = |row: &CategoryRow| row.folder.as_deref() == Some(folder);
-        let Some(row) = own
-            .into_iter()
-            .find(|row| row.folder.is_none() || known(row))
-            .filter(|_| !others.iter().any(known))
-        else {
-            return Ok(None);
-        };
-        let place = Place::new(folder, CATEGORY_FILE);
-        let Some(last) = last_document(&self.store, id, Some(folder))? else {
-            self.put_file(&place, &category_file(id, folder, &row.local), None)?;
-            return Ok(None);
-        };
-        let is_agreed = category_version(folder, &last).is_ok_and(|words| words == row.local);
-        if !is_agreed {
-            // The service's words of the meantime were not agreed to: they are compared with these again.
-            let now = self.clock.now();
-            let row = CategoryRow {
-                remote: row.local.clone(),
-                read_at: Timestamp::default(),
-                ..row
-            };
-            self.store.write(now, |tx| tx.put_category(&row))?;
-        }
-        let text = last.edit(&CategoryChanges {
-            id: Some(id),
-            ..CategoryChanges::default()
-        });
-        self.put_file(&place, &text, None)?;
-        Ok((!is_agreed).then(|| place.to_string()))
-    }
+        tx.record(&seen)?;
+        deed.map_or(Ok(()), |deed| tx.event(deed))
+    })?;
+    Ok(())
+}
 
-    /// Records a text of the file as a version of the writer's.
-    fn record_text(
-        &mut self,
-        file: &RestoredFile,
-        source: &str,
-        cause: &str,
-        deed: Option<&Deed>,
-    ) -> anyhow::Result<()> {
-        let document = Document::parse_with_markers(source.as_bytes()).ok();
-        let text = document.as_ref().map_or(source, Document::text);
-        let version = match &document {
-            Some(document) => self.version_of(file, document)?,
-            // A text that is no article is stored as a whole.
-            None => Version {
-                text: TextDigest::of(source),
-                ..file.version.seen.version.clone()
-            },
-        };
-        let is_whole = document.as_ref().is_none_or(hides_a_new_article)
-            || needs_whole(source, &version, &file.place);
-        let seen = Seen {
-            subject: match (file.id, &file.version.seen.subject) {
-                (Some(id), _) => Subject::Article(id),
-                (None, subject) if subject.is_category() => subject.clone(),
-                (None, _) => Subject::File(file.place.clone()),
-            },
-            place: file.place.clone(),
-            side: Side::Local,
-            cause: cause.to_owned(),
-            version,
-            file: is_whole.then(|| TextDigest::of(source)),
-        };
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.put_body(text)?;
-            if is_whole {
-                tx.put_body(source)?;
-            }
-            tx.record(&seen)?;
-            deed.map_or(Ok(()), |deed| tx.event(deed))
-        })?;
-        Ok(())
-    }
-
-    /// The words of a file as the next scan reads them, so that it has nothing to add.
-    fn version_of(&self, file: &RestoredFile, document: &Document) -> anyhow::Result<Version> {
-        let row = match file.id {
-            Some(id) => self.store.article(id)?,
-            None => None,
-        };
-        let category = row.map(|row| row.local.category);
-        let category = category.unwrap_or_else(|| CategoryId::provisional(&file.place.folder));
-        let stem = file.place.stem();
-        let slug = document.slug().map(str::to_owned);
-        let slug = slug.or_else(|| slug_of_stem(stem).ok());
-        Ok(document.version(slug.unwrap_or_else(|| stem.to_owned()), category))
-    }
+/// The words of a file as the next scan reads them, so that it has nothing to add.
+fn version_of(store: &Store, file: &RestoredFile, document: &Document) -> anyhow::Result<Version> {
+    let row = match file.id {
+        Some(id) => store.article(id)?,
+        None => None,
+    };
+    let category = row.map(|row| row.local.category);
+    let category = category.unwrap_or_else(|| CategoryId::provisional(&file.place.folder));
+    let stem = file.place.stem();
+    let slug = document.slug().map(str::to_owned);
+    let slug = slug.or_else(|| slug_of_stem(stem).ok());
+    Ok(document.version(slug.unwrap_or_else(|| stem.to_owned()), category))
 }

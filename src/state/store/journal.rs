@@ -28,7 +28,7 @@ impl Store {
         })
     }
 
-    /// Reads the number of the last slot that the journal gave.
+    /// Reads the last slot that the journal has seen.
     pub fn last_slot(&self) -> Outcome<i64> {
         let last = self.read(|conn| {
             conn.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'journal'")?
@@ -36,6 +36,16 @@ impl Store {
                 .optional()
         })?;
         Ok(last.unwrap_or_default())
+    }
+
+    /// Returns a slot that no file has had.
+    pub fn next_slot(&mut self) -> Outcome<i64> {
+        let last = match self.slot {
+            Some(last) => last,
+            None => self.last_slot()?,
+        };
+        self.slot = Some(last + 1);
+        Ok(last + 1)
     }
 
     /// Reads the files that were displaced, oldest first.

@@ -48,6 +48,8 @@ pub struct Store {
     packing: Packing,
     /// The single values, once they were read.
     values: RefCell<Option<Values>>,
+    /// The last slot that was given; `None`: the journal knows.
+    slot: Option<i64>,
 }
 
 impl Store {

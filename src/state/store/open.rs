@@ -47,6 +47,7 @@ impl Store {
                     identity: Some(disk::identity(&path).map_err(StateError::io)?),
                     packing: Packing::default(),
                     values: RefCell::default(),
+                    slot: None,
                 })
             })
             .map_err(|error| error.at(Some(&path)))
@@ -70,6 +71,7 @@ impl Store {
             identity: None,
             packing: Packing::default(),
             values: RefCell::default(),
+            slot: None,
         }))
     }
 
@@ -90,6 +92,7 @@ impl Store {
             identity: None,
             packing: Packing::default(),
             values: RefCell::default(),
+            slot: None,
         }
     }
 
