@@ -61,9 +61,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 detail,
             ))
         })?;
-        Ok(written
-            .filter(|name| conflict.copy.as_ref() != Some(name))
-            .map(|name| named_otherwise(conflict, &name)))
+        Ok(match (&conflict.copy, written) {
+            (Some(taken), Some(name)) if *taken != name => {
+                Some(named_otherwise(conflict, taken, &name))
+            }
+            (Some(_) | None, Some(_) | None) => None,
+        })
     }
 
     /// Of an article that the base does not know, nothing else remembers what is shown.
@@ -84,10 +87,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// The reason of a conflict whose copy has another name than planned.
-fn named_otherwise(conflict: &Conflict, name: &str) -> String {
+fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
     let path = conflict.place.to_string();
     format!(
-        "{}; the service's version is in {name}, because the earlier copy was edited and stays; `kbsync resolve {}` \
+        "{}; the service's version is in {name}, because {taken} is not as kbsync wrote it, and stays; `kbsync resolve {}` \
          settles the conflict, or edit the file and delete {name}",
         conflict.reason,
         quoted(&path)

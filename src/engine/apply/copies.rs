@@ -9,9 +9,8 @@ use crate::engine::form::MAX_FILE;
 use crate::engine::journal::nothing;
 use crate::engine::observation::Observation;
 use crate::engine::{Engine, anew};
-use crate::mirror::disk::{At, Content, Disk, DiskError, Durability};
+use crate::mirror::disk::{At, Content, Disk, DiskError, Durability, beside_name};
 use crate::mirror::document::{Changes, Document};
-use crate::model::path::CONFLICT_EXTENSION;
 use crate::model::{ArticleId, KnownFile, Place, Side, TextDigest, Version};
 use crate::reconcile::copies_of;
 use crate::reconcile::plan::Conflict;
@@ -19,8 +18,9 @@ use crate::service::Service;
 use crate::state::Subject;
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Writes a conflict's copy beside the article's file, and returns the name of the copy. Another file at the name of
-    /// the copy stays as it is, unless the file is an earlier copy that nobody edited.
+    /// Writes a conflict's copy beside the article's file, and returns the name of the copy: the wished name, or the first
+    /// of `NAME.1.conflict.html`, `NAME.2.conflict.html`, … that is free. Another file at the name of a copy stays as it
+    /// is, unless the file is an earlier copy that nobody edited.
     pub(super) fn write_copy(
         &mut self,
         conflict: &Conflict,
@@ -28,35 +28,38 @@ impl<S: Service, D: Disk> Engine<S, D> {
         source: &str,
     ) -> anyhow::Result<Result<String, DiskError>> {
         let at = At::Folder(&conflict.place.folder);
-        let other = other_name(copy, source);
-        for name in [copy, &other] {
-            let present = match self.copy_at(at, name) {
+        let mut name = copy.to_owned();
+        let mut number = 0;
+        let over = loop {
+            let present = match self.copy_at(at, &name) {
                 Ok(present) => present,
                 Err(error) => return Ok(Err(error)),
             };
+            let Some(present) = present else {
+                break None;
+            };
             // A run that was killed may have written the copy. A copy that a loss of power takes away would look like
             // one that a person removed.
-            if (present.as_ref()).is_some_and(|present| present.bytes == source.as_bytes()) {
-                return Ok(self.disk.sync_folder(at).map(|()| name.to_owned()));
+            if present.bytes == source.as_bytes() {
+                return Ok(self.disk.sync_folder(at).map(|()| name));
             }
-            let over = match &present {
-                Some(present) if !self.is_as_written(present, conflict.id)? => continue,
-                Some(present) => Some(KnownFile::of(present.stamp, &present.bytes)),
-                None => None,
-            };
-            let place = Place::new(&conflict.place.folder, name);
-            let bytes = source.as_bytes();
-            let mut journal = self.journal();
-            let like = Some(&conflict.place);
-            let change = match journal.stage(&place, bytes, like, Durability::Now)? {
-                Ok(staged) => staged.over(over),
-                Err(error) => return Ok(Err(error)),
-            };
-            let written = journal.change_file(change, &nothing, &|_, _| Vec::new())?;
-            return Ok(written.map(|_stamp| name.to_owned()));
-        }
-        // A person edited the copy of this very version as well. The copy keeps the conflict as it is.
-        Ok(Ok(other))
+            if self.is_as_written(&present, conflict.id)? {
+                break Some(KnownFile::of(present.stamp, &present.bytes));
+            }
+            // The names begin with the article's own, so they do not grow with each conflict.
+            number += 1;
+            name = beside_name(&conflict.place.file, number);
+        };
+        let place = Place::new(&conflict.place.folder, &name);
+        let bytes = source.as_bytes();
+        let mut journal = self.journal();
+        let like = Some(&conflict.place);
+        let change = match journal.stage(&place, bytes, like, Durability::Now)? {
+            Ok(staged) => staged.over(over),
+            Err(error) => return Ok(Err(error)),
+        };
+        let written = journal.change_file(change, &nothing, &|_, _| Vec::new())?;
+        Ok(written.map(|_stamp| name))
     }
 
     fn copy_at(&self, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
@@ -179,11 +182,4 @@ fn shows(copy: &Content, id: ArticleId, version: &Version) -> bool {
             TextDigest::of(document.text()) == version.text
                 && copy_text(id, version, document.text().to_owned()).as_bytes() == copy.bytes
         })
-}
-
-/// Returns the name of a copy whose usual name is taken by an edited copy.
-fn other_name(copy: &str, source: &str) -> String {
-    let stem = copy.strip_suffix(CONFLICT_EXTENSION).unwrap_or(copy);
-    let mark = TextDigest::of(source).to_string();
-    format!("{stem}~{}{CONFLICT_EXTENSION}", &mark[..8])
 }

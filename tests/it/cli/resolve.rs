@@ -50,27 +50,51 @@ fn each_version_can_be_kept_and_nothing_else_is_synced() {
 }
 
 #[test]
-fn an_edited_copy_stays_and_a_newer_version_gets_another_name() {
+fn edited_copies_stay_and_each_newer_version_gets_the_next_name() {
     let (service, kb, one, _) = in_conflict();
-    kb.edit(COPY, "Theirs.", "Remarked upon.");
-    service
-        .sandbox
-        .edit(one, |article| article.text = "<p>Theirs, later.</p>".into());
-    let ran = kb.run(&["sync"]).exits(3);
-    let (_, rest) = ran.stdout.split_once("is in one~").expect(&ran.stdout);
-    let (mark, _) = rest.split_once(".conflict.html").expect(rest);
-    let newer = format!("start/one~{mark}.conflict.html");
-    assert!(kb.read(&newer).contains("<p>Theirs, later.</p>"));
-    assert!(kb.read(COPY).contains("Remarked upon."));
-    // The command names the copy that is to be deleted, and removes the copy that nobody edited.
-    let ran = kb.run(&["sync"]).exits(3);
-    assert!(
-        ran.stdout.contains(&format!("delete one~{mark}")),
-        "{ran:#?}"
-    );
+    let mut copies = vec![COPY.to_owned()];
+    for number in 1..=3 {
+        let edited = copies.last().expect("a copy");
+        let text = kb.read(edited);
+        kb.write(edited, &format!("{text}<p>Remark {number}.</p>\n"));
+        service.sandbox.edit(one, |article| {
+            article.text = format!("<p>Theirs, version {number}.</p>");
+        });
+        let ran = kb.run(&["sync"]).exits(3);
+        let newer = format!("one.{number}.conflict.html");
+        let told = format!("the service's version is in {newer}, because ");
+        assert!(ran.stdout.contains(&told), "{ran:#?}");
+        copies.push(format!("start/{newer}"));
+        let shown = kb.read(copies.last().expect("a copy"));
+        assert!(shown.contains(&format!("<p>Theirs, version {number}.</p>")));
+        // The next command names the copy that is to be deleted.
+        let ran = kb.run(&["sync"]).exits(3);
+        assert!(ran.stdout.contains(&format!("delete {newer}")), "{ran:#?}");
+    }
+    // The command removes the copy that nobody edited.
     kb.run(&["resolve", "start/one", "--keep", "local"])
         .exits(0);
-    assert!(!kb.exists(&newer));
+    let newest = copies.pop().expect("a copy");
+    assert!(!kb.exists(&newest));
+    for (copy, number) in copies.iter().zip(1..) {
+        assert!(
+            kb.read(copy)
+                .ends_with(&format!("<p>Remark {number}.</p>\n"))
+        );
+    }
+}
+
+#[test]
+fn a_copy_of_the_same_version_that_was_edited_is_written_once_more() {
+    let (_service, kb, _, _) = in_conflict();
+    let shown = kb.read(COPY);
+    kb.edit(COPY, "Theirs.", "Remarked upon.");
+    // The state of the conflict is lost, and with it what kbsync wrote.
+    std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
+    let ran = kb.run(&["sync"]).exits(3);
+    let told = "is in one.1.conflict.html, because one.conflict.html is not as kbsync wrote it";
+    assert!(ran.stdout.contains(told), "{ran:#?}");
+    assert_eq!(kb.read("start/one.1.conflict.html"), shown);
     assert!(kb.read(COPY).contains("Remarked upon."));
 }
 
@@ -388,7 +412,10 @@ fn a_conflict_whose_file_and_copy_both_went_is_not_settled_by_restoring_the_file
         assert!(kb.read("start/one.html").ends_with("---\n<p>Mine.</p>\n"));
         assert!(kb.read(COPY).ends_with("---\n<p>Theirs.</p>\n"), "{path}");
         let told = kb.run(&["status"]).exits(0).stdout;
-        assert!(told.contains("delete one.conflict.html"), "{told}");
+        assert!(
+            told.contains("resolve start/one.html` shows both sides"),
+            "{told}"
+        );
         // From then on it can be resolved by hand.
         kb.remove(COPY);
         kb.run(&["sync", "start/one.html"]).exits(0);
@@ -439,7 +466,7 @@ fn a_first_meeting_in_conflict_has_its_file_though_no_id_is_in_it() {
     kb.run(&["sync"]).exits(3);
     let told = kb.run(&["status"]).exits(0).stdout;
     assert!(
-        told.contains("delete one.conflict.html") && !told.contains("was removed"),
+        told.contains("shows both sides and settles it") && !told.contains("was removed"),
         "{told}"
     );
     kb.run(&["restore", "start/one.html"])
