@@ -30,7 +30,8 @@ pub(super) struct Conflict {
     pub(super) path: String,
     /// Where the two versions differ; empty: only one is left.
     differences: Vec<Difference>,
-    reason: String,
+    /// Why it is a conflict, without the ways to settle it.
+    pub(super) reason: String,
 }
 
 /// Returns the open conflicts of the mirror.
@@ -86,6 +87,11 @@ impl Conflict {
             reason: Some(self.reason.clone()),
             rule: None,
         }
+    }
+
+    /// Returns whether there are two versions to compare.
+    pub(super) const fn has_differences(&self) -> bool {
+        !self.differences.is_empty()
     }
 
     /// Returns the lines that show the first differences.

@@ -27,7 +27,10 @@ use crate::{
         status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
     mirror::{RealDisk, lock::Lock},
-    model::{Side, Timestamp, path::EXTENSION},
+    model::{
+        Side, Timestamp,
+        path::{EXTENSION, quoted},
+    },
     reconcile::snapshot::Direction,
 };
 use std::time::Duration;
@@ -274,12 +277,12 @@ fn shown(
     section(
         &mut lines,
         "In conflict:",
-        open_lines(&status.conflicts, conflicts).into_iter(),
+        conflict_lines(&status.conflicts, conflicts).into_iter(),
     );
     section(
         &mut lines,
         "Held, until you decide:",
-        open_lines(&status.held, &[]).into_iter(),
+        open_lines(&status.held).into_iter(),
     );
     // The two reasons that a line in the file has.
     let by_file = |open: &Open| ["disabled", "a draft"].contains(&open.reason.as_str());
@@ -362,15 +365,40 @@ fn change_line(change: &Change) -> String {
 /// The most lines with the same reason that are listed.
 const NAMED: usize = 4;
 
-/// Returns the lines of open items. A common reason follows a group once.
-fn open_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
+/// Returns the lines of conflicts: the files, why they are in conflict, and the command that shows both sides.
+fn conflict_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
     let sides = |one: &Open| {
-        conflicts
-            .iter()
-            .find(|conflict| Some(conflict.id) == one.id)
+        let mut conflicts = conflicts.iter();
+        conflicts.find(|conflict| Some(conflict.id) == one.id && conflict.has_differences())
     };
+    let short = open.iter().map(|one| Open {
+        reason: sides(one)
+            .map_or(&one.reason, |sides| &sides.reason)
+            .clone(),
+        ..one.clone()
+    });
+    let mut lines = open_lines(&short.collect::<Vec<_>>());
+    let shown: Vec<&str> = open
+        .iter()
+        .filter(|one| sides(one).is_some())
+        .map(|one| one.path.as_str())
+        .collect();
+    let command = match shown.as_slice() {
+        [] => return lines,
+        [path] => format!(
+            "`kbsync resolve {}` shows both sides and settles it",
+            quoted(path)
+        ),
+        _ => "`kbsync resolve` shows both sides of each, and how to settle it".to_owned(),
+    };
+    lines.push(format!("    {DIM}{}{DIM:#}", escape(&command)));
+    lines
+}
+
+/// Returns the lines of open items. A common reason follows a group once.
+fn open_lines(open: &[Open]) -> Vec<String> {
     let mut lines = Vec::new();
-    for group in open.chunk_by(|one, next| sides(one).is_none() && one.reason == next.reason) {
+    for group in open.chunk_by(|one, next| one.reason == next.reason) {
         let named = if group.len() > NAMED + 1 {
             NAMED
         } else {
@@ -385,7 +413,6 @@ fn open_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
         if named < group.len() {
             lines.push(format!("  … and {} more", group.len() - named));
         }
-        lines.extend(sides(&group[0]).into_iter().flat_map(Conflict::lines));
         if !group[0].reason.is_empty() {
             lines.push(format!("    {DIM}{}{DIM:#}", escape(&group[0].reason)));
         }
@@ -441,7 +468,7 @@ mod tests {
         };
         let mut all: Vec<Open> = (0..9).map(|number| open(number, "too many")).collect();
         all.push(open(9, "another"));
-        let lines = open_lines(&all, &[]);
+        let lines = open_lines(&all);
         assert_eq!(lines.len(), 4 + 1 + 1 + 2);
         assert_eq!(lines[4], "  … and 5 more");
     }

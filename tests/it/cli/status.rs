@@ -291,15 +291,16 @@ fn a_conflict_that_nobody_recorded_yet_is_reported_with_what_records_it() {
         assert!(!told.contains("--keep"), "{told}");
     }
     kb.run(&["sync"]).exits(3);
-    for arguments in [
-        &["status"][..],
-        &["status", "--remote"],
-        &["sync", "--dry-run"],
+    let short = "`kbsync resolve start/one.html` shows both sides and settles it";
+    let long = "`kbsync resolve start/one.html` settles it, or edit the file";
+    for (arguments, way) in [
+        (&["status"][..], short),
+        (&["status", "--remote"], short),
+        (&["sync", "--dry-run"], long),
     ] {
         let told = kb.run(arguments).exits(0).stdout;
-        assert!(
-            told.contains("`kbsync resolve start/one.html` settles it"),
-            "{told}"
-        );
+        assert!(told.contains(way), "{told}");
+        // What differs is shown by the commands that settle it.
+        assert_eq!(told.contains("theirs:"), way == long, "{told}");
     }
 }
