@@ -222,7 +222,8 @@ fn agreed(context: &Context, waiting: &[HeldItems]) -> Result<bool, Failure> {
             .help("look at the list, then run `kbsync approve --yes`")
         });
     }
-    let yes = ask::agrees(&format!("{consequences}?"))?;
+    context.out.note(consequences);
+    let yes = ask::agrees("Approve this?")?;
     if !yes {
         context.out.note("nothing was approved");
     }

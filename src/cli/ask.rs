@@ -35,6 +35,9 @@ pub(super) fn again() -> String {
 }
 
 /// Asks a yes-or-no question. Only a line of `y` or `yes` agrees: the next line may be a pasted command.
+///
+/// A question that is longer than the terminal is wide is printed anew with each key, so what it is about is a line of
+/// its own.
 pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
     let line: String = Input::new()
         .with_prompt(format!("{question} [y/N]"))
@@ -85,7 +88,7 @@ fn forget_typed() {
 /// Asks for the published branch of the git repository that a new mirror is in.
 pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result<String, Failure> {
     let written: String = Input::new()
-        .with_prompt("This folder is in a git repository. Which branch should be published?")
+        .with_prompt("Which branch should be published?")
         .default(checked_out.to_owned())
         .validate_with(|text: &String| {
             let there_is = text == checked_out || exists(text);

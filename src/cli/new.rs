@@ -193,7 +193,8 @@ fn is_meant(
     };
     let missing = format!("there is no category \"{}\"", escape(category));
     if ask::possible() && !context.out.json {
-        return ask::agrees(&format!("T{}. Make a new one?{shown}", &missing[1..]));
+        context.out.note(format!("{missing}{shown}"));
+        return ask::agrees("Make a new one?");
     }
     let title = quoted(args.title.trim());
     let instead = near.first().map_or_else(String::new, |folder| {
