@@ -38,6 +38,7 @@ async fn wait_for_git(config: &Config) -> GitHeads {
         if git_heads.busy() != Some(Busy::Lock) || tokio::time::Instant::now() >= until {
             return git_heads;
         }
+        tracing::debug!("waiting for git, which is changing files");
         tokio::time::sleep(LOOK).await;
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::support::kb::{Kb, Service};
 use crate::support::real_git::git;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 /// Four articles, synced and committed on `main`; the branch `other` is without the first of them. Every branch is synced.
 fn mirror() -> (Service, Kb) {
@@ -223,13 +224,15 @@ fn while_git_changes_files_nothing_is_done() {
     assert!(told.stdout.contains("git is changing files"), "{told:#?}");
     assert_eq!(left(&service), 4);
     // A short git command is waited for.
-    let lock = kb.mirror().join(".git/index.lock");
-    let done = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        std::fs::remove_file(lock).expect("removed");
-    });
-    kb.run(&["sync"]).exits(0);
-    done.join().expect("it was removed");
+    let mut waits = kb.process(&["sync", "-vv"]);
+    let mut waits = waits.stderr(Stdio::piped()).spawn().expect("it runs");
+    let told = waits.stderr.take().expect("a pipe");
+    let mut told = BufReader::new(told).lines().map(|line| line.expect("text"));
+    assert!(told.any(|line| line.contains("waiting for git")));
+    kb.remove(".git/index.lock");
+    // Its log is read to the end, so that it never waits for a reader.
+    told.for_each(drop);
+    assert!(waits.wait().expect("it ends").success());
     assert_eq!(left(&service), 3);
 }
 

@@ -11,9 +11,10 @@ use std::{
     net::TcpStream,
     os::unix::net::UnixStream,
     process,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// More connections than the daemon may open files.
@@ -139,11 +140,10 @@ async fn a_status_is_answered_however_many_commands_wait() {
     let stop = CancellationToken::new();
     let serving = tokio::spawn(control::serve(listening, to, status, stop.clone()));
     // Nothing runs the commands.
-    let due = Arc::new(Mutex::new(Vec::<Event>::new()));
-    let kept = Arc::clone(&due);
+    let (due, mut waiting) = watch::channel(Vec::<Event>::new());
     tokio::spawn(async move {
         while let Some(event) = events.recv().await {
-            kept.lock().expect("no panic").push(event);
+            due.send_modify(|due| due.push(event));
         }
     });
     let private = folder.path().to_owned();
@@ -158,9 +158,8 @@ async fn a_status_is_answered_however_many_commands_wait() {
     let mut commands = tokio::task::JoinSet::new();
     for number in 1..=MOST {
         commands.spawn(ask(sync()));
-        while due.lock().expect("no panic").len() < number {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let arrived = waiting.wait_for(|due| due.len() == number).await;
+        drop(arrived.expect("the daemon's end is open"));
     }
     let in_time = |command| tokio::time::timeout(BOUND, ask(command));
     match in_time(sync()).await.expect("in time") {
