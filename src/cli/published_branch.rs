@@ -80,6 +80,9 @@ pub(super) fn chosen(
     if asks {
         // The branches of a repository in the reftable format cannot be read.
         let exists = |name: &str| state.reftable || !git.tips(name).is_empty();
+        context
+            .out
+            .note("this folder is in a git repository, of which one branch is synced");
         return ask::branch(&branch, exists).map(Some);
     }
     context.out.note(format!(
