@@ -227,16 +227,7 @@ pub enum RowChange {
 #[serde(rename_all = "snake_case")]
 pub enum Entry {
     /// A file written, replaced, moved or removed.
-    File {
-        /// The place that changes.
-        target: Place,
-        /// The place that the file leaves, and the file there.
-        leaves: Option<(Place, KnownFile)>,
-        /// The digest of the staged bytes; `None`: it is removed.
-        new: Option<Digest>,
-        /// The file at the target.
-        over: Option<KnownFile>,
-    },
+    File(FileEntry),
     /// A folder of the root renamed.
     Folder {
         /// Its name before.
@@ -246,6 +237,26 @@ pub enum Entry {
         /// Its inode.
         inode: u64,
     },
+}
+
+/// A file written, replaced, moved or removed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// The place that changes.
+    pub target: Place,
+    /// The place that the file leaves, and the file there.
+    pub leaves: Option<(Place, KnownFile)>,
+    /// The digest of the staged bytes; `None`: it is removed.
+    pub new: Option<Digest>,
+    /// The file at the target.
+    pub over: Option<KnownFile>,
+}
+
+impl FileEntry {
+    /// Returns the file that comes out of the change.
+    pub fn expected(&self) -> Option<KnownFile> {
+        self.over.or(self.leaves.as_ref().map(|(_, known)| *known))
+    }
 }
 
 /// A row of the journal.

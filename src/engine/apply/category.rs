@@ -108,7 +108,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 after: (Side::Both, "create"),
             },
         };
-        let note = match self.write_yaml(&new, &|_| Vec::new()) {
+        let note = match self.write_yaml(&new, Vec::new()) {
             Ok(stamp) => {
                 self.note_yaml(folder, stamp, run);
                 None
@@ -301,17 +301,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if !settle.write {
             return Ok(None);
         }
-        let row = self.settled_row(settle, run);
-        let along = rows_along(&run.sight.base, run.sight, &row);
-        let now = self.clock.now();
-        let rows = |stamp: Option<Stamp>| {
-            let stamp = stamp.filter(|_| row.local == settle.file);
-            let row = CategoryRow {
-                stamp: stamp.and_then(|stamp| trusted(stamp, now)),
-                ..row.clone()
-            };
-            rows_of(settle, &row, &along)
+        let row = CategoryRow {
+            stamp: None,
+            ..self.settled_row(settle, run)
         };
+        let along = rows_along(&run.sight.base, run.sight, &row);
+        let rows = rows_of(settle, &row, &along);
         let new = NewYaml {
             folder: to,
             id: settle.id,
@@ -319,7 +314,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             scanned,
             told,
         };
-        self.write_yaml(&new, &rows).map(Some)
+        self.write_yaml(&new, rows).map(Some)
     }
 
     /// Returns whether a `_category.yaml` has a line for the slug. `None`: it cannot be read.

@@ -5,12 +5,13 @@ use crate::engine::Engine;
 use crate::engine::form::{MAX_YAML, category_changes, category_version};
 use crate::engine::history::category::{last_document, seen_as};
 use crate::engine::history::category_file::words_of;
+use crate::engine::journal::keep::Kept;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp, TextDigest};
 use crate::service::Service;
-use crate::state::{RowChange, Writing};
+use crate::state::RowChange;
 
 /// A folder's `_category.yaml` as it was scanned.
 #[derive(Default)]
@@ -91,7 +92,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn write_yaml(
         &mut self,
         new: &NewYaml<'_>,
-        rows: &dyn Fn(Option<Stamp>) -> Vec<RowChange>,
+        mut rows: Vec<RowChange>,
     ) -> anyhow::Result<Stamp> {
         let (folder, id, version) = (new.folder, new.id, new.version);
         let existing = self.read_yaml(folder, new.scanned)?;
@@ -116,47 +117,35 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .as_ref()
             .filter(|content| content.bytes == source.as_bytes())
         {
-            let rows = rows(Some(content.stamp));
             self.store
                 .write(now, |tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
             return Ok(content.stamp);
         }
-        let mut before = None;
+        let mut kept = Kept {
+            bodies: vec![source.clone()],
+            seen: None,
+        };
         if let (Some(content), Some(document)) = (&existing, &document) {
-            let source = std::str::from_utf8(&content.bytes)?;
+            let replaced = std::str::from_utf8(&content.bytes)?;
             let words = words_of(document, new.told.folder.as_deref().unwrap_or(folder));
             let cause = if new.told.before.as_ref() == Some(&words) {
                 "replaced"
             } else {
                 "edited here"
             };
-            let text = TextDigest::of(source);
-            before = Some((
-                source,
-                seen_as(id, folder, (Side::Local, cause), &words, text),
-            ));
+            let text = TextDigest::of(replaced);
+            kept.bodies.push(replaced.to_owned());
+            kept.seen = Some(seen_as(id, folder, (Side::Local, cause), &words, text));
         }
         let after = seen_as(id, folder, new.told.after, version, TextDigest::of(&source));
-        let keep = |tx: &mut Writing<'_>| {
-            tx.put_body(&source)?;
-            if let Some((source, seen)) = &before {
-                tx.put_body(source)?;
-                tx.record(seen)?;
-            }
-            Ok(())
-        };
-        let rows = |_, stamp| {
-            let mut rows = rows(stamp);
-            rows.push(RowChange::Version(Box::new(after.clone())));
-            rows
-        };
+        rows.push(RowChange::Version(Box::new(after)));
         let place = Place::new(folder, CATEGORY_FILE);
         let mut journal = self.journal();
         let staged = journal.stage(&place, source.as_bytes(), None, Durability::Now)??;
         let over = existing
             .as_ref()
             .map(|content| KnownFile::of(content.stamp, &content.bytes));
-        Ok(journal.change_file(staged.over(over), &keep, &rows)??)
+        Ok(journal.change_file(staged.over(over).keeping(kept).with(rows))??)
     }
 }
 

@@ -6,7 +6,6 @@
 
 use super::Run;
 use crate::engine::form::MAX_FILE;
-use crate::engine::journal::nothing;
 use crate::engine::observation::Observation;
 use crate::engine::{Engine, anew};
 use crate::mirror::disk::{At, Content, Disk, DiskError, Durability, beside_name};
@@ -58,7 +57,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(staged) => staged.over(over),
             Err(error) => return Ok(Err(error)),
         };
-        let written = journal.change_file(change, &nothing, &|_, _| Vec::new())?;
+        let written = journal.change_file(change)?;
         Ok(written.map(|_stamp| name))
     }
 
@@ -141,7 +140,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let mut journal = self.journal();
         let removal = journal.removal(copy, KnownFile::of(found.stamp, &found.bytes))?;
-        if let Err(error) = journal.change_file(removal, &nothing, &|_, _| Vec::new())? {
+        if let Err(error) = journal.change_file(removal)? {
             tracing::warn!(path = %copy, %error, "the conflict copy stays");
         }
         Ok(true)

@@ -102,10 +102,8 @@ fn forget_id<S: Service, D: Disk>(
     }
     let source = document.without_id();
     let over = KnownFile::of(content.stamp, &content.bytes);
-    let written =
-        engine
-            .journal()
-            .write_file(new.place, source.as_bytes(), Some(over), &|_, _| Vec::new())?;
+    let mut journal = engine.journal();
+    let written = journal.write_file(new.place, source.as_bytes(), Some(over), Vec::new())?;
     Ok(written
         .map(|stamp| {
             let stamps = &mut run.sight.mirror.stamps;
@@ -345,21 +343,17 @@ fn name_file<S: Service, D: Disk>(
         place: new.place.clone(),
         ..row.clone()
     };
-    let rows = |_, _| {
-        let old = new.instead_of.into_iter();
-        let mut rows: Vec<_> = old
-            .flat_map(|old| [RowChange::NoArticle(old), RowChange::NoConflict(old)])
-            .collect();
-        rows.push(RowChange::Article(Box::new(row.clone())));
-        rows.push(RowChange::Created(row.id));
-        rows
-    };
+    let old = new.instead_of.into_iter();
+    let mut rows: Vec<_> = old
+        .flat_map(|old| [RowChange::NoArticle(old), RowChange::NoConflict(old)])
+        .collect();
+    rows.push(RowChange::Article(Box::new(row.clone())));
+    rows.push(RowChange::Created(row.id));
     let over = KnownFile::of(content.stamp, &content.bytes);
-    let written = engine
-        .journal()
-        .write_file(new.place, source.as_bytes(), Some(over), &rows)?;
+    let mut journal = engine.journal();
+    let written = journal.write_file(new.place, source.as_bytes(), Some(over), rows)?;
     Ok(written
-        .map(|_stamp| row.clone())
+        .map(|_stamp| row)
         .map_err(|error| not_written(&error)))
 }
 

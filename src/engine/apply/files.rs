@@ -4,20 +4,20 @@
 //! made durable one by one, which is quicker for them (`engine::journal`).
 
 use super::record::row_after;
-use super::render::{Rendered, keep_whole};
+use super::render::Rendered;
 use super::{Done, Run, not_written};
 use crate::engine::history::{agreed, met};
+use crate::engine::journal::keep::Kept;
 use crate::engine::journal::{FEW, FileChange};
 use crate::engine::report::Status;
 use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{Disk, Durability};
-use crate::mirror::scan::trusted;
 use crate::model::base::ArticleRow;
 use crate::model::path::{EXTENSION, fold, stem_for};
-use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest, Timestamp};
+use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::Service;
-use crate::state::{Deed, Outcome, RowChange, Seen as SeenVersion, Subject, Writing};
+use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject};
 use std::collections::BTreeMap;
 
 /// Files in one batch.
@@ -29,6 +29,8 @@ struct Job<'a> {
     settle: &'a Settle,
     old: Option<Old>,
     change: Option<FileChange>,
+    /// The stamp of a file that stays as it is.
+    stamp: Option<Stamp>,
     text_lf: Option<TextDigest>,
     outcome: Option<Result<Stamp, Done>>,
 }
@@ -141,10 +143,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             settle,
             old: None,
             change: None,
+            stamp: None,
             text_lf: run.sight.mirror.text_lf.get(&settle.file.text).copied(),
             outcome: None,
         };
         if !settle.touches_file() {
+            let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
+            job.stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
             return Ok(job);
         }
         let Rendered { bytes, old, lf } = match self.rendered(settle, run)? {
@@ -164,6 +169,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         });
         let known = job.old.as_ref().map(|old| old.known);
         if let Some(known) = known.filter(|_| same) {
+            job.stamp = self.trusted_scan(known.stamp, run.sight);
             job.outcome = Some(Ok(known.stamp));
             return Ok(job);
         }
@@ -190,45 +196,29 @@ impl<S: Service, D: Disk> Engine<S, D> {
         whole: bool,
         run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        let (touched, changes): (Vec<usize>, Vec<FileChange>) = jobs
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(index, job)| Some((index, job.change.take()?)))
-            .unzip();
-        let rows = |job: &Job<'_>, stamp: Option<Stamp>| {
-            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, now, &run.sight.mirror.racy));
-            job.rows(stamp, whole, run)
-        };
-        let done = {
-            let jobs = &*jobs;
-            let before = |tx: &mut Writing<'_>| {
-                let mut replaced = touched.iter().map(|&index| &jobs[index]);
-                replaced.try_for_each(|job| job.keep_old(tx))
-            };
-            let rows = |index: usize, stamp: Option<Stamp>| rows(&jobs[touched[index]], stamp);
-            if changes.is_empty() {
-                Vec::new()
-            } else {
-                self.journal().change_files(&changes, &before, &rows)?
-            }
-        };
+        let (mut touched, mut changes) = (Vec::new(), Vec::new());
         // What needs no file, or has it already, is recorded alone.
-        let mut alone = Vec::new();
-        for job in jobs.iter() {
-            let stamp = match &job.outcome {
-                Some(Ok(stamp)) => Some(*stamp),
-                Some(Err(_)) => continue,
-                None => run.sight.mirror.stamps.get(&job.settle.to).copied(),
-            };
-            if job.outcome.is_some() || !job.settle.touches_file() {
-                alone.extend(rows(job, stamp));
+        let (mut kept, mut alone) = (Vec::new(), Vec::new());
+        for (index, job) in jobs.iter_mut().enumerate() {
+            if matches!(job.outcome, Some(Err(_))) {
+                continue;
             }
+            let rows = job.rows(whole, run);
+            if let Some(change) = job.change.take() {
+                touched.push(index);
+                changes.push(change.keeping(job.replaced()).with(rows));
+                continue;
+            }
+            if job.old.as_ref().is_some_and(|old| !old.scanned) {
+                kept.push(job.replaced());
+            }
+            alone.extend(rows);
         }
+        let done = self.journal().change_files(&changes)?;
         if !alone.is_empty() {
+            let now = self.clock.now();
             self.store.write(now, |tx| {
-                let mut kept = jobs.iter().filter(|job| job.outcome.is_some());
-                kept.try_for_each(|job| job.keep_unseen(tx))?;
+                kept.iter().try_for_each(|kept| kept.put(tx))?;
                 alone.iter().try_for_each(|row| tx.apply(row))
             })?;
         }
@@ -240,16 +230,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// The base in memory follows, and what the cycle knows of the files.
     fn take_over(&mut self, jobs: &[Job<'_>], run: &mut Run<'_>) -> anyhow::Result<()> {
-        let now = self.clock.now();
         for job in jobs {
             let settle = job.settle;
-            let stamp = match &job.outcome {
-                Some(Err(_)) => continue,
-                Some(Ok(stamp)) => Some(*stamp),
-                None => run.sight.mirror.stamps.get(&settle.to).copied(),
-            };
-            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, now, &run.sight.mirror.racy));
-            let row = job.row(stamp, run);
+            if matches!(job.outcome, Some(Err(_))) {
+                continue;
+            }
+            let row = job.row(run);
             if let Some(Ok(stamp)) = &job.outcome {
                 run.sight.mirror.stamps.insert(settle.to.clone(), *stamp);
                 run.sight
@@ -274,21 +260,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 impl Job<'_> {
-    fn row(&self, stamp: Option<Stamp>, run: &Run<'_>) -> ArticleRow {
+    fn row(&self, run: &Run<'_>) -> ArticleRow {
         row_after(
             run.row_for(self.settle),
             self.settle,
-            stamp,
+            self.stamp,
             self.text_lf,
             false,
         )
     }
 
     /// The rows that become true with the file.
-    fn rows(&self, stamp: Option<Stamp>, whole: bool, run: &Run<'_>) -> Vec<RowChange> {
+    fn rows(&self, whole: bool, run: &Run<'_>) -> Vec<RowChange> {
         let settle = self.settle;
         let (id, place, remote) = (settle.id, &settle.to, &settle.seen.version);
-        let mut rows = vec![RowChange::Article(Box::new(self.row(stamp, run)))];
+        let mut rows = vec![RowChange::Article(Box::new(self.row(run)))];
         if settle.settles {
             rows.push(RowChange::NoConflict(id));
         }
@@ -320,30 +306,21 @@ impl Job<'_> {
         rows
     }
 
-    /// Keeps the bytes that are about to be replaced.
-    fn keep_old(&self, tx: &mut Writing<'_>) -> Outcome<()> {
+    /// Returns the version that is about to be replaced.
+    fn replaced(&self) -> Kept {
         let settle = self.settle;
         let (Some(old), Some(had), Some(from)) = (&self.old, &settle.had, &settle.from) else {
-            return Ok(());
+            return Kept::default();
         };
-        let file = keep_whole(tx, &old.bytes, had, from)?;
-        tx.record(&SeenVersion {
+        let seen = SeenVersion {
             subject: Subject::Article(settle.id),
             place: from.clone(),
             side: Side::Local,
             cause: "replaced".to_owned(),
             version: had.clone(),
-            file,
-        })?;
-        Ok(())
-    }
-
-    /// Keeps the bytes of a file that stays as it is, and that no scan has kept.
-    fn keep_unseen(&self, tx: &mut Writing<'_>) -> Outcome<()> {
-        match &self.old {
-            Some(old) if !old.scanned => self.keep_old(tx),
-            Some(_) | None => Ok(()),
-        }
+            file: None,
+        };
+        Kept::of_file(seen, &old.bytes)
     }
 }
 
@@ -381,9 +358,4 @@ fn open_circles(actions: &[Action]) -> BTreeMap<ArticleId, Settle> {
         }
     }
     opened
-}
-
-/// A file's stamp, if it may be trusted from now on.
-fn trusted_scan(stamp: Stamp, now: Timestamp, racy: &[Stamp]) -> Option<Stamp> {
-    trusted(stamp, now).filter(|stamp| !racy.contains(stamp))
 }

@@ -4,6 +4,7 @@ use super::delete::hidden;
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
 use crate::engine::form::{MAX_FILE, says};
+use crate::engine::journal::keep::Kept;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
 use crate::model::base::{ArticleRow, ConflictRow};
@@ -12,7 +13,7 @@ use crate::model::{ArticleId, KnownFile, Place, Side, Timestamp, Version};
 use crate::reconcile::pairing::overlaid;
 use crate::reconcile::plan::Action;
 use crate::service::Service;
-use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject, Writing};
+use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Removes a file whose article is gone; its bytes stay in the history.
@@ -61,26 +62,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             RowChange::Event(Box::new(gone)),
         ];
         rows.extend(other.map(|other| RowChange::Conflict(Box::new(other))));
-        let before = |tx: &mut Writing<'_>| {
-            tx.put_body(&text)?;
-            let file = super::render::keep_whole(tx, &content.bytes, version, place)?;
-            tx.record(&SeenVersion {
-                subject: Subject::Article(id),
-                place: place.clone(),
-                side: Side::Local,
-                cause: "deleted on the service".to_owned(),
-                version: version.clone(),
-                file,
-            })?;
-            Ok(())
+        let seen = SeenVersion {
+            subject: Subject::Article(id),
+            place: place.clone(),
+            side: Side::Local,
+            cause: "deleted on the service".to_owned(),
+            version: version.clone(),
+            file: None,
         };
-        let removal = self
-            .journal()
-            .removal(place, KnownFile::of(content.stamp, &content.bytes))?;
-        if let Err(error) = self
-            .journal()
-            .change_file(removal, &before, &|_, _| rows.clone())?
-        {
+        let mut kept = Kept::of_file(seen, &content.bytes);
+        kept.bodies.push(text);
+        let mut journal = self.journal();
+        let removal = journal.removal(place, KnownFile::of(content.stamp, &content.bytes))?;
+        if let Err(error) = journal.change_file(removal.keeping(kept).with(rows))? {
             return Ok(not_written(&error));
         }
         self.clear_copies(id, run)?;

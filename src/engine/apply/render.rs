@@ -5,11 +5,11 @@
 
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
-use crate::engine::form::{MAX_FILE, needs_whole, says, slug_key};
+use crate::engine::form::{MAX_FILE, says, slug_key};
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
-use crate::model::{Field, Place, Stamp, TextDigest, Version};
+use crate::model::{Field, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Settle;
 use crate::service::Service;
 
@@ -126,20 +126,4 @@ fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -
         keywords: Some(settle.file.keywords.clone()),
         text,
     }
-}
-
-/// Keeps a whole file, unless it is just what would be written from its version.
-pub(super) fn keep_whole(
-    tx: &mut crate::state::Writing<'_>,
-    bytes: &[u8],
-    version: &Version,
-    place: &Place,
-) -> crate::state::Outcome<Option<TextDigest>> {
-    let Ok(source) = std::str::from_utf8(bytes) else {
-        return Ok(None);
-    };
-    if !needs_whole(source, version, place) {
-        return Ok(None);
-    }
-    tx.put_body(source).map(Some)
 }

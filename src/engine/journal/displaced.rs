@@ -131,7 +131,7 @@ impl<D: Disk> Journal<'_, D> {
     /// Stores a text in the second place where the first one fails. Returns whether it is stored, and a problem for a person.
     fn set_words_beside(&mut self, place: &Place, bytes: &[u8], now: Timestamp) -> (bool, String) {
         let beside = self.write_beside(place, bytes);
-        let kept = keep(self.store, place, bytes, (CAUSE, now));
+        let kept = keep(self.store, place, bytes, CAUSE, now);
         let kept = kept.unwrap_or_else(|error| {
             tracing::warn!(path = %place, error = format!("{error:#}"), "late words are not in the history");
             false

@@ -1,17 +1,48 @@
-//! Bytes that came out of the mirror and belong to nobody's version: into the history, before anything else.
+//! Versions that go into the history before the mirror changes, and texts that came out of the mirror.
 
 use crate::engine::form::needs_whole;
 use crate::mirror::document::Document;
 use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
 use crate::state::store::Store;
-use crate::state::{Outcome, Seen, Subject};
+use crate::state::{Outcome, Seen, Subject, Writing};
 
-/// Keeps what a file says. Gives whether the history has it.
+/// Texts for the history, and a version that needs them.
+#[derive(Clone, Debug, Default)]
+pub(in crate::engine) struct Kept {
+    pub(in crate::engine) bodies: Vec<String>,
+    pub(in crate::engine) seen: Option<Seen>,
+}
+
+impl Kept {
+    /// A version of a file; with the whole file, where the file has more than the version says.
+    pub(in crate::engine) fn of_file(seen: Seen, bytes: &[u8]) -> Self {
+        let whole = std::str::from_utf8(bytes).ok();
+        let whole = whole.filter(|source| needs_whole(source, &seen.version, &seen.place));
+        Self {
+            bodies: whole.map(str::to_owned).into_iter().collect(),
+            seen: Some(Seen {
+                file: whole.map(TextDigest::of),
+                ..seen
+            }),
+        }
+    }
+
+    pub(in crate::engine) fn put(&self, tx: &mut Writing<'_>) -> Outcome<()> {
+        for body in &self.bodies {
+            tx.put_body(body)?;
+        }
+        let mut seen = self.seen.iter();
+        seen.try_for_each(|seen| tx.record(seen).map(drop))
+    }
+}
+
+/// Keeps a text that belongs to nobody's version. Returns whether the history has it.
 pub(super) fn keep(
     store: &mut Store,
     place: &Place,
     bytes: &[u8],
-    (cause, now): (&str, Timestamp),
+    cause: &str,
+    now: Timestamp,
 ) -> Outcome<bool> {
     if bytes.is_empty() {
         return Ok(true);
@@ -22,67 +53,41 @@ pub(super) fn keep(
     if store.has_body(TextDigest::of(source))? {
         return Ok(true);
     }
-    let (seen, text) = match Document::parse_with_markers(bytes) {
-        Ok(document) => (
-            seen(store, place, &document, cause)?,
-            document.text().to_owned(),
-        ),
-        Err(_not_an_article) => (unread(place, source, cause), source.to_owned()),
-    };
-    let whole = needs_whole(source, &seen.version, &seen.place);
-    store.write(now, |tx| {
-        tx.put_body(&text)?;
-        let file = whole.then(|| tx.put_body(source)).transpose()?;
-        tx.record(&Seen { file, ..seen })
-    })?;
-    Ok(true)
-}
-
-fn seen(store: &Store, place: &Place, document: &Document, cause: &str) -> Outcome<Seen> {
-    let row = match document.id() {
-        Some(id) => store.article(id)?,
+    let document = Document::parse_with_markers(bytes).ok();
+    let id = document.as_ref().and_then(Document::id);
+    let row = match id {
+        Some(id) => store.article(id)?.map(|row| row.local),
         None => None,
     };
-    let slug = document.slug().map(str::to_owned);
-    Ok(Seen {
-        subject: document
-            .id()
-            .map_or_else(|| Subject::File(place.clone()), Subject::Article),
-        side: Side::Local,
-        cause: cause.to_owned(),
-        version: Version {
-            title: document.title().to_owned(),
-            slug: slug
-                .or_else(|| row.as_ref().map(|row| row.local.slug.clone()))
-                .unwrap_or_else(|| place.stem().to_owned()),
-            category: row.map_or_else(
-                || CategoryId::provisional(&place.folder),
-                |row| row.local.category,
-            ),
-            introtext: document.introtext().to_owned(),
-            keywords: document.keywords().to_owned(),
-            text: TextDigest::of(document.text()),
-        },
-        file: None,
-        place: place.clone(),
-    })
-}
-
-/// A text that is no article is stored as a whole.
-fn unread(place: &Place, source: &str, cause: &str) -> Seen {
-    Seen {
-        subject: Subject::File(place.clone()),
-        side: Side::Local,
-        cause: cause.to_owned(),
-        version: Version {
+    let provisional = CategoryId::provisional(&place.folder);
+    let version = match &document {
+        Some(document) => {
+            let slug = document.slug().map(str::to_owned);
+            let slug = slug.or_else(|| row.as_ref().map(|row| row.slug.clone()));
+            let slug = slug.unwrap_or_else(|| place.stem().to_owned());
+            document.version(slug, row.map_or(provisional, |row| row.category))
+        }
+        // A text that is no article is stored as a whole.
+        None => Version {
             title: cause.to_owned(),
             slug: place.stem().to_owned(),
-            category: CategoryId::provisional(&place.folder),
+            category: provisional,
             introtext: String::new(),
             keywords: String::new(),
             text: TextDigest::of(source),
         },
-        file: None,
+    };
+    let seen = Seen {
+        subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
         place: place.clone(),
-    }
+        side: Side::Local,
+        cause: cause.to_owned(),
+        version,
+        file: None,
+    };
+    let mut kept = Kept::of_file(seen, bytes);
+    let text = document.as_ref().map_or(source, Document::text);
+    kept.bodies.push(text.to_owned());
+    store.write(now, |tx| kept.put(tx))?;
+    Ok(true)
 }

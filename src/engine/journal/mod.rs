@@ -11,17 +11,19 @@
 //! `recover` settles what a crash left behind. The journal does not decide what to change, and never asks the service.
 
 pub(super) mod displaced;
-mod keep;
+pub(super) mod keep;
 pub(super) mod recover;
 
 use crate::engine::clock::Clock;
 use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
 use crate::mirror::scan::trusted;
+use crate::model::Timestamp;
 use crate::model::path::fold;
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::store::Store;
-use crate::state::{DisplacedRow, Entry, Journalled, Outcome, RowChange, Writing};
+use crate::state::{DisplacedRow, Entry, FileEntry, Journalled, Outcome, RowChange};
+use keep::Kept;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that changes the mirror.
@@ -38,30 +40,13 @@ pub(super) const FEW: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct FileChange {
     slot: Slot,
-    /// The place where it is put, or removed.
-    target: Place,
-    /// The place that it leaves, and what lies there.
-    leaves: Option<(Place, KnownFile)>,
-    /// The file that is at the target.
-    over: Option<KnownFile>,
-    new: Option<Digest>,
+    file: FileEntry,
     /// Whether the staged bytes are durable.
     durable: bool,
-}
-
-/// The rows that are recorded before anything is touched.
-pub(super) type Before<'a> = dyn Fn(&mut Writing<'_>) -> Outcome<()> + 'a;
-
-/// The rows that become true with a change, by its number; with the file's stamp, once that is known.
-pub(super) type Rows<'a> = dyn Fn(usize, Option<Stamp>) -> Vec<RowChange> + 'a;
-
-/// No rows are recorded before.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "what others record before may fail"
-)]
-pub(super) fn nothing(_: &mut Writing<'_>) -> Outcome<()> {
-    Ok(())
+    /// The history gets this before the file is touched.
+    kept: Kept,
+    /// The rows that become true with the change. None has the file's new stamp, which is racy.
+    rows: Vec<RowChange>,
 }
 
 /// The reason that a change was not made.
@@ -89,37 +74,24 @@ impl<D: Disk> Journal<'_, D> {
         if let Some(like) = like {
             staged = staged.and_then(|()| self.disk.keep_mode(slot, at(target), like));
         }
+        let new = Some(Digest::of_parts(&[bytes]));
         Ok(staged.map(|()| FileChange {
-            slot,
-            target: target.clone(),
-            leaves: None,
-            over: None,
-            new: Some(Digest::of_parts(&[bytes])),
             durable: durability == Durability::Now,
+            ..FileChange::new(slot, target, new)
         }))
     }
 
     /// The removal of a file.
     pub(super) fn removal(&mut self, target: &Place, over: KnownFile) -> Outcome<FileChange> {
-        Ok(FileChange {
-            slot: self.store.next_slot()?,
-            target: target.clone(),
-            leaves: None,
-            over: Some(over),
-            new: None,
-            durable: true,
-        })
+        let slot = self.store.next_slot()?;
+        Ok(FileChange::new(slot, target, None).over(Some(over)))
     }
 
     /// Carries out one change.
-    pub(super) fn change_file(
-        &mut self,
-        change: FileChange,
-        before: &Before<'_>,
-        rows: &Rows<'_>,
-    ) -> Outcome<Result<Stamp, DiskError>> {
-        let gone = DiskError::new(DiskErrorKind::Changed, "write", change.target.to_string());
-        let mut done = self.change_files(&[change], before, rows)?;
+    pub(super) fn change_file(&mut self, change: FileChange) -> Outcome<Result<Stamp, DiskError>> {
+        let path = change.file.target.to_string();
+        let gone = DiskError::new(DiskErrorKind::Changed, "write", path);
+        let mut done = self.change_files(&[change])?;
         Ok(done.pop().unwrap_or(Err(gone)))
     }
 
@@ -129,10 +101,10 @@ impl<D: Disk> Journal<'_, D> {
         place: &Place,
         bytes: &[u8],
         over: Option<KnownFile>,
-        rows: &Rows<'_>,
+        rows: Vec<RowChange>,
     ) -> Outcome<Result<Stamp, DiskError>> {
         match self.stage(place, bytes, None, Durability::Now)? {
-            Ok(staged) => self.change_file(staged.over(over), &nothing, rows),
+            Ok(staged) => self.change_file(staged.over(over).with(rows)),
             Err(error) => Ok(Err(error)),
         }
     }
@@ -141,9 +113,10 @@ impl<D: Disk> Journal<'_, D> {
     pub(super) fn change_files(
         &mut self,
         changes: &[FileChange],
-        before: &Before<'_>,
-        rows: &Rows<'_>,
     ) -> Outcome<Vec<Result<Stamp, DiskError>>> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
         let many = changes.iter().any(|change| !change.durable);
         if many && let Err(error) = self.disk.flush() {
             // The staged bytes are not on the disk: none of them may replace anything.
@@ -154,9 +127,9 @@ impl<D: Disk> Journal<'_, D> {
         }
         let now = self.clock.now();
         self.store.write(now, |tx| {
-            before(tx)?;
-            for (index, change) in changes.iter().enumerate() {
-                tx.begin_change(&change.journalled(rows(index, None)))?;
+            for change in changes {
+                change.kept.put(tx)?;
+                tx.begin_change(&change.journalled())?;
             }
             Ok(())
         })?;
@@ -166,7 +139,7 @@ impl<D: Disk> Journal<'_, D> {
         let published: BTreeMap<usize, _> = published.collect();
         let mut done: Vec<_> = published.into_values().collect();
         self.make_durable(changes, &mut done, many);
-        self.record_changes(changes, &done, rows)?;
+        self.record_changes(changes, &done)?;
         let done = done.into_iter();
         Ok(done.map(|one| one.map_err(|failed| failed.error)).collect())
     }
@@ -211,19 +184,22 @@ impl<D: Disk> Journal<'_, D> {
 
     /// Moves one staged file to its place, and removes it where it was.
     fn publish(&self, change: &FileChange) -> Result<Stamp, Failed> {
-        let (slot, target) = (change.slot, &change.target);
+        let (slot, target) = (change.slot, &change.file.target);
         let open = |error: DiskError| Failed {
             error,
             open: !is_taken_back(self.disk, change),
         };
-        if change.new.is_none() {
-            let expect = change.over.map_or(Expect::Absent, |over| self.expect(over));
+        if change.file.new.is_none() {
+            let expect = change
+                .file
+                .over
+                .map_or(Expect::Absent, |over| self.expect(over));
             let taken = self.disk.take(slot, at(target), &target.file, expect);
             return taken.map(|()| Stamp::default()).map_err(open);
         }
-        let left = change.leaves.as_ref();
+        let left = change.file.leaves.as_ref();
         let cased = left.filter(|(place, known)| is_cased(self.disk, place, target, known));
-        let expect = match (cased, change.over) {
+        let expect = match (cased, change.file.over) {
             (Some((_, known)), _) => Expect::Cased(known.stamp),
             (None, Some(over)) => self.expect(over),
             (None, None) => Expect::Absent,
@@ -258,8 +234,9 @@ impl<D: Disk> Journal<'_, D> {
     /// Makes the names durable. What is not durable does not count as done; its row stays in the journal.
     fn make_durable(&self, changes: &[FileChange], done: &mut [Result<Stamp, Failed>], many: bool) {
         let folders = |change: &FileChange| {
-            let left = change.leaves.iter().map(|(place, _)| place.folder.clone());
-            left.chain([change.target.folder.clone()])
+            let file = &change.file;
+            let left = file.leaves.iter().map(|(place, _)| place.folder.clone());
+            left.chain([file.target.folder.clone()])
                 .collect::<BTreeSet<_>>()
         };
         let touched: BTreeSet<String> = changes
@@ -294,31 +271,17 @@ impl<D: Disk> Journal<'_, D> {
         &mut self,
         changes: &[FileChange],
         done: &[Result<Stamp, Failed>],
-        rows: &Rows<'_>,
     ) -> Outcome<()> {
         let now = self.clock.now();
-        let mut displaced = Vec::new();
-        for (change, _) in changes.iter().zip(done).filter(|(_, one)| one.is_ok()) {
-            let came_out = change
-                .over
-                .or(change.leaves.as_ref().map(|(_, known)| *known));
-            if let Some(known) = came_out {
-                let left = change.leaves.as_ref().map(|(place, _)| place);
-                let place = came_from(self.disk, change.slot, &change.target, left);
-                displaced.push(DisplacedRow {
-                    slot: change.slot,
-                    place: place.clone(),
-                    known: seen_aside(self.disk, change.slot, place, known),
-                    since: now,
-                });
-            }
-        }
+        let succeeded = changes.iter().zip(done).filter(|(_, one)| one.is_ok());
+        let displaced: Vec<DisplacedRow> = succeeded
+            .filter_map(|(change, _)| came_out(self.disk, change.slot, &change.file, now))
+            .collect();
         self.store.write(now, |tx| {
-            for (index, (change, one)) in changes.iter().zip(done).enumerate() {
+            for (change, one) in changes.iter().zip(done) {
                 match one {
-                    Ok(stamp) => {
-                        let rows = rows(index, Some(*stamp));
-                        rows.iter().try_for_each(|row| tx.apply(row))?;
+                    Ok(_) => {
+                        change.rows.iter().try_for_each(|row| tx.apply(row))?;
                         tx.end_change(change.slot)?;
                     }
                     Err(Failed { open: false, .. }) => tx.end_change(change.slot)?,
@@ -341,7 +304,7 @@ impl<D: Disk> Journal<'_, D> {
 
 /// Drops what was staged and is not wanted any more.
 fn drop_staged(disk: &impl Disk, change: &FileChange) {
-    if let Err(error) = disk.discard(Area::Stage, change.slot, at(&change.target)) {
+    if let Err(error) = disk.discard(Area::Stage, change.slot, at(&change.file.target)) {
         tracing::warn!(%error, "a staged file is left to the next run");
     }
 }
@@ -358,12 +321,13 @@ fn give_folder(disk: &impl Disk, from: &str, to: &str) -> Result<(), DiskError> 
 
 /// Returns whether the slot of a change that failed holds nothing but what was staged for it.
 fn is_taken_back(disk: &impl Disk, change: &FileChange) -> bool {
-    let (slot, within) = (change.slot, at(&change.target));
+    let (slot, within) = (change.slot, at(&change.file.target));
     match disk.look_aside(Area::Stage, slot, within) {
         Ok(None) => true,
-        Ok(Some(_)) if change.new.is_some() => {
+        Ok(Some(_)) if change.file.new.is_some() => {
             let content = disk.read_aside(Area::Stage, slot, within, MAX_FILE);
-            content.is_ok_and(|content| change.new == Some(Digest::of_parts(&[&content.bytes])))
+            let digest = content.map(|content| Digest::of_parts(&[&content.bytes]));
+            digest.is_ok_and(|digest| change.file.new == Some(digest))
         }
         Ok(Some(_)) | Err(_) => false,
     }
@@ -377,13 +341,27 @@ fn is_cased(disk: &impl Disk, from: &Place, to: &Place, known: &KnownFile) -> bo
         && found().is_some_and(|found| found.stamp == known.stamp)
 }
 
-/// Returns the stamp and digest of a file that came out, under the stamp that it has by now; with another content by now, under
-/// the one that was expected.
-fn seen_aside(disk: &impl Disk, slot: Slot, place: &Place, known: KnownFile) -> KnownFile {
-    match disk.look_aside(Area::Stage, slot, at(place)) {
+/// Returns the row of the file that came out of a change: under its present stamp, or under the expected one, if it has
+/// another content by now.
+fn came_out(
+    disk: &impl Disk,
+    slot: Slot,
+    file: &FileEntry,
+    now: Timestamp,
+) -> Option<DisplacedRow> {
+    let known = file.expected()?;
+    let place = came_from(disk, slot, file);
+    let known = match disk.look_aside(Area::Stage, slot, at(place)) {
+        Ok(None) => return None,
         Ok(Some(stamp)) if stamp.same_content(&known.stamp) => KnownFile { stamp, ..known },
-        Ok(_) | Err(_) => known,
-    }
+        Ok(Some(_)) | Err(_) => known,
+    };
+    Some(DisplacedRow {
+        slot,
+        place: place.clone(),
+        known,
+        since: now,
+    })
 }
 
 fn displace(disk: &impl Disk, row: &DisplacedRow) {
@@ -393,45 +371,62 @@ fn displace(disk: &impl Disk, row: &DisplacedRow) {
 }
 
 impl FileChange {
+    fn new(slot: Slot, target: &Place, new: Option<Digest>) -> Self {
+        Self {
+            slot,
+            file: FileEntry {
+                target: target.clone(),
+                leaves: None,
+                new,
+                over: None,
+            },
+            durable: true,
+            kept: Kept::default(),
+            rows: Vec::new(),
+        }
+    }
+
     /// Makes a change that replaces a file.
-    pub(super) fn over(self, over: Option<KnownFile>) -> Self {
-        Self { over, ..self }
+    pub(super) fn over(mut self, over: Option<KnownFile>) -> Self {
+        self.file.over = over;
+        self
     }
 
     /// Makes a change that moves a file.
-    pub(super) fn leaving(self, place: &Place, known: Option<KnownFile>) -> Self {
-        let leaves = known.map(|known| (place.clone(), known));
-        Self { leaves, ..self }
+    pub(super) fn leaving(mut self, place: &Place, known: Option<KnownFile>) -> Self {
+        self.file.leaves = known.map(|known| (place.clone(), known));
+        self
     }
 
-    fn journalled(&self, rows: Vec<RowChange>) -> Journalled {
+    /// Makes a change that keeps a version in the history first.
+    pub(super) fn keeping(self, kept: Kept) -> Self {
+        Self { kept, ..self }
+    }
+
+    /// Makes a change with which rows become true.
+    pub(super) fn with(self, rows: Vec<RowChange>) -> Self {
+        Self { rows, ..self }
+    }
+
+    fn journalled(&self) -> Journalled {
         Journalled {
             slot: self.slot,
-            entry: Entry::File {
-                target: self.target.clone(),
-                leaves: self.leaves.clone(),
-                new: self.new,
-                over: self.over,
-            },
-            rows,
+            entry: Entry::File(self.file.clone()),
+            rows: self.rows.clone(),
         }
     }
 }
 
 /// Returns the place that a file in a slot came from. A slot is on the mount of its place: a moved file may have left
 /// another mount than the one that it is on now.
-fn came_from<'c>(
-    disk: &impl Disk,
-    slot: Slot,
-    target: &'c Place,
-    left: Option<&'c Place>,
-) -> &'c Place {
+fn came_from<'c>(disk: &impl Disk, slot: Slot, file: &'c FileEntry) -> &'c Place {
+    let left = file.leaves.as_ref().map(|(place, _)| place);
     let is_filled = |place: &Place| {
         let found = disk.look_aside(Area::Stage, slot, at(place));
         matches!(found, Ok(Some(_)))
     };
-    left.filter(|left| !is_filled(target) && is_filled(left))
-        .unwrap_or(target)
+    left.filter(|left| !is_filled(&file.target) && is_filled(left))
+        .unwrap_or(&file.target)
 }
 
 /// The order of changes: places are left before they are taken. In a circle nobody can begin, and nobody does.
@@ -440,11 +435,11 @@ fn in_order(changes: &[FileChange]) -> Vec<usize> {
     let mut waiting: Vec<usize> = (0..changes.len()).collect();
     loop {
         let left = waiting.iter().filter_map(|&index| {
-            let (place, _) = changes[index].leaves.as_ref()?;
+            let (place, _) = changes[index].file.leaves.as_ref()?;
             Some(place)
         });
         let left: BTreeSet<&Place> = left.collect();
-        let is_free = |index: &usize| !left.contains(&changes[*index].target);
+        let is_free = |index: &usize| !left.contains(&changes[*index].file.target);
         let (free, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_free);
         if free.is_empty() {
             order.extend(later);
@@ -470,13 +465,10 @@ mod tests {
         let place = |name: &str| Place::new("a", name);
         let numbered = moves.iter().zip(1..);
         numbered
-            .map(|(&(from, to), slot)| FileChange {
-                slot,
-                target: place(to),
-                leaves: (from != "-").then(|| (place(from), known(from))),
-                over: None,
-                new: Some(Digest::of_parts(&[])),
-                durable: true,
+            .map(|(&(from, to), slot)| {
+                let left = (from != "-").then(|| known(from));
+                FileChange::new(slot, &place(to), Some(Digest::of_parts(&[])))
+                    .leaving(&place(from), left)
             })
             .collect()
     }

@@ -16,7 +16,7 @@
 
 use super::displaced::displace_again;
 use super::keep::keep;
-use super::{Journal, at, came_from, displace};
+use super::{Journal, at, came_from, came_out, displace};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::met;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
@@ -24,7 +24,7 @@ use crate::model::{Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::Base;
 use crate::state::store::Store;
-use crate::state::{ArticleRow, DisplacedRow, Entry, Journalled, RowChange};
+use crate::state::{ArticleRow, Entry, FileEntry, Journalled, RowChange};
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,15 +33,6 @@ const CAUSE: &str = "found after a crash";
 
 const EDITED: &str =
     "it was edited in the instant in which kbsync replaced it, and kbsync was killed";
-
-/// A file's change, as the journal has it.
-struct Begun<'a> {
-    slot: Slot,
-    target: &'a Place,
-    leaves: Option<(&'a Place, KnownFile)>,
-    new: Option<Digest>,
-    over: Option<KnownFile>,
-}
 
 /// The changes that recovery could not settle, and the problems for a person.
 #[derive(Debug, Default)]
@@ -85,7 +76,7 @@ impl<D: Disk> Journal<'_, D> {
             .collect();
         let published = all.iter().filter(|(done, _)| matches!(done, Ok(true)));
         let taken: BTreeSet<Place> = published
-            .filter_map(|(_, change)| Some(begun(change)?.target.clone()))
+            .filter_map(|(_, change)| Some(file_of(change)?.target.clone()))
             .collect();
         for (published, change) in all {
             tracing::debug!(?change, ?published, "an earlier run left this behind");
@@ -108,9 +99,9 @@ impl<D: Disk> Journal<'_, D> {
         taken: &BTreeSet<Place>,
     ) -> anyhow::Result<Option<Problem>> {
         let mut problem = None;
-        if let Some(begun) = begun(change).filter(|_| is_done) {
-            leave(self.disk, &begun, taken)?;
-            problem = self.keep_caught(&begun)?;
+        if let Some(file) = file_of(change).filter(|_| is_done) {
+            leave(self.disk, change.slot, file, taken)?;
+            problem = self.keep_caught(change.slot, file)?;
         }
         self.end(change, is_done)?;
         Ok(problem)
@@ -123,8 +114,9 @@ impl<D: Disk> Journal<'_, D> {
             .map(|row| (row.slot, row.place.clone()))
             .collect();
         known.extend(journal.iter().filter_map(|change| {
-            let begun = begun(change)?;
-            let place = begun.leaves.map_or(begun.target, |(place, _)| place);
+            let file = file_of(change)?;
+            let left = file.leaves.as_ref().map(|(place, _)| place);
+            let place = left.unwrap_or(&file.target);
             Some((change.slot, place.clone()))
         }));
         let lost = self.store.last_slot()? == 0;
@@ -139,8 +131,8 @@ impl<D: Disk> Journal<'_, D> {
 
     /// Keeps a file in the history and beside its place that came out and that nobody expected: an editor saved it in
     /// that instant.
-    fn keep_caught(&mut self, begun: &Begun<'_>) -> anyhow::Result<Option<Problem>> {
-        let (slot, place) = (begun.slot, begun.came_from(self.disk));
+    fn keep_caught(&mut self, slot: Slot, file: &FileEntry) -> anyhow::Result<Option<Problem>> {
+        let place = came_from(self.disk, slot, file);
         if (self.disk.look_aside(Area::Stage, slot, at(place))?).is_none() {
             return Ok(None);
         }
@@ -149,11 +141,11 @@ impl<D: Disk> Journal<'_, D> {
             .disk
             .read_aside(Area::Stage, slot, at(place), MAX_FILE)?;
         let digest = Digest::of_parts(&[&content.bytes]);
-        if begun.expected().is_some_and(|known| known.digest == digest) {
+        if file.expected().is_some_and(|known| known.digest == digest) {
             return Ok(None);
         }
         let now = self.clock.now();
-        let kept = keep(self.store, begun.target, &content.bytes, (CAUSE, now))?;
+        let kept = keep(self.store, &file.target, &content.bytes, CAUSE, now)?;
         let beside = self
             .disk
             .set_beside(slot, at(place), &place.file)
@@ -174,11 +166,9 @@ impl<D: Disk> Journal<'_, D> {
     /// Records what became of a change, and empties its slot.
     fn end(&mut self, change: &Journalled, is_done: bool) -> anyhow::Result<()> {
         let now = self.clock.now();
-        let begun = begun(change);
-        let displaced = match &begun {
-            Some(begun) if is_done => self.came_out(begun)?,
-            Some(_) | None => None,
-        };
+        let file = file_of(change);
+        let done = file.filter(|_| is_done);
+        let displaced = done.and_then(|file| came_out(self.disk, change.slot, file, now));
         self.store.write(now, |tx| {
             for row in &change.rows {
                 if is_done {
@@ -193,33 +183,27 @@ impl<D: Disk> Journal<'_, D> {
             displaced.iter().try_for_each(|row| tx.put_displaced(row))?;
             tx.end_change(change.slot)
         })?;
-        match (begun, displaced) {
-            (_, Some(row)) => displace(self.disk, &row),
-            (Some(begun), None) => {
-                self.disk
-                    .discard(Area::Stage, change.slot, at(begun.target))?;
+        match (displaced, file) {
+            (Some(row), _) => displace(self.disk, &row),
+            (None, Some(file)) => {
+                let within = at(&file.target);
+                self.disk.discard(Area::Stage, change.slot, within)?;
             }
             (None, None) => {}
         }
         Ok(())
     }
-
-    /// The file that came out of a change, which stays for a day.
-    fn came_out(&self, begun: &Begun<'_>) -> anyhow::Result<Option<DisplacedRow>> {
-        let place = begun.came_from(self.disk);
-        let aside = self.disk.look_aside(Area::Stage, begun.slot, at(place))?;
-        Ok(aside.zip(begun.expected()).map(|(_, known)| DisplacedRow {
-            slot: begun.slot,
-            place: place.clone(),
-            known,
-            since: self.clock.now(),
-        }))
-    }
 }
 
 /// Removes a moved file where it was.
-fn leave(disk: &impl Disk, begun: &Begun<'_>, taken: &BTreeSet<Place>) -> Result<(), DiskError> {
-    let Some((place, _)) = begun.leaves.filter(|(place, _)| !taken.contains(place)) else {
+fn leave(
+    disk: &impl Disk,
+    slot: Slot,
+    file: &FileEntry,
+    taken: &BTreeSet<Place>,
+) -> Result<(), DiskError> {
+    let left = file.leaves.as_ref().map(|(place, _)| place);
+    let Some(place) = left.filter(|place| !taken.contains(place)) else {
         return Ok(());
     };
     let found = match disk.look(at(place), &place.file) {
@@ -227,13 +211,12 @@ fn leave(disk: &impl Disk, begun: &Begun<'_>, taken: &BTreeSet<Place>) -> Result
         Err(error) if error.kind == DiskErrorKind::NotFound => None,
         found => found?,
     };
-    let came_from = begun.came_from(disk);
-    let aside = disk.look_aside(Area::Stage, begun.slot, at(came_from))?;
+    let aside = disk.look_aside(Area::Stage, slot, at(came_from(disk, slot, file)))?;
     let Some(found) = found.filter(|found| aside.is_none() && found.kind == Kind::File) else {
         return Ok(());
     };
     let expect = Expect::Stamp(found.stamp);
-    disk.take(begun.slot, at(place), &place.file, expect)?;
+    disk.take(slot, at(place), &place.file, expect)?;
     disk.sync_folder(at(place))
 }
 
@@ -248,9 +231,9 @@ impl Recovered {
 
     fn stays_open(&mut self, change: &Journalled, error: &anyhow::Error) {
         let paths: Vec<String> = match &change.entry {
-            Entry::File { target, leaves, .. } => {
-                let left = leaves.iter().map(|(place, _)| place.to_string());
-                left.chain([target.to_string()]).collect()
+            Entry::File(file) => {
+                let left = file.leaves.iter().map(|(place, _)| place.to_string());
+                left.chain([file.target.to_string()]).collect()
             }
             Entry::Folder { from, to, .. } => vec![from.clone(), to.clone()],
         };
@@ -260,19 +243,6 @@ impl Recovered {
             message: format!("what an earlier run began cannot be finished: {error:#}"),
         });
         self.open.extend(paths);
-    }
-}
-
-impl Begun<'_> {
-    /// Returns the place that the file in the slot came from.
-    fn came_from(&self, disk: &impl Disk) -> &Place {
-        let left = self.leaves.map(|(place, _)| place);
-        came_from(disk, self.slot, self.target, left)
-    }
-
-    /// Returns the file that comes out of the change.
-    fn expected(&self) -> Option<KnownFile> {
-        self.over.or(self.leaves.map(|(_, known)| known))
     }
 }
 
@@ -303,42 +273,31 @@ pub(in crate::engine) fn take(base: &mut Base, row: &RowChange) {
     }
 }
 
-fn begun(change: &Journalled) -> Option<Begun<'_>> {
+fn file_of(change: &Journalled) -> Option<&FileEntry> {
     match &change.entry {
-        Entry::File {
-            target,
-            leaves,
-            new,
-            over,
-        } => Some(Begun {
-            slot: change.slot,
-            target,
-            leaves: leaves.as_ref().map(|(place, known)| (place, *known)),
-            new: *new,
-            over: *over,
-        }),
+        Entry::File(file) => Some(file),
         Entry::Folder { .. } => None,
     }
 }
 
 /// Returns whether a change was made, but for the place that a moved file leaves.
 fn is_published(disk: &impl Disk, change: &Journalled) -> Result<bool, DiskError> {
-    let Some(begun) = begun(change) else {
+    let Some(file) = file_of(change) else {
         return folder_is_renamed(disk, &change.entry);
     };
-    let at = at(begun.target);
-    let Some(stamp) = disk.look_aside(Area::Stage, begun.slot, at)? else {
+    let at = at(&file.target);
+    let Some(stamp) = disk.look_aside(Area::Stage, change.slot, at)? else {
         // Somebody cleared the stage, or nothing came out.
-        let is_new = begun.new.is_some() && begun.over.is_none();
-        return Ok(is_new && digest_at(disk, begun.target)?.is_some());
+        let is_new = file.new.is_some() && file.over.is_none();
+        return Ok(is_new && digest_at(disk, &file.target)?.is_some());
     };
     let is_expected = |known: KnownFile| known.stamp.same_content(&stamp);
-    if begun.expected().is_some_and(is_expected) {
+    if file.expected().is_some_and(is_expected) {
         return Ok(true);
     }
-    let content = disk.read_aside(Area::Stage, begun.slot, at, MAX_FILE)?;
+    let content = disk.read_aside(Area::Stage, change.slot, at, MAX_FILE)?;
     let digest = content.whole.then(|| Digest::of_parts(&[&content.bytes]));
-    Ok(digest.is_none() || begun.new != digest || digest_at(disk, begun.target)? == digest)
+    Ok(digest.is_none() || file.new != digest || digest_at(disk, &file.target)? == digest)
 }
 
 /// A folder was renamed if it has its new name, and nothing has the old one. Where case is folded, either name is found

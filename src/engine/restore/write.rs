@@ -43,7 +43,7 @@ pub(super) fn write_restored<D: Disk>(
     };
     let over = file.present.as_ref();
     let over = over.map(|(stamp, old)| KnownFile::of(*stamp, old.as_bytes()));
-    journal.write_file(&file.place, file.new.as_bytes(), over, &|_, _| Vec::new())??;
+    journal.write_file(&file.place, file.new.as_bytes(), over, Vec::new())??;
     let deed = Deed {
         action: Kind::Restore.word().to_owned(),
         side: Side::Local,
@@ -88,7 +88,7 @@ fn name_folder<D: Disk>(
             &place,
             category_file(id, folder, &row.local).as_bytes(),
             None,
-            &|_, _| Vec::new(),
+            Vec::new(),
         )??;
         return Ok(None);
     };
@@ -107,7 +107,7 @@ fn name_folder<D: Disk>(
         id: Some(id),
         ..CategoryChanges::default()
     });
-    journal.write_file(&place, text.as_bytes(), None, &|_, _| Vec::new())??;
+    journal.write_file(&place, text.as_bytes(), None, Vec::new())??;
     Ok((!is_agreed).then(|| place.to_string()))
 }
 

@@ -6,7 +6,7 @@ use kbsync::engine::Clock as _;
 use kbsync::engine::settings::Request;
 use kbsync::model::{ArticleId, Digest, KnownFile, Place, Side, Stamp, TextDigest};
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::state::{Deed, Entry, Journalled, RowChange};
+use kbsync::state::{Deed, Entry, FileEntry, Journalled, RowChange};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::AssertUnwindSafe;
@@ -146,12 +146,12 @@ fn leave(world: &Stage, id: ArticleId, row: &Row) {
     };
     let change = Journalled {
         slot: SLOT,
-        entry: Entry::File {
+        entry: Entry::File(FileEntry {
             target: Place::new("a", "one.html"),
             leaves: is(Begun::Moved).then(|| (Place::new("a", "before.html"), left)),
             new: (!is(Begun::Removed)).then_some(new),
             over: (is(Begun::Replaced) || is(Begun::Removed)).then_some(over),
-        },
+        }),
         rows: vec![
             RowChange::Article(Box::new(base)),
             RowChange::Event(Box::new(done)),

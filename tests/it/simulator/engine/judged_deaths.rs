@@ -10,7 +10,7 @@ use kbsync::model::base::Visibility;
 use kbsync::model::{
     ArticleId, CategoryId, Flags, Place, Revision, TextDigest, Timestamp, Version,
 };
-use kbsync::state::{ArticleRow, Entry, Journalled, RowChange, Store};
+use kbsync::state::{ArticleRow, Entry, FileEntry, Journalled, RowChange, Store};
 
 /// Words that nothing has but what was about to be written: of an article that no base knows, or of one that it does.
 fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
@@ -43,12 +43,12 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
     };
     let change = Journalled {
         slot: 1,
-        entry: Entry::File {
+        entry: Entry::File(FileEntry {
             target: row.place.clone(),
             leaves: None,
             new: None,
             over: None,
-        },
+        }),
         rows: vec![RowChange::Article(Box::new(row.clone()))],
     };
     let now = Timestamp::default();
