@@ -155,6 +155,9 @@ pub struct Creation {
     /// The row that becomes true with the id in the file, once the article is known to exist.
     #[serde(default)]
     pub row: Option<Box<ArticleRow>>,
+    /// The article that the service shows at the address, of which nobody can tell whether it came of the request.
+    #[serde(skip)]
+    pub unclear: Option<ArticleId>,
 }
 
 /// The content of one try.
@@ -170,6 +173,11 @@ impl Creation {
     /// Returns all that was sent.
     pub fn sent(&self) -> impl Iterator<Item = &Sent> {
         std::iter::once(&self.first).chain(&self.later)
+    }
+
+    /// Returns the article that was created, or may have been.
+    pub fn article(&self) -> Option<ArticleId> {
+        self.row.as_ref().map(|row| row.id).or(self.unclear)
     }
 
     /// Returns the address to which all of it was sent: the service has one article there at most.

@@ -18,6 +18,7 @@ use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
 use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest};
 use crate::reconcile::guard::FOR_A_PERSON;
+use crate::reconcile::pairing::unclear;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service, ServiceError};
@@ -176,6 +177,7 @@ fn begin<S: Service, D: Disk>(
         first: sent.clone(),
         later: Vec::new(),
         row: None,
+        unclear: None,
     };
     let intent = Intent::CreateArticle(creation.clone());
     let request = engine.store.write(now, |tx| {
@@ -252,13 +254,16 @@ async fn find_created<S: Service, D: Disk>(
         flags: article.flags,
         visibility: Visibility::Published,
     };
-    let sent = engine.find_sent(&creation, &seen.version, article.text.as_deref())?;
-    let Some(sent) = sent.filter(|_| !run.sight.base.articles.contains_key(&id)) else {
+    if run.sight.base.articles.contains_key(&id) {
         engine.end_creation(&creation)?;
         return Ok(Err(Done::Held(format!(
-            "its slug \"{}\" is that of article {id}, which somebody else created; choose another",
+            "its slug \"{}\" is that of article {id}; choose another",
             creation.first.version.slug
         ))));
+    }
+    let text = article.text.as_deref();
+    let Some(sent) = engine.find_sent(&creation, &seen.version, text)? else {
+        return Ok(Err(Done::Held(unclear(id, None))));
     };
     let row = Box::new(row_of(&creation.place, &sent, id, &seen));
     creation.row = Some(row.clone());

@@ -2,7 +2,8 @@
 //!
 //! - While a creation stands, its article is no part of the base, whatever the service shows of it, and its file is a new
 //!   one. The step that creates the article is the look: it sends the POST again, or only writes the id that is missing.
-//! - A listing that shows what was sent, at the address to which it was sent, is an answer to the POST as well.
+//! - A listing that shows what was sent, at the address to which it was sent, is an answer to the POST as well. Where it
+//!   shows other words there, the service may have rewritten them, or somebody else has written them: a person says which.
 //! - A creation ends with the rows of its article, in the change that writes the id. It ends without them where its file
 //!   is gone for certain, or is an article's: what arrived is then an ordinary article of the service.
 
@@ -40,10 +41,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if creation.row.is_none() {
                 self.answer_by_listing(&mut creation, base, sight, request)?;
             }
+            let made = creation.article();
+            let seen = made.and_then(|id| sight.remote.articles.remove(&id));
+            // For what is left out here no tag vouches.
+            sight.service.unlisted |= seen.is_some();
             if let Some(row) = &creation.row {
-                if let Some(Remote::Present(seen)) = sight.remote.articles.remove(&row.id) {
-                    // For what is left out here no tag vouches.
-                    sight.service.unlisted = true;
+                if let Some(Remote::Present(seen)) = seen {
                     if seen.version != row.remote || seen.visibility != row.visibility {
                         sight.service.recalled.insert(row.id);
                     }
@@ -112,7 +115,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Takes an article of the listing for what was sent, if it says that.
+    /// Takes the article that the listing shows at the address for what was sent, if it says that.
     fn answer_by_listing(
         &mut self,
         creation: &mut Creation,
@@ -134,6 +137,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let text = sight.spool.text(&self.store, seen.version.text)?;
         let Some(sent) = self.find_sent(creation, &seen.version, text.as_deref())? else {
+            creation.unclear = Some(id);
             return Ok(());
         };
         creation.row = Some(Box::new(row_of(&creation.place, &sent, id, seen)));

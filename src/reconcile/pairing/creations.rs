@@ -1,13 +1,14 @@
-//! Articles that are being created, whose file is not where it was.
+//! Articles that are being created: files that may be theirs.
 //!
 //! Whether the service has such an article may not be known, and where nothing shows it only its file can tell: a new file
-//! with the title and the text that were sent is held, wherever it lies.
+//! with the title and the text that were sent is held, wherever it lies. So is the file at the place of an article that the
+//! service shows with other words than were sent.
 
 use super::Paired;
 use crate::model::base::Creation;
 use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, RemoteSnapshot};
+use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot};
 use std::collections::BTreeMap;
 
 /// The articles that are being created and have nothing at their place.
@@ -19,9 +20,7 @@ pub(super) fn without_file<'b>(
 ) -> Vec<&'b Creation> {
     let lies = |creation: &&Creation| {
         let mut unknown = local.unknown.iter().map(|unknown| &unknown.place);
-        files
-            .iter()
-            .any(|file| creation.is_at(file.version.category, &file.place.file))
+        files.iter().any(|file| is_at(creation, file))
             || unknown.any(|place| {
                 let category = folders.get(place.folder.as_str());
                 category.is_some_and(|category| creation.is_at(*category, &place.file))
@@ -37,20 +36,20 @@ pub(super) fn hold_moved(
     base: &Base,
     creations: &[&Creation],
     files: Vec<LocalFile>,
-    remote: &RemoteSnapshot,
     paired: &mut Paired,
 ) -> (Vec<LocalFile>, Vec<ArticleId>) {
     let mut left = Vec::with_capacity(files.len());
     let mut unknown = Vec::new();
     for file in files {
         let mut sent = creations.iter();
-        let Some(creation) = sent.find(|creation| may_be_of(creation, &file, base)) else {
+        let moved = sent.find(|creation| may_be_of(creation, &file, base));
+        let problem = moved.map(|creation| moved_problem(&file, creation));
+        let Some(problem) = problem.or_else(|| unclear_at(base, &file)) else {
             left.push(file);
             continue;
         };
-        let made = creation.row.as_ref().map(|row| row.id);
-        let made = made.or_else(|| at_address(creation, base, remote));
-        paired.problems.push(moved(&file, creation, made));
+        let made = problem.id;
+        paired.problems.push(problem);
         let places = base.articles.values();
         let owner = places
             .filter(|row| row.place == file.place)
@@ -69,27 +68,64 @@ pub(crate) fn may_be_of(creation: &Creation, file: &LocalFile, base: &Base) -> b
     is_new && creation.was_sent(&file.version)
 }
 
-/// The unknown article at the address to which something was sent.
-fn at_address(creation: &Creation, base: &Base, remote: &RemoteSnapshot) -> Option<ArticleId> {
-    let mut articles = remote.articles.iter();
-    articles.find_map(|(id, entry)| {
-        let Remote::Present(seen) = entry else {
-            return None;
-        };
-        let address = (seen.version.category, &*seen.version.slug);
-        let is_new = !base.articles.contains_key(id);
-        (is_new && address == creation.address()).then_some(*id)
+/// Says of a file that nobody can tell whether the article at its address was created from it.
+fn unclear_at(base: &Base, file: &LocalFile) -> Option<Problem> {
+    let mut creations = base.creations.iter();
+    let id = creations.find(|creation| is_at(creation, file))?.unclear?;
+    Some(Problem {
+        path: file.place.to_string(),
+        id: Some(id),
+        message: unclear(id, file.id),
     })
 }
 
-fn moved(file: &LocalFile, creation: &Creation, made: Option<ArticleId>) -> Problem {
+/// Returns whether a file is at the place of an article that is being created.
+pub(super) fn is_at(creation: &Creation, file: &LocalFile) -> bool {
+    creation.is_at(file.version.category, &file.place.file)
+}
+
+/// Reports the articles that are being created of which nothing else is said, and which no step of the plan gives a file.
+pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
+    for creation in &base.creations {
+        let Some(id) = creation.article() else {
+            continue;
+        };
+        let is_told = paired.problems.iter().any(|told| told.id == Some(id));
+        if is_told || paired.fresh.iter().any(|file| is_at(creation, file)) {
+            continue;
+        }
+        paired.problems.push(Problem {
+            path: creation.place.to_string(),
+            id: Some(id),
+            message: format!(
+                "article {id} was created from this file, and its `id:` line is not written yet: the file is not ready"
+            ),
+        });
+    }
+}
+
+/// Says that an article may be the one that a file was sent to create.
+pub(crate) fn unclear(id: ArticleId, named: Option<ArticleId>) -> String {
+    format!(
+        "article {id} has the address of this file and other words: kbsync sent the file, got no answer, and cannot tell \
+         whether that article is what came of it. If it is, {}. If it is not, give the file another name, title and slug.",
+        remedy(id, named)
+    )
+}
+
+fn remedy(id: ArticleId, named: Option<ArticleId>) -> String {
+    match named {
+        Some(_) => format!("change its `id:` line to `id: {id}`"),
+        None => format!("add `id: {id}` to it"),
+    }
+}
+
+fn moved_problem(file: &LocalFile, creation: &Creation) -> Problem {
+    let made = creation.article();
     let from = &creation.place;
     let message = match made {
         Some(id) => {
-            let remedy = match file.id {
-                Some(_) => format!("change its `id:` line to `id: {id}`"),
-                None => format!("add `id: {id}` to it"),
-            };
+            let remedy = remedy(id, file.id);
             format!(
                 "kbsync cannot tell whether this file is article {id}, which was created from {from}, or a new article: it \
                  has the same title and text. If it is {id}, {remedy}. If it is new, change its title."

@@ -1,5 +1,6 @@
 //! The id in a file: of two files with one id the one at the place in the state keeps it.
 
+use super::creations::is_at;
 use super::places::{StatePlaces, Unready};
 use super::{NOT_READY, Paired};
 use crate::model::ArticleId;
@@ -69,7 +70,7 @@ fn only_claimant(base: &Base, claimants: &[LocalFile]) -> Option<usize> {
 fn creation_at<'b>(base: &'b Base, file: &LocalFile) -> Option<&'b Creation> {
     let known = file.id.is_some_and(|id| base.articles.contains_key(&id));
     let mut creations = base.creations.iter().filter(|_| known);
-    creations.find(|creation| creation.is_at(file.version.category, &file.place.file))
+    creations.find(|creation| is_at(creation, file))
 }
 
 /// Reports files that name an article, of which none can be said to be its file.

@@ -16,7 +16,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
-pub(crate) use creations::may_be_of;
+pub(crate) use creations::{may_be_of, unclear};
 use ids::claim_by_id;
 pub(crate) use ids::overlaid;
 use places::{StatePlaces, Unready};
@@ -68,7 +68,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
     let moved = creations::without_file(base, &files, local, &folders);
-    let (files, held) = creations::hold_moved(base, &moved, files, remote, &mut paired);
+    let (files, held) = creations::hold_moved(base, &moved, files, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
@@ -78,6 +78,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     claim_by_slug(base, local, remote, left, &mut paired);
     ids::hold_renamed(base, &places, remote, &mut paired);
     same_words::hold_same_words(base, remote, &mut paired);
+    creations::report_waiting(base, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
 }
@@ -192,6 +193,15 @@ fn claim_by_slug(
         }
     }
     for file in files {
+        // What is being created from a file is not the article whose address its writer has given it since.
+        if base
+            .creations
+            .iter()
+            .any(|creation| creations::is_at(creation, &file))
+        {
+            paired.fresh.push(file);
+            continue;
+        }
         let address = (file.version.category, file.version.slug.as_str());
         let found = by_slug.get(&address).copied();
         match found.filter(|id| paired.is_free(*id)) {

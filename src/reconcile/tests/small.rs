@@ -325,6 +325,7 @@ impl Small {
                     first: Sent { version, flags },
                     later: Vec::new(),
                     row: None,
+                    unclear: None,
                 });
                 continue;
             }

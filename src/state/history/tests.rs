@@ -353,6 +353,7 @@ fn intended(place: Place, version: Version) -> Intent {
         first: Sent { version, flags },
         later: Vec::new(),
         row: None,
+        unclear: None,
     })
 }
 

@@ -330,6 +330,7 @@ fn what_an_earlier_version_was_creating_stands_and_no_file_of_it_is_missed() {
         },
         later: Vec::new(),
         row: None,
+        unclear: None,
     };
     let mut written = serde_json::to_value(&creation).expect("written");
     for added in ["later", "row"] {

@@ -48,6 +48,7 @@ fn creation() -> Creation {
         },
         later: Vec::new(),
         row: None,
+        unclear: None,
     }
 }
 

@@ -306,7 +306,15 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
         problem.message.contains(message)
     };
     let pending = planned.problems.iter().filter(is_pending);
-    let pending: BTreeSet<_> = pending.filter_map(|problem| problem.id).collect();
+    let mut pending: BTreeSet<_> = pending.filter_map(|problem| problem.id).collect();
+    // Nor of one that wants its address.
+    let waits = |line: &&Line| {
+        let reason = line.reason.as_deref().unwrap_or_default();
+        let mut names = pending.iter();
+        line.status == Status::Held && names.any(|id| reason.contains(&id.to_string()))
+    };
+    let waiting: Vec<_> = planned.actions.iter().filter(waits).collect();
+    pending.extend(waiting.iter().filter_map(|line| line.id));
     let lines = |report: &Report| -> Vec<String> {
         let mut lines: Vec<String> = report
             .actions
