@@ -123,7 +123,7 @@ pub(super) fn ending(failure: &Failure) -> Ending {
         ExitCode::Attention => Ending::Attention,
         ExitCode::Partial => Ending::Partial,
         // The next run continues the work.
-        ExitCode::Retry | ExitCode::Interrupted => Ending::Retry,
+        ExitCode::Retry | ExitCode::Interrupted | ExitCode::Terminated => Ending::Retry,
         ExitCode::Done | ExitCode::Failed | ExitCode::Usage => Ending::Failed,
     }
 }

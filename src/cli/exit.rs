@@ -17,11 +17,13 @@ pub enum ExitCode {
     Retry,
     /// Interrupted by a person: the code that a shell uses for Ctrl-C.
     Interrupted,
+    /// Ended by SIGTERM: the code that a shell uses for that.
+    Terminated,
 }
 
 impl ExitCode {
     /// Every code.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Done,
         Self::Failed,
         Self::Usage,
@@ -29,6 +31,7 @@ impl ExitCode {
         Self::Partial,
         Self::Retry,
         Self::Interrupted,
+        Self::Terminated,
     ];
 
     /// Returns the number for the shell.
@@ -41,6 +44,7 @@ impl ExitCode {
             Self::Partial => 4,
             Self::Retry => 5,
             Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 
@@ -69,7 +73,7 @@ impl ExitCode {
             Self::Retry => 3,
             Self::Failed => 4,
             Self::Usage => 5,
-            Self::Interrupted => 6,
+            Self::Interrupted | Self::Terminated => 6,
         }
     }
 }
@@ -97,6 +101,6 @@ mod tests {
     #[test]
     fn the_numbers_are_those_of_the_design() {
         let numbers = ExitCode::ALL.map(ExitCode::number);
-        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 130]);
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 130, 143]);
     }
 }

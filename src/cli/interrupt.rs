@@ -1,4 +1,4 @@
-//! Ctrl-C during a command: the command ends, and says what that means.
+//! Ctrl-C or SIGTERM during a command: the command ends, and says what that means.
 //!
 //! A cycle is told to end, and has a moment to do so: what it read is written, and its report says what was done. The
 //! work may also be dropped at any time, because it could have been killed as well: every step is recorded before its
@@ -6,8 +6,20 @@
 
 use super::{exit::ExitCode, failure::Failure};
 use crate::drill::failpoint;
-use std::{fs, future::Future, pin::pin, sync::LazyLock, time::Duration};
-use tokio::{signal::ctrl_c, sync::oneshot};
+use std::{
+    fs,
+    future::Future,
+    pin::pin,
+    sync::{LazyLock, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    signal::{
+        ctrl_c,
+        unix::{Signal, SignalKind, signal},
+    },
+    sync::oneshot,
+};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 /// How long work that was told to end may take.
@@ -26,7 +38,7 @@ pub(super) enum Work {
     ByDaemon,
 }
 
-/// Runs the work until its end or Ctrl-C, which drops it. `so_far` returns the progress for the message. A second Ctrl-C
+/// Runs the work until its end or a signal, which drops it. `so_far` returns the progress for the message. A second signal
 /// ends work that does not yield.
 pub(super) async fn unless_interrupted<T>(
     kind: Work,
@@ -37,8 +49,8 @@ pub(super) async fn unless_interrupted<T>(
     Ok(done)
 }
 
-/// Runs the work until its end. At Ctrl-C `stop` is cancelled, and work that ends by that has a result all the same:
-/// the failure beside it says what Ctrl-C means.
+/// Runs the work until its end. At a signal `stop` is cancelled, and work that ends by that has a result all the same:
+/// the failure beside it says what the signal means.
 pub(super) async fn until_stopped<T>(
     kind: Work,
     stop: CancellationToken,
@@ -54,14 +66,11 @@ async fn until_told<T>(
     work: impl Future<Output = Result<T, Failure>>,
     so_far: impl FnOnce() -> String,
 ) -> Result<(T, Option<Failure>), Failure> {
-    if *IGNORED {
-        return Ok((work.await?, None));
-    }
     let (tell, told) = oneshot::channel();
-    let watch = AbortOnDropHandle::new(tokio::spawn(listen(tell)));
-    let done = unless_told(kind, stop, work, so_far, told).await;
-    drop(watch);
-    done
+    let listener = AbortOnDropHandle::new(tokio::spawn(listen(tell)));
+    // The listener of the work before ends with this.
+    *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    unless_told(kind, stop, work, so_far, told).await
 }
 
 async fn unless_told<T>(
@@ -69,20 +78,20 @@ async fn unless_told<T>(
     stop: Option<CancellationToken>,
     work: impl Future<Output = Result<T, Failure>>,
     so_far: impl FnOnce() -> String,
-    mut told: oneshot::Receiver<()>,
+    mut told: oneshot::Receiver<ExitCode>,
 ) -> Result<(T, Option<Failure>), Failure> {
     let mut work = pin!(work);
     tokio::select! {
         done = &mut work => {
             // Both may be ready at the same time.
-            if kind == Work::Step && told.try_recv().is_ok() {
-                return Err(broken_off(kind, &so_far()));
+            if kind == Work::Step && let Ok(code) = told.try_recv() {
+                return Err(broken_off(kind, code, &so_far()));
             }
             Ok((done?, None))
         }
         // Without a handler the system ends the process.
-        Ok(()) = &mut told => {
-            let failure = broken_off(kind, &so_far());
+        Ok(code) = &mut told => {
+            let failure = broken_off(kind, code, &so_far());
             let Some(stop) = stop else {
                 return Err(failure);
             };
@@ -109,20 +118,45 @@ fn ignores_ctrl_c(status: &str) -> bool {
     ignored.is_some_and(|mask| mask & 0b10 != 0)
 }
 
-async fn listen(tell: oneshot::Sender<()>) {
-    if ctrl_c().await.is_err() || tell.send(()).is_err() {
+/// The task that waits for signals. A handler stays once it is installed, so there is a task until the process ends.
+static LISTENER: Mutex<Option<AbortOnDropHandle<()>>> = Mutex::new(None);
+
+/// Reports the first signal, and ends the process at a second one. After the work, SIGTERM ends the process as it does
+/// without a handler; Ctrl-C belongs to a question or a pager then.
+async fn listen(mut tell: oneshot::Sender<ExitCode>) {
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return;
+    };
+    tokio::select! {
+        code = next(&mut terminate) => {
+            if tell.send(code).is_ok() {
+                end(next(&mut terminate).await);
+            }
+        }
+        () = tell.closed() => {
+            terminate.recv().await;
+        }
     }
-    if ctrl_c().await.is_ok() {
-        // A signal to the own process has no effect on the first process of a container.
-        std::process::exit(ExitCode::Interrupted.number().into());
+    end(ExitCode::Terminated);
+}
+
+/// Waits for a signal, and returns its exit code.
+async fn next(terminate: &mut Signal) -> ExitCode {
+    tokio::select! {
+        Ok(()) = ctrl_c(), if !*IGNORED => ExitCode::Interrupted,
+        _ = terminate.recv() => ExitCode::Terminated,
     }
 }
 
-fn broken_off(kind: Work, so_far: &str) -> Failure {
+/// Ends the process. A signal to the own process has no effect on the first process of a container.
+fn end(code: ExitCode) -> ! {
+    std::process::exit(code.number().into())
+}
+
+fn broken_off(kind: Work, code: ExitCode, so_far: &str) -> Failure {
     let message = format!("stopped{so_far}");
     let failure = Failure {
-        code: ExitCode::Interrupted,
+        code,
         ..Failure::failed(anyhow::Error::msg(message))
     };
     match kind {
@@ -144,7 +178,7 @@ mod tests {
     async fn ended(kind: Work) -> Result<(), Failure> {
         let (tell, told) = oneshot::channel();
         let work = async {
-            tell.send(()).expect("somebody listens");
+            tell.send(ExitCode::Interrupted).expect("somebody listens");
             Ok(())
         };
         let done = unless_told(kind, None, work, String::new, told).await;
@@ -158,7 +192,7 @@ mod tests {
             let stop = CancellationToken::new();
             let stopped = stop.clone();
             let work = async {
-                tell.send(()).expect("somebody listens");
+                tell.send(ExitCode::Interrupted).expect("somebody listens");
                 stopped.cancelled().await;
                 if !heeds {
                     std::future::pending::<()>().await;
@@ -192,7 +226,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_nobody_can_break_off_is_done() {
-        let (tell, told) = oneshot::channel();
+        let (tell, told) = oneshot::channel::<ExitCode>();
         drop(tell);
         let work = async {
             tokio::task::yield_now().await;
@@ -223,7 +257,11 @@ mod tests {
 
     #[test]
     fn an_interrupted_look_reports_no_work() {
-        let help = |kind| broken_off(kind, "").help.unwrap_or_default();
+        let help = |kind| {
+            broken_off(kind, ExitCode::Interrupted, "")
+                .help
+                .unwrap_or_default()
+        };
         assert!(!help(Work::Look).contains("kept"));
         assert!(help(Work::Last).contains("what was done is kept"));
         assert!(help(Work::ByDaemon).contains("goes on"));

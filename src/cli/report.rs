@@ -78,7 +78,7 @@ pub(super) fn code(report: &Report, exit_code: bool) -> ExitCode {
         return code;
     }
     match code {
-        ExitCode::Failed | ExitCode::Usage | ExitCode::Interrupted => code,
+        ExitCode::Failed | ExitCode::Usage | ExitCode::Interrupted | ExitCode::Terminated => code,
         ExitCode::Retry if report.stopped.is_some() => code,
         ExitCode::Done | ExitCode::Attention | ExitCode::Partial | ExitCode::Retry => {
             if exit_code && !report.is_quiet() {

@@ -295,18 +295,20 @@ impl<'c> Session<'c> {
 }
 
 impl SessionReport {
-    /// Returns the exit code. Ctrl-C counts first.
+    /// Returns the exit code. A signal counts first.
     pub(super) fn code(&self, exit_code: bool) -> ExitCode {
-        if self.is_interrupted() {
-            return ExitCode::Interrupted;
-        }
-        report::code(&self.report, exit_code)
+        let signalled = self.signalled();
+        signalled.unwrap_or_else(|| report::code(&self.report, exit_code))
     }
 
-    /// Returns whether Ctrl-C ended the command.
+    /// Returns whether Ctrl-C or SIGTERM ended the command.
     pub(super) fn is_interrupted(&self) -> bool {
-        let mut failures = self.failures.iter();
-        failures.any(|failure| failure.code == ExitCode::Interrupted)
+        self.signalled().is_some()
+    }
+
+    fn signalled(&self) -> Option<ExitCode> {
+        let mut codes = self.failures.iter().map(|failure| failure.code);
+        codes.find(|code| matches!(code, ExitCode::Interrupted | ExitCode::Terminated))
     }
 
     /// Adds the failure of one workspace. The other workspaces continue.

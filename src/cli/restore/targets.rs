@@ -152,7 +152,8 @@ fn refused(path: &Path, failure: Failure) -> Result<Refused, Failure> {
         | ExitCode::Failed
         | ExitCode::Partial
         | ExitCode::Retry
-        | ExitCode::Interrupted => return Err(failure),
+        | ExitCode::Interrupted
+        | ExitCode::Terminated => return Err(failure),
     };
     let message = failure.error.to_string();
     let refused = Refused::impossible(message, failure.help.unwrap_or_default());

@@ -418,8 +418,13 @@ fn held_up(service: &Service, method: &str, after: u32) -> (mpsc::Receiver<()>, 
 
 /// Presses Ctrl-C in a running command.
 fn press_ctrl_c(child: &std::process::Child) {
+    send(child, Signal::INT);
+}
+
+/// Sends a signal to a running command.
+fn send(child: &std::process::Child, signal: Signal) {
     let pid = i32::try_from(child.id()).expect("a pid");
-    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+    kill_process(Pid::from_raw(pid).expect("positive"), signal).expect("sent");
 }
 
 /// A service whose listing has no bodies, and a mirror with nothing in it.
@@ -441,6 +446,16 @@ fn without_bodies(articles: usize) -> (Service, Kb) {
 fn ended_by_ctrl_c(
     kb: &Kb,
     arguments: &[&str],
+    held_up: &(mpsc::Receiver<()>, mpsc::Sender<()>),
+) -> std::process::Output {
+    ended_by(Signal::INT, kb, arguments, held_up)
+}
+
+/// The same by a signal.
+fn ended_by(
+    signal: Signal,
+    kb: &Kb,
+    arguments: &[&str],
     (arrived, go): &(mpsc::Receiver<()>, mpsc::Sender<()>),
 ) -> std::process::Output {
     let mut process = kb.process(arguments);
@@ -449,42 +464,44 @@ fn ended_by_ctrl_c(
         .stderr(std::process::Stdio::piped());
     let child = process.spawn().expect("it runs");
     arrived.recv().expect("the request comes");
-    press_ctrl_c(&child);
+    send(&child, signal);
     let output = child.wait_with_output().expect("it ends");
     go.send(()).ok();
     output
 }
 
 #[test]
-fn what_was_read_before_ctrl_c_is_written_and_the_next_sync_goes_on() {
-    let (service, kb) = without_bodies(5);
-    let hold = held_up(&service, "GET", 2);
-    let output = ended_by_ctrl_c(&kb, &["sync"], &hold);
-    let told = String::from_utf8(output.stderr).expect("text");
-    let listed = String::from_utf8(output.stdout).expect("text");
-    assert_eq!(output.status.code(), Some(130), "{told}");
-    assert!(
-        told.contains("error: stopped while reading articles: 2 of 5 done"),
-        "{told}"
-    );
-    assert!(told.contains("the next `kbsync sync` goes on"), "{told}");
-    assert_eq!(listed.matches("← create    start/n").count(), 2, "{listed}");
-    let status = kb.run(&["status"]).exits(0).stdout;
-    assert!(
-        status.contains("3 articles are not fetched yet; `kbsync sync` goes on\n"),
-        "{status}"
-    );
-    schema::check("status", &kb.run(&["status", "--json"]).exits(0).json());
-    service.sandbox.clear_requests();
-    kb.run(&["sync"]).exits(0);
-    let reads = service.sandbox.requests();
-    let reads = reads
-        .iter()
-        .filter(|one| one.path.contains("/api/article/"));
-    assert_eq!(reads.count(), 3, "what was read is not read again");
-    assert!((0..5).all(|number| kb.exists(&format!("start/n{number}.html"))));
-    let status = kb.run(&["status"]).exits(0).stdout;
-    assert!(!status.contains("not fetched yet"), "{status}");
+fn what_was_read_before_ctrl_c_or_sigterm_is_written_and_the_next_sync_goes_on() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let (service, kb) = without_bodies(5);
+        let hold = held_up(&service, "GET", 2);
+        let output = ended_by(signal, &kb, &["sync"], &hold);
+        let told = String::from_utf8(output.stderr).expect("text");
+        let listed = String::from_utf8(output.stdout).expect("text");
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(
+            told.contains("error: stopped while reading articles: 2 of 5 done"),
+            "{told}"
+        );
+        assert!(told.contains("the next `kbsync sync` goes on"), "{told}");
+        assert_eq!(listed.matches("← create    start/n").count(), 2, "{listed}");
+        let status = kb.run(&["status"]).exits(0).stdout;
+        assert!(
+            status.contains("3 articles are not fetched yet; `kbsync sync` goes on\n"),
+            "{status}"
+        );
+        schema::check("status", &kb.run(&["status", "--json"]).exits(0).json());
+        service.sandbox.clear_requests();
+        kb.run(&["sync"]).exits(0);
+        let reads = service.sandbox.requests();
+        let reads = reads
+            .iter()
+            .filter(|one| one.path.contains("/api/article/"));
+        assert_eq!(reads.count(), 3, "what was read is not read again");
+        assert!((0..5).all(|number| kb.exists(&format!("start/n{number}.html"))));
+        let status = kb.run(&["status"]).exits(0).stdout;
+        assert!(!status.contains("not fetched yet"), "{status}");
+    }
 }
 
 #[test]
