@@ -9,7 +9,10 @@ use kbsync::cli::{self, Cli, failure::Failure};
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> std::process::ExitCode {
-    let cli = Cli::of_process().unwrap_or_else(|error| cli::refuse(error));
+    let cli = match Cli::of_process() {
+        Ok(cli) => cli,
+        Err(error) => return cli::refuse(error).into(),
+    };
     let out = cli.output();
     cli::report(run(cli), out).into()
 }

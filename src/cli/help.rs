@@ -54,15 +54,15 @@ pub(super) const GROUPS: [Group; 5] = [
         &[
             (
                 "sync",
-                "kbsync sync --dry-run             # what would it do?\n\
+                "kbsync sync --dry-run  # what would it do?\n\
                  kbsync sync\n\
-                 kbsync sync billing               # one category",
+                 kbsync sync billing    # one category",
             ),
             ("status", "kbsync status"),
             (
                 "diff",
-                "kbsync diff                                    # since the last sync\n\
-                 kbsync diff --remote billing/refunds.html      # against the service",
+                "kbsync diff           # since the last sync\n\
+                 kbsync diff --remote  # against the service",
             ),
             ("run", "kbsync run"),
             ("new", "kbsync new billing 'How to get a refund'"),
@@ -75,8 +75,8 @@ pub(super) const GROUPS: [Group; 5] = [
         &[
             (
                 "resolve",
-                "kbsync resolve                                     # what is in conflict?\n\
-                 kbsync resolve billing/refunds.html                # asks for each part\n\
+                "kbsync resolve                       # lists conflicts\n\
+                 kbsync resolve billing/refunds.html  # asks for each part\n\
                  kbsync resolve billing/refunds.html --keep local",
             ),
             ("approve", "kbsync approve"),
@@ -88,15 +88,15 @@ pub(super) const GROUPS: [Group; 5] = [
         &[
             (
                 "log",
-                "kbsync log                              # what happened recently\n\
-                 kbsync log billing/refunds.html -p      # each version, with its difference",
+                "kbsync log                         # what happened\n\
+                 kbsync log billing/refunds.html -p  # with differences",
             ),
             ("show", "kbsync show billing/refunds.html@3"),
             (
                 "restore",
-                "kbsync restore billing/refunds.html@3 --dry-run      # what would change?\n\
+                "kbsync restore billing/refunds.html@3 --dry-run\n\
                  kbsync restore billing/refunds.html@3\n\
-                 kbsync restore billing --deleted                     # all deleted articles",
+                 kbsync restore billing --deleted  # all deleted articles",
             ),
         ],
     ),
@@ -114,7 +114,7 @@ pub(super) const GROUPS: [Group; 5] = [
             ("sandbox", "kbsync sandbox --articles 20"),
             (
                 "completions",
-                "kbsync completions bash > ~/.local/share/bash-completion/completions/kbsync",
+                "kbsync completions bash >> ~/.bash_completion",
             ),
             ("man", "kbsync man > kbsync.1 && man ./kbsync.1"),
             ("help", "kbsync help conflicts"),
@@ -296,6 +296,8 @@ mod tests {
         for (_, commands) in GROUPS {
             for (name, examples) in commands {
                 for example in examples.lines() {
+                    // On a terminal of 60 columns a command is on one line.
+                    assert!(example.len() <= 58, "{example}");
                     let words = example.split(['#', '>']).next().unwrap_or_default();
                     let words = words.replace("'How to get a refund'", "Refund");
                     let words = words

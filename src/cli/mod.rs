@@ -268,13 +268,25 @@ impl Command {
     }
 }
 
-/// Ends the process with an error about its arguments, or with the help text. With `--json`, the error is JSON.
-pub fn refuse(mut error: clap::Error) -> ! {
+/// Prints an error about the arguments, or the help text. With `--json`, the error is JSON as well.
+pub fn refuse(mut error: clap::Error) -> ExitCode {
     help::name_meant(&mut error);
-    if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+    let out = print::Output {
+        json: false,
+        quiet: false,
+        color: anstream::ColorChoice::Auto,
+    };
+    let text = error.render().ansi().to_string();
+    if !error.use_stderr() {
+        // A closed pipe is no error.
+        out.line(text.trim_end()).ok();
+        return ExitCode::Done;
+    }
+    if std::env::args_os().any(|argument| argument == "--json") {
         print::json_of_usage(&error.render().to_string());
     }
-    error.exit()
+    out.wrong(text.trim_end());
+    ExitCode::Usage
 }
 
 /// Prints how a command ended, and returns its exit code.
