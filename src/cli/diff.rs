@@ -152,12 +152,14 @@ pub(super) fn print(
             notes: &found.notes,
         })?);
     }
-    if let Some(view) = view {
+    if found.pairs.is_empty() {
+        // There is nothing to show, not even the head of a table.
+    } else if let Some(view) = view {
         let texts = found.pairs.iter().map(|pair| formatted(out, pair, view));
         show(context, &texts.collect::<String>())?;
     } else {
         let columns = [Column::shortened("file"), Column::details("lines")];
-        out.table(&columns, found.pairs.iter().map(counted))?;
+        pager::table(context, &columns, found.pairs.iter().map(counted))?;
     }
     for note in &found.notes {
         out.note(escape_line(note));

@@ -8,7 +8,8 @@ use super::{
     diff::{View, as_patch, formatted, show},
     exit::ExitCode,
     failure::Failure,
-    layout::Column,
+    layout::{self, Column},
+    pager,
     print::{DIM, HELP, escape},
     report::{arrow, kind_named, word},
     scope::{self, Part},
@@ -196,7 +197,15 @@ fn events(
             event.detail,
         ]
     });
-    Ok(context.out.table(&columns, rows)?)
+    Ok(pager::table(context, &columns, rows)?)
+}
+
+/// Returns the details for a person. A category's id is for scripts: a person knows the category by its folder.
+fn detail_of(detail: &str) -> &str {
+    if detail.parse::<CategoryId>().is_ok() {
+        return "";
+    }
+    detail
 }
 
 /// Returns the word of an action; of another event its own name.
@@ -248,7 +257,7 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
     }
     named.note_others(context);
     let out = context.out;
-    out.line(format!("{HELP}{}{HELP:#}", heading(named)))?;
+    let heading = layout::wrap(&format!("{HELP}{}{HELP:#}", heading(named)), out.width());
     let limit = args.limit().unwrap_or(usize::MAX);
     if args.patch {
         let present = named.history.present();
@@ -269,7 +278,8 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
         Column::whole("why"),
         Column::details("changed"),
     ];
-    out.table(&columns, rows(named, limit))?;
+    let table = layout::table(&columns, rows(named, limit), out.width());
+    pager::show(context, &format!("{heading}\n{table}"))?;
     if named.history.ended.is_some() {
         out.line(format!(
             "{DIM}deleted; `kbsync restore {}` brings it back as a new article{DIM:#}",

@@ -2,7 +2,11 @@
 //!
 //! A text that fits the terminal, and every text in a pipe, is printed. So is a text whose pager does not start.
 
-use super::{context::Context, print::Output};
+use super::{
+    context::Context,
+    layout::{self, Column},
+    print::Output,
+};
 use dialoguer::console::Term;
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -24,6 +28,15 @@ pub(super) fn show(context: &Context, text: &str) -> io::Result<()> {
         return out.verbatim(text);
     }
     Ok(())
+}
+
+/// Shows a table, whose first rows matter most.
+pub(super) fn table(
+    context: &Context,
+    columns: &[Column],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> io::Result<()> {
+    show(context, &layout::table(columns, rows, context.out.width()))
 }
 
 /// Returns whether the pager started, and showed the text.

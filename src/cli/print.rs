@@ -3,10 +3,7 @@
 //! Text from the service or from files is escaped, so that a title cannot control the terminal or forge a line
 //! (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
 
-use super::{
-    failure::Failure,
-    layout::{self, Column},
-};
+use super::{failure::Failure, layout};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use dialoguer::console::Term;
@@ -84,15 +81,6 @@ impl Output {
         }
         let mut stream = AutoStream::new(io::stdout(), self.choice(&io::stdout()));
         writeln!(stream, "{}", text.as_ref())
-    }
-
-    /// Prints a table to stdout, unless `-q` was given.
-    pub(super) fn table(
-        self,
-        columns: &[Column],
-        rows: impl IntoIterator<Item = Vec<String>>,
-    ) -> io::Result<()> {
-        self.verbatim(layout::table(columns, rows, self.width()))
     }
 
     /// Prints the command's JSON value to stdout.

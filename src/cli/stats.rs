@@ -1,6 +1,6 @@
 //! `kbsync stats`: prints views and ratings as of the last sync, with bars.
 
-use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, layout::Column};
+use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, layout::Column, pager};
 use crate::{
     config::{Config, Need, Root},
     model::ArticleId,
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         })?;
     } else {
         let (columns, rows) = shown(&lines, args.sort);
-        context.out.table(&columns, rows)?;
+        pager::table(context, &columns, rows)?;
     }
     Ok(ExitCode::Done)
 }

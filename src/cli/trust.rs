@@ -3,7 +3,7 @@
 //! The command sends and runs nothing, and reads only the settings and the records.
 
 use super::{
-    Outcome, consent, context::Context, exit::ExitCode, failure::Failure, layout::Column,
+    Outcome, consent, context::Context, exit::ExitCode, failure::Failure, layout::Column, pager,
     print::escape,
 };
 use crate::config::{
@@ -91,7 +91,7 @@ fn list(context: &Context) -> Outcome {
     let rows = agreed
         .into_iter()
         .map(|one| vec![one.folder, one.service, one.source]);
-    context.out.table(&columns, rows)?;
+    pager::table(context, &columns, rows)?;
     Ok(ExitCode::Done)
 }
 

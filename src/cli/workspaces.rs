@@ -1,6 +1,6 @@
 //! `kbsync workspaces`: the workspaces that the token's owner created.
 
-use super::{Outcome, connect::connect, context::Context, exit::ExitCode, layout::Column};
+use super::{Outcome, connect::connect, context::Context, exit::ExitCode, layout::Column, pager};
 use crate::{
     config::Need,
     model::WorkspaceId,
@@ -70,6 +70,6 @@ pub(super) async fn run(context: &Context) -> Outcome {
             workspace.name,
         ]
     });
-    context.out.table(&columns, rows)?;
+    pager::table(context, &columns, rows)?;
     Ok(ExitCode::Done)
 }

@@ -97,6 +97,37 @@ fn session(columns: u16) -> String {
 }
 
 #[test]
+fn the_first_page_and_errors_about_arguments_are_wrapped_by_words() {
+    let kb = Kb::new();
+    for arguments in [&["-h"][..], &["--help"], &["help"]] {
+        let seen = shown(&kb, 60, arguments);
+        let wrapped = "  check    Look for what is wrong in the files, without\n           asking the service\n";
+        assert!(seen.contains(wrapped), "{seen}");
+        assert!(
+            seen.lines().all(|line| line.chars().count() <= 60),
+            "{seen}"
+        );
+    }
+}
+
+#[test]
+fn a_table_that_is_longer_than_the_terminal_is_high_is_shown_in_the_pager() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 0..40 {
+        service.article(start, &format!("n{number}"), "<p>Text.</p>");
+    }
+    let mut kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.set("KBSYNC_PAGER", "sed -n '1,2p;$='");
+    for (command, lines) in [("log", "42"), ("stats", "41")] {
+        let seen = shown(&kb, 80, &[command]);
+        let paged: Vec<&str> = seen.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!((paged.len(), paged[3]), (4, lines), "{seen}");
+    }
+}
+
+#[test]
 fn a_session_is_readable_on_narrow_and_wide_terminals() {
     for columns in [60, 100, 140] {
         let seen = session(columns);
