@@ -196,7 +196,7 @@ fn show(context: &Context, waiting: &[HeldItems]) -> Result<(), Failure> {
             Side::Local => "in the mirror",
             Side::Both => "on both sides",
         };
-        let (word, path) = (report::word(line.action), escape(&line.path));
+        let (word, path) = (line.action.verb(), escape(&line.path));
         context.out.line(format!(
             "{ERROR}{word:<9}{ERROR:#} {path} {DIM}{place}{DIM:#}"
         ))?;

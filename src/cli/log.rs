@@ -11,7 +11,7 @@ use super::{
     layout::{self, Column},
     pager,
     print::{DIM, HELP, escape},
-    report::{arrow, kind_named, word},
+    report::{arrow, kind_named},
     scope::{self, Part},
     version_spec::VersionSpec,
     version_spec::{below_mirror, described, is_folder, local_time, lookup, side, state, when},
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config::{Config, Need},
     engine::{compare::Pair, history::as_file},
-    model::{ArticleId, Field, Side, path::CATEGORY_FILE},
+    model::{ArticleId, CategoryId, Field, Side, path::CATEGORY_FILE},
     reconcile::plan::Kind,
     state::{Event, StoredVersion},
 };
@@ -194,7 +194,7 @@ fn events(
             local_time(event.at),
             format!("{} {}", arrow(event.side), word_of(&event.action)),
             event.path,
-            event.detail,
+            detail_of(&event.detail).to_owned(),
         ]
     });
     Ok(pager::table(context, &columns, rows)?)
@@ -211,7 +211,7 @@ fn detail_of(detail: &str) -> &str {
 /// Returns the word of an action; of another event its own name.
 fn word_of(action: &str) -> &str {
     match kind_named(action) {
-        Some(kind) => word(kind),
+        Some(kind) => kind.verb(),
         None => action,
     }
 }
@@ -228,7 +228,7 @@ fn why(kept: &StoredVersion) -> &str {
             Kind::Adopt => "paired",
             Kind::Merge => "merged",
             Kind::Restore => "restored",
-            Kind::Conflict | Kind::Forget => word(kind),
+            Kind::Conflict | Kind::Forget => kind.verb(),
         }),
     }
 }
@@ -261,7 +261,7 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
     let limit = args.limit().unwrap_or(usize::MAX);
     if args.patch {
         let present = named.history.present();
-        let mut text = String::new();
+        let mut text = out.styled(&format!("{heading}\n"));
         for (kept, both) in named.history.distinct().into_iter().take(limit) {
             let headline = headline(named, (kept, both), present);
             text += &out.styled(&format!("{HELP}{headline}{HELP:#}\n"));

@@ -106,7 +106,10 @@ fn shown(report: &Report, conflicts: &[Conflict], is_verbose: bool) -> String {
     let mut lines = action_lines(&report.actions, conflicts);
     let problems = problems(report);
     lines.extend(problems.iter().map(|problem| problem_line(problem)));
-    let broken = report.service_failure().is_some() || report.outcome == Ending::Failed;
+    let failed = |problem| is_failure(problem, report);
+    let broken = report.service_failure().is_some()
+        || report.outcome == Ending::Failed
+        || report.problems.iter().any(failed);
     if broken && lines.is_empty() {
         return String::new();
     }
@@ -138,7 +141,7 @@ fn problems(report: &Report) -> Vec<&Problem> {
 
 /// Returns whether a problem is a failure of the machine, which is printed to stderr with its remedy.
 fn is_failure(problem: &Problem, report: &Report) -> bool {
-    report.outcome == Ending::Failed
+    matches!(report.outcome, Ending::Failed | Ending::Retry)
         && problem.message.starts_with("failed to ")
         && problem.id.is_none()
         && !problem.path.contains('/')
@@ -220,7 +223,7 @@ pub(super) fn action_line(line: &Line) -> String {
     } else {
         format!(" {DIM}({}){DIM:#}", fields.join(", "))
     };
-    let (word, path) = (word(line.action), escape(&line.path));
+    let (word, path) = (line.action.verb(), escape(&line.path));
     format!("{style}{arrow} {word:<9}{style:#} {path}{fields}{style}{note}{style:#}")
 }
 
@@ -230,24 +233,6 @@ pub(super) const fn arrow(side: Side) -> &'static str {
         Side::Local => "←",
         Side::Remote => "→",
         Side::Both => "↔",
-    }
-}
-
-/// Returns the word of an action for a person. A category is recognised by its path. JSON and the daemon's records
-/// have the names of scripts.
-pub(super) fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::CreateCategory => "create",
-        Kind::UpdateCategory => "update",
-        Kind::Adopt => "pair",
-        Kind::Forget => "gone",
-        Kind::Create
-        | Kind::Update
-        | Kind::Move
-        | Kind::Delete
-        | Kind::Merge
-        | Kind::Conflict
-        | Kind::Restore => kind.word(),
     }
 }
 
@@ -317,7 +302,11 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
     );
     let of = |kind| count(&|line| done(line) && line.action == kind);
     add(of(Kind::Adopt), "# paired");
-    add(of(Kind::Forget), "# gone from both sides");
+    // A category whose folder was removed stays on the service.
+    let gone = |line: &Line| done(line) && line.action == Kind::Forget;
+    let stays = count(&|line| gone(line) && line.side == Side::Local);
+    add(of(Kind::Forget) - stays, "# gone from both sides");
+    add(stays, "# gone here");
     add(
         count(&|line| done(line) && changed_nothing(line)),
         "# unchanged",
@@ -455,6 +444,30 @@ mod tests {
              → delete    a/5.html (title) held\n    too many\n\
              2 changes (1 in the mirror, 1 on the service), 1 conflict, 2 held"
         );
+    }
+
+    #[test]
+    fn a_failure_in_a_daemon_s_report_is_an_error_and_no_problem_of_an_article() {
+        let failure = "failed to list the workspace: no connection";
+        for outcome in [Ending::Failed, Ending::Retry] {
+            let mut report = Report::new(false);
+            report.outcome = outcome;
+            report.problems = vec![Problem {
+                path: String::new(),
+                id: None,
+                message: failure.to_owned(),
+            }];
+            assert_eq!(plain(&report), "");
+            assert_eq!(unreported(&report).collect::<Vec<_>>(), [failure]);
+        }
+    }
+
+    #[test]
+    fn a_category_that_stays_on_the_service_is_not_gone_from_both_sides() {
+        let mut report = Report::new(false);
+        let gone = |side, path| line(Kind::Forget, side, path, Status::Done, None);
+        report.actions = vec![gone(Side::Local, "a"), gone(Side::Both, "b/1.html")];
+        assert!(plain(&report).contains("\n1 gone from both sides, 1 gone here"));
     }
 
     #[test]

@@ -406,7 +406,7 @@ fn open_lines(open: &[Open]) -> Vec<String> {
         };
         for one in &group[..named] {
             let word = one.action.map_or_else(String::new, |action| {
-                format!("{WARNING}{:<9}{WARNING:#} ", report::word(action))
+                format!("{WARNING}{:<9}{WARNING:#} ", action.verb())
             });
             lines.push(format!("  {word}{}", escape(&one.path)));
         }

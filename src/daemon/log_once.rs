@@ -38,7 +38,7 @@ impl LogOnce {
     fn left_twice(&mut self, actions: &[Line], complete: bool) -> Vec<String> {
         let left_over = actions.iter().filter(|line| line.status == Status::Skipped);
         let left_over = left_over.filter_map(|line| {
-            let (word, path) = (line.action.word(), &line.path);
+            let (word, path) = (line.action.verb(), &line.path);
             let reason = line.reason.as_deref()?;
             Some(format!("waits: {word} {path}: {reason}"))
         });
@@ -69,7 +69,7 @@ fn open_issues(outcome: &CycleOutcome) -> Vec<String> {
         (one.action, one.side, &one.reason) == (other.action, other.side, &other.reason)
     };
     for run in held.chunk_by(same_reason) {
-        let (word, path) = (run[0].action.word(), &run[0].path);
+        let (word, path) = (run[0].action.verb(), &run[0].path);
         let more = match run.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -83,6 +83,8 @@ fn open_issues(outcome: &CycleOutcome) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::daemon::job::OpenItems;
+    use crate::engine::report::Report;
     use crate::model::Side;
     use crate::reconcile::plan::Kind;
 
@@ -97,6 +99,22 @@ mod tests {
             reason: Some(reason.to_owned()),
             rule: None,
         }
+    }
+
+    #[test]
+    fn held_actions_have_the_words_that_a_sync_prints() {
+        let mut report = Report::new(false);
+        report.actions = vec![Line {
+            action: Kind::CreateCategory,
+            ..line("biling", Status::Held, "it is new")
+        }];
+        let outcome = CycleOutcome {
+            report,
+            outage: None,
+            open_items: OpenItems::default(),
+            refused: None,
+        };
+        assert_eq!(open_issues(&outcome), ["held: create biling: it is new"]);
     }
 
     #[test]

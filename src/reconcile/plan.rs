@@ -39,7 +39,24 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word as it is printed.
+    /// The word for a person. A category is recognised by its path.
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::CreateCategory => "create",
+            Self::UpdateCategory => "update",
+            Self::Adopt => "pair",
+            Self::Forget => "gone",
+            Self::Create
+            | Self::Update
+            | Self::Move
+            | Self::Delete
+            | Self::Merge
+            | Self::Conflict
+            | Self::Restore => self.word(),
+        }
+    }
+
+    /// The name in JSON and in the records of a daemon.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Create => "create",

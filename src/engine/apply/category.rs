@@ -333,7 +333,11 @@ fn rows_of(settle: &SettleCategory, row: &CategoryRow, along: &[ArticleRow]) -> 
     rows.extend(along.map(RowChange::Article));
     if let Some(to) = &settle.to {
         let event = Deed::new(
-            "update-category",
+            match settle.from {
+                Some(_) => "update-category",
+                None if settle.write => "create-category",
+                None => "adopt",
+            },
             Side::Local,
             to,
             None,

@@ -129,7 +129,7 @@ pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Problem>> {
             id: undone.id,
             message: format!(
                 "{} failed: {}; the next sync tries again",
-                undone.action.word(),
+                undone.action.verb(),
                 undone.reason
             ),
         })
