@@ -16,17 +16,15 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus) -> Vec<String> {
         Some(cron) => format!("by the cron line {}", escape(cron)),
         None => format!("every {interval}"),
     };
-    // Local time, like all times outside of JSON.
-    let told = |written: &str| moment(written).map_or_else(|| written.to_owned(), local_time);
     let or = |written: &Option<String>, none: &str| {
-        written.as_deref().map_or_else(|| none.to_owned(), told)
+        written.as_deref().map_or_else(|| none.to_owned(), time_of)
     };
     let last = or(&daemon.last_poll, "none yet");
     let next = or(&daemon.next_poll, "not known yet");
     let mut lines = vec![
         format!(
             "Daemon since {}, process {}",
-            told(&daemon.since),
+            time_of(&daemon.since),
             daemon.pid
         ),
         format!("  polls {often}: last {last}, next {next}"),
@@ -46,6 +44,11 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus) -> Vec<String> {
             .map(|why| format!("  {WARNING}{}{WARNING:#}", escape(why))),
     );
     lines
+}
+
+/// Returns a time of the daemon as local time, like all times outside of JSON.
+pub(super) fn time_of(written: &str) -> String {
+    moment(written).map_or_else(|| written.to_owned(), local_time)
 }
 
 #[cfg(test)]

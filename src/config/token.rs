@@ -19,8 +19,8 @@ const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
 /// The longest token that makes sense, in bytes.
 const MAX_TOKEN: u64 = 64 * 1024;
 
-const WAYS: &str = "set KBSYNC_TOKEN, or KBSYNC_TOKEN_FILE, or write `token: {file: PATH}`, \
-                    `{env: NAME}` or `{command: …}` into kbsync.yaml";
+const WAYS: &str = "make one in your account on the service, and set KBSYNC_TOKEN (or KBSYNC_TOKEN_FILE, or `token:` \
+                    in kbsync.yaml):\n  export KBSYNC_TOKEN=…";
 
 /// The source of a token.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -120,16 +120,18 @@ impl fmt::Display for StateError {
                 ": a later kbsync wrote it (schema {found}, this one knows {known}); use that version"
             ),
             ErrorKind::ForeignBinding { was, now } => {
-                let now = if was.service == now.service {
-                    format!("workspace {}", now.workspace)
+                let (was, now) = if was.service == now.service {
+                    (
+                        format!("workspace {} of {}", was.workspace, was.service),
+                        format!("workspace {} (`kbsync workspaces` lists the names)", now.workspace),
+                    )
                 } else {
-                    now.service.clone()
+                    (was.service.clone(), now.service.clone())
                 };
                 write!(
                     f,
-                    ": this folder mirrors workspace {} of {}, and the settings now name {now}; change them back, or use \
-                     an empty folder for the other one",
-                    was.workspace, was.service
+                    ": this folder mirrors {was}, and the settings now name {now}; change them back, or use an empty \
+                     folder for the other one"
                 )
             }
             ErrorKind::Gone => f.write_str(

@@ -1,7 +1,11 @@
 //! Checks the running daemon by its own status.
 
 use super::{Check, Verdict};
-use crate::{cli::via_daemon, config::Config, daemon::control::DaemonStatus};
+use crate::{
+    cli::{daemon_status::time_of, via_daemon},
+    config::Config,
+    daemon::control::DaemonStatus,
+};
 
 /// Checks the daemon that has the mirror.
 pub(super) async fn check(config: &Config) -> Check {
@@ -29,6 +33,6 @@ pub(super) fn says(found: DaemonStatus) -> Check {
         (Some(why), _) => Check::new("daemon", Verdict::Bad, why).help("its log says more"),
         (None, Some(why)) => Check::new("daemon", Verdict::Warning, why)
             .help("the daemon continues by itself afterwards; its log says more"),
-        (None, None) => Check::good("daemon", format!("runs since {}", found.since)),
+        (None, None) => Check::good("daemon", format!("runs since {}", time_of(&found.since))),
     }
 }

@@ -270,24 +270,30 @@ async fn f049_another_service_or_workspace_is_refused() {
         service: world.running.url.clone(),
         workspace: world.settings.workspace,
     };
+    let (workspace, service) = (here.workspace, here.service.clone());
     let elsewhere = [
-        Binding {
-            workspace: WorkspaceId::new(Uuid::from_u128(7)),
-            ..here.clone()
-        },
-        Binding {
-            service: "https://kb.example.org".into(),
-            ..here.clone()
-        },
+        (
+            format!("this folder mirrors workspace {workspace} of {service}, and"),
+            Binding {
+                workspace: WorkspaceId::new(Uuid::from_u128(7)),
+                ..here.clone()
+            },
+        ),
+        (
+            format!(
+                "this folder mirrors {service}, and the settings now name https://kb.example.org;"
+            ),
+            Binding {
+                service: "https://kb.example.org".into(),
+                ..here.clone()
+            },
+        ),
     ];
     let now = kbsync::model::Timestamp(1);
-    for binding in elsewhere {
+    for (told, binding) in elsewhere {
         let error = Store::open(&world.path(".kbsync"), &binding, now).expect_err("another one");
         let message = format!("{:#}", anyhow::Error::new(error));
-        assert!(
-            message.contains("this folder mirrors workspace"),
-            "{message}"
-        );
+        assert!(message.contains(&told), "{message}");
     }
     assert_eq!(changed_rows(&before, &dump(&world)), Vec::<String>::new());
     Store::open(&world.path(".kbsync"), &here, now).expect("the same");
