@@ -171,7 +171,7 @@ fn all_reported(waiting: &[HeldItems]) -> Result<(), Failure> {
     Err(Failure {
         code: ExitCode::Attention,
         ..Failure::failed(anyhow::Error::msg(format!(
-            "{unreported} of the {} above were not held by the last sync, and nothing was approved",
+            "the last sync did not hold {unreported} of the {} above, so nothing was approved",
             several(all, "action")
         )))
         .help("run `kbsync sync`, look at what it holds, then run `kbsync approve --yes`")

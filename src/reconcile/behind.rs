@@ -67,7 +67,7 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
     let path = if many { "PATH".into() } else { quoted(&path) };
     let what = match &behind.doubt {
         None => {
-            "the committed version (git stash, git checkout?), and the newer text was not committed"
+            "the committed version (git stash, git checkout?), which is older than the service's"
                 .to_owned()
         }
         Some(why) => format!("an older version, and git may have done it ({why})"),

@@ -76,7 +76,7 @@ fn f043_removals_since_the_last_sync_are_not_approved_unseen() {
     kb.remove("start/n6.html");
     kb.remove("start/n7.html");
     let ran = kb.run(&["approve", "--yes"]).exits(3);
-    let told = "2 of the 7 actions above were not held by the last sync";
+    let told = "the last sync did not hold 2 of the 7 actions above";
     assert!(ran.stderr.contains(told), "{ran:#?}");
     assert!(ran.stderr.contains("help: run `kbsync sync`"), "{ran:#?}");
     assert_eq!(left(&service), 8);
