@@ -4,8 +4,8 @@ use crate::sandbox::store::Article;
 
 const STYLE: &str = "
 :root{color-scheme:light dark;--line:#8884;--soft:#8881}
-body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:0 auto;padding:1rem}
-header{display:flex;gap:1rem;align-items:baseline;border-bottom:1px solid var(--line);margin-bottom:1rem}
+body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:0 auto;padding:1rem;overflow-wrap:anywhere}
+header{display:flex;flex-wrap:wrap;gap:0 1rem;align-items:baseline;border-bottom:1px solid var(--line);margin-bottom:1rem}
 header a{font-weight:600;text-decoration:none}
 header span{margin-left:auto;opacity:.75}
 table{border-collapse:collapse;width:100%;margin:.5rem 0 1rem}
@@ -16,16 +16,19 @@ label{display:block;margin:.6rem 0;font-weight:600}
 label.tick{font-weight:400}
 input[type=text],select,textarea{display:block;width:100%;box-sizing:border-box;font:inherit;font-weight:400;padding:.35rem}
 textarea{min-height:20rem;font-family:ui-monospace,monospace;font-size:.9rem}
-form.row{display:flex;gap:.5rem;margin:.5rem 0}
-form.row input[type=text]{flex:1}
+form.row{display:flex;flex-wrap:wrap;gap:.5rem;margin:.5rem 0}
+form.row input[type=text]{flex:1;min-width:10rem}
 button{font:inherit;padding:.35rem .8rem}
 button.danger{margin-left:auto;color:#b00020;border-color:#b00020}
-@media(max-width:40rem){table{display:block;overflow-x:auto}td code{white-space:nowrap}}
+@media(max-width:40rem){table{display:block;overflow-x:auto}th,td{overflow-wrap:normal}td code{white-space:nowrap}td pre{max-width:75vw}}
 .badge{border-radius:1rem;padding:.05rem .6rem;font-size:.85rem;color:#fff}
 .published{background:#187a3b}.draft{background:#8a5a00}.disabled{background:#666}
 iframe{width:100%;height:24rem;border:1px solid var(--line);background:#fff}
 .note{background:var(--soft);padding:.5rem .8rem}
 ";
+
+/// A phone shows the page as wide as its screen.
+const PHONE: &str = "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";
 
 /// The largest text with a preview.
 const MAX_PREVIEW: usize = 512 * 1024;
@@ -54,7 +57,7 @@ pub(super) fn page(title: &str, requests: u64, content: &str) -> String {
     let title = escape(title);
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title>\
+{PHONE}<title>{title}</title>\
          <style>{STYLE}</style></head><body>\
          <header><a href=\"/\">Sandbox</a><a href=\"/dashboard/requests\">API requests</a>\
          <span>{requests} requests so far</span></header>\
@@ -67,7 +70,7 @@ pub(super) fn page(title: &str, requests: u64, content: &str) -> String {
 pub(super) fn message(title: &str, text: &str) -> String {
     let (title, text) = (escape(title), escape(text));
     format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">{PHONE}<title>{title}</title>\
          <style>{STYLE}</style></head><body><h1>{title}</h1><p>{text}</p>\
          <p><a href=\"/\">Back to the overview</a></p></body></html>\n"
     )

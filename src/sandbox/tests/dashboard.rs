@@ -74,6 +74,21 @@ async fn the_overview_shows_states_and_what_was_sent() {
 }
 
 #[tokio::test]
+async fn every_page_is_as_wide_as_a_phone_s_screen() {
+    let kb = Kb::new();
+    let article = article_page(&kb);
+    for path in [
+        "/",
+        "/dashboard/requests",
+        &article,
+        "/dashboard/article/none",
+    ] {
+        let shown = page(&kb, path).await.body;
+        assert!(shown.contains("width=device-width"), "{path}: {shown}");
+    }
+}
+
+#[tokio::test]
 async fn an_article_is_edited_and_moved() {
     let kb = Kb::new();
     let target = kb.sandbox.add_category(kb.workspace, "Other", "other");
