@@ -9,17 +9,18 @@ use super::{
     published_branch, report,
     scope::{self, Part},
     session::{Session, SessionReport},
+    version_spec::never_synced,
     via_daemon,
 };
 use crate::{
     config::{Config, Need},
     engine::{
-        report::{Ending, Report},
+        report::{Ending, Report, Status},
         settings::Request,
     },
     reconcile::{
         new_categories::NewCategories,
-        plan::Problem,
+        plan::{Kind, Problem},
         snapshot::{Direction, OnConflict},
     },
 };
@@ -156,6 +157,10 @@ async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
     .await
 }
 
+/// What a fresh clone or a CI job without its state is told.
+const FIRST_CONFLICTS: &str = "this folder was never synced before, so kbsync cannot tell edits from old copies, and what differs waits; \
+                               `kbsync help ci` says how a CI job keeps its state";
+
 /// Runs one cycle for each workspace, and prints the report.
 pub(super) async fn work(
     context: &Context,
@@ -170,6 +175,8 @@ pub(super) async fn work(
     {
         return refuse(context, request, &failure);
     }
+    // A state that cannot be read fails the cycle, which says why.
+    let is_first = never_synced(config, parts).unwrap_or(false);
     let session_report = if request.dry_run {
         let mut session = Session::reading(context, config)?;
         session.cycles(parts, request).await?
@@ -183,6 +190,10 @@ pub(super) async fn work(
         }
     };
     report::print(context, &session_report)?;
+    let mut lines = session_report.report.actions.iter();
+    if is_first && lines.any(|line| line.action == Kind::Conflict && line.status == Status::Held) {
+        context.out.note(FIRST_CONFLICTS);
+    }
     Ok(session_report.code(exit_code))
 }
 

@@ -13,6 +13,7 @@ use super::{
     print::{DIM, ERROR, GOOD, HELP, Output, escape_block, escape_line},
     scope::{self, Part},
     session::Session,
+    version_spec::never_synced,
 };
 use crate::{
     config::{Config, Need},
@@ -64,6 +65,9 @@ pub(super) struct Args {
     exit_code: bool,
 }
 
+/// Instead of a whole mirror as one difference.
+const NEVER_SYNCED: &str = "never synced here, so there is nothing to compare with; `kbsync diff --remote` compares with the service";
+
 #[derive(Serialize)]
 struct Report<'a> {
     version: u32,
@@ -101,7 +105,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         is_side_by_side: args.side_by_side,
         ..View::between(theirs, "yours")
     };
-    print(context, &all, (!args.stat).then_some(view))?;
+    if !args.remote && !context.out.json && never_synced(&config, &parts)? {
+        context.out.note(NEVER_SYNCED);
+    } else {
+        print(context, &all, (!args.stat).then_some(view))?;
+    }
     Ok(if args.exit_code && !all.pairs.is_empty() {
         ExitCode::Failed
     } else {

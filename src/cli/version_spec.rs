@@ -15,6 +15,7 @@ use crate::{
         anew,
         history::{self, History},
         open,
+        status::last_poll,
     },
     model::{
         ArticleId, Side, Timestamp,
@@ -244,6 +245,18 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
 pub(super) fn state(config: &Config, part: &Part) -> Result<Option<Store>, Failure> {
     let binding = open::binding(config, &part.root);
     Ok(Store::open_read_only(&part.root.state, Some(&binding))?)
+}
+
+/// Returns whether none of the workspaces was ever synced here: there is nothing that both sides agreed on.
+pub(super) fn never_synced(config: &Config, parts: &[Part]) -> Result<bool, Failure> {
+    for part in parts {
+        if let Some(store) = state(config, part)?
+            && last_poll(&store).map_err(Failure::of)?.is_some()
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns whether a name is or was a category's folder.

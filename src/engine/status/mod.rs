@@ -252,7 +252,7 @@ impl Status {
 }
 
 /// Returns the time of the last whole listing.
-pub(super) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
+pub(crate) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
     let millis = store.meta(LAST_POLL)?.and_then(|text| text.parse().ok());
     Ok(millis.map(Timestamp))
 }

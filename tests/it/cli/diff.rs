@@ -39,6 +39,27 @@ fn an_edit_shows_its_lines_and_nothing_else() {
 }
 
 #[test]
+fn a_fresh_clone_is_not_shown_as_one_difference() {
+    let (_service, kb, _, _) = synced();
+    std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
+    kb.edit("start/one.html", "One.", "Mine.");
+    let ran = kb.run(&["diff", "--exit-code"]).exits(1);
+    assert_eq!(ran.stdout, "");
+    assert!(ran.stderr.starts_with("never synced here"), "{ran:#?}");
+    let files = kb.run(&["diff", "--json"]).exits(0).json()["files"].clone();
+    assert!(files.as_array().expect("a list").len() > 1, "{files}");
+    let remote = kb.run(&["diff", "--remote"]).exits(0).stdout;
+    assert!(remote.contains("+<p>Mine.</p>"), "{remote}");
+    assert!(!remote.contains("two.html"), "{remote}");
+    // The sync after it says why an edit is a conflict, once.
+    let told = "this folder was never synced before";
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stderr.contains(told), "{ran:#?}");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(!ran.stderr.contains(told), "{ran:#?}");
+}
+
+#[test]
 fn new_removed_and_renamed_files_are_shown() {
     let (_service, kb, _, _) = synced();
     kb.write("start/new.html", "---\ntitle: New\n---\n<p>New.</p>\n");
