@@ -362,7 +362,7 @@ fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
         ),
         service::ErrorKind::NotFound | service::ErrorKind::NoEndpoint => (
             ExitCode::Failed,
-            "check the service's address and the ids in kbsync.yaml; `kbsync workspaces` lists what the token may use".into(),
+            "check the service's address and the workspace's id; `kbsync workspaces` lists what the token may use".into(),
         ),
         service::ErrorKind::Refused => (ExitCode::Partial, "correct what the service names".into()),
         service::ErrorKind::RateLimited { .. } => (

@@ -342,7 +342,10 @@ fn shown(check: &Check) -> String {
     let message = escape_block(&check.message);
     let line = format!("{style}{mark:<5}{style:#}{:<12} {message}", check.name);
     match &check.help {
-        Some(help) => format!("{line}\n{:18}{}", "", escape_block(help)),
+        Some(help) => {
+            let help = escape_block(help).replace('\n', &format!("\n{:16}", ""));
+            format!("{line}\n{:18}{help}", "")
+        }
         None => line,
     }
 }

@@ -268,7 +268,7 @@ fn a_workspace_that_is_unknown_or_not_ours_is_reported() {
         &settings.replace(&quiet.service.workspace, WORKSPACE),
     );
     let ran = fresh.run(&["sync"]).exits(1);
-    ran.complains("status 404", "the ids in kbsync.yaml");
+    ran.complains("status 404", "the workspace's id");
     quiet
         .service
         .sandbox
