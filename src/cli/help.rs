@@ -9,7 +9,6 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     guide::{TOPICS, Topic},
-    layout::wrap_line,
 };
 use clap::{Args as _, CommandFactory as _};
 use std::fmt::Write as _;
@@ -198,12 +197,7 @@ fn overview(root: &clap::Command) -> String {
         writeln!(text, "{title}:").ok();
         if title == MORE {
             let names: Vec<&str> = commands.iter().map(|(name, _)| *name).collect();
-            writeln!(
-                text,
-                "{}",
-                wrap_line(&format!("  {}", names.join(", ")), 76, 2)
-            )
-            .ok();
+            writeln!(text, "  {}", names.join(", ")).ok();
             continue;
         }
         for (name, _) in commands {
@@ -214,10 +208,9 @@ fn overview(root: &clap::Command) -> String {
         }
     }
     let topics = TOPICS.map(|topic| topic.name).join(", ");
-    let topics = wrap_line(&format!("  {topics}"), 76, 2);
     write!(
         text,
-        "Topics:\n{topics}\n\nMore about one of them: kbsync help NAME; options of every command: kbsync help {OPTIONS}"
+        "Topics:\n  {topics}\n\nMore about one of them: kbsync help NAME; options of every command: kbsync help {OPTIONS}"
     )
     .ok();
     text
