@@ -19,7 +19,7 @@ use super::{
 use crate::{
     config::{Config, Need},
     engine::{compare::Pair, history::as_file},
-    model::{ArticleId, CategoryId, Field, Side, path::CATEGORY_FILE},
+    model::{ArticleId, CategoryId, Field, Side, Timestamp, path::CATEGORY_FILE},
     reconcile::plan::Kind,
     state::{Event, StoredVersion},
 };
@@ -183,21 +183,49 @@ fn events(
         context.out.note("nothing has happened here yet");
         return Ok(());
     }
+    let times = Times::for_width(context.out.width());
     let columns = [
-        Column::whole(when()).rank(1),
+        times.column().rank(1),
         Column::whole("what"),
         Column::shortened("path"),
         Column::details("details"),
     ];
     let rows = events.into_iter().map(|event| {
         vec![
-            local_time(event.at),
+            times.of(event.at),
             format!("{} {}", arrow(event.side), word_of(&event.action)),
             event.path,
             detail_of(&event.detail).to_owned(),
         ]
     });
     Ok(pager::table(context, &columns, rows)?)
+}
+
+/// How a table shows times. On a narrow terminal a path needs the room of the year, the seconds and the zone.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    is_narrow: bool,
+}
+
+impl Times {
+    /// A terminal with fewer columns is narrow.
+    const NARROW: usize = 80;
+
+    fn for_width(width: Option<usize>) -> Self {
+        let is_narrow = width.is_some_and(|width| width < Self::NARROW);
+        Self { is_narrow }
+    }
+
+    fn column(self) -> Column {
+        Column::whole(if self.is_narrow { "when" } else { when() })
+    }
+
+    fn of(self, at: Timestamp) -> String {
+        let time = local_time(at);
+        // `11-23 10:20` of `2026-11-23 10:20:30`.
+        let short = time.get(5..16).filter(|_| self.is_narrow);
+        short.map(str::to_owned).unwrap_or(time)
+    }
 }
 
 /// Returns the details for a person. A category's id is for scripts: a person knows the category by its folder.
@@ -271,14 +299,15 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
         }
         return Ok(show(context, &text)?);
     }
+    let times = Times::for_width(out.width());
     let columns = [
         Column::whole("version"),
-        Column::whole(when()),
+        times.column(),
         Column::whole("side").rank(1),
         Column::whole("why"),
         Column::details("changed"),
     ];
-    let table = layout::table(&columns, rows(named, limit), out.width());
+    let table = layout::table(&columns, rows(named, limit, times), out.width());
     pager::show(context, &format!("{heading}\n{table}"))?;
     if named.history.ended.is_some() {
         out.line(format!(
@@ -299,13 +328,13 @@ fn heading(named: &VersionSpec) -> String {
 }
 
 /// Returns a row for each version that adds something.
-fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> {
+fn rows(named: &VersionSpec, limit: usize, times: Times) -> impl Iterator<Item = Vec<String>> {
     let said = named.history.distinct().into_iter().take(limit);
     let present = named.history.present();
     said.map(move |(kept, both)| {
         vec![
             format!("@{}", kept.number),
-            local_time(kept.at),
+            times.of(kept.at),
             sides(kept, both, present),
             why(kept).to_owned(),
             changes(named, kept),

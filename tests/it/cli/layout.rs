@@ -30,16 +30,20 @@ fn shown(kb: &Kb, columns: u16, arguments: &[&str]) -> String {
 
 /// Replaces times, which differ from run to run, by one time.
 fn without_times(text: &str) -> String {
-    let shape = "0000-00-00 00:00:00".as_bytes();
     let mut bytes = text.as_bytes().to_vec();
-    for at in 0..bytes.len().saturating_sub(shape.len()) {
-        let part = &mut bytes[at..at + shape.len()];
-        let is_time = part.iter().zip(shape).all(|(one, like)| match like {
-            b'0' => one.is_ascii_digit(),
-            _ => one == like,
-        });
-        if is_time {
-            part.copy_from_slice(b"2026-11-23 10:20:30");
+    for time in ["2026-11-23 10:20:30", "11-23 10:20"] {
+        for at in 0..=bytes.len().saturating_sub(time.len()) {
+            let part = &mut bytes[at..at + time.len()];
+            let is_time = part.iter().zip(time.bytes()).all(|(one, like)| {
+                if like.is_ascii_digit() {
+                    one.is_ascii_digit()
+                } else {
+                    *one == like
+                }
+            });
+            if is_time {
+                part.copy_from_slice(time.as_bytes());
+            }
         }
     }
     String::from_utf8(bytes).expect("text")
