@@ -91,9 +91,11 @@ impl Mirror {
             }
             Self::Real(real) => {
                 self.each(&mut |_, _, bytes, _| tokens.read(bytes));
-                let stage = real.root.join(".kbsync/stage");
-                for name in names(&stage) {
-                    tokens.read(&std::fs::read(stage.join(name)).unwrap_or_default());
+                for area in ["stage", "displaced"] {
+                    let area = real.root.join(".kbsync").join(area);
+                    for name in names(&area) {
+                        tokens.read(&std::fs::read(area.join(name)).unwrap_or_default());
+                    }
                 }
             }
         }

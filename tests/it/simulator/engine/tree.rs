@@ -335,11 +335,11 @@ impl Tree {
         self.aside.get(&(area, slot))
     }
 
-    /// What lies in the stage.
+    /// What lies in the stage, and what is kept of a lost state.
     pub(crate) fn staged(&self) -> impl Iterator<Item = &Node> {
         let staged = self.aside.iter();
         staged
-            .filter(|((area, _), _)| *area == Area::Stage)
+            .filter(|((area, slot), _)| *area == Area::Stage || *slot < 0)
             .map(|(_, node)| node)
     }
 
@@ -422,11 +422,23 @@ impl Tree {
         }
     }
 
-    /// Of a lost journal nothing is removed.
+    /// Removes what no slot of the journal or of the state holds. Where these are lost, it is kept under numbers that no
+    /// slot gets.
     pub(crate) fn sweep(&mut self, known: &BTreeMap<Slot, Place>, lost: bool) -> usize {
         let before = self.aside.len();
+        if lost {
+            let mut free = self.aside.keys().map(|(_, slot)| *slot).min().unwrap_or(0);
+            for (area, slot) in self.aside.keys().copied().collect::<Vec<_>>() {
+                if slot > 0
+                    && let Some(node) = self.aside.remove(&(area, slot))
+                {
+                    free = free.min(0) - 1;
+                    self.aside.insert((area, free), node);
+                }
+            }
+        }
         self.aside
-            .retain(|(area, slot), _| known.contains_key(slot) || lost && *area == Area::Stage);
+            .retain(|(_area, slot), _| *slot < 0 || known.contains_key(slot));
         before - self.aside.len()
     }
 
