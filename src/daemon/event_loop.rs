@@ -164,7 +164,6 @@ impl<C: CycleRunner> EventLoop<C> {
             }
         };
         self.state.supervisor.stopping();
-        self.cycles.close();
         ended
     }
 

@@ -275,9 +275,6 @@ pub trait CycleRunner {
     /// Returns why the daemon has lost its mirror, if the lock or the state was removed or replaced.
     fn lost_mirror(&self) -> Option<String>;
 
-    /// Looks once more at replaced files that a program had open, before the daemon ends.
-    fn close(&mut self);
-
     /// Reads the settings again. An error changes nothing.
     fn reload(&mut self) -> Result<Settings, String>;
 }

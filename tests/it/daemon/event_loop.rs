@@ -297,8 +297,6 @@ impl CycleRunner for Fake {
         None
     }
 
-    fn close(&mut self) {}
-
     fn reload(&mut self) -> Result<Settings, String> {
         let mut script = self.script.lock().expect("script");
         script.reload.take().expect("asked once")
