@@ -6,7 +6,10 @@ use super::{
     job::{CycleCommand, Job, Scope},
 };
 use crate::{
-    engine::{self, settings::Request},
+    engine::{
+        self,
+        settings::{Request, UnsettledPaths},
+    },
     model::Place,
     reconcile::{new_categories::NewCategories, snapshot::Direction},
     service::Purpose,
@@ -22,7 +25,10 @@ pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
         },
         Scope::Mirror => Request::new(Direction::Both),
         Scope::Paths(due) => Request {
-            gone: below(due.removed.keys(), prefix).collect(),
+            unsettled: UnsettledPaths {
+                removed: below(due.removed.keys(), prefix).collect(),
+                ..UnsettledPaths::default()
+            },
             scope: scope(due.paths().iter(), prefix)?,
             look: files(due, prefix).map_or(engine::settings::Look::Whole, |places| {
                 engine::settings::Look::Paths(places)
@@ -48,7 +54,10 @@ fn with_holds(job: &Job, request: Request, prefix: &str) -> Request {
     };
     let unsettled = below(job.unsettled.iter(), prefix);
     Request {
-        unsettled: unsettled.filter(|_| !limited).collect(),
+        unsettled: UnsettledPaths {
+            paths: unsettled.filter(|_| !limited).collect(),
+            ..request.unsettled
+        },
         patient: true,
         git_hold: job.git_hold.clone(),
         ..request

@@ -101,7 +101,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                 continue;
             };
             if waits_out_grace(&job.scope) {
-                request.since = Some(began);
+                request.unsettled.listed_at = Some(began);
             }
             // Git may move HEAD before this workspace is synced, or during a request.
             if let Some(folder) = self.trees.folder(&workspace.prefix) {
@@ -249,8 +249,6 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                 .map(|error| error.to_string())
         })
     }
-
-    fn close(&mut self) {}
 
     fn reload(&mut self) -> Result<Settings, String> {
         let (settings, each) = (self.reload)()?;

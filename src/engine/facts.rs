@@ -210,7 +210,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<()> {
         let whole = request.direction == Direction::Both
             && request.scope.is_empty()
-            && request.unsettled.is_empty()
+            && request.unsettled.paths.is_empty()
             && sight.service.stop.is_none()
             && sight.doubt.is_none()
             && sight.remote.complete

@@ -331,7 +331,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             // What the journal has still to settle is nobody's edit and nobody's removal.
             let request = request.to_mut();
             request.look = Look::Whole;
-            request.unsettled.extend(recovered.open);
+            request.unsettled.paths.extend(recovered.open);
         }
         let request = &*request;
         let (plan, mut sight) = self.decide(request).await?;

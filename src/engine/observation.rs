@@ -119,7 +119,7 @@ impl Observation {
         let local = &self.local;
         request.direction == Direction::Both
             && request.scope.is_empty()
-            && request.unsettled.is_empty()
+            && request.unsettled.paths.is_empty()
             && self.looked == Looked::All
             && self.doubt.is_none()
             && !self.mirror.hides

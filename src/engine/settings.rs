@@ -100,6 +100,17 @@ impl Look {
     }
 }
 
+/// Files and folders that changed a moment ago.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct UnsettledPaths {
+    /// Their paths: a cycle that looks at everything leaves them alone.
+    pub paths: BTreeSet<String>,
+    /// The time of the list: a file that was removed later is unsettled, too. `None`: the grace time does not apply.
+    pub listed_at: Option<Timestamp>,
+    /// Paths of files and folders that were removed before the grace time began: the cycle does not wait for them.
+    pub removed: BTreeSet<String>,
+}
+
 /// The request of one command or trigger.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Request {
@@ -109,12 +120,8 @@ pub struct Request {
     pub scope: Vec<String>,
     /// The extent of the look, where that is enough.
     pub look: Look,
-    /// Paths in motion, of files and of folders: they are left alone in a cycle that looks at everything.
-    pub unsettled: BTreeSet<String>,
-    /// The time at which the paths in motion were listed, if they were: a file that went later is in motion, too.
-    pub since: Option<Timestamp>,
-    /// Paths of files and folders that went long enough before that: they are waited for no more.
-    pub gone: BTreeSet<String>,
+    /// The paths that a cycle leaves alone.
+    pub unsettled: UnsettledPaths,
     /// Only plan.
     pub dry_run: bool,
     /// Let deletions pass the guards.
@@ -149,9 +156,7 @@ impl Request {
             direction,
             scope: Vec::new(),
             look: Look::Whole,
-            unsettled: BTreeSet::new(),
-            since: None,
-            gone: BTreeSet::new(),
+            unsettled: UnsettledPaths::default(),
             dry_run: false,
             allow_deletes: false,
             new_categories: NewCategories::Ask,

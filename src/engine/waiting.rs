@@ -175,7 +175,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             })
         };
         let policy = self.settings.policy(request);
-        let unsettled = Unsettled::new(&request.unsettled);
+        let unsettled = Unsettled::new(&request.unsettled.paths);
         let looked_at = |held: &Held| {
             let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));
             let place = Place::new(folder, file);

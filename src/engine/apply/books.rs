@@ -75,7 +75,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && is_done
             && !sight.service.unlisted
             && request.scope.is_empty()
-            && request.unsettled.is_empty()
+            && request.unsettled.paths.is_empty()
             && !report.actions.iter().any(may_send);
         let validator = sight
             .service

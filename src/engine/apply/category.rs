@@ -182,7 +182,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let moves = settle.from.as_ref() != Some(to);
         if let Some(from) = settle.from.as_ref().filter(|_| moves) {
-            let unsettled = Unsettled::new(&run.request.unsettled);
+            let unsettled = Unsettled::new(&run.request.unsettled.paths);
             if unsettled.is_about(from) || unsettled.is_about(to) {
                 return Ok(Done::Later("a file in it is being written".to_owned()));
             }

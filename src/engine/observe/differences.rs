@@ -68,7 +68,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
     fn is_at_rest(&self, request: &Request) -> anyhow::Result<bool> {
-        let is_for_all = request.scope.is_empty() && request.unsettled.is_empty();
+        let is_for_all = request.scope.is_empty() && request.unsettled.paths.is_empty();
         Ok(request.is_plain()
             && is_for_all
             && self.store.intents()?.is_empty()

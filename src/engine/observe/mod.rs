@@ -215,13 +215,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if matches!(look, Look::Paths(_)) {
             return Ok(Unsettled::default());
         }
-        let unsettled = Unsettled::new(&request.unsettled);
-        let Some(since) = request.since else {
+        let unsettled = Unsettled::new(&request.unsettled.paths);
+        let Some(listed_at) = request.unsettled.listed_at else {
             return Ok(unsettled);
         };
         let held = waiting::held(&self.store)?.into_iter();
         let held = held.filter_map(|held| held.id).collect();
-        Ok(unsettled.since(since, held, &request.gone))
+        Ok(unsettled.since(listed_at, held, &request.unsettled.removed))
     }
 
     /// Compares what was found in the mirror with the base.

@@ -109,7 +109,7 @@ async fn f047_such_a_file_that_is_in_motion_after_the_death_makes_no_removal_eit
     assert!(killed.await.is_err());
     assert!(!world.exists("a/one.html"));
     let in_motion = Request {
-        unsettled: ["a/one.html".to_owned()].into(),
+        unsettled: hostile::unsettled(&["a/one.html"]),
         patient: true,
         ..Request::new(Direction::Both)
     };

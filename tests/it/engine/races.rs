@@ -788,7 +788,7 @@ async fn a_new_file_that_is_saved_while_it_is_sent_gets_its_id_whatever_else_can
         let path = world.path("a/new.html");
         when(&world, "POST", "/api/article", save(path, "new", "newer"));
         let request = Request {
-            unsettled: in_motion.iter().map(|path| (*path).to_owned()).collect(),
+            unsettled: hostile::unsettled(in_motion),
             ..both()
         };
         let mut engine = hostile::engine(&world, &hostile::calm());

@@ -9,7 +9,6 @@ use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use kbsync::state::Subject;
-use std::collections::BTreeSet;
 use uuid::Uuid;
 
 const COPY: &str = "a/one.conflict.html";
@@ -124,7 +123,7 @@ async fn what_a_mirror_ignores_is_not_kept_and_what_waits_for_a_file_in_motion_i
     let ignored = world.article(a, "draft-one", "<p>Not ours.</p>");
     let awaited = world.article(a, "new", "<p>First.</p>");
     let request = Request {
-        unsettled: BTreeSet::from(["a/new.html".to_owned()]),
+        unsettled: hostile::unsettled(&["a/new.html"]),
         ..Request::new(Direction::Both)
     };
     let mut engine = hostile::engine(&world, &hostile::calm());

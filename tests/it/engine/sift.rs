@@ -253,7 +253,7 @@ async fn what_a_person_decides_and_other_settings_are_no_small_matter() {
             ..request()
         },
         Request {
-            unsettled: ["a/n0.html".to_owned()].into(),
+            unsettled: hostile::unsettled(&["a/n0.html"]),
             ..request()
         },
     ] {

@@ -3,7 +3,7 @@
 
 use crate::support::world::World;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::{Request, UnsettledPaths};
 use kbsync::engine::{Clock, Engine, Pause};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
@@ -414,6 +414,14 @@ pub(crate) fn engine(world: &Stage, meddle: &Meddler) -> Engine<Watched, Tampere
     };
     Engine::new(service, disk, store(world), world.settings.clone())
         .with_clock(Arc::new(Hurried(world.clock.clone())))
+}
+
+/// Paths that a cycle leaves alone.
+pub(crate) fn unsettled(paths: &[&str]) -> UnsettledPaths {
+    UnsettledPaths {
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        ..UnsettledPaths::default()
+    }
 }
 
 /// Nobody meddles.

@@ -5,7 +5,7 @@ use super::step::{At, Command, Kept, folder_name};
 use super::token::Tokens;
 use super::world::id_of;
 use kbsync::engine::report::{Line, Report, Status};
-use kbsync::engine::settings::{Look, Request};
+use kbsync::engine::settings::{Look, Request, UnsettledPaths};
 use kbsync::model::{ArticleId, Place, Timestamp};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
@@ -102,7 +102,10 @@ impl Run<'_> {
                 ..both
             },
             Command::InMotion { at } => Request {
-                unsettled: BTreeSet::from([format!("{}/{}", at.folder(), at.file())]),
+                unsettled: UnsettledPaths {
+                    paths: BTreeSet::from([format!("{}/{}", at.folder(), at.file())]),
+                    ..UnsettledPaths::default()
+                },
                 patient: true,
                 purpose: Purpose::Poll,
                 ..both
