@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::listing::{ListError, visibility_of};
 use crate::engine::observation::version_of;
-use crate::engine::pending::creations::{is_at, new_row, row_of};
+use crate::engine::pending::creations::{has_address, new_row, row_of};
 use crate::engine::pending::{pause, worth_another_try};
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk};
@@ -28,7 +28,7 @@ use tokio::time::Instant;
 /// The number of times that a POST without an answer is repeated before the article waits for the next cycle.
 const TRIES: u32 = 4;
 
-/// The article that a file is to be.
+/// A new article for a file.
 pub(super) struct New<'a> {
     pub(super) action: &'a Action,
     pub(super) place: &'a Place,
@@ -59,9 +59,9 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     run.new_ids.insert(new.action.path.clone(), row.id);
     let sent_flags = row.file_flags;
     // The article is there and known; what goes wrong with its file is left to the next cycle.
-    let row = match name_file(engine, new, &row, run)? {
+    let row = match write_id(engine, new, &row, run)? {
         Ok(row) => row,
-        Err(done) => return Ok(without_id(done, run)),
+        Err(done) => return Ok(id_not_written(done, run)),
     };
     if let Some(old) = new.instead_of {
         engine.clear_copies(old, run)?;
@@ -84,8 +84,8 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     })
 }
 
-/// An article that is created anew takes the place of one that is gone. Its file must not name that one any more when the
-/// new one is there: after a crash it would be that one's file.
+/// Removes the id of the deleted article from the file. After a crash, that id would pair the file with the deleted
+/// article.
 fn forget_id<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
@@ -121,8 +121,8 @@ async fn post<S: Service, D: Disk>(
     run: &mut Run<'_>,
 ) -> anyhow::Result<Result<Box<ArticleRow>, Done>> {
     let text = engine.text(new.file.version.text, run)?;
-    let was_sent = begun.is_some();
-    let (mut creation, sent) = begin(engine, new, begun, &text)?;
+    let has_earlier_try = begun.is_some();
+    let (creation, sent) = begin(engine, new, begun, &text)?;
     let request = request(&sent, text);
     let (mut tries, mut is_lost) = (0, false);
     let error = loop {
@@ -138,13 +138,9 @@ async fn post<S: Service, D: Disk>(
         tracing::warn!(path = %new.place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
         engine.clock.pause(pause(tries)).await;
     };
-    if !is_lost && !was_sent {
-        engine.end_creation(&creation)?;
+    if !is_lost && !has_earlier_try {
+        engine.drop_creation(&creation)?;
     } else if error.kind == ErrorKind::Refused {
-        if !is_lost && creation.later.last() == Some(&sent) {
-            // What is refused made nothing.
-            creation.later.pop();
-        }
         return find_created(engine, new, creation, &error, run).await;
     }
     engine.not_done(new.action, error).map(Err)
@@ -227,7 +223,7 @@ fn answered<S: Service, D: Disk>(
     Ok(row)
 }
 
-/// The slug is taken after a lost answer: by ours, by somebody else's, or by what cannot be seen.
+/// The slug is taken after a lost answer. The holder is our article, another article, or a hidden article.
 async fn find_created<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
@@ -255,7 +251,7 @@ async fn find_created<S: Service, D: Disk>(
         visibility: Visibility::Published,
     };
     if run.sight.base.articles.contains_key(&id) {
-        engine.end_creation(&creation)?;
+        engine.drop_creation(&creation)?;
         return Ok(Err(Done::Held(format!(
             "its slug \"{}\" is that of article {id}; choose another",
             creation.first.version.slug
@@ -295,7 +291,7 @@ async fn find_at<S: Service, D: Disk>(
     let bodiless = listing.bodiless.iter();
     let bodiless = bodiless.map(|article| (article.id, (article.category, &*article.slug)));
     let mut found = listed.chain(bodiless);
-    let Some((id, _)) = found.find(|(_, address)| is_at(creation, *address)) else {
+    let Some((id, _)) = found.find(|(_, address)| has_address(creation, *address)) else {
         return Ok(Ok(None));
     };
     let article = engine.read_one(id, Visibility::Published).await;
@@ -304,7 +300,7 @@ async fn find_at<S: Service, D: Disk>(
 
 /// Puts the id into the file of a new article, and what became of `enabled` and `draft`. Gives the row that is true then:
 /// without a stamp, since the file may hold more by now than was sent.
-fn name_file<S: Service, D: Disk>(
+fn write_id<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
     row: &ArticleRow,
@@ -405,7 +401,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// The article is created, and its file does not say so.
-fn without_id(done: Done, run: &mut Run<'_>) -> Done {
+fn id_not_written(done: Done, run: &mut Run<'_>) -> Done {
     let told =
         |reason| format!("the article is created, but its id is not in the file yet: {reason}");
     match done {

@@ -5,7 +5,7 @@ use super::record::row_after;
 use super::{Done, Run, failed};
 use crate::engine::Engine;
 use crate::engine::history::agreed;
-use crate::engine::pending::{Change, Recorded, Sent, may_repeat};
+use crate::engine::pending::{Change, Recorded, SendOutcome, may_repeat};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Revision, Side};
 use crate::reconcile::plan::{Action, Settle};
@@ -115,11 +115,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(done) => return Ok(Err(done)),
             };
             let (error, is_seen) = match self.send_request(&request).await? {
-                Sent::Done(recorded) => return Ok(Ok(recorded)),
-                Sent::Changed => return Ok(Err(changed_meanwhile())),
-                Sent::Pending(error) => return Ok(Err(failed(error))),
-                Sent::NotDone(error) => (error, false),
-                Sent::NotArrived(error) => (error, true),
+                SendOutcome::Done(recorded) => return Ok(Ok(recorded)),
+                SendOutcome::Changed => return Ok(Err(changed_meanwhile())),
+                SendOutcome::Pending(error) => return Ok(Err(failed(error))),
+                SendOutcome::NotDone(error) => (error, false),
+                SendOutcome::NotArrived(error) => (error, true),
             };
             tries += 1;
             if tries == TRIES || !may_repeat(&error) {

@@ -22,7 +22,7 @@ use crate::service::Service;
 use crate::state::{Deed, IntentId, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Takes the articles that are being created out of what the service shows. One whose id is in a file is created.
+    /// Removes the articles under creation from the observation. A creation ends when a file has the article's id.
     pub(in crate::engine) fn take_creations(
         &mut self,
         base: &mut Base,
@@ -30,7 +30,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
     ) -> anyhow::Result<()> {
         for mut creation in std::mem::take(&mut base.creations) {
-            if let Some(row) = self.named(&creation, sight) {
+            if let Some(row) = self.row_of_named_file(&creation, sight) {
                 self.confirm(row, base, request)?;
                 continue;
             }
@@ -43,7 +43,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             let made = creation.article();
             let seen = made.and_then(|id| sight.remote.articles.remove(&id));
-            // For what is left out here no tag vouches.
+            // The tag of the listing does not cover a removed entry.
             sight.service.unlisted |= seen.is_some();
             if let Some(row) = &creation.row {
                 if let Some(Remote::Present(seen)) = seen {
@@ -60,7 +60,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// The row of a new article whose id is in a file.
-    fn named(&self, creation: &Creation, sight: &Observation) -> Option<ArticleRow> {
+    fn row_of_named_file(&self, creation: &Creation, sight: &Observation) -> Option<ArticleRow> {
         let row = creation.row.as_ref()?;
         let mut files = sight.local.files.iter();
         let file = files.find(|file| file.id == Some(row.id))?;
@@ -88,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Forgets the article that is gone from the service and had its file where the new one is created.
+    /// Forgets the deleted article that the new article replaces.
     fn forget_replaced(
         &mut self,
         creation: &Creation,
@@ -115,7 +115,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Takes the article that the listing shows at the address for what was sent, if it says that.
+    /// Looks in the listing for the created article: address, title and text of a try.
     fn answer_by_listing(
         &mut self,
         creation: &mut Creation,
@@ -123,15 +123,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight: &Observation,
         request: &Request,
     ) -> anyhow::Result<()> {
-        let named = |id: ArticleId| sight.local.files.iter().any(|file| file.id == Some(id));
+        let is_named_by_a_file =
+            |id: ArticleId| sight.local.files.iter().any(|file| file.id == Some(id));
         let mut entries = sight.remote.articles.iter();
         let found = entries.find_map(|(id, entry)| match entry {
-            Remote::Present(seen) if is_at(creation, address_of(&seen.version)) => {
+            Remote::Present(seen) if has_address(creation, address_of(&seen.version)) => {
                 Some((*id, seen))
             }
             Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
         });
-        let found = found.filter(|(id, _)| !base.articles.contains_key(id) && !named(*id));
+        let found =
+            found.filter(|(id, _)| !base.articles.contains_key(id) && !is_named_by_a_file(*id));
         let Some((id, seen)) = found else {
             return Ok(());
         };
@@ -158,8 +160,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Finds what was sent that an article says: its title, and its text up to the way in which HTML is written. An article
-    /// that is shown is more likely to be one that nothing hides.
+    /// Returns the try whose title and text an article has. Case, outer spaces and the form of the HTML do not count. A
+    /// visible try is preferred.
     pub(in crate::engine) fn find_sent(
         &self,
         creation: &Creation,
@@ -184,7 +186,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(likely.cloned())
     }
 
-    /// Records that an article exists that a file is to be. `text`: its body, where the service rewrote it.
+    /// Records a created article before its id is in the file. `text`: its body, where the service rewrote it.
     pub(in crate::engine) fn record_created(
         &mut self,
         creation: &Creation,
@@ -250,21 +252,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if request.dry_run {
             return Ok(());
         }
-        self.end_creation(creation)
+        self.drop_creation(creation)
     }
 
     /// Ends the creations at whose place an article has its file by now.
     pub(in crate::engine) fn end_taken(&mut self, sight: &Observation) -> anyhow::Result<()> {
         for creation in &sight.base.creations {
             if is_taken(creation, sight) {
-                self.end_creation(creation)?;
+                self.drop_creation(creation)?;
             }
         }
         Ok(())
     }
 
-    /// Ends a request that created nothing, or nothing that its file is to be.
-    pub(in crate::engine) fn end_creation(&mut self, creation: &Creation) -> anyhow::Result<()> {
+    /// Deletes the creation's request. The article gets no row.
+    pub(in crate::engine) fn drop_creation(&mut self, creation: &Creation) -> anyhow::Result<()> {
         let now = self.clock.now();
         let request = IntentId(creation.request);
         self.store.write(now, |tx| tx.remove_intent(request))?;
@@ -273,7 +275,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Returns whether an article has the address to which something was sent.
-pub(in crate::engine) fn is_at(creation: &Creation, found: (CategoryId, &str)) -> bool {
+pub(in crate::engine) fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
     let (category, slug) = creation.address();
     found.0 == category && is_same(slug, found.1)
 }
@@ -332,7 +334,7 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
     }
 }
 
-/// Returns whether the file to be created is gone for certain. A file with its words may be it, wherever it lies.
+/// Returns whether the file of a creation is certainly gone. A file with the same title and text may be the moved file.
 fn is_missing(creation: &Creation, base: &Base, sight: &Observation) -> bool {
     let local = &sight.local;
     let (category, _) = creation.address();

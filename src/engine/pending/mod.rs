@@ -60,7 +60,7 @@ impl Change {
     }
 
     /// Returns whether this is the version that the request is meant to replace or delete.
-    fn is_over(&self, version: &Version, revision: &Revision) -> bool {
+    fn is_target_version(&self, version: &Version, revision: &Revision) -> bool {
         let (digest, of) = match self {
             Self::Put(update) => (Some(update.over), &update.over_revision),
             Self::Delete(deletion) => (deletion.version, &deletion.revision),
@@ -82,7 +82,7 @@ enum Found {
 }
 
 /// The outcome of a request in the cycle that sent it.
-pub(super) enum Sent {
+pub(super) enum SendOutcome {
     /// It was carried out and is recorded.
     Done(Recorded),
     /// It was not carried out.
@@ -162,7 +162,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Stores a request and sends it once. After a lost answer the article is looked at.
-    pub(super) async fn send_request(&mut self, change: &Change) -> anyhow::Result<Sent> {
+    pub(super) async fn send_request(&mut self, change: &Change) -> anyhow::Result<SendOutcome> {
         let (now, intent) = (self.clock.now(), change.intent());
         let pending = self.store.write(now, |tx| tx.add_intent(&intent))?;
         let error = match self.send_once(change).await? {
@@ -171,10 +171,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         if !error.answer_lost {
             self.end_request(pending, change)?;
-            return Ok(Sent::NotDone(error));
+            return Ok(SendOutcome::NotDone(error));
         }
         if !worth_another_try(&error) {
-            return Ok(Sent::Pending(error));
+            return Ok(SendOutcome::Pending(error));
         }
         tracing::warn!(%error, "no answer to a write; looking whether it arrived");
         self.clock.pause(pause(1)).await;
@@ -182,13 +182,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Found::Arrived(answer) => self.record_arrived(pending, change, answer),
             Found::NotArrived => {
                 self.end_request(pending, change)?;
-                Ok(Sent::NotArrived(error))
+                Ok(SendOutcome::NotArrived(error))
             }
             Found::Changed(now) => {
                 self.record_changed(pending, change, now.as_deref())?;
-                Ok(Sent::Changed)
+                Ok(SendOutcome::Changed)
             }
-            Found::Unclear(_) => Ok(Sent::Pending(error)),
+            Found::Unclear(_) => Ok(SendOutcome::Pending(error)),
         }
     }
 
@@ -255,7 +255,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Looks what became of a request. `is_later`: it was sent in an earlier cycle.
+    /// Looks up the outcome of a request. `is_later`: it was sent in an earlier cycle.
     async fn look_after(
         &self,
         change: &Change,
@@ -280,7 +280,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(Found::Unclear(None));
         };
         let version = version_with(&now, TextDigest::of(text));
-        if change.is_over(&version, &now.revision) {
+        if change.is_target_version(&version, &now.revision) {
             return Ok(if is_believed {
                 Found::NotArrived
             } else {
@@ -348,7 +348,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         pending: IntentId,
         change: &Change,
         answer: Option<Box<RemoteArticle>>,
-    ) -> anyhow::Result<Sent> {
+    ) -> anyhow::Result<SendOutcome> {
         let (mut rewritten, mut warning) = (None, None);
         let rows = match (change, answer.as_deref()) {
             (Change::Put(update), Some(answer)) => {
@@ -385,7 +385,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 None
             }
         });
-        Ok(Sent::Done(Recorded {
+        Ok(SendOutcome::Done(Recorded {
             row,
             answer,
             warning,
@@ -467,12 +467,12 @@ pub(super) const PENDING: &str = "the service has not said whether the last chan
                                   again, and changes nothing until then; if this goes on, save the article in the \
                                   dashboard";
 
-/// Returns whether the service was not there; an answer that cannot be read will not be better next time.
+/// Returns whether the service was unavailable. An answer that cannot be read will not be better next time.
 fn is_down(error: &ServiceError) -> bool {
     error.kind == ErrorKind::Unavailable
 }
 
-/// Returns whether a write may have been carried out, or may be sent again once one has looked.
+/// Returns whether a failed write needs another try or a look.
 pub(super) fn worth_another_try(error: &ServiceError) -> bool {
     is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }

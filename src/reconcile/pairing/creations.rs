@@ -12,7 +12,7 @@ use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot};
 use std::collections::BTreeMap;
 
 /// The articles that are being created and have nothing at their place.
-pub(super) fn without_file<'b>(
+pub(super) fn creations_without_file<'b>(
     base: &'b Base,
     files: &[LocalFile],
     local: &LocalSnapshot,
@@ -30,8 +30,7 @@ pub(super) fn without_file<'b>(
     creations.filter(|creation| !lies(creation)).collect()
 }
 
-/// Holds the files that may be those of such articles. Gives the files that are left, and the articles of which nothing is
-/// known then.
+/// Holds the files that may belong to these creations. Returns the other files, and the articles that become unknown.
 pub(super) fn hold_moved(
     base: &Base,
     creations: &[&Creation],
@@ -59,7 +58,7 @@ pub(super) fn hold_moved(
     (left, unknown)
 }
 
-/// Returns whether a file says what was sent to create an article, and not what the article said that it names.
+/// Returns whether a file has the title and text of a try, and differs from the article that its id names.
 pub(crate) fn may_be_of(creation: &Creation, file: &LocalFile, base: &Base) -> bool {
     let is_new = file.id.is_none_or(|id| {
         let row = base.articles.get(&id);

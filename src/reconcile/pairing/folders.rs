@@ -39,7 +39,7 @@ pub(super) fn pair_folders<'a>(
     }
     let mut folders = BTreeMap::new();
     for (id, mut claimants) in by_id {
-        // However the mirror was walked, the same is said of it.
+        // The report does not depend on the order of the scan.
         claimants.sort_by(|one, other| one.folder.cmp(&other.folder));
         let home = base
             .categories

@@ -26,7 +26,7 @@ pub(super) fn claim_by_id(
         }
     }
     for (id, mut claimants) in by_id {
-        // However the mirror was walked, the same is said of it.
+        // The report does not depend on the order of the scan.
         claimants.sort_by(|one, other| one.place.cmp(&other.place));
         let at_home = places.home(id, &claimants);
         // A file that is not ready may be the article's, and the ready one a copy of it.
@@ -83,10 +83,9 @@ fn report_unclaimed(base: &Base, id: ArticleId, claimants: &[LocalFile], paired:
     }
 }
 
-/// Articles whose file names one that the state knows nothing of, as a file does that was copied over from another
-/// mirror: nobody took the file away, and whether the article is to go is for a person to say.
+/// Holds an article whose file has an id that the state does not know, as a file from another mirror has.
 /// An article that is gone from the service has nothing left to lose.
-pub(super) fn hold_renamed(
+pub(super) fn hold_overlaid(
     base: &Base,
     places: &StatePlaces<'_>,
     remote: &RemoteSnapshot,

@@ -51,7 +51,7 @@ impl Paired {
     }
 
     /// Marks articles of which no ready file was found.
-    fn mark(&mut self, ids: impl IntoIterator<Item = ArticleId>, why: &str) {
+    fn mark_unknown(&mut self, ids: impl IntoIterator<Item = ArticleId>, why: &str) {
         for id in ids {
             if !self.files.contains_key(&id) {
                 self.unknown.entry(id).or_insert_with(|| why.to_owned());
@@ -67,16 +67,16 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let places = StatePlaces::of(base);
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
-    let moved = creations::without_file(base, &files, local, &folders);
+    let moved = creations::creations_without_file(base, &files, local, &folders);
     let (files, held) = creations::hold_moved(base, &moved, files, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
-    paired.mark(unready.at_home, NOT_READY);
-    paired.mark(unready.named, NOT_READY);
-    paired.mark(held, "another file may be the article's");
+    paired.mark_unknown(unready.at_home, NOT_READY);
+    paired.mark_unknown(unready.named, NOT_READY);
+    paired.mark_unknown(held, "another file may be the article's");
     let left = claim_by_place(base, local, &places, left, &mut paired);
     claim_by_slug(base, local, remote, left, &mut paired);
-    ids::hold_renamed(base, &places, remote, &mut paired);
+    ids::hold_overlaid(base, &places, remote, &mut paired);
     same_words::hold_same_words(base, remote, &mut paired);
     creations::report_waiting(base, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
@@ -85,7 +85,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
 
 const NOT_READY: &str = "its file is not ready";
 
-/// Gives every file its folder's category; files of folders without identity are left out, as unknown.
+/// Gives each file its folder's category. In a folder without a category, the article that a file names becomes unknown.
 fn with_categories(
     local: &LocalSnapshot,
     folders: &BTreeMap<&str, CategoryId>,
@@ -114,7 +114,7 @@ fn claim_by_place(
     files: Vec<LocalFile>,
     paired: &mut Paired,
 ) -> Vec<LocalFile> {
-    // A renamed folder took its files along: what lies in a new folder of the old name is none of them.
+    // A renamed folder takes its files along. A file in a new folder with the old name is another file.
     let left = claim_each(files, base, local, paired, |file| places.owner_along(file));
     claim_each(left, base, local, paired, |file| places.owner_of(file))
 }
@@ -166,8 +166,8 @@ const UNREAD: &str = "its file may be one that cannot be read";
 
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.
 ///
-/// An article that came to the address only since both sides last agreed is not what such a file was written
-/// for: the file would count as an edit of it, and replace a text that its writer never saw.
+/// An article that moved to the address since the last agreement is not claimed: the writer of the file never saw its
+/// text.
 fn claim_by_slug(
     base: &Base,
     local: &LocalSnapshot,
@@ -178,7 +178,7 @@ fn claim_by_slug(
     if files.is_empty() {
         return;
     }
-    let came = |id: &ArticleId, seen: &Seen| {
+    let has_moved_here = |id: &ArticleId, seen: &Seen| {
         base.articles.get(id).is_some_and(|row| {
             row.remote.category != seen.version.category || row.remote.slug != seen.version.slug
         })
@@ -187,7 +187,7 @@ fn claim_by_slug(
     for (id, entry) in &remote.articles {
         if let Remote::Present(seen) = entry
             && paired.is_free(*id)
-            && !came(id, seen)
+            && !has_moved_here(id, seen)
         {
             by_slug.insert((seen.version.category, seen.version.slug.as_str()), *id);
         }
@@ -244,6 +244,6 @@ fn mark_unproven(
         } else {
             continue;
         };
-        paired.mark([row.id], why);
+        paired.mark_unknown([row.id], why);
     }
 }

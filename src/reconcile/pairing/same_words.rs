@@ -16,21 +16,21 @@ pub(super) fn hold_same_words(base: &Base, remote: &RemoteSnapshot, paired: &mut
     if paired.fresh.is_empty() {
         return;
     }
-    let without_file = without_file(base, remote, paired);
+    let articles_without_file = articles_without_file(base, remote, paired);
     for file in std::mem::take(&mut paired.fresh) {
-        let found = without_file.get(&words(&file.version));
+        let found = articles_without_file.get(&words(&file.version));
         let Some((ids, id)) = found.and_then(|ids| Some((ids, *ids.first()?))) else {
             paired.fresh.push(file);
             continue;
         };
         paired.problems.push(same_words(&file, id, base));
-        paired.mark(ids.iter().copied(), SAME_WORDS);
+        paired.mark_unknown(ids.iter().copied(), SAME_WORDS);
     }
 }
 
 /// The articles that have no file, by title and text: those of the base, as their files were, and those that only the
 /// service has. One that is gone from the service cannot be there twice.
-fn without_file<'a>(
+fn articles_without_file<'a>(
     base: &'a Base,
     remote: &'a RemoteSnapshot,
     paired: &Paired,
@@ -45,13 +45,16 @@ fn without_file<'a>(
             Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, &seen.version)),
             Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
         });
-    let mut without_file: HashMap<_, BTreeSet<_>> = HashMap::new();
+    let mut articles_without_file: HashMap<_, BTreeSet<_>> = HashMap::new();
     for (id, version) in known.chain(listed) {
         if !paired.files.contains_key(&id) {
-            without_file.entry(words(version)).or_default().insert(id);
+            articles_without_file
+                .entry(words(version))
+                .or_default()
+                .insert(id);
         }
     }
-    without_file
+    articles_without_file
 }
 
 fn words(version: &Version) -> (&str, TextDigest) {
