@@ -9,6 +9,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     guide::{TOPICS, Topic},
+    layout, pager,
 };
 use clap::{Args as _, CommandFactory as _};
 use std::fmt::Write as _;
@@ -138,14 +139,14 @@ const ELSEWHERE: [(&str, &str); 11] = [
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let text = match args.topic.as_deref() {
-        None => styled(&command().render_help()),
+        None => layout::wrap(&styled(&command().render_help()), context.out.width()),
         Some(OPTIONS) => options(),
         Some(name) => match TOPICS.iter().find(|topic| topic.name == name) {
             Some(topic) => topic.laid_out(width().into()),
             None => of_command(name)?,
         },
     };
-    context.out.line(text.trim_end())?;
+    pager::show(context, text.trim_end())?;
     Ok(ExitCode::Done)
 }
 
