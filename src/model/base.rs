@@ -155,8 +155,8 @@ pub struct Creation {
     /// The row that becomes true with the id in the file, once the article is known to exist.
     #[serde(default)]
     pub row: Option<Box<ArticleRow>>,
-    /// The article that the service shows at the address, of which nobody can tell whether it came of the request.
-    #[serde(skip)]
+    /// The article that the service showed at the address, of which nobody can tell whether it came of the request.
+    #[serde(default)]
     pub unclear: Option<ArticleId>,
 }
 

@@ -38,10 +38,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.end_missing(&creation, sight, request)?;
                 continue;
             }
-            if creation.row.is_none() {
-                self.answer_by_listing(&mut creation, base, sight, request)?;
+            let mut made = creation.row.as_ref().map(|row| row.id);
+            if made.is_none() {
+                made = self.answer_by_listing(&mut creation, base, sight, request)?;
             }
-            let made = creation.article();
             let seen = made.and_then(|id| sight.remote.articles.remove(&id));
             // The tag of the listing does not cover a removed entry.
             sight.service.unlisted |= seen.is_some();
@@ -115,38 +115,50 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Looks in the listing for the created article: address, title and text of a try.
+    /// Looks in the listing for the created article: the article at the address, or the one that was there before. Returns
+    /// its id, if there is one, whether it is what was sent or not.
     fn answer_by_listing(
         &mut self,
         creation: &mut Creation,
         base: &Base,
         sight: &Observation,
         request: &Request,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Option<ArticleId>> {
         let is_named_by_a_file =
             |id: ArticleId| sight.local.files.iter().any(|file| file.id == Some(id));
         let mut entries = sight.remote.articles.iter();
         let found = entries.find_map(|(id, entry)| match entry {
-            Remote::Present(seen) if has_address(creation, address_of(&seen.version)) => {
+            Remote::Present(seen)
+                if creation.unclear == Some(*id)
+                    || has_address(creation, address_of(&seen.version)) =>
+            {
                 Some((*id, seen))
             }
             Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
         });
         let found =
             found.filter(|(id, _)| !base.articles.contains_key(id) && !is_named_by_a_file(*id));
-        let Some((id, seen)) = found else {
-            return Ok(());
-        };
-        let text = sight.spool.text(&self.store, seen.version.text)?;
-        let Some(sent) = self.find_sent(creation, &seen.version, text.as_deref())? else {
-            creation.unclear = Some(id);
-            return Ok(());
-        };
-        creation.row = Some(Box::new(row_of(&creation.place, &sent, id, seen)));
-        if request.dry_run {
-            return Ok(());
+        let before = creation.unclear.take();
+        if let Some((id, seen)) = found {
+            let text = sight.spool.text(&self.store, seen.version.text)?;
+            match self.find_sent(creation, &seen.version, text.as_deref())? {
+                Some(sent) => {
+                    creation.row = Some(Box::new(row_of(&creation.place, &sent, id, seen)));
+                }
+                // A dry run keeps no body to compare.
+                None if text.is_some() => creation.unclear = Some(id),
+                None => {}
+            }
         }
-        self.record_created(creation, None, None)
+        if !request.dry_run {
+            if creation.row.is_some() {
+                self.record_created(creation, None, None)?;
+            } else if creation.unclear != before {
+                let now = self.clock.now();
+                self.store.write(now, |tx| tx.put_creation(creation))?;
+            }
+        }
+        Ok(found.map(|(id, _)| id))
     }
 
     /// Keeps what the service shows of a new article, if that is not what was sent.

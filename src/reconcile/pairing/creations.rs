@@ -71,6 +71,10 @@ pub(crate) fn may_be_of(creation: &Creation, file: &LocalFile, base: &Base) -> b
 fn unclear_at(base: &Base, file: &LocalFile) -> Option<Problem> {
     let mut creations = base.creations.iter();
     let id = creations.find(|creation| is_at(creation, file))?.unclear?;
+    let is_known = |named: ArticleId| named == id || base.articles.contains_key(&named);
+    if file.id.is_some_and(is_known) {
+        return None;
+    }
     Some(Problem {
         path: file.place.to_string(),
         id: Some(id),
@@ -90,15 +94,21 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
             continue;
         };
         let is_told = paired.problems.iter().any(|told| told.id == Some(id));
-        if is_told || paired.fresh.iter().any(|file| is_at(creation, file)) {
+        let is_fresh = paired.fresh.iter().any(|file| is_at(creation, file));
+        if is_told || is_fresh || paired.files.contains_key(&id) {
             continue;
         }
+        let message = match creation.row {
+            Some(_) => format!(
+                "article {id} was created from this file, which does not say so yet: kbsync adds `id: {id}` when it can \
+                 read the file"
+            ),
+            None => unclear(id, None),
+        };
         paired.problems.push(Problem {
             path: creation.place.to_string(),
             id: Some(id),
-            message: format!(
-                "article {id} was created from this file, and its `id:` line is not written yet: the file is not ready"
-            ),
+            message,
         });
     }
 }
@@ -120,7 +130,7 @@ fn remedy(id: ArticleId, named: Option<ArticleId>) -> String {
 }
 
 fn moved_problem(file: &LocalFile, creation: &Creation) -> Problem {
-    let made = creation.article();
+    let made = creation.row.as_ref().map(|row| row.id);
     let from = &creation.place;
     let message = match made {
         Some(id) => {
@@ -138,7 +148,7 @@ fn moved_problem(file: &LocalFile, creation: &Creation) -> Problem {
     };
     Problem {
         path: file.place.to_string(),
-        id: made,
+        id: creation.article(),
         message,
     }
 }

@@ -5,6 +5,8 @@ use crate::support::look::{assert_quiet, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report, Status};
 use kbsync::engine::settings::Request;
+use kbsync::engine::{Clock as _, status};
+use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::{Direction, Keep};
@@ -159,6 +161,8 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
     world.rename("a/new.html", "a/moved.html");
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
+    let message = &report.problems[0].message;
+    assert!(message.contains("Move it back to a/new.html"), "{message}");
     assert_eq!(slugs(&world), ["new", "one"]);
 }
 
@@ -201,6 +205,56 @@ async fn f014_an_article_of_somebody_else_is_not_adopted() {
     assert!(world.exists("a/new.conflict.html"));
     assert!(world.read("a/new.html").contains("<p>new</p>"));
     assert_eq!(open_intents(&world), []);
+}
+
+#[tokio::test]
+async fn f014_an_article_that_may_be_the_created_one_is_known_at_another_address() {
+    let world = slug_taken_after_a_lost_post().await;
+    let theirs = world.sandbox().articles().pop().expect("there");
+    world
+        .sandbox()
+        .edit(theirs.id, |article| article.slug = "elsewhere".into());
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), Vec::<String>::new());
+    assert!(report.problems[0].message.contains("other words"));
+    assert_eq!(slugs(&world), ["elsewhere", "one"]);
+    assert!(!world.exists("a/elsewhere.html"));
+    // A look at the mirror alone says the same.
+    let disk = RealDisk::open(world.folder.path()).expect("a mirror");
+    let mut store = hostile::store(&world);
+    let status = status::status(&disk, &mut store, &world.settings, world.clock.now());
+    let problems = status.expect("a status").problems;
+    assert!(problems[0].message.contains("other words"), "{problems:?}");
+}
+
+#[tokio::test]
+async fn f014_a_dry_run_cannot_compare_and_advises_nothing() {
+    let options = Options {
+        normalise: Normalise {
+            sanitise: true,
+            ..Normalise::default()
+        },
+        ..Options::unlimited()
+    };
+    let (world, ..) = one_article_with(options).await;
+    world.write("a/new.html", "---\ntitle: New\n---\n<p CLASS=a>new</p>\n");
+    world
+        .sandbox()
+        .inject(Fault::always(on(POST), FaultKind::ResetAfter));
+    hostile::sync(&world).await;
+    world.sandbox().clear_faults();
+    let request = Request {
+        dry_run: true,
+        ..Request::new(Direction::Both)
+    };
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    let planned = engine.cycle(&request).await.expect("a plan");
+    drop(engine);
+    assert_eq!(lines(&planned), ["create remote a/new.html planned"]);
+    assert!(planned.problems.is_empty(), "{planned:#?}");
+    hostile::sync(&world).await;
+    assert_settled(&world).await;
+    assert_eq!(slugs(&world), ["new", "one"]);
 }
 
 #[tokio::test]
