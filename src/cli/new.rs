@@ -192,7 +192,7 @@ fn is_meant(
         names => format!(" (nearest: {})", names.join(", ")),
     };
     let missing = format!("there is no category \"{}\"", escape(category));
-    if ask::possible() && !context.out.json {
+    if ask::possible() && !context.out.json && !context.out.quiet {
         context.out.note(format!("{missing}{shown}"));
         return ask::agrees("Make a new one?");
     }

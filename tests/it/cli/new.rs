@@ -89,6 +89,10 @@ fn a_category_that_is_not_there_is_made_only_when_somebody_says_so() {
         assert!(ran.stderr.contains(told), "{ran:#?}");
     }
     assert_eq!(kb.files(), before);
+    // A question needs the sentence before it, which `-q` leaves out.
+    let quiet = ["-q", "new", "biling", "Dunning letters"];
+    kb.at_terminal(&quiet, &[]).exits(2);
+    assert_eq!(kb.files(), before);
     kb.at_terminal(&slip, &[(question, "y\r")]).exits(0);
     assert!(kb.exists("biling/dunning-letters.html"));
     // In a mirror without categories there is none to propose.
