@@ -1,5 +1,6 @@
 //! The books at the end of a cycle: what was seen again, figures, times and the tag of a listing.
 
+use super::record::trusted_scan;
 use crate::engine::Engine;
 use crate::engine::index::Places;
 use crate::engine::keys::{HELD, LAST_POLL, MIRROR_READ, UNDONE, UNREAD, VALIDATOR};
@@ -189,7 +190,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if written.is_some_and(|owner| owner != id) {
                 continue;
             }
-            let Some(stamp) = self.trusted_scan(stamp, sight) else {
+            let Some(stamp) = trusted_scan(stamp, sight, self.clock.now()) else {
                 continue;
             };
             if before.stamp == Some(stamp) || file.version != before.local {
@@ -265,7 +266,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             };
             let stamp = sight.mirror.category_stamps.get(folder).copied();
-            let Some(stamp) = stamp.and_then(|stamp| self.trusted_scan(stamp, sight)) else {
+            let Some(stamp) = stamp.and_then(|stamp| trusted_scan(stamp, sight, self.clock.now()))
+            else {
                 continue;
             };
             let scanned = sight.paired.categories.get(id).is_some_and(|category| {

@@ -1,16 +1,15 @@
 //! `_category.yaml`: read as it was scanned, written with what is new, and both versions kept.
 
 use super::Run;
-use crate::engine::Engine;
 use crate::engine::form::{MAX_YAML, category_changes, category_version};
 use crate::engine::history::category::{last_document, seen_as};
 use crate::engine::history::category_file::words_of;
+use crate::engine::journal::Journal;
 use crate::engine::journal::keep::Kept;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp, TextDigest};
-use crate::service::Service;
 use crate::state::RowChange;
 
 /// A folder's `_category.yaml` as it was scanned.
@@ -48,105 +47,100 @@ pub(super) struct NewYaml<'a> {
     pub(super) id: CategoryId,
     pub(super) version: &'a CategoryVersion,
     pub(super) scanned: &'a ScannedYaml,
-    pub(super) told: &'a Told,
-}
-
-/// How the history tells of a file that is written.
-#[derive(Clone, Debug)]
-pub(super) struct Told {
     /// The words that are known to have been in it; any others are the writer's, and new.
-    pub(super) before: Option<CategoryVersion>,
-    /// The folder's name until now, if it is to get another: it is the slug of a file that names none.
-    pub(super) folder: Option<String>,
-    /// The side that has the written words, and the cause.
-    pub(super) after: (Side, &'static str),
+    pub(super) before: Option<&'a CategoryVersion>,
+    /// The folder's name until now: it is the slug of a file that names none.
+    pub(super) named: &'a str,
+    /// The side that has the written words, and the cause, for the history.
+    pub(super) seen: (Side, &'static str),
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.
-    pub(super) fn read_yaml(
-        &self,
-        folder: &str,
-        scanned: &ScannedYaml,
-    ) -> anyhow::Result<Option<Content>> {
-        let at = At::Folder(folder);
-        let path = format!("{folder}/{CATEGORY_FILE}");
-        let existing = match self.disk.look(at, CATEGORY_FILE)? {
-            Some(_) => Some(self.disk.read(at, CATEGORY_FILE, MAX_YAML)?),
-            None => None,
-        };
-        let found = existing.as_ref();
-        if found.map(|content| content.stamp) != scanned.stamp
-            || found.is_some_and(|content| !scanned.is_said_by(&content.bytes))
-        {
-            return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
-        }
-        anyhow::ensure!(
-            existing.as_ref().is_none_or(|content| content.whole),
-            "{path} is larger than {MAX_YAML} bytes"
-        );
-        Ok(existing)
+/// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.
+pub(super) fn read_yaml(
+    disk: &impl Disk,
+    folder: &str,
+    scanned: &ScannedYaml,
+) -> anyhow::Result<Option<Content>> {
+    let at = At::Folder(folder);
+    let path = format!("{folder}/{CATEGORY_FILE}");
+    let existing = match disk.look(at, CATEGORY_FILE)? {
+        Some(_) => Some(disk.read(at, CATEGORY_FILE, MAX_YAML)?),
+        None => None,
+    };
+    let found = existing.as_ref();
+    if found.map(|content| content.stamp) != scanned.stamp
+        || found.is_some_and(|content| !scanned.is_said_by(&content.bytes))
+    {
+        return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
     }
+    anyhow::ensure!(
+        existing.as_ref().is_none_or(|content| content.whole),
+        "{path} is larger than {MAX_YAML} bytes"
+    );
+    Ok(existing)
+}
 
-    /// Writes what is new into `_category.yaml`. `rows` become true with it.
-    pub(super) fn write_yaml(
-        &mut self,
-        new: &NewYaml<'_>,
-        mut rows: Vec<RowChange>,
-    ) -> anyhow::Result<Stamp> {
-        let (folder, id, version) = (new.folder, new.id, new.version);
-        let existing = self.read_yaml(folder, new.scanned)?;
-        let document = existing
-            .as_ref()
-            .map(|content| CategoryDocument::parse(&content.bytes))
-            .transpose()?;
-        // One that went missing comes back as it was.
-        let last = match &document {
-            Some(_) => None,
-            None => last_document(&self.store, id, None)?,
-        };
-        let form = document.as_ref().or(last.as_ref());
-        let written = form.and_then(CategoryDocument::slug);
-        let changes = category_changes(id, folder, version, written);
-        let source = form.map_or_else(
-            || CategoryDocument::compose(&changes),
-            |document| document.edit(&changes),
-        );
-        let now = self.clock.now();
-        if let Some(content) = existing
-            .as_ref()
-            .filter(|content| content.bytes == source.as_bytes())
-        {
-            self.store
-                .write(now, |tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
-            return Ok(content.stamp);
-        }
-        let mut kept = Kept {
-            bodies: vec![source.clone()],
-            seen: None,
-        };
-        if let (Some(content), Some(document)) = (&existing, &document) {
-            let replaced = std::str::from_utf8(&content.bytes)?;
-            let words = words_of(document, new.told.folder.as_deref().unwrap_or(folder));
-            let cause = if new.told.before.as_ref() == Some(&words) {
-                "replaced"
-            } else {
-                "edited here"
-            };
-            let text = TextDigest::of(replaced);
-            kept.bodies.push(replaced.to_owned());
-            kept.seen = Some(seen_as(id, folder, (Side::Local, cause), &words, text));
-        }
-        let after = seen_as(id, folder, new.told.after, version, TextDigest::of(&source));
-        rows.push(RowChange::Version(Box::new(after)));
-        let place = Place::new(folder, CATEGORY_FILE);
-        let mut journal = self.journal();
-        let staged = journal.stage(&place, source.as_bytes(), None, Durability::Now)??;
-        let over = existing
-            .as_ref()
-            .map(|content| KnownFile::of(content.stamp, &content.bytes));
-        Ok(journal.change_file(staged.over(over).keeping(kept).with(rows))??)
+/// Writes what is new into `_category.yaml`. `rows` become true with it.
+pub(super) fn write_yaml<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    new: &NewYaml<'_>,
+    mut rows: Vec<RowChange>,
+    run: &mut Run<'_>,
+) -> anyhow::Result<()> {
+    let (folder, id, version) = (new.folder, new.id, new.version);
+    let existing = read_yaml(journal.disk, folder, new.scanned)?;
+    let document = existing
+        .as_ref()
+        .map(|content| CategoryDocument::parse(&content.bytes))
+        .transpose()?;
+    // One that went missing comes back as it was.
+    let last = match &document {
+        Some(_) => None,
+        None => last_document(journal.store, id, None)?,
+    };
+    let form = document.as_ref().or(last.as_ref());
+    let written = form.and_then(CategoryDocument::slug);
+    let changes = category_changes(id, folder, version, written);
+    let source = form.map_or_else(
+        || CategoryDocument::compose(&changes),
+        |document| document.edit(&changes),
+    );
+    if (existing.as_ref()).is_some_and(|content| content.bytes == source.as_bytes()) {
+        let now = journal.clock.now();
+        journal
+            .store
+            .write(now, |tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
+        return Ok(());
     }
+    let mut kept = Kept {
+        bodies: vec![source.clone()],
+        seen: None,
+    };
+    if let (Some(content), Some(document)) = (&existing, &document) {
+        let replaced = std::str::from_utf8(&content.bytes)?;
+        let words = words_of(document, new.named);
+        let cause = if new.before == Some(&words) {
+            "replaced"
+        } else {
+            "edited here"
+        };
+        let text = TextDigest::of(replaced);
+        kept.bodies.push(replaced.to_owned());
+        kept.seen = Some(seen_as(id, folder, (Side::Local, cause), &words, text));
+    }
+    let after = seen_as(id, folder, new.seen, version, TextDigest::of(&source));
+    rows.push(RowChange::Version(Box::new(after)));
+    let place = Place::new(folder, CATEGORY_FILE);
+    let staged = journal.stage(&place, source.as_bytes(), None, Durability::Now)??;
+    let over = existing
+        .as_ref()
+        .map(|content| KnownFile::of(content.stamp, &content.bytes));
+    let stamp = journal.change_file(staged.over(over).keeping(kept).with(rows))??;
+    // It may be saved once more within the clock's grain: for this cycle its stamp vouches for nothing.
+    let mirror = &mut run.sight.mirror;
+    mirror.category_stamps.insert(folder.to_owned(), stamp);
+    mirror.racy.push(stamp);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
 //! made durable one by one, which is quicker for them (`engine::journal`).
 
-use super::record::row_after;
+use super::record::{row_after, trusted_scan};
 use super::render::Rendered;
 use super::{Done, Run, not_written};
 use crate::engine::history::{agreed, met};
@@ -149,7 +149,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         if !settle.touches_file() {
             let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
-            job.stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
+            job.stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, self.clock.now()));
             return Ok(job);
         }
         let Rendered { bytes, old, lf } = match self.rendered(settle, run)? {
@@ -169,7 +169,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         });
         let known = job.old.as_ref().map(|old| old.known);
         if let Some(known) = known.filter(|_| same) {
-            job.stamp = self.trusted_scan(known.stamp, run.sight);
+            job.stamp = trusted_scan(known.stamp, run.sight, self.clock.now());
             job.outcome = Some(Ok(known.stamp));
             return Ok(job);
         }

@@ -1,6 +1,7 @@
 //! Requests that belong together are kept together before the first of them is made, so that the budget does
 //! not end between a look and its write, or with an article under a temporary address (failures row 114).
 
+use super::category_send::is_category_seen;
 use super::{Done, Run, failed};
 use crate::engine::Engine;
 use crate::mirror::disk::Disk;
@@ -29,7 +30,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Step::DeleteArticle { id, .. } => 1 + look(*id),
             Step::ParkSlug { id, .. } => run.circles.get(id).copied().unwrap_or(1) + look(*id),
             Step::SettleCategory(settle) if !settle.send.is_empty() => {
-                1 + u32::from(!self.is_category_seen(settle.id, run))
+                1 + u32::from(!is_category_seen(
+                    self.settings.guard_window,
+                    settle.id,
+                    run,
+                ))
             }
             Step::CreateCategory { .. } | Step::CreateArticle { .. } => 1,
             Step::Settle(_)

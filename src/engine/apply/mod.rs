@@ -157,10 +157,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 version,
                 near: _,
             } => {
-                self.create_category(&action, folder, *provisional, version, run)
-                    .await?
+                let new = category::NewFolder {
+                    folder,
+                    provisional: *provisional,
+                    version,
+                };
+                category::create_category(self, &action, &new, run).await?
             }
-            Step::SettleCategory(settle) => self.settle_category(&action, settle, run).await?,
+            Step::SettleCategory(settle) => {
+                category::settle_category(self, &action, settle, run).await?
+            }
             Step::CreateArticle {
                 place,
                 version,

@@ -67,13 +67,62 @@ fn sent_over(settle: &Settle) -> Version {
     after
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's
-    /// stamp that was racy when it was read stays so, however much time has passed.
-    pub(super) fn trusted_scan(&self, stamp: Stamp, sight: &Observation) -> Option<Stamp> {
-        trusted(stamp, self.clock.now()).filter(|stamp| !sight.mirror.racy.contains(stamp))
-    }
+/// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's
+/// stamp that was racy when it was read stays so, however much time has passed.
+pub(super) fn trusted_scan(stamp: Stamp, sight: &Observation, now: Timestamp) -> Option<Stamp> {
+    trusted(stamp, now).filter(|stamp| !sight.mirror.racy.contains(stamp))
+}
 
+/// The words of a category on the service after a request, and the time at which they count as read.
+pub(super) struct SentCategory {
+    pub(super) version: CategoryVersion,
+    pub(super) revision: Revision,
+    pub(super) read_at: Timestamp,
+}
+
+/// A category's row after a step.
+pub(super) fn category_row(
+    settle: &SettleCategory,
+    sent: Option<SentCategory>,
+    run: &Run<'_>,
+    now: Timestamp,
+) -> CategoryRow {
+    let local = if sent.is_some() {
+        &settle.file
+    } else {
+        &settle.unsent
+    };
+    let found = run.sight.remote.categories.get(&settle.id);
+    let (remote, revision, read_at) = if let Some(sent) = sent {
+        (sent.version, sent.revision, Some(sent.read_at))
+    } else {
+        // What it was found to say may wait for a person: then it is not dealt with, and is read again.
+        let is_open = found.is_some_and(|(found, _)| *found != settle.seen);
+        let read_at = if is_open { Timestamp::default() } else { now };
+        let read_at = found.map(|_| read_at);
+        (settle.seen.clone(), settle.revision.clone(), read_at)
+    };
+    let stamp = settle
+        .to
+        .as_ref()
+        .filter(|_| *local == settle.file)
+        .and_then(|folder| run.sight.mirror.category_stamps.get(folder).copied())
+        .and_then(|stamp| trusted_scan(stamp, run.sight, now));
+    let old = run.sight.base.categories.get(&settle.id);
+    CategoryRow {
+        id: settle.id,
+        folder: settle.to.clone(),
+        local: local.clone(),
+        remote,
+        revision,
+        read_at: read_at
+            .or_else(|| old.map(|row| row.read_at))
+            .unwrap_or_default(),
+        stamp,
+    }
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
     /// Brings rows up to date of which nothing is to be seen.
     pub(super) fn record_quietly(
         &mut self,
@@ -90,17 +139,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|settle| !run.blocked.contains(&settle.to.folder))
             .map(|settle| {
                 let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
-                let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
+                let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, now));
                 let lf = run.sight.mirror.text_lf.get(&settle.file.text).copied();
                 row_after(run.row_for(settle), settle, stamp, lf, false)
             })
             .collect();
         let categories: Vec<CategoryRow> = categories
             .iter()
-            .map(|settle| {
-                let read = run.sight.remote.categories.contains_key(&settle.id);
-                self.category_row(settle, None, read.then_some(now), run)
-            })
+            .map(|settle| category_row(settle, None, run, now))
             .collect();
         let moved = categories.iter();
         let moved: Vec<ArticleRow> = moved
@@ -112,49 +158,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             rows.iter().try_for_each(|row| tx.put_article(row))
         })?;
         Ok(())
-    }
-
-    /// A category's row after a step.
-    pub(super) fn category_row(
-        &self,
-        settle: &SettleCategory,
-        sent: Option<(CategoryVersion, Revision)>,
-        read_at: Option<Timestamp>,
-        run: &Run<'_>,
-    ) -> CategoryRow {
-        let old = run.sight.base.categories.get(&settle.id);
-        // What it was found to say may wait for a person: then it is not dealt with, and is read again.
-        let found = run.sight.remote.categories.get(&settle.id);
-        let waits = sent.is_none() && found.is_some_and(|(found, _)| *found != settle.seen);
-        let read_at = if waits {
-            Some(Timestamp::default())
-        } else {
-            read_at
-        };
-        let local = if sent.is_some() {
-            &settle.file
-        } else {
-            &settle.unsent
-        };
-        let (remote, revision) =
-            sent.unwrap_or_else(|| (settle.seen.clone(), settle.revision.clone()));
-        let stamp = settle
-            .to
-            .as_ref()
-            .filter(|_| *local == settle.file)
-            .and_then(|folder| run.sight.mirror.category_stamps.get(folder).copied())
-            .and_then(|stamp| self.trusted_scan(stamp, run.sight));
-        CategoryRow {
-            id: settle.id,
-            folder: settle.to.clone(),
-            local: local.clone(),
-            remote,
-            revision,
-            read_at: read_at
-                .or_else(|| old.map(|row| row.read_at))
-                .unwrap_or_default(),
-            stamp,
-        }
     }
 
     /// A tag from before our own writes must not vouch for what comes after them, even if this run does not live

@@ -1,7 +1,7 @@
 //! PUT: the changed fields of one article, and what the service made of them.
 
 use super::guard_read::changed_meanwhile;
-use super::record::row_after;
+use super::record::{row_after, trusted_scan};
 use super::{Done, Run, failed};
 use crate::engine::Engine;
 use crate::engine::history::agreed;
@@ -143,7 +143,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn rows_when_sent(&self, action: &Action, settle: &Settle, run: &Run<'_>) -> Vec<RowChange> {
         // Of the file as it was scanned or written: it may have been saved again since.
         let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
-        let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
+        let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, self.clock.now()));
         let lf = run.sight.mirror.text_lf.get(&settle.file.text).copied();
         let row = row_after(run.row_for(settle), settle, stamp, lf, true);
         let pushed = agreed(row.id, &row.place, &settle.file, "pushed");

@@ -3,6 +3,7 @@
 use super::foreign;
 use crate::engine::Engine;
 use crate::engine::backoff::{ASK_AGAIN, Answer};
+use crate::engine::history::category_file::keep_category_there;
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::Observation;
 use crate::engine::settings::Request;
@@ -111,7 +112,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     }
                     self.note_answer(Target::Category(id), None);
                     if !request.dry_run {
-                        self.keep_category_there(id, &category.version)?;
+                        let now = self.clock.now();
+                        let store = &mut self.store;
+                        keep_category_there(&*self.disk, store, id, &category.version, now)?;
                     }
                     self.read_once_more(&category, request)?;
                     sight

@@ -22,6 +22,7 @@ pub(in crate::engine) mod questions;
 mod reader;
 mod yaml;
 
+use super::history::category_file::keep_category_there;
 use super::index::Index;
 use super::journal::recover::overlay;
 use super::memory::Memory;
@@ -357,7 +358,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             if !request.dry_run {
-                self.keep_category_there(category.id, &category.version)?;
+                let now = self.clock.now();
+                let store = &mut self.store;
+                keep_category_there(&*self.disk, store, category.id, &category.version, now)?;
             }
             sight
                 .remote
