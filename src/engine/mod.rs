@@ -356,7 +356,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             report.want_ids_committed();
         }
         let stop = applied?;
-        self.remove_settled_copies(&sight)?;
+        apply::remove_settled_copies(&mut self.journal(), &sight)?;
         report.problems.extend(late?);
         let whole = settled && stop.is_none() && sight.looked.lists();
         let rest = rest.filter(|_| stop.is_none());
@@ -364,7 +364,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if stop.is_none() {
             self.bind_home(&sight, request)?;
         }
-        self.keep_unmet(&sight)?;
+        apply::keep_unmet(&mut self.store, &sight, self.clock.now())?;
         self.note_gone_back(&sight.older, request, report)?;
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.gathered = Gathered::default();

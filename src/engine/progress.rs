@@ -1,6 +1,5 @@
 //! How far a cycle has come: what people who wait are told.
 
-use super::Engine;
 use std::sync::Arc;
 
 /// How far a cycle has come, for people who wait.
@@ -22,18 +21,16 @@ pub enum Progress {
 /// The receiver of progress; it must not block.
 pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
 
-impl<S, D> Engine<S, D> {
-    /// Reports that a phase begins.
-    pub(super) fn begin_phase(&self, name: &'static str, total: Option<u64>, requests: u32) {
-        (self.teller)(Progress::Phase {
-            name,
-            total,
-            requests,
-        });
-    }
+/// Reports that a phase begins.
+pub(super) fn begin(teller: &Teller, name: &'static str, total: Option<u64>, requests: u32) {
+    teller(Progress::Phase {
+        name,
+        total,
+        requests,
+    });
+}
 
-    /// Reports how many units of the phase are done.
-    pub(super) fn phase_done(&self, units: u64) {
-        (self.teller)(Progress::Done(units));
-    }
+/// Reports how many units of the phase are done.
+pub(super) fn done(teller: &Teller, units: u64) {
+    teller(Progress::Done(units));
 }

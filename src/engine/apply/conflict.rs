@@ -2,88 +2,79 @@
 //! (`docs/decisions/07-conflict-copies.md`). The copies
 //! themselves are written and removed in `copies`.
 
-use super::copies::copy_text;
-use super::{Done, Run, not_written};
-use crate::engine::Engine;
+use super::copies::{copy_text, write_copy};
+use super::{Done, Run, not_written, text};
+use crate::engine::journal::Journal;
 use crate::mirror::disk::{Disk, DiskError};
 use crate::model::base::ConflictRow;
 use crate::model::path::quoted;
-use crate::model::{Revision, Side, Version};
+use crate::model::{Revision, Side};
 use crate::reconcile::plan::Conflict;
-use crate::service::Service;
 use crate::state::{Deed, Seen as SeenVersion, Subject};
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Writes the copy beside the file, then records which two versions were shown. Returns the reason to report instead
-    /// of the plan's, if the copy could not be written or has another name than planned.
-    ///
-    /// The copy comes first: a remembered conflict without its copy would count as settled.
-    pub(super) fn show_conflict(
-        &mut self,
-        conflict: &Conflict,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Option<String>> {
-        if !conflict.fresh {
-            return Ok(None);
-        }
-        let mut written = conflict.copy.clone();
-        if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
-            let text = self.text(seen.version.text, run)?;
-            self.keep_shown(conflict, &seen.version)?;
-            let source = copy_text(conflict.id, &seen.version, text);
-            match self.write_copy(conflict, copy, &source)? {
-                Ok(name) => written = Some(name),
-                Err(error) => return Ok(Some(no_copy(&error, run))),
-            }
-        }
-        let now = self.clock.now();
-        let row = ConflictRow {
-            id: conflict.id,
+/// Writes the copy beside the file, then records which two versions were shown. Returns the reason to report instead
+/// of the plan's, if the copy could not be written or has another name than planned.
+///
+/// The copy comes first: a remembered conflict without its copy would count as settled.
+pub(super) fn show_conflict<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    conflict: &Conflict,
+    run: &mut Run<'_>,
+) -> anyhow::Result<Option<String>> {
+    if !conflict.fresh {
+        return Ok(None);
+    }
+    let mut written = conflict.copy.clone();
+    if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
+        let body = text(journal.store, seen.version.text, run)?;
+        // Of an article that the base does not know, nothing else remembers what is shown.
+        let shown = SeenVersion {
+            subject: Subject::Article(conflict.id),
             place: conflict.place.clone(),
-            local: conflict.local.clone(),
-            remote: conflict.seen.as_ref().map(|seen| seen.version.clone()),
-            revision: conflict
-                .seen
-                .as_ref()
-                .map_or_else(Revision::default, |seen| seen.revision.clone()),
-            copy: written.clone(),
-            reason: conflict.reason.clone(),
-            at: now,
+            side: Side::Remote,
+            cause: "in conflict".to_owned(),
+            version: seen.version.clone(),
+            file: None,
         };
-        let detail = conflict.reason.clone();
-        self.store.write(now, |tx| {
-            tx.put_conflict(&row)?;
-            tx.event(&Deed::new(
-                "conflict",
-                Side::Both,
-                &conflict.place.to_string(),
-                Some(conflict.id),
-                detail,
-            ))
-        })?;
-        Ok(match (&conflict.copy, written) {
-            (Some(taken), Some(name)) if *taken != name => {
-                Some(named_otherwise(conflict, taken, &name))
-            }
-            (Some(_) | None, Some(_) | None) => None,
-        })
+        let now = journal.clock.now();
+        journal.store.write(now, |tx| tx.record(&shown))?;
+        let source = copy_text(conflict.id, &seen.version, body);
+        match write_copy(journal, conflict, copy, &source)? {
+            Ok(name) => written = Some(name),
+            Err(error) => return Ok(Some(no_copy(&error, run))),
+        }
     }
-
-    /// Of an article that the base does not know, nothing else remembers what is shown.
-    fn keep_shown(&mut self, conflict: &Conflict, version: &Version) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.record(&SeenVersion {
-                subject: Subject::Article(conflict.id),
-                place: conflict.place.clone(),
-                side: Side::Remote,
-                cause: "in conflict".to_owned(),
-                version: version.clone(),
-                file: None,
-            })
-        })?;
-        Ok(())
-    }
+    let now = journal.clock.now();
+    let row = ConflictRow {
+        id: conflict.id,
+        place: conflict.place.clone(),
+        local: conflict.local.clone(),
+        remote: conflict.seen.as_ref().map(|seen| seen.version.clone()),
+        revision: conflict
+            .seen
+            .as_ref()
+            .map_or_else(Revision::default, |seen| seen.revision.clone()),
+        copy: written.clone(),
+        reason: conflict.reason.clone(),
+        at: now,
+    };
+    let detail = conflict.reason.clone();
+    journal.store.write(now, |tx| {
+        tx.put_conflict(&row)?;
+        tx.event(&Deed::new(
+            "conflict",
+            Side::Both,
+            &conflict.place.to_string(),
+            Some(conflict.id),
+            detail,
+        ))
+    })?;
+    Ok(match (&conflict.copy, written) {
+        (Some(taken), Some(name)) if *taken != name => {
+            Some(named_otherwise(conflict, taken, &name))
+        }
+        (Some(_) | None, Some(_) | None) => None,
+    })
 }
 
 /// The reason of a conflict whose copy has another name than planned.

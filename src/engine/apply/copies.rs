@@ -5,146 +5,151 @@
 //! decided here. See `docs/decisions/07-conflict-copies.md`.
 
 use super::Run;
+use crate::engine::anew;
 use crate::engine::form::MAX_FILE;
+use crate::engine::journal::Journal;
 use crate::engine::observation::Observation;
-use crate::engine::{Engine, anew};
 use crate::mirror::disk::{At, Content, Disk, DiskError, Durability, beside_name};
 use crate::mirror::document::{Changes, Document};
 use crate::model::{ArticleId, KnownFile, Place, Side, TextDigest, Version};
 use crate::reconcile::copies_of;
 use crate::reconcile::plan::Conflict;
-use crate::service::Service;
 use crate::state::Subject;
+use crate::state::store::Store;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Writes a conflict's copy beside the article's file, and returns the name of the copy: the wished name, or the first
-    /// of `NAME.1.conflict.html`, `NAME.2.conflict.html`, … that is free. Another file at the name of a copy stays as it
-    /// is, unless the file is an earlier copy that nobody edited.
-    pub(super) fn write_copy(
-        &mut self,
-        conflict: &Conflict,
-        copy: &str,
-        source: &str,
-    ) -> anyhow::Result<Result<String, DiskError>> {
-        let at = At::Folder(&conflict.place.folder);
-        let mut name = copy.to_owned();
-        let mut number = 0;
-        let over = loop {
-            let present = match self.copy_at(at, &name) {
-                Ok(present) => present,
-                Err(error) => return Ok(Err(error)),
-            };
-            let Some(present) = present else {
-                break None;
-            };
-            // A run that was killed may have written the copy. A copy that a loss of power takes away would look like
-            // one that a person removed.
-            if present.bytes == source.as_bytes() {
-                return Ok(self.disk.sync_folder(at).map(|()| name));
-            }
-            if self.is_as_written(&present, conflict.id)? {
-                break Some(KnownFile::of(present.stamp, &present.bytes));
-            }
-            // The names begin with the article's own, so they do not grow with each conflict.
-            number += 1;
-            name = beside_name(&conflict.place.file, number);
-        };
-        let place = Place::new(&conflict.place.folder, &name);
-        let bytes = source.as_bytes();
-        let mut journal = self.journal();
-        let like = Some(&conflict.place);
-        let change = match journal.stage(&place, bytes, like, Durability::Now)? {
-            Ok(staged) => staged.over(over),
+/// Writes a conflict's copy beside the article's file, and returns the name of the copy: the wished name, or the first
+/// of `NAME.1.conflict.html`, `NAME.2.conflict.html`, … that is free. Another file at the name of a copy stays as it
+/// is, unless the file is an earlier copy that nobody edited.
+pub(super) fn write_copy<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    conflict: &Conflict,
+    copy: &str,
+    source: &str,
+) -> anyhow::Result<Result<String, DiskError>> {
+    let at = At::Folder(&conflict.place.folder);
+    let mut name = copy.to_owned();
+    let mut number = 0;
+    let over = loop {
+        let present = match copy_at(journal.disk, at, &name) {
+            Ok(present) => present,
             Err(error) => return Ok(Err(error)),
         };
-        let written = journal.change_file(change)?;
-        Ok(written.map(|_stamp| name))
-    }
+        let Some(present) = present else {
+            break None;
+        };
+        // A run that was killed may have written the copy. A copy that a loss of power takes away would look like
+        // one that a person removed.
+        if present.bytes == source.as_bytes() {
+            return Ok(journal.disk.sync_folder(at).map(|()| name));
+        }
+        if is_as_written(journal.store, &present, conflict.id)? {
+            break Some(KnownFile::of(present.stamp, &present.bytes));
+        }
+        // The names begin with the article's own, so they do not grow with each conflict.
+        number += 1;
+        name = beside_name(&conflict.place.file, number);
+    };
+    let place = Place::new(&conflict.place.folder, &name);
+    let bytes = source.as_bytes();
+    let like = Some(&conflict.place);
+    let change = match journal.stage(&place, bytes, like, Durability::Now)? {
+        Ok(staged) => staged.over(over),
+        Err(error) => return Ok(Err(error)),
+    };
+    let written = journal.change_file(change)?;
+    Ok(written.map(|_stamp| name))
+}
 
-    fn copy_at(&self, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
-        match self.disk.look(at, copy)? {
-            None => Ok(None),
-            Some(_) => self.disk.read(at, copy, MAX_FILE).map(Some),
+fn copy_at(disk: &impl Disk, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
+    match disk.look(at, copy)? {
+        None => Ok(None),
+        Some(_) => disk.read(at, copy, MAX_FILE).map(Some),
+    }
+}
+
+/// Returns whether a copy is byte for byte what kbsync wrote for an article: a version of the service that the history
+/// knows, or that a conflict shows.
+fn is_as_written(store: &Store, copy: &Content, id: ArticleId) -> anyhow::Result<bool> {
+    let conflicts = store.conflicts()?;
+    let shown = conflicts.iter().find(|row| row.id == id);
+    let shown = shown.and_then(|row| row.remote.as_ref());
+    if shown.is_some_and(|shown| shows(copy, id, shown)) {
+        return Ok(true);
+    }
+    let now = anew::goes_on_as(store, id)?.unwrap_or(id);
+    let versions = store.versions(&Subject::Article(now))?;
+    let mut there = versions.iter().filter(|kept| kept.seen.side != Side::Local);
+    Ok(there.any(|kept| shows(copy, id, &kept.seen.version)))
+}
+
+/// Forgets a conflict that the state settled, and removes its copies.
+pub(super) fn clear_copies<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    id: ArticleId,
+    run: &mut Run<'_>,
+) -> anyhow::Result<()> {
+    let Some(conflict) = run.sight.base.conflicts.remove(&id) else {
+        return Ok(());
+    };
+    for copy in copies_of(&run.sight.local, &conflict) {
+        if !remove_copy(journal, id, copy)? {
+            run.edited_copies.push((id, copy.clone()));
         }
     }
+    Ok(())
+}
 
-    /// Returns whether a copy is byte for byte what kbsync wrote for an article: a version of the service that the history
-    /// knows, or that a conflict shows.
-    fn is_as_written(&self, copy: &Content, id: ArticleId) -> anyhow::Result<bool> {
-        let conflicts = self.store.conflicts()?;
-        let shown = conflicts.iter().find(|row| row.id == id);
-        let shown = shown.and_then(|row| row.remote.as_ref());
-        if shown.is_some_and(|shown| shows(copy, id, shown)) {
+/// Removes the copies of settled conflicts that the scan found: a crash came before their removal, or the conflict is
+/// shown elsewhere by now.
+pub(in crate::engine) fn remove_settled_copies<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    sight: &Observation,
+) -> anyhow::Result<()> {
+    if sight.local.copies.is_empty() {
+        return Ok(());
+    }
+    let conflicts = journal.store.conflicts()?;
+    for (copy, names) in &sight.local.copies {
+        let Some(id) = *names else { continue };
+        let standing = conflicts.iter().find(|row| row.id == id);
+        let shown = standing.and_then(|row| {
+            let shown = row.copy.as_ref();
+            shown.map(|shown| Place::new(&row.place.folder, shown))
+        });
+        // While the copy that is shown was moved, any copy keeps the conflict.
+        let stays = shown.is_some_and(|shown| {
+            let found = journal.disk.look(At::Folder(&shown.folder), &shown.file);
+            shown == *copy || !matches!(found, Ok(Some(_)))
+        });
+        if !stays {
+            remove_copy(journal, id, copy)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a copy, unless somebody edited it. Returns `false` for an edited copy.
+fn remove_copy<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    id: ArticleId,
+    copy: &Place,
+) -> anyhow::Result<bool> {
+    let found = match copy_at(journal.disk, At::Folder(&copy.folder), &copy.file) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Ok(true),
+        Err(error) => {
+            tracing::warn!(path = %copy, %error, "the conflict copy stays");
             return Ok(true);
         }
-        let now = anew::goes_on_as(&self.store, id)?.unwrap_or(id);
-        let versions = self.store.versions(&Subject::Article(now))?;
-        let mut there = versions.iter().filter(|kept| kept.seen.side != Side::Local);
-        Ok(there.any(|kept| shows(copy, id, &kept.seen.version)))
+    };
+    if !is_as_written(journal.store, &found, id)? {
+        return Ok(false);
     }
-
-    /// Forgets a conflict that the state settled, and removes its copies.
-    pub(super) fn clear_copies(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<()> {
-        let Some(conflict) = run.sight.base.conflicts.remove(&id) else {
-            return Ok(());
-        };
-        for copy in copies_of(&run.sight.local, &conflict) {
-            if !self.remove_copy(id, copy)? {
-                run.edited_copies.push((id, copy.clone()));
-            }
-        }
-        Ok(())
+    let removal = journal.removal(copy, KnownFile::of(found.stamp, &found.bytes))?;
+    if let Err(error) = journal.change_file(removal)? {
+        tracing::warn!(path = %copy, %error, "the conflict copy stays");
     }
-
-    /// Removes the copies of settled conflicts that the scan found: a crash came before their removal, or the conflict is
-    /// shown elsewhere by now.
-    pub(in crate::engine) fn remove_settled_copies(
-        &mut self,
-        sight: &Observation,
-    ) -> anyhow::Result<()> {
-        if sight.local.copies.is_empty() {
-            return Ok(());
-        }
-        let conflicts = self.store.conflicts()?;
-        for (copy, names) in &sight.local.copies {
-            let Some(id) = *names else { continue };
-            let standing = conflicts.iter().find(|row| row.id == id);
-            let shown = standing.and_then(|row| {
-                let shown = row.copy.as_ref();
-                shown.map(|shown| Place::new(&row.place.folder, shown))
-            });
-            // While the copy that is shown was moved, any copy keeps the conflict.
-            let stays = shown.is_some_and(|shown| {
-                let found = self.disk.look(At::Folder(&shown.folder), &shown.file);
-                shown == *copy || !matches!(found, Ok(Some(_)))
-            });
-            if !stays {
-                self.remove_copy(id, copy)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes a copy, unless somebody edited it. Returns `false` for an edited copy.
-    fn remove_copy(&mut self, id: ArticleId, copy: &Place) -> anyhow::Result<bool> {
-        let found = match self.copy_at(At::Folder(&copy.folder), &copy.file) {
-            Ok(Some(found)) => found,
-            Ok(None) => return Ok(true),
-            Err(error) => {
-                tracing::warn!(path = %copy, %error, "the conflict copy stays");
-                return Ok(true);
-            }
-        };
-        if !self.is_as_written(&found, id)? {
-            return Ok(false);
-        }
-        let mut journal = self.journal();
-        let removal = journal.removal(copy, KnownFile::of(found.stamp, &found.bytes))?;
-        if let Err(error) = journal.change_file(removal)? {
-            tracing::warn!(path = %copy, %error, "the conflict copy stays");
-        }
-        Ok(true)
-    }
+    Ok(true)
 }
 
 /// Reports the edited copies of settled conflicts: they stay.

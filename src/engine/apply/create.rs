@@ -4,6 +4,7 @@
 //! idempotency key: after a lost answer the POST is sent again, in this cycle or a later one, and a 422 means that an
 //! earlier try may have arrived. A listing tells.
 
+use super::copies::clear_copies;
 use super::guard_read::{changed_meanwhile, count_as_seen};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
@@ -64,7 +65,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
         Err(done) => return Ok(id_not_written(done, run)),
     };
     if let Some(old) = new.instead_of {
-        engine.clear_copies(old, run)?;
+        clear_copies(&mut engine.journal(), old, run)?;
         run.sight.base.articles.remove(&old);
     }
     engine.ask_again(row.id, false);
@@ -120,7 +121,7 @@ async fn post<S: Service, D: Disk>(
     begun: Option<Creation>,
     run: &mut Run<'_>,
 ) -> anyhow::Result<Result<Box<ArticleRow>, Done>> {
-    let text = engine.text(new.file.version.text, run)?;
+    let text = super::text(&engine.store, new.file.version.text, run)?;
     let has_earlier_try = begun.is_some();
     let (creation, sent) = begin(engine, new, begun, &text)?;
     let request = request(&sent, text);

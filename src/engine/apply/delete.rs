@@ -2,6 +2,7 @@
 //!
 //! A DELETE is for ever (`docs/api.md`, A4.8): the last version is in the history before it.
 
+use super::copies::clear_copies;
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
 use crate::engine::history::noted;
@@ -13,7 +14,8 @@ use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
-use crate::state::{Deed, Deletion, RowChange, Seen as SeenVersion, Subject};
+use crate::state::store::Store;
+use crate::state::{Deed, Deletion, Outcome, RowChange, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Deletes an article whose file was removed.
@@ -42,7 +44,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 file: None,
             })
         })?;
-        let approved = run.request.allow_deletes || self.was_approved(action)?;
+        let approved = run.request.allow_deletes || was_approved(&self.store, action)?;
         let change = |engine: &Self, run: &Run<'_>| {
             if let Some(done) = engine.is_back(id, place, run) {
                 return Err(done);
@@ -67,7 +69,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Err(done) = self.send_seen(action, id, seen, &change, run).await? {
             return Ok(done);
         }
-        self.clear_copies(id, run)?;
+        clear_copies(&mut self.journal(), id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }
@@ -119,20 +121,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tx.remove_conflict(id)?;
             tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))
         })?;
-        self.clear_copies(id, run)?;
+        clear_copies(&mut self.journal(), id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }
+}
 
-    /// Returns whether a person approved just this deletion: then it does not count against the day.
-    pub(super) fn was_approved(&self, action: &Action) -> anyhow::Result<bool> {
-        let mark = action.fingerprint();
-        Ok(self
-            .store
-            .approvals()?
-            .iter()
-            .any(|approval| approval.set == mark))
-    }
+/// Returns whether a person approved just this deletion: then it does not count against the day.
+pub(super) fn was_approved(store: &Store, action: &Action) -> Outcome<bool> {
+    let mark = action.fingerprint();
+    let approvals = store.approvals()?;
+    Ok(approvals.iter().any(|approval| approval.set == mark))
 }
 
 /// Whether readers saw an article, for the log: if it comes back, it must not show what was hidden.

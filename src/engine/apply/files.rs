@@ -3,20 +3,21 @@
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
 //! made durable one by one, which is quicker for them (`engine::journal`).
 
+use super::copies::clear_copies;
 use super::record::{row_after, trusted_scan};
-use super::render::Rendered;
-use super::{Done, Run, not_written};
+use super::render::{Rendered, rendered};
+use super::{Done, Run, end_waiting, not_written, report_step};
+use crate::engine::Stop;
 use crate::engine::history::{agreed, met};
 use crate::engine::journal::keep::Kept;
-use crate::engine::journal::{FEW, FileChange};
+use crate::engine::journal::{FEW, FileChange, Journal};
+use crate::engine::progress::{self, Teller};
 use crate::engine::report::Status;
-use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{Disk, Durability};
 use crate::model::base::ArticleRow;
 use crate::model::path::{EXTENSION, fold, stem_for};
 use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest};
 use crate::reconcile::plan::{Action, Settle, Step};
-use crate::service::Service;
 use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject};
 use std::collections::BTreeMap;
 
@@ -43,220 +44,221 @@ struct Old {
     scanned: bool,
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Carries out the next `total` actions, which only touch the mirror.
-    pub(super) fn settle_files(
-        &mut self,
-        actions: &mut impl Iterator<Item = Action>,
-        total: usize,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<()> {
-        if total > FEW {
-            self.begin_phase("writing files", Some(total as u64), 0);
-        }
-        for start in (0..total).step_by(BATCH) {
-            let end = total.min(start + BATCH);
-            let batch: Vec<Action> = actions.take(end - start).collect();
-            self.settle_batch(&batch, total > FEW, run)?;
-            self.phase_done(end as u64);
-        }
-        Ok(())
+/// Carries out the next `total` actions, which only touch the mirror.
+pub(super) fn settle_files<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    teller: &Teller,
+    actions: &mut impl Iterator<Item = Action>,
+    total: usize,
+    run: &mut Run<'_>,
+) -> anyhow::Result<()> {
+    if total > FEW {
+        progress::begin(teller, "writing files", Some(total as u64), 0);
     }
-
-    /// The first half of an action that also sends: its file. Gives why it cannot be sent now.
-    pub(super) fn settle_first_half(
-        &mut self,
-        action: &Action,
-        settle: &Settle,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Option<Done>> {
-        let mut settle = settle.clone();
-        settle.send.clear();
-        settle.send_enabled = None;
-        let mut jobs = vec![self.prepare(action, &settle, Durability::Now, run)?];
-        self.carry_out(&mut jobs, false, run)?;
-        Ok(jobs.pop().and_then(|job| job.outcome?.err()))
+    for start in (0..total).step_by(BATCH) {
+        let end = total.min(start + BATCH);
+        let batch: Vec<Action> = actions.take(end - start).collect();
+        settle_batch(journal, teller, &batch, total > FEW, run)?;
+        progress::done(teller, end as u64);
     }
+    Ok(())
+}
 
-    fn settle_batch(
-        &mut self,
-        actions: &[Action],
-        many: bool,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<()> {
-        let durability = if many {
-            Durability::Later
-        } else {
-            Durability::Now
+/// The first half of an action that also sends: its file. Gives why it cannot be sent now.
+pub(super) fn settle_first_half<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    action: &Action,
+    settle: &Settle,
+    run: &mut Run<'_>,
+) -> anyhow::Result<Option<Done>> {
+    let mut settle = settle.clone();
+    settle.send.clear();
+    settle.send_enabled = None;
+    let mut jobs = vec![prepare(journal, action, &settle, Durability::Now, run)?];
+    carry_out(journal, &mut jobs, false, run)?;
+    Ok(jobs.pop().and_then(|job| job.outcome?.err()))
+}
+
+fn settle_batch<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    teller: &Teller,
+    actions: &[Action],
+    many: bool,
+    run: &mut Run<'_>,
+) -> anyhow::Result<()> {
+    let durability = if many {
+        Durability::Later
+    } else {
+        Durability::Now
+    };
+    let opened = open_circles(actions);
+    let mut jobs = Vec::with_capacity(actions.len());
+    let mut wall: Option<Stop> = None;
+    for action in actions {
+        let Step::Settle(settle) = &action.step else {
+            continue;
         };
-        let opened = open_circles(actions);
-        let mut jobs = Vec::with_capacity(actions.len());
-        let mut wall: Option<Stop> = None;
-        for action in actions {
-            let Step::Settle(settle) = &action.step else {
-                continue;
-            };
-            if let Some((status, reason)) = run.obstacle(action) {
-                run.say(action, status, Some(reason));
-                continue;
-            }
-            if let Some(wall) = wall.as_ref().filter(|_| settle.touches_file()) {
-                run.say(action, Status::Skipped, Some(wall.message.clone()));
-                continue;
-            }
-            let settle = opened.get(&settle.id).unwrap_or(settle);
-            let job = self.prepare(action, settle, durability, run)?;
-            if let Some(Err(Done::Wall(stop))) = &job.outcome {
-                wall = Some(stop.clone());
-            }
-            jobs.push(job);
+        if let Some((status, reason)) = run.obstacle(action) {
+            run.say(action, status, Some(reason));
+            continue;
         }
-        self.carry_out(&mut jobs, true, run)?;
-        let done = jobs
-            .iter()
-            .filter(|job| !matches!(job.outcome, Some(Err(_))));
-        let done: Vec<&Action> = done.map(|job| job.action).collect();
-        self.end_waiting(&done)?;
-        for mut job in jobs {
-            let note = || {
-                let settle = opened.get(&job.settle.id)?;
-                Some(format!("as {}: files take each other's names", settle.to))
-            };
-            let done = match job.outcome.take() {
-                Some(Ok(_)) | None => Done::Yes(note()),
-                Some(Err(done)) => done,
-            };
-            self.report_step(job.action, done, run);
+        if let Some(wall) = wall.as_ref().filter(|_| settle.touches_file()) {
+            run.say(action, Status::Skipped, Some(wall.message.clone()));
+            continue;
         }
-        Ok(())
+        let settle = opened.get(&settle.id).unwrap_or(settle);
+        let job = prepare(journal, action, settle, durability, run)?;
+        if let Some(Err(Done::Wall(stop))) = &job.outcome {
+            wall = Some(stop.clone());
+        }
+        jobs.push(job);
     }
-
-    fn prepare<'a>(
-        &mut self,
-        action: &'a Action,
-        settle: &'a Settle,
-        durability: Durability,
-        run: &Run<'_>,
-    ) -> anyhow::Result<Job<'a>> {
-        let mut job = Job {
-            action,
-            settle,
-            old: None,
-            change: None,
-            stamp: None,
-            text_lf: run.sight.mirror.text_lf.get(&settle.file.text).copied(),
-            outcome: None,
+    carry_out(journal, &mut jobs, true, run)?;
+    let done = jobs
+        .iter()
+        .filter(|job| !matches!(job.outcome, Some(Err(_))));
+    let done: Vec<&Action> = done.map(|job| job.action).collect();
+    end_waiting(journal.store, &done, journal.clock.now())?;
+    for mut job in jobs {
+        let note = || {
+            let settle = opened.get(&job.settle.id)?;
+            Some(format!("as {}: files take each other's names", settle.to))
         };
-        if !settle.touches_file() {
-            let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
-            job.stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, self.clock.now()));
+        let done = match job.outcome.take() {
+            Some(Ok(_)) | None => Done::Yes(note()),
+            Some(Err(done)) => done,
+        };
+        report_step(teller, job.action, done, run);
+    }
+    Ok(())
+}
+
+fn prepare<'a, D: Disk>(
+    journal: &mut Journal<'_, D>,
+    action: &'a Action,
+    settle: &'a Settle,
+    durability: Durability,
+    run: &Run<'_>,
+) -> anyhow::Result<Job<'a>> {
+    let mut job = Job {
+        action,
+        settle,
+        old: None,
+        change: None,
+        stamp: None,
+        text_lf: run.sight.mirror.text_lf.get(&settle.file.text).copied(),
+        outcome: None,
+    };
+    if !settle.touches_file() {
+        let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
+        job.stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, journal.clock.now()));
+        return Ok(job);
+    }
+    let Rendered { bytes, old, lf } = match rendered(journal, settle, run)? {
+        Ok(rendered) => rendered,
+        Err(done) => {
+            job.outcome = Some(Err(done));
             return Ok(job);
         }
-        let Rendered { bytes, old, lf } = match self.rendered(settle, run)? {
-            Ok(rendered) => rendered,
-            Err(done) => {
-                job.outcome = Some(Err(done));
-                return Ok(job);
-            }
-        };
-        job.text_lf = lf.or(job.text_lf);
-        let moves = settle.from.as_ref().filter(|from| **from != settle.to);
-        let same = moves.is_none() && old.as_ref().is_some_and(|(_, had)| *had == bytes);
-        job.old = old.map(|(stamp, had)| Old {
-            known: KnownFile::of(stamp, &had),
-            scanned: run.sight.vouches(settle.from.as_ref(), stamp),
-            bytes: had,
-        });
-        let known = job.old.as_ref().map(|old| old.known);
-        if let Some(known) = known.filter(|_| same) {
-            job.stamp = trusted_scan(known.stamp, run.sight, self.clock.now());
-            job.outcome = Some(Ok(known.stamp));
-            return Ok(job);
-        }
-        match self
-            .journal()
-            .stage(&settle.to, &bytes, moves, durability)?
-        {
-            Ok(change) => {
-                job.change = Some(match moves {
-                    Some(from) => change.leaving(from, known),
-                    None => change.over(known),
-                });
-            }
-            Err(error) => job.outcome = Some(Err(not_written(&error))),
-        }
-        Ok(job)
+    };
+    job.text_lf = lf.or(job.text_lf);
+    let moves = settle.from.as_ref().filter(|from| **from != settle.to);
+    let same = moves.is_none() && old.as_ref().is_some_and(|(_, had)| *had == bytes);
+    job.old = old.map(|(stamp, had)| Old {
+        known: KnownFile::of(stamp, &had),
+        scanned: run.sight.vouches(settle.from.as_ref(), stamp),
+        bytes: had,
+    });
+    let known = job.old.as_ref().map(|old| old.known);
+    if let Some(known) = known.filter(|_| same) {
+        job.stamp = trusted_scan(known.stamp, run.sight, journal.clock.now());
+        job.outcome = Some(Ok(known.stamp));
+        return Ok(job);
     }
+    match journal.stage(&settle.to, &bytes, moves, durability)? {
+        Ok(change) => {
+            job.change = Some(match moves {
+                Some(from) => change.leaving(from, known),
+                None => change.over(known),
+            });
+        }
+        Err(error) => job.outcome = Some(Err(not_written(&error))),
+    }
+    Ok(job)
+}
 
-    /// Changes the files, and records all of it. Of the first half of an action only the row counts: it is told when
-    /// it is whole.
-    fn carry_out(
-        &mut self,
-        jobs: &mut [Job<'_>],
-        whole: bool,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<()> {
-        let (mut touched, mut changes) = (Vec::new(), Vec::new());
-        // What needs no file, or has it already, is recorded alone.
-        let (mut kept, mut alone) = (Vec::new(), Vec::new());
-        for (index, job) in jobs.iter_mut().enumerate() {
-            if matches!(job.outcome, Some(Err(_))) {
-                continue;
-            }
-            let rows = job.rows(whole, run);
-            if let Some(change) = job.change.take() {
-                touched.push(index);
-                changes.push(change.keeping(job.replaced()).with(rows));
-                continue;
-            }
-            if job.old.as_ref().is_some_and(|old| !old.scanned) {
-                kept.push(job.replaced());
-            }
-            alone.extend(rows);
+/// Changes the files, and records all of it. Of the first half of an action only the row counts: it is told when
+/// it is whole.
+fn carry_out<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    jobs: &mut [Job<'_>],
+    whole: bool,
+    run: &mut Run<'_>,
+) -> anyhow::Result<()> {
+    let (mut touched, mut changes) = (Vec::new(), Vec::new());
+    // What needs no file, or has it already, is recorded alone.
+    let (mut kept, mut alone) = (Vec::new(), Vec::new());
+    for (index, job) in jobs.iter_mut().enumerate() {
+        if matches!(job.outcome, Some(Err(_))) {
+            continue;
         }
-        let done = self.journal().change_files(&changes)?;
-        if !alone.is_empty() {
-            let now = self.clock.now();
-            self.store.write(now, |tx| {
-                kept.iter().try_for_each(|kept| kept.put(tx))?;
-                alone.iter().try_for_each(|row| tx.apply(row))
-            })?;
+        let rows = job.rows(whole, run);
+        if let Some(change) = job.change.take() {
+            touched.push(index);
+            changes.push(change.keeping(job.replaced()).with(rows));
+            continue;
         }
-        for (&index, stamp) in touched.iter().zip(done) {
-            jobs[index].outcome = Some(stamp.map_err(|error| not_written(&error)));
+        if job.old.as_ref().is_some_and(|old| !old.scanned) {
+            kept.push(job.replaced());
         }
-        self.take_over(jobs, run)
+        alone.extend(rows);
     }
+    let done = journal.change_files(&changes)?;
+    if !alone.is_empty() {
+        let now = journal.clock.now();
+        journal.store.write(now, |tx| {
+            kept.iter().try_for_each(|kept| kept.put(tx))?;
+            alone.iter().try_for_each(|row| tx.apply(row))
+        })?;
+    }
+    for (&index, stamp) in touched.iter().zip(done) {
+        jobs[index].outcome = Some(stamp.map_err(|error| not_written(&error)));
+    }
+    take_over(journal, jobs, run)
+}
 
-    /// The base in memory follows, and what the cycle knows of the files.
-    fn take_over(&mut self, jobs: &[Job<'_>], run: &mut Run<'_>) -> anyhow::Result<()> {
-        for job in jobs {
-            let settle = job.settle;
-            if matches!(job.outcome, Some(Err(_))) {
-                continue;
-            }
-            let row = job.row(run);
-            if let Some(Ok(stamp)) = &job.outcome {
-                run.sight.mirror.stamps.insert(settle.to.clone(), *stamp);
-                run.sight
-                    .mirror
-                    .written
-                    .insert(settle.to.clone(), settle.id);
-                run.sight
-                    .mirror
-                    .text_lf
-                    .extend(job.text_lf.map(|lf| (settle.file.text, lf)));
-            }
-            run.sight.base.articles.insert(row.id, row);
+/// The base in memory follows, and what the cycle knows of the files.
+fn take_over<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    jobs: &[Job<'_>],
+    run: &mut Run<'_>,
+) -> anyhow::Result<()> {
+    for job in jobs {
+        let settle = job.settle;
+        if matches!(job.outcome, Some(Err(_))) {
+            continue;
         }
-        let settled = jobs
-            .iter()
-            .filter(|job| job.settle.settles && !matches!(job.outcome, Some(Err(_))));
-        for job in settled {
-            self.clear_copies(job.settle.id, run)?;
+        let row = job.row(run);
+        if let Some(Ok(stamp)) = &job.outcome {
+            run.sight.mirror.stamps.insert(settle.to.clone(), *stamp);
+            run.sight
+                .mirror
+                .written
+                .insert(settle.to.clone(), settle.id);
+            run.sight
+                .mirror
+                .text_lf
+                .extend(job.text_lf.map(|lf| (settle.file.text, lf)));
         }
-        Ok(())
+        run.sight.base.articles.insert(row.id, row);
     }
+    let settled = jobs
+        .iter()
+        .filter(|job| job.settle.settles && !matches!(job.outcome, Some(Err(_))));
+    for job in settled {
+        clear_copies(journal, job.settle.id, run)?;
+    }
+    Ok(())
 }
 
 impl Job<'_> {

@@ -26,18 +26,22 @@ mod taken;
 mod unmet;
 
 pub(super) use books::Rest;
+pub(super) use copies::remove_settled_copies;
 pub(super) use run::{Done, Run};
+pub(super) use unmet::keep_unmet;
 
+use super::progress::{self, Teller};
 use super::report::{Report, Status};
 use super::settings::Request;
 use super::{Engine, Stop, StopCause};
 use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
-use crate::model::TextDigest;
 use crate::model::base::Sent;
+use crate::model::{TextDigest, Timestamp};
 use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
-use crate::state::Parked;
+use crate::state::store::Store;
+use crate::state::{Outcome, Parked};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -92,10 +96,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             || !plan.records.is_empty()
             || !plan.category_records.is_empty();
         if to_send > 0 || (changes && !run.sight.service.not_modified) {
-            self.forget_validator()?;
+            record::forget_validator(&mut self.store, now)?;
         }
         if to_send > 0 {
-            self.begin_phase("sending", Some(to_send as u64), 1);
+            progress::begin(&self.teller, "sending", Some(to_send as u64), 1);
         }
         let mut actions = plan.actions.into_iter();
         let mut recorded = false;
@@ -105,19 +109,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Step::CreateCategory { .. } | Step::SettleCategory(_)
             );
             if !category && !recorded {
-                self.record_quietly(&plan.records, &plan.category_records, &run)?;
+                let now = self.clock.now();
+                let (records, categories) = (&plan.records, &plan.category_records);
+                record::record_quietly(&mut self.store, records, categories, &run, now)?;
                 recorded = true;
             }
             let following = actions.as_slice().iter();
             let local = following.take_while(|next| is_local_settle(next)).count();
             if local > 0 {
-                self.settle_files(&mut actions, local, &mut run)?;
+                let teller = Teller::clone(&self.teller);
+                let journal = &mut self.journal();
+                files::settle_files(journal, &teller, &mut actions, local, &mut run)?;
             } else if let Some(action) = actions.next() {
                 self.step(action, &mut run).await?;
             }
         }
         if !recorded {
-            self.record_quietly(&plan.records, &plan.category_records, &run)?;
+            let now = self.clock.now();
+            let (records, categories) = (&plan.records, &plan.category_records);
+            record::record_quietly(&mut self.store, records, categories, &run, now)?;
         }
         copies::report_edited_copies(&mut run);
         Ok(run.stop)
@@ -127,13 +137,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Step::Conflict(conflict) = &action.step {
             let shown = match run.wall.clone() {
                 Some(wall) => Some(wall.message),
-                None => self.show_conflict(conflict, run)?,
+                None => conflict::show_conflict(&mut self.journal(), conflict, run)?,
             };
             run.say(&action, Status::Held, shown);
             return Ok(());
         }
         if action.held.is_some() {
-            self.remember_taken(&action, run)?;
+            taken::remember_taken(&mut self.store, &action, run, self.clock.now())?;
             run.block(&action);
             run.say(&action, Status::Held, None);
             return Ok(());
@@ -196,7 +206,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.delete_article(&action, *id, place, seen, run).await?
             }
             Step::RemoveFile { id, place, version } => {
-                self.remove_file(&action, *id, place, version, run)?
+                remove::remove_file(&mut self.journal(), &action, *id, place, version, run)?
             }
             Step::Forget { id } => self.forget(*id, run)?,
             Step::Conflict(_) | Step::Wait => Done::Yes(None),
@@ -206,65 +216,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     fn conclude(&mut self, action: &Action, done: Done, run: &mut Run<'_>) -> anyhow::Result<()> {
         if matches!(done, Done::Yes(_)) {
-            self.end_waiting(&[action])?;
+            end_waiting(&mut self.store, &[action], self.clock.now())?;
         }
-        self.report_step(action, done, run);
+        report_step(&self.teller, action, done, run);
         Ok(())
-    }
-
-    /// Forgets the refusals and approvals of actions that were done: an approval is good for one time.
-    fn end_waiting(&mut self, done: &[&Action]) -> anyhow::Result<()> {
-        if !self.store.has_waiting()? {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            for action in done {
-                tx.unpark(&action.key())?;
-                let fingerprint = action.fingerprint();
-                tx.take_approval(action.side, &fingerprint.to_string(), fingerprint)?;
-            }
-            Ok(())
-        })?;
-        Ok(())
-    }
-
-    fn report_step(&self, action: &Action, done: Done, run: &mut Run<'_>) {
-        if action.sends() {
-            run.to_send = run.to_send.saturating_sub(1);
-            run.done += 1;
-            self.phase_done(run.done);
-        }
-        match done {
-            Done::Yes(note) => {
-                tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %field_names(action), side = action.side.word(), "{}", action.kind.word());
-                run.say(action, Status::Done, note);
-            }
-            Done::Later(reason) => run.say(action, Status::Skipped, Some(reason)),
-            Done::Overtaken(reason) => {
-                run.report.overtaken.insert(action.path.clone());
-                run.say(action, Status::Skipped, Some(reason));
-            }
-            Done::Held(reason) => run.say(action, Status::Held, Some(reason)),
-            Done::Failed(reason) => {
-                tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
-                run.say(action, Status::Failed, Some(reason));
-            }
-            Done::Doubted(reason) => {
-                tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
-                run.doubt.get_or_insert_with(|| reason.clone());
-                run.say(action, Status::Failed, Some(reason));
-            }
-            Done::Stopped(stop) => {
-                run.say(action, Status::Skipped, Some(stop.message.clone()));
-                run.stop = Some(stop);
-            }
-            Done::Wall(stop) => {
-                tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), reason = %stop.message, "{} failed", action.kind.word());
-                run.say(action, Status::Failed, Some(stop.message.clone()));
-                run.meet_wall(stop);
-            }
-        }
     }
 
     /// Remembers a refusal, so that the same is not sent again, and says it.
@@ -305,14 +260,67 @@ impl<S: Service, D: Disk> Engine<S, D> {
             | ErrorKind::NoEndpoint => Ok(failed(error)),
         }
     }
+}
 
-    /// A body by its digest.
-    pub(super) fn text(&self, digest: TextDigest, run: &Run<'_>) -> anyhow::Result<String> {
-        let text = run.sight.spool.text(&self.store, digest)?;
-        match text {
-            Some(text) => Ok(text.to_string()),
-            None => anyhow::bail!("failed to find the body {digest} in the state"),
+/// Forgets the refusals and approvals of actions that were done: an approval is good for one time.
+fn end_waiting(store: &mut Store, done: &[&Action], now: Timestamp) -> Outcome<()> {
+    if !store.has_waiting()? {
+        return Ok(());
+    }
+    store.write(now, |tx| {
+        for action in done {
+            tx.unpark(&action.key())?;
+            let fingerprint = action.fingerprint();
+            tx.take_approval(action.side, &fingerprint.to_string(), fingerprint)?;
         }
+        Ok(())
+    })
+}
+
+fn report_step(teller: &Teller, action: &Action, done: Done, run: &mut Run<'_>) {
+    if action.sends() {
+        run.to_send = run.to_send.saturating_sub(1);
+        run.done += 1;
+        progress::done(teller, run.done);
+    }
+    match done {
+        Done::Yes(note) => {
+            tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %field_names(action), side = action.side.word(), "{}", action.kind.word());
+            run.say(action, Status::Done, note);
+        }
+        Done::Later(reason) => run.say(action, Status::Skipped, Some(reason)),
+        Done::Overtaken(reason) => {
+            run.report.overtaken.insert(action.path.clone());
+            run.say(action, Status::Skipped, Some(reason));
+        }
+        Done::Held(reason) => run.say(action, Status::Held, Some(reason)),
+        Done::Failed(reason) => {
+            tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
+            run.say(action, Status::Failed, Some(reason));
+        }
+        Done::Doubted(reason) => {
+            tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
+            run.doubt.get_or_insert_with(|| reason.clone());
+            run.say(action, Status::Failed, Some(reason));
+        }
+        Done::Stopped(stop) => {
+            run.say(action, Status::Skipped, Some(stop.message.clone()));
+            run.stop = Some(stop);
+        }
+        Done::Wall(stop) => {
+            tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), reason = %stop.message, "{} failed", action.kind.word());
+            run.say(action, Status::Failed, Some(stop.message.clone()));
+            run.meet_wall(stop);
+        }
+    }
+}
+
+/// A body by its digest.
+fn text(store: &Store, digest: TextDigest, run: &Run<'_>) -> anyhow::Result<String> {
+    let text = run.sight.spool.text(store, digest)?;
+    match text {
+        Some(text) => Ok(text.to_string()),
+        None => anyhow::bail!("failed to find the body {digest} in the state"),
     }
 }
 

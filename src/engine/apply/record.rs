@@ -2,15 +2,14 @@
 
 use super::Run;
 use super::along::rows_along;
-use crate::engine::Engine;
 use crate::engine::keys::VALIDATOR;
 use crate::engine::observation::Observation;
-use crate::mirror::disk::Disk;
 use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{CategoryVersion, Flags, Revision, Stamp, TextDigest, Timestamp, Version};
 use crate::reconcile::plan::{Settle, SettleCategory};
-use crate::service::Service;
+use crate::state::Outcome;
+use crate::state::store::Store;
 
 /// The base row after a step; `is_sent`: after its request as well, if the service stores just what is sent.
 /// `recalled`: what was seen may be an old copy itself, and tells nothing of another one.
@@ -122,51 +121,48 @@ pub(super) fn category_row(
     }
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Brings rows up to date of which nothing is to be seen.
-    pub(super) fn record_quietly(
-        &mut self,
-        records: &[Settle],
-        categories: &[SettleCategory],
-        run: &Run<'_>,
-    ) -> anyhow::Result<()> {
-        if records.is_empty() && categories.is_empty() {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        let rows: Vec<ArticleRow> = records
-            .iter()
-            .filter(|settle| !run.blocked.contains(&settle.to.folder))
-            .map(|settle| {
-                let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
-                let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, now));
-                let lf = run.sight.mirror.text_lf.get(&settle.file.text).copied();
-                row_after(run.row_for(settle), settle, stamp, lf, false)
-            })
-            .collect();
-        let categories: Vec<CategoryRow> = categories
-            .iter()
-            .map(|settle| category_row(settle, None, run, now))
-            .collect();
-        let moved = categories.iter();
-        let moved: Vec<ArticleRow> = moved
-            .flat_map(|row| rows_along(&run.sight.base, run.sight, row))
-            .collect();
-        self.store.write(now, |tx| {
-            categories.iter().try_for_each(|row| tx.put_category(row))?;
-            moved.iter().try_for_each(|row| tx.put_article(row))?;
-            rows.iter().try_for_each(|row| tx.put_article(row))
-        })?;
-        Ok(())
+/// Brings rows up to date of which nothing is to be seen.
+pub(super) fn record_quietly(
+    store: &mut Store,
+    records: &[Settle],
+    categories: &[SettleCategory],
+    run: &Run<'_>,
+    now: Timestamp,
+) -> Outcome<()> {
+    if records.is_empty() && categories.is_empty() {
+        return Ok(());
     }
+    let rows: Vec<ArticleRow> = records
+        .iter()
+        .filter(|settle| !run.blocked.contains(&settle.to.folder))
+        .map(|settle| {
+            let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
+            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, now));
+            let lf = run.sight.mirror.text_lf.get(&settle.file.text).copied();
+            row_after(run.row_for(settle), settle, stamp, lf, false)
+        })
+        .collect();
+    let categories: Vec<CategoryRow> = categories
+        .iter()
+        .map(|settle| category_row(settle, None, run, now))
+        .collect();
+    let moved = categories.iter();
+    let moved: Vec<ArticleRow> = moved
+        .flat_map(|row| rows_along(&run.sight.base, run.sight, row))
+        .collect();
+    store.write(now, |tx| {
+        categories.iter().try_for_each(|row| tx.put_category(row))?;
+        moved.iter().try_for_each(|row| tx.put_article(row))?;
+        rows.iter().try_for_each(|row| tx.put_article(row))
+    })?;
+    Ok(())
+}
 
-    /// A tag from before our own writes must not vouch for what comes after them, even if this run does not live
-    /// to see its end: a content may come back, and its tag with it.
-    pub(super) fn forget_validator(&mut self) -> anyhow::Result<()> {
-        if self.store.meta(VALIDATOR)?.is_some() {
-            let now = self.clock.now();
-            self.store.write(now, |tx| tx.remove_meta(VALIDATOR))?;
-        }
-        Ok(())
+/// A tag from before our own writes must not vouch for what comes after them, even if this run does not live
+/// to see its end: a content may come back, and its tag with it.
+pub(super) fn forget_validator(store: &mut Store, now: Timestamp) -> Outcome<()> {
+    if store.meta(VALIDATOR)?.is_some() {
+        store.write(now, |tx| tx.remove_meta(VALIDATOR))?;
     }
+    Ok(())
 }

@@ -1,9 +1,10 @@
 //! Files whose articles are gone; their bytes stay in the history.
 
-use super::delete::hidden;
+use super::copies::clear_copies;
+use super::delete::{hidden, was_approved};
 use super::{Done, Run, not_written};
-use crate::engine::Engine;
 use crate::engine::form::{MAX_FILE, says};
+use crate::engine::journal::Journal;
 use crate::engine::journal::keep::Kept;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
@@ -12,75 +13,71 @@ use crate::model::path::CONFLICT_EXTENSION;
 use crate::model::{ArticleId, KnownFile, Place, Side, Timestamp, Version};
 use crate::reconcile::pairing::overlaid;
 use crate::reconcile::plan::Action;
-use crate::service::Service;
 use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject};
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Removes a file whose article is gone; its bytes stay in the history.
-    pub(super) fn remove_file(
-        &mut self,
-        action: &Action,
-        id: ArticleId,
-        place: &Place,
-        version: &Version,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
-        let at = At::Folder(&place.folder);
-        let content = match self.disk.read(at, &place.file, MAX_FILE) {
-            Ok(content) => content,
-            Err(error) => return Ok(not_written(&error)),
-        };
-        let unchanged = run.sight.mirror.stamps.get(place) == Some(&content.stamp);
-        if !content.whole || !unchanged {
-            return Ok(Done::Later("the file changed during the cycle".to_owned()));
-        }
-        let document = Document::parse_with_markers(&content.bytes).ok();
-        // A stamp within the clock's grain does not vouch for what was scanned.
-        let racy = run.sight.mirror.racy.contains(&content.stamp);
-        let holds = |document: &Document| says(document, version);
-        if racy && !document.as_ref().is_some_and(holds) {
-            return Ok(Done::Later("the file changed during the cycle".to_owned()));
-        }
-        let now = self.clock.now();
-        let text = document.map_or_else(String::new, |document| document.text().to_owned());
-        // Once the file is gone, its place says that the other article was removed.
-        let standing = self.store.conflicts()?;
-        let other = overlaid(&run.sight.base, &run.sight.paired, id)
-            .filter(|row| standing.iter().all(|conflict| conflict.id != row.id))
-            .map(|row| comes_back(row, now));
-        let approved = run.request.allow_deletes || self.was_approved(action)?;
-        let hidden = run.row(id).map(hidden).unwrap_or_default();
-        let path = place.to_string();
-        let gone = Deed::new("delete", Side::Local, &path, Some(id), hidden);
-        let mut rows = vec![
-            RowChange::NoArticle(id),
-            RowChange::NoConflict(id),
-            RowChange::Deletion {
-                side: Side::Local,
-                approved,
-            },
-            RowChange::Event(Box::new(gone)),
-        ];
-        rows.extend(other.map(|other| RowChange::Conflict(Box::new(other))));
-        let seen = SeenVersion {
-            subject: Subject::Article(id),
-            place: place.clone(),
-            side: Side::Local,
-            cause: "deleted on the service".to_owned(),
-            version: version.clone(),
-            file: None,
-        };
-        let mut kept = Kept::of_file(seen, &content.bytes);
-        kept.bodies.push(text);
-        let mut journal = self.journal();
-        let removal = journal.removal(place, KnownFile::of(content.stamp, &content.bytes))?;
-        if let Err(error) = journal.change_file(removal.keeping(kept).with(rows))? {
-            return Ok(not_written(&error));
-        }
-        self.clear_copies(id, run)?;
-        run.sight.base.articles.remove(&id);
-        Ok(Done::Yes(None))
+/// Removes a file whose article is gone; its bytes stay in the history.
+pub(super) fn remove_file<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    action: &Action,
+    id: ArticleId,
+    place: &Place,
+    version: &Version,
+    run: &mut Run<'_>,
+) -> anyhow::Result<Done> {
+    let at = At::Folder(&place.folder);
+    let content = match journal.disk.read(at, &place.file, MAX_FILE) {
+        Ok(content) => content,
+        Err(error) => return Ok(not_written(&error)),
+    };
+    let unchanged = run.sight.mirror.stamps.get(place) == Some(&content.stamp);
+    if !content.whole || !unchanged {
+        return Ok(Done::Later("the file changed during the cycle".to_owned()));
     }
+    let document = Document::parse_with_markers(&content.bytes).ok();
+    // A stamp within the clock's grain does not vouch for what was scanned.
+    let racy = run.sight.mirror.racy.contains(&content.stamp);
+    let holds = |document: &Document| says(document, version);
+    if racy && !document.as_ref().is_some_and(holds) {
+        return Ok(Done::Later("the file changed during the cycle".to_owned()));
+    }
+    let now = journal.clock.now();
+    let text = document.map_or_else(String::new, |document| document.text().to_owned());
+    // Once the file is gone, its place says that the other article was removed.
+    let standing = journal.store.conflicts()?;
+    let other = overlaid(&run.sight.base, &run.sight.paired, id)
+        .filter(|row| standing.iter().all(|conflict| conflict.id != row.id))
+        .map(|row| comes_back(row, now));
+    let approved = run.request.allow_deletes || was_approved(journal.store, action)?;
+    let hidden = run.row(id).map(hidden).unwrap_or_default();
+    let path = place.to_string();
+    let gone = Deed::new("delete", Side::Local, &path, Some(id), hidden);
+    let mut rows = vec![
+        RowChange::NoArticle(id),
+        RowChange::NoConflict(id),
+        RowChange::Deletion {
+            side: Side::Local,
+            approved,
+        },
+        RowChange::Event(Box::new(gone)),
+    ];
+    rows.extend(other.map(|other| RowChange::Conflict(Box::new(other))));
+    let seen = SeenVersion {
+        subject: Subject::Article(id),
+        place: place.clone(),
+        side: Side::Local,
+        cause: "deleted on the service".to_owned(),
+        version: version.clone(),
+        file: None,
+    };
+    let mut kept = Kept::of_file(seen, &content.bytes);
+    kept.bodies.push(text);
+    let removal = journal.removal(place, KnownFile::of(content.stamp, &content.bytes))?;
+    if let Err(error) = journal.change_file(removal.keeping(kept).with(rows))? {
+        return Ok(not_written(&error));
+    }
+    clear_copies(journal, id, run)?;
+    run.sight.base.articles.remove(&id);
+    Ok(Done::Yes(None))
 }
 
 /// Why such a conflict stands.

@@ -3,15 +3,14 @@
 //! What is written is what the file holds with the settlement's changes; a file that does not hold what the plan
 //! was made from any more is left alone.
 
-use super::{Done, Run, not_written};
-use crate::engine::Engine;
+use super::{Done, Run, not_written, text};
 use crate::engine::form::{MAX_FILE, says, slug_key};
+use crate::engine::journal::Journal;
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::{Field, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Settle;
-use crate::service::Service;
 
 /// The bytes that a file is to have.
 pub(super) struct Rendered {
@@ -22,66 +21,63 @@ pub(super) struct Rendered {
     pub(super) lf: Option<TextDigest>,
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Returns the bytes that a file is to have, and those that it has. It must have the words that the plan was made from.
-    pub(super) fn rendered(
-        &self,
-        settle: &Settle,
-        run: &Run<'_>,
-    ) -> anyhow::Result<Result<Rendered, Done>> {
-        let Some(from) = &settle.from else {
-            let text = self.text(settle.file.text, run)?;
-            let lf = text_lf(&text);
-            let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
-            return Ok(representable(bytes).map(|bytes| Rendered {
-                bytes,
-                old: None,
-                lf,
-            }));
-        };
-        let at = At::Folder(&from.folder);
-        let scanned = run.sight.mirror.stamps.get(from).copied();
-        let content = match self.disk.read(at, &from.file, MAX_FILE) {
-            Ok(content) if content.whole => content,
-            Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
-            Err(error) => return Ok(Err(not_written(&error))),
-        };
-        // A stamp within the clock's grain does not vouch for what was scanned.
-        let racy = run.sight.mirror.racy.contains(&content.stamp);
-        let unchanged = scanned == Some(content.stamp);
-        let Ok(document) = Document::parse_with_markers(&content.bytes) else {
-            return Ok(Err(Done::Later(
-                "the file changed during the cycle".to_owned(),
-            )));
-        };
-        let known = |had: &Version| {
-            says(&document, had) && (unchanged || knows_flags(&document, settle, run))
-        };
-        let unchanged = unchanged && !racy;
-        if !unchanged && !settle.had.as_ref().is_some_and(known) {
-            return Ok(Err(Done::Later(
-                "the file changed during the cycle".to_owned(),
-            )));
-        }
-        let new_text = settle
-            .had
-            .as_ref()
-            .is_none_or(|had| !had.agrees(&settle.file, Field::Text));
-        let text = if new_text {
-            Some(self.text(settle.file.text, run)?)
-        } else {
-            None
-        };
-        let lf = text.as_deref().and_then(text_lf);
-        let bytes = document
-            .edit(&changes(settle, text, Some(&document)))
-            .into_bytes();
-        Ok(representable(bytes).map(|bytes| Rendered {
+/// Returns the bytes that a file is to have, and those that it has. It must have the words that the plan was made from.
+pub(super) fn rendered<D: Disk>(
+    journal: &Journal<'_, D>,
+    settle: &Settle,
+    run: &Run<'_>,
+) -> anyhow::Result<Result<Rendered, Done>> {
+    let Some(from) = &settle.from else {
+        let text = text(journal.store, settle.file.text, run)?;
+        let lf = text_lf(&text);
+        let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
+        return Ok(representable(bytes).map(|bytes| Rendered {
             bytes,
-            old: Some((content.stamp, content.bytes)),
+            old: None,
             lf,
-        }))
+        }));
+    };
+    let at = At::Folder(&from.folder);
+    let scanned = run.sight.mirror.stamps.get(from).copied();
+    let content = match journal.disk.read(at, &from.file, MAX_FILE) {
+        Ok(content) if content.whole => content,
+        Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
+        Err(error) => return Ok(Err(not_written(&error))),
+    };
+    // A stamp within the clock's grain does not vouch for what was scanned.
+    let racy = run.sight.mirror.racy.contains(&content.stamp);
+    let unchanged = scanned == Some(content.stamp);
+    let Ok(document) = Document::parse_with_markers(&content.bytes) else {
+        return Ok(Err(Done::Later(
+            "the file changed during the cycle".to_owned(),
+        )));
+    };
+    let known =
+        |had: &Version| says(&document, had) && (unchanged || knows_flags(&document, settle, run));
+    let unchanged = unchanged && !racy;
+    if !unchanged && !settle.had.as_ref().is_some_and(known) {
+        return Ok(Err(Done::Later(
+            "the file changed during the cycle".to_owned(),
+        )));
     }
+    let new_text = settle
+        .had
+        .as_ref()
+        .is_none_or(|had| !had.agrees(&settle.file, Field::Text));
+    let text = if new_text {
+        Some(text(journal.store, settle.file.text, run)?)
+    } else {
+        None
+    };
+    let lf = text.as_deref().and_then(text_lf);
+    let bytes = document
+        .edit(&changes(settle, text, Some(&document)))
+        .into_bytes();
+    Ok(representable(bytes).map(|bytes| Rendered {
+        bytes,
+        old: Some((content.stamp, content.bytes)),
+        lf,
+    }))
 }
 
 /// Returns whether `enabled` and `draft` in a file are none that a writer set since the scan.

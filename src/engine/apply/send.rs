@@ -1,5 +1,7 @@
 //! PUT: the changed fields of one article, and what the service made of them.
 
+use super::copies::clear_copies;
+use super::files::settle_first_half;
 use super::guard_read::changed_meanwhile;
 use super::record::{row_after, trusted_scan};
 use super::{Done, Run, failed};
@@ -36,7 +38,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let first = run.row(settle.id).is_none();
         if settle.touches_file()
-            && let Some(done) = self.settle_first_half(action, &settle, run)?
+            && let Some(done) = settle_first_half(&mut self.journal(), action, &settle, run)?
         {
             return Ok(done);
         }
@@ -86,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(done) => return Ok(done),
         };
         if settle.settles {
-            self.clear_copies(settle.id, run)?;
+            clear_copies(&mut self.journal(), settle.id, run)?;
         }
         if let Some(row) = row {
             self.ask_again(settle.id, row.written.is_none());

@@ -2,57 +2,56 @@
 //! cycle that may not write, or could not, has seen their words all the same (promise 1). Not those
 //! whose places are ignored: they are out of scope both ways.
 
-use crate::engine::Engine;
 use crate::engine::observation::Observation;
 use crate::engine::observe::out_of_scope;
-use crate::mirror::disk::Disk;
 use crate::model::path::{EXTENSION, stem_for};
-use crate::model::{ArticleId, Place, Side, Version};
+use crate::model::{ArticleId, Place, Side, Timestamp, Version};
 use crate::reconcile::snapshot::{Base, Remote};
-use crate::service::Service;
-use crate::state::{Seen, Subject};
+use crate::state::store::Store;
+use crate::state::{Outcome, Seen, Subject};
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Puts what was seen of them into the history. Nothing is written where it is there already.
-    pub(in crate::engine) fn keep_unmet(&mut self, sight: &Observation) -> anyhow::Result<()> {
-        let out_of_scope = out_of_scope(sight);
-        let mut unkept = Vec::new();
-        for (id, entry) in &sight.remote.articles {
-            let Remote::Present(seen) = entry else {
-                continue;
-            };
-            if sight.base.articles.contains_key(id) || out_of_scope.contains(id) {
-                continue;
-            }
-            let subject = Subject::Article(*id);
-            let known = self.store.last_seen(&subject, Side::Remote)?;
-            // One that was met and is not any more was deleted in this very cycle: what it said is kept.
-            if known == Some(seen.version.digest())
-                || self.store.was_met(&subject)?
-                || !self.store.has_body(seen.version.text)?
-            {
-                continue;
-            }
-            unkept.push(Seen {
-                subject,
-                place: place(*id, &seen.version, &sight.base),
-                side: Side::Remote,
-                cause: "seen on the service".to_owned(),
-                version: seen.version.clone(),
-                file: None,
-            });
+/// Puts what was seen of them into the history. Nothing is written where it is there already.
+pub(in crate::engine) fn keep_unmet(
+    store: &mut Store,
+    sight: &Observation,
+    now: Timestamp,
+) -> Outcome<()> {
+    let out_of_scope = out_of_scope(sight);
+    let mut unkept = Vec::new();
+    for (id, entry) in &sight.remote.articles {
+        let Remote::Present(seen) = entry else {
+            continue;
+        };
+        if sight.base.articles.contains_key(id) || out_of_scope.contains(id) {
+            continue;
         }
-        if unkept.is_empty() {
-            return Ok(());
+        let subject = Subject::Article(*id);
+        let known = store.last_seen(&subject, Side::Remote)?;
+        // One that was met and is not any more was deleted in this very cycle: what it said is kept.
+        if known == Some(seen.version.digest())
+            || store.was_met(&subject)?
+            || !store.has_body(seen.version.text)?
+        {
+            continue;
         }
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            unkept
-                .iter()
-                .try_for_each(|seen| tx.record(seen).map(|_| ()))
-        })?;
-        Ok(())
+        unkept.push(Seen {
+            subject,
+            place: place(*id, &seen.version, &sight.base),
+            side: Side::Remote,
+            cause: "seen on the service".to_owned(),
+            version: seen.version.clone(),
+            file: None,
+        });
     }
+    if unkept.is_empty() {
+        return Ok(());
+    }
+    store.write(now, |tx| {
+        unkept
+            .iter()
+            .try_for_each(|seen| tx.record(seen).map(|_| ()))
+    })?;
+    Ok(())
 }
 
 /// Where its file might be, for people who look for it by a path.

@@ -1,11 +1,11 @@
 //! Asking for the articles that left the listing, and remembering the answers.
 
 use super::questions;
-use crate::engine::Engine;
 use crate::engine::backoff::Answer;
 use crate::engine::listing::Marks;
 use crate::engine::observation::Observation;
 use crate::engine::settings::Request;
+use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::ArticleId;
 use crate::model::base::Visibility;
@@ -29,7 +29,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let questions = self.questions(base, request, sight)?;
         if !questions.is_empty() {
-            self.begin_phase(
+            progress::begin(
+                &self.teller,
                 "asking for absent articles",
                 Some(questions.len() as u64),
                 2,
@@ -78,7 +79,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     break;
                 }
             }
-            self.phase_done(done as u64 + 1);
+            progress::done(&self.teller, done as u64 + 1);
         }
         for row in base.articles.values() {
             sight.remote.articles.entry(row.id).or_insert_with(|| {

@@ -1,9 +1,9 @@
 //! Bodies: those that the listing does not carry, and those that a merge needs.
 
-use crate::engine::Engine;
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::{Observation, version_of};
 use crate::engine::settings::Request;
+use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest};
 use crate::reconcile::is_outdated;
@@ -68,7 +68,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if left.is_empty() || sight.service.stop.is_some() {
             return Ok(());
         }
-        self.begin_phase("reading articles", Some(left.len() as u64), 1);
+        progress::begin(&self.teller, "reading articles", Some(left.len() as u64), 1);
         for (done, article) in left.into_iter().enumerate() {
             let id = article.id;
             match self.service.article(id, request.purpose).await {
@@ -104,7 +104,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     sight.problems.push(unread(id, known, error));
                 }
             }
-            self.phase_done(done as u64 + 1);
+            progress::done(&self.teller, done as u64 + 1);
         }
         sight.spool.flush(&mut self.store)?;
         Ok(())

@@ -1,12 +1,12 @@
 //! Which categories are read in a cycle, and reading them.
 
 use super::foreign;
-use crate::engine::Engine;
 use crate::engine::backoff::{ASK_AGAIN, Answer};
 use crate::engine::history::category_file::keep_category_there;
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::Observation;
 use crate::engine::settings::Request;
+use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
 use crate::model::{CategoryId, Timestamp};
@@ -101,7 +101,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if wanted.is_empty() {
             return Ok(());
         }
-        self.begin_phase("reading categories", Some(wanted.len() as u64), 1);
+        progress::begin(
+            &self.teller,
+            "reading categories",
+            Some(wanted.len() as u64),
+            1,
+        );
         for (done, &id) in wanted.iter().enumerate() {
             match self.service.category(id, request.purpose).await {
                 Ok((category, articles)) => {
@@ -134,7 +139,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     self.note_answer(Target::Category(id), Answer::Category { why, foreign });
                 }
             }
-            self.phase_done(done as u64 + 1);
+            progress::done(&self.teller, done as u64 + 1);
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ use super::history::category_file::keep_category_there;
 use super::index::Index;
 use super::journal::recover::overlay;
 use super::memory::Memory;
+use super::progress;
 use super::settings::{Look, Request};
 use super::spool::Spool;
 use super::{Engine, waiting};
@@ -168,7 +169,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             None => (None, self.whole_base(request)?),
         };
         if paths.is_none() {
-            self.begin_phase("scanning", None, 0);
+            progress::begin(&self.teller, "scanning", None, 0);
         }
         let unsettled = self.unsettled(look, request)?;
         let mut looker = Looker {
@@ -270,7 +271,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
         spool: &mut Spool,
     ) -> anyhow::Result<Listing> {
-        self.begin_phase("listing", None, 0);
+        progress::begin(&self.teller, "listing", None, 0);
         let mut list = self.list_request(base, &found.scanned.snapshot.categories, request)?;
         let memory = Memory::of(&mut self.gathered.memory, &self.store)?;
         let mut rows = if let Some(index) = index {

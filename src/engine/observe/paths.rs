@@ -6,6 +6,7 @@
 //! is asked wherever that can be told beforehand; [`is_enough`] looks at the plan once more.
 
 use super::local::Found;
+use super::progress;
 use super::questions::Question;
 use crate::engine::backoff::Answer;
 use crate::engine::index::Index;
@@ -126,7 +127,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             })
             .collect();
         if !edited.is_empty() {
-            self.begin_phase("reading articles", Some(edited.len() as u64), 1);
+            progress::begin(
+                &self.teller,
+                "reading articles",
+                Some(edited.len() as u64),
+                1,
+            );
             // What is read is going to be written: a look without its write would be in vain.
             let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
             self.service

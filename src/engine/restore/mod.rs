@@ -19,7 +19,7 @@ pub use super::unfinished;
 use super::journal::Journal;
 use super::journal::recover::Recovered;
 use super::mirror_view::MirrorView;
-use super::progress::{Progress, Teller};
+use super::progress::{self, Teller};
 use super::report::{Line, Status, put_below};
 use super::spool::Spool;
 use super::{Engine, history};
@@ -343,16 +343,12 @@ async fn restore_each<D: Disk>(
     let now = journal.clock.now();
     let view = MirrorView::read(journal.disk, journal.store, Spool::new(false, now))?;
     unfinished::begin(journal.store, articles_of(requests), now)?;
-    teller(Progress::Phase {
-        name: "restoring",
-        total: Some(requests.len() as u64),
-        requests: 0,
-    });
+    progress::begin(teller, "restoring", Some(requests.len() as u64), 0);
     for (done, request) in requests.iter().enumerate() {
         let written = restore_one(journal, request, &view, restored);
         let refused = or_refused(&view, request, written)?.err();
         restored.refused.extend(refused);
-        teller(Progress::Done(done as u64 + 1));
+        progress::done(teller, done as u64 + 1);
         // Files that are not there are written without a wait: an interrupt is heard here.
         yield_now().await;
     }
