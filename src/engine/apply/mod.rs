@@ -101,33 +101,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if to_send > 0 {
             progress::begin(&self.teller, "sending", Some(to_send as u64), 1);
         }
-        let mut actions = plan.actions.into_iter();
-        let mut recorded = false;
-        while let Some(action) = actions.as_slice().first() {
-            let category = matches!(
-                action.step,
-                Step::CreateCategory { .. } | Step::SettleCategory(_)
-            );
-            if !category && !recorded {
-                let now = self.clock.now();
-                let (records, categories) = (&plan.records, &plan.category_records);
-                record::record_quietly(&mut self.store, records, categories, &run, now)?;
-                recorded = true;
-            }
-            let following = actions.as_slice().iter();
+        // Categories come first: an article's row names the folder that its category has by then.
+        let mut actions = plan.actions;
+        let categories = actions.iter().take_while(|action| is_of_category(action));
+        let mut rest = actions.split_off(categories.count()).into_iter();
+        for action in actions {
+            self.step(action, &mut run).await?;
+        }
+        let (records, categories) = (&plan.records, &plan.category_records);
+        let now = self.clock.now();
+        record::record_quietly(&mut self.store, records, categories, &run, now)?;
+        loop {
+            let following = rest.as_slice().iter();
             let local = following.take_while(|next| is_local_settle(next)).count();
             if local > 0 {
                 let teller = Teller::clone(&self.teller);
                 let journal = &mut self.journal();
-                files::settle_files(journal, &teller, &mut actions, local, &mut run)?;
-            } else if let Some(action) = actions.next() {
+                files::settle_files(journal, &teller, &mut rest, local, &mut run)?;
+            } else if let Some(action) = rest.next() {
                 self.step(action, &mut run).await?;
+            } else {
+                break;
             }
-        }
-        if !recorded {
-            let now = self.clock.now();
-            let (records, categories) = (&plan.records, &plan.category_records);
-            record::record_quietly(&mut self.store, records, categories, &run, now)?;
         }
         copies::report_edited_copies(&mut run);
         Ok(run.stop)
@@ -328,6 +323,13 @@ fn text(store: &Store, digest: TextDigest, run: &Run<'_>) -> anyhow::Result<Stri
 fn field_names(action: &Action) -> String {
     let keys: Vec<_> = action.fields.iter().map(|field| field.key()).collect();
     keys.join(",")
+}
+
+fn is_of_category(action: &Action) -> bool {
+    matches!(
+        action.step,
+        Step::CreateCategory { .. } | Step::SettleCategory(_)
+    )
 }
 
 fn is_local_settle(action: &Action) -> bool {

@@ -1,5 +1,6 @@
 //! The state that the steps of a cycle share: articles created, versions seen, the reasons to stop, and the end of a step.
 
+use super::is_of_category;
 use crate::engine::Stop;
 use crate::engine::observation::Observation;
 use crate::engine::report::{Line, Report, Status};
@@ -135,11 +136,7 @@ impl Run<'_> {
             return Some((Status::Held, reason));
         }
         let folder = action.path.split('/').next().unwrap_or_default();
-        let category = matches!(
-            action.step,
-            Step::CreateCategory { .. } | Step::SettleCategory(_)
-        );
-        (!category && self.blocked.contains(folder)).then(|| {
+        (!is_of_category(action) && self.blocked.contains(folder)).then(|| {
             let reason = format!("the category of {folder}/ has to be settled first");
             (Status::Held, reason)
         })

@@ -148,3 +148,33 @@ fn each_module_of_the_engine_uses_those_before_it() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// Parts of `src/engine` that change the mirror or the state, and never ask the service.
+const WITHOUT_SERVICE: [&str; 11] = [
+    "journal/",
+    "restore/write.rs",
+    "apply/along.rs",
+    "apply/category_yaml.rs",
+    "apply/conflict.rs",
+    "apply/copies.rs",
+    "apply/files.rs",
+    "apply/record.rs",
+    "apply/remove.rs",
+    "apply/render.rs",
+    "history/",
+];
+
+#[test]
+fn what_changes_the_mirror_knows_no_service() {
+    let code = product_code();
+    for part in WITHOUT_SERVICE {
+        let below = format!("engine/{part}");
+        let found = code.iter().filter(|(path, _)| path.starts_with(&below));
+        let found: Vec<_> = found.collect();
+        assert!(!found.is_empty(), "{part}");
+        for (path, code) in found {
+            let asks = code.contains("crate::service") || code.contains(" Engine<");
+            assert!(!asks, "{path}");
+        }
+    }
+}
