@@ -12,9 +12,8 @@ use super::{
 use crate::{
     config::Config,
     engine::{
-        anew,
         history::{self, History},
-        open,
+        open, recreated,
         status::last_poll,
     },
     model::{
@@ -218,7 +217,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
             let Some(store) = state(config, &part)? else {
                 continue;
             };
-            let current = anew::goes_on_as(&store, id)?;
+            let current = recreated::goes_on_as(&store, id)?;
             if let Some(history) = history::of(&store, Subject::Article(current.unwrap_or(id)))? {
                 if let Some(current) = current {
                     let note = format!("article {id} was created anew as {current}");

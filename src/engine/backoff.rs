@@ -228,12 +228,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// or gone from both sides.
     pub(in crate::engine) fn attempts_after(
         &mut self,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
     ) -> anyhow::Result<BTreeMap<Target, Option<Attempt>>> {
         let before = self.backoff(request)?;
         let mut answers = std::mem::take(&mut self.gathered.answers);
-        for (id, entry) in &sight.remote.articles {
+        for (id, entry) in &observed.remote.articles {
             let target = Target::Article(*id);
             let is_asked = before.attempts.contains_key(&target);
             if let Some(answer) = answers.get_mut(&target) {
@@ -251,9 +251,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for (target, attempt) in &before.attempts {
             let is_there = match target {
                 Target::Article(id) => {
-                    !sight.looked.sees_all()
-                        || sight.base.articles.contains_key(id)
-                        || sight.paired.files.contains_key(id)
+                    !observed.looked.sees_all()
+                        || observed.base.articles.contains_key(id)
+                        || observed.paired.files.contains_key(id)
                 }
                 // It ends with the request.
                 Target::Request(_) => true,
@@ -267,8 +267,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut after = BTreeMap::new();
         for (target, answer) in answers {
             let known = before.attempts.get(&target);
-            let answer = answer.filter(|answer| is_kept(target, answer, sight));
-            let attempt = answer.map(|answer| attempt(target, &answer, sight, &before));
+            let answer = answer.filter(|answer| is_kept(target, answer, observed));
+            let attempt = answer.map(|answer| attempt(target, &answer, observed, &before));
             let attempt = attempt.transpose()?;
             if attempt.is_some() || known.is_some() {
                 after.insert(target, attempt);
@@ -279,7 +279,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Returns whether an answer tells more than the base and the next listing do.
-fn is_kept(target: Target, answer: &Answer, sight: &Observation) -> bool {
+fn is_kept(target: Target, answer: &Answer, observed: &Observation) -> bool {
     if let Answer::Article { remote, .. } = answer
         && *remote == Remote::Gone
     {
@@ -288,7 +288,7 @@ fn is_kept(target: Target, answer: &Answer, sight: &Observation) -> bool {
     let Target::Article(id) = target else {
         return true;
     };
-    let row = sight.base.articles.get(&id);
+    let row = observed.base.articles.get(&id);
     let is_published = row.is_none_or(|row| row.visibility == Visibility::Published);
     *answer != Answer::AsRecorded || !is_published
 }
@@ -296,12 +296,12 @@ fn is_kept(target: Target, answer: &Answer, sight: &Observation) -> bool {
 fn attempt(
     target: Target,
     answer: &Answer,
-    sight: &Observation,
+    observed: &Observation,
     before: &Backoff,
 ) -> serde_json::Result<Attempt> {
     let is_recorded = match (target, answer) {
         (Target::Article(id), Answer::Article { remote, .. }) => {
-            let row = sight.base.articles.get(&id);
+            let row = observed.base.articles.get(&id);
             row.is_some_and(|row| Remote::Present(as_recorded(row)) == *remote)
         }
         _ => *answer == Answer::AsRecorded,

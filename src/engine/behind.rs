@@ -54,13 +54,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn behind(
         &self,
         plan: &Plan,
-        sight: &Observation,
+        observed: &Observation,
         held: &[Held],
         request: &Request,
     ) -> anyhow::Result<BTreeMap<Digest, Behind>> {
         let actions = plan.actions.iter();
         let mut files: Vec<_> = actions
-            .filter_map(|action| changed(action, sight))
+            .filter_map(|action| changed(action, observed))
             .filter(|file| !file.is_given_up(request))
             .collect();
         if files.is_empty() {
@@ -89,7 +89,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(why) => (file.is_held_in_doubt(), Some(why.clone())),
             };
             if is_behind {
-                let in_conflict = file.is_in_conflict(sight);
+                let in_conflict = file.is_in_conflict(observed);
                 let behind = Behind {
                     doubt,
                     in_conflict,
@@ -107,7 +107,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn duplicates_by_git(
         &self,
         plan: &Plan,
-        sight: &Observation,
+        observed: &Observation,
     ) -> BTreeMap<Digest, Behind> {
         let created = |action: &&Action| created_at(action).is_some();
         let actions: Vec<_> = plan.actions.iter().filter(created).collect();
@@ -123,7 +123,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let place = created_at(action)?.to_string();
             Some((
                 place.clone(),
-                place_now(committed.get(&place)?, action, sight)?,
+                place_now(committed.get(&place)?, action, observed)?,
             ))
         };
         let duplicates: Vec<_> = actions
@@ -155,7 +155,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn removed_unseen<'a>(
         &self,
         removals: &[(&'a str, ArticleId)],
-        sight: &Observation,
+        observed: &Observation,
     ) -> BTreeSet<&'a str> {
         if !self.git.is_there() {
             return BTreeSet::new();
@@ -174,7 +174,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Some(contents) = &since.contents else {
                 return true;
             };
-            let (Some(row), Some(contents)) = (sight.base.articles.get(&id), contents.get(path))
+            let (Some(row), Some(contents)) = (observed.base.articles.get(&id), contents.get(path))
             else {
                 return false;
             };
@@ -210,8 +210,8 @@ impl Changed<'_> {
         request.resolve.get(&id) == Some(&Keep::Remote)
     }
 
-    fn is_in_conflict(&self, sight: &Observation) -> bool {
-        matches!(self.now, Content::Article(id, ..) if sight.base.conflicts.contains_key(&id))
+    fn is_in_conflict(&self, observed: &Observation) -> bool {
+        matches!(self.now, Content::Article(id, ..) if observed.base.conflicts.contains_key(&id))
     }
 
     /// Returns whether the file says what a commit has.
@@ -268,13 +268,13 @@ fn created_at(action: &Action) -> Option<Place> {
 }
 
 /// Returns where the article or category of a committed file is now.
-fn place_now(bytes: &[u8], action: &Action, sight: &Observation) -> Option<String> {
+fn place_now(bytes: &[u8], action: &Action, observed: &Observation) -> Option<String> {
     if matches!(action.step, Step::CreateCategory { .. }) {
         let id = CategoryDocument::parse(bytes).ok()?.id()?;
-        return sight.base.categories.get(&id)?.folder.clone();
+        return observed.base.categories.get(&id)?.folder.clone();
     }
     let id = Document::parse_with_markers(bytes).ok()?.id()?;
-    Some(sight.base.articles.get(&id)?.place.to_string())
+    Some(observed.base.articles.get(&id)?.place.to_string())
 }
 
 /// The places of files now and in the base.
@@ -284,14 +284,14 @@ fn paths_of(files: &[Changed<'_>]) -> BTreeSet<String> {
 }
 
 /// Returns the file that an action compares with the service, if the file differs from the newest known version.
-fn changed<'a>(action: &'a Action, sight: &'a Observation) -> Option<Changed<'a>> {
+fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<'a>> {
     let (places, now, newest) = match &action.step {
         Step::Settle(settle) => {
             let file = (settle.from.as_ref()?, settle.had.as_ref()?);
-            changed_article(settle.id, file, sight)?
+            changed_article(settle.id, file, observed)?
         }
         Step::Conflict(conflict) => {
-            changed_article(conflict.id, (&conflict.place, &conflict.local), sight)?
+            changed_article(conflict.id, (&conflict.place, &conflict.local), observed)?
         }
         // A person may create an article anew that was deleted.
         Step::CreateArticle {
@@ -299,8 +299,8 @@ fn changed<'a>(action: &'a Action, sight: &'a Observation) -> Option<Changed<'a>
             version,
             instead_of,
             ..
-        } => changed_article((*instead_of)?, (place, version), sight)?,
-        Step::SettleCategory(settle) => changed_category(settle.id, sight)?,
+        } => changed_article((*instead_of)?, (place, version), observed)?,
+        Step::SettleCategory(settle) => changed_category(settle.id, observed)?,
         Step::CreateCategory { .. }
         | Step::ParkSlug { .. }
         | Step::DeleteArticle { .. }
@@ -324,16 +324,16 @@ type Found<'a> = ([Place; 2], Content<'a>, Content<'a>);
 fn changed_article<'a>(
     id: ArticleId,
     (place, now): (&Place, &'a Version),
-    sight: &'a Observation,
+    observed: &'a Observation,
 ) -> Option<Found<'a>> {
-    let row = sight.base.articles.get(&id)?;
+    let row = observed.base.articles.get(&id)?;
     // A user who removes a conflict copy accepts the content that the file had in the conflict.
-    let (newest, newest_lf) = match sight.base.conflicts.get(&id) {
+    let (newest, newest_lf) = match observed.base.conflicts.get(&id) {
         Some(conflict) => (&conflict.local, None),
         None => (&row.local, row.local_text_lf),
     };
-    let now_lf = sight.mirror.text_lf.get(&now.text).copied();
-    let file = sight.paired.files.get(&id);
+    let now_lf = observed.mirror.text_lf.get(&now.text).copied();
+    let file = observed.paired.files.get(&id);
     let flags = file.map_or(row.file_flags, |file| file.flags);
     (now != newest || flags != row.file_flags).then(|| {
         (
@@ -344,9 +344,9 @@ fn changed_article<'a>(
     })
 }
 
-fn changed_category(id: CategoryId, sight: &Observation) -> Option<Found<'_>> {
-    let row = sight.base.categories.get(&id)?;
-    let here = sight.paired.categories.get(&id)?;
+fn changed_category(id: CategoryId, observed: &Observation) -> Option<Found<'_>> {
+    let row = observed.base.categories.get(&id)?;
+    let here = observed.paired.categories.get(&id)?;
     let now = here.version.as_ref()?;
     let before = row.folder.as_ref().unwrap_or(&here.folder);
     let places = [&here.folder, before].map(|folder| Place::new(folder, CATEGORY_FILE));

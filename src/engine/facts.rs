@@ -30,7 +30,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn facts(
         &self,
         plan: &Plan,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
     ) -> anyhow::Result<Facts> {
         let now = self.clock.now();
@@ -61,33 +61,35 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let mut duels = BTreeSet::new();
         for settle in settled(plan).filter(|settle| settle.sends()) {
-            if sight.base.articles.contains_key(&settle.id) && self.is_duel(settle.id)? {
+            if observed.base.articles.contains_key(&settle.id) && self.is_duel(settle.id)? {
                 duels.insert(settle.id);
             }
         }
         let approved = self.approved(plan, now)?;
-        let mut behind = self.behind(plan, sight, &held, request)?;
-        behind.append(&mut self.duplicates_by_git(plan, sight));
+        let mut behind = self.behind(plan, observed, &held, request)?;
+        behind.append(&mut self.duplicates_by_git(plan, observed));
         let is_fresh = |(_, parked): &(String, Parked)| still_parked(parked, now);
         let refused = self.store.parked()?.into_iter().filter(is_fresh);
         Ok(Facts {
             deletions: Deletions {
                 limit: self.settings.max_deletes,
                 allowed: request.allow_deletes,
-                articles: sight.base.articles.len(),
+                articles: observed.base.articles.len(),
                 remote: earlier(Side::Remote)?,
                 local: earlier(Side::Local)?,
-                stock: self.stock(plan, sight, |side| self.closely_since(side, &held, request))?,
+                stock: self.stock(plan, observed, |side| {
+                    self.closely_since(side, &held, request)
+                })?,
             },
-            doubt: sight.doubt.clone(),
-            rollbacks: self.rollbacks(plan, sight)?,
+            doubt: observed.doubt.clone(),
+            rollbacks: self.rollbacks(plan, observed)?,
             duels,
             refused: refused
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
             git: ByGit {
                 behind,
-                removed: self.held_by_git(plan, sight, request),
+                removed: self.held_by_git(plan, observed, request),
             },
             restoring: if deletes(Side::Remote) {
                 unfinished::unfinished(&self.store)?
@@ -96,16 +98,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             },
             elsewhere: self.elsewhere(plan, request, &approved),
             standing: standing(&held),
-            new_categories: self.new_categories(plan, sight, request, &held)?,
+            new_categories: self.new_categories(plan, observed, request, &held)?,
             approved,
         })
     }
 
     /// Finds the articles that the plan takes back to an older version on either side.
-    fn rollbacks(&self, plan: &Plan, sight: &Observation) -> anyhow::Result<Rollbacks> {
+    fn rollbacks(&self, plan: &Plan, observed: &Observation) -> anyhow::Result<Rollbacks> {
         let mut rollbacks = Rollbacks::default();
         for settle in settled(plan) {
-            let Some(row) = sight.base.articles.get(&settle.id) else {
+            let Some(row) = observed.base.articles.get(&settle.id) else {
                 continue;
             };
             let knew = |version: &Version, side| {
@@ -130,7 +132,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn held_by_git(
         &self,
         plan: &Plan,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
     ) -> BTreeMap<ArticleId, String> {
         let removals: Vec<(&str, ArticleId)> = plan
@@ -151,7 +153,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let gone = removals.iter().map(|(path, _)| (*path).to_owned());
         let mut held = self.git.held_removals(&gone.collect());
-        for path in self.removed_unseen(&removals, sight) {
+        for path in self.removed_unseen(&removals, observed) {
             let reason = || REMOVED_UNSEEN.to_owned();
             held.entry(path.to_owned()).or_insert_with(reason);
         }
@@ -205,16 +207,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         plan: &Plan,
         facts: &Facts,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
     ) -> anyhow::Result<()> {
         let whole = request.direction == Direction::Both
             && request.scope.is_empty()
             && request.unsettled.paths.is_empty()
-            && sight.service.stop.is_none()
-            && sight.doubt.is_none()
-            && sight.remote.complete
-            && sight.local.complete;
+            && observed.service.stop.is_none()
+            && observed.doubt.is_none()
+            && observed.remote.complete
+            && observed.local.complete;
         let changed: Vec<String> = plan
             .actions
             .iter()

@@ -4,7 +4,6 @@
 //! decided by [`crate::reconcile`], how to do it is known by [`crate::mirror`], [`crate::service`] and
 //! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
 
-pub mod anew;
 mod apply;
 mod backoff;
 mod behind;
@@ -28,6 +27,8 @@ mod observe;
 pub mod open;
 mod pending;
 mod progress;
+mod recent_rollbacks;
+pub mod recreated;
 mod refusal;
 pub mod report;
 pub mod restore;
@@ -36,7 +37,6 @@ mod spool;
 pub mod status;
 mod stock;
 mod stop;
-mod storm;
 pub mod unfinished;
 mod unsettled;
 mod waiting;
@@ -211,8 +211,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ..request.clone()
         };
         self.gathered = Gathered::default();
-        let (plan, sight) = self.decide(&request).await?;
-        match sight.service.stop {
+        let (plan, observed) = self.decide(&request).await?;
+        match observed.service.stop {
             Some(stop) => Err(anyhow::Error::new(stop)),
             None => Ok(plan),
         }
@@ -334,41 +334,41 @@ impl<S: Service, D: Disk> Engine<S, D> {
             request.unsettled.paths.extend(recovered.open);
         }
         let request = &*request;
-        let (plan, mut sight) = self.decide(request).await?;
+        let (plan, mut observed) = self.decide(request).await?;
         report.problems.clone_from(&plan.problems);
         report.problems.extend(recovered.problems);
-        report.doubt = sight.mirror.hides || sight.doubt.is_some();
+        report.doubt = observed.mirror.hides || observed.doubt.is_some();
         if request.dry_run {
             report.plan(&plan);
-            return Ok(sight.service.stop);
+            return Ok(observed.service.stop);
         }
         let settled = plan.outcomes.values().all(|outcome| match outcome {
             Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
-        let rest = Rest::of(&plan, &sight, request).filter(|_| settled);
+        let rest = Rest::of(&plan, &observed, request).filter(|_| settled);
         if let Some(stop) = self.other_checkout().await {
             return Ok(Some(stop));
         }
-        let applied = self.apply(plan, &mut sight, request, report).await;
+        let applied = self.apply(plan, &mut observed, request, report).await;
         let late = self.journal().look_at_displaced(request.patient);
         if self.git.is_there() {
             report.want_ids_committed();
         }
         let stop = applied?;
-        apply::remove_settled_copies(&mut self.journal(), &sight)?;
+        apply::remove_settled_copies(&mut self.journal(), &observed)?;
         report.problems.extend(late?);
-        let whole = settled && stop.is_none() && sight.looked.lists();
+        let whole = settled && stop.is_none() && observed.looked.lists();
         let rest = rest.filter(|_| stop.is_none());
-        self.close_books(&sight, request, report, whole, rest)?;
+        self.finish_cycle(&observed, request, report, whole, rest)?;
         if stop.is_none() {
-            self.bind_home(&sight, request)?;
+            self.bind_home(&observed, request)?;
         }
-        apply::keep_unmet(&mut self.store, &sight, self.clock.now())?;
-        self.note_gone_back(&sight.older, request, report)?;
+        apply::keep_unmet(&mut self.store, &observed, self.clock.now())?;
+        self.note_gone_back(&observed.older, request, report)?;
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.gathered = Gathered::default();
-        Ok(stop.or(sight.service.stop))
+        Ok(stop.or(observed.service.stop))
     }
 
     /// Returns the stop of a cycle whose files git replaced, or still replaces, with those of another branch. A command of
@@ -392,15 +392,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.store.reread();
         let mut look = &request.look;
         loop {
-            let Some(sight) = Box::pin(self.observe(look, request)).await? else {
+            let Some(observed) = Box::pin(self.observe(look, request)).await? else {
                 look = &Look::Whole;
                 continue;
             };
-            let looked = sight.looked;
-            let (plan, sight) = self.plan_for(sight, request)?;
+            let looked = observed.looked;
+            let (plan, observed) = self.plan_for(observed, request)?;
             if looked == Looked::All || observe::is_enough(&plan) {
                 self.sifted += u64::from(looked == Looked::Differences);
-                return Ok((plan, sight));
+                return Ok((plan, observed));
             }
             // More is to be done than with a few articles: the next look compares everything.
             if looked == Looked::Differences {
@@ -416,42 +416,42 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Makes the plan for what was seen.
     fn plan_for(
         &mut self,
-        mut sight: Observation,
+        mut observed: Observation,
         request: &Request,
     ) -> anyhow::Result<(Plan, Observation)> {
-        sight.recall_old_copies();
-        let bodies = self.bodies(&sight, request)?;
+        observed.recall_old_copies();
+        let bodies = self.bodies(&observed, request)?;
         let policy = self.settings.policy(request);
         let world = World {
-            base: &sight.base,
-            local: &sight.local,
-            paired: &sight.paired,
-            remote: &sight.remote,
+            base: &observed.base,
+            local: &observed.local,
+            paired: &observed.paired,
+            remote: &observed.remote,
             bodies: &bodies,
             policy: &policy,
         };
         let mut plan = reconcile::reconcile(world);
-        let facts = self.facts(&plan, &sight, request)?;
+        let facts = self.facts(&plan, &observed, request)?;
         // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
-        sight
+        observed
             .service
             .recalled
             .extend(facts.rollbacks.remote.iter().copied());
         reconcile::guard::hold(&mut plan, &facts);
         // What a person released is no mistake, nor the first of one.
         if facts.approved.is_empty() {
-            sight.older.clone_from(&facts.rollbacks.local);
+            observed.older.clone_from(&facts.rollbacks.local);
         }
-        if let Some(doubt) = &sight.doubt {
+        if let Some(doubt) = &observed.doubt {
             reconcile::guard::hold_restores(&mut plan, doubt);
         }
         if !request.dry_run {
-            self.forget_refusals(&plan, &facts, &sight, request)?;
-            self.forget_restored(&sight)?;
-            self.end_taken(&sight)?;
+            self.forget_refusals(&plan, &facts, &observed, request)?;
+            self.forget_restored(&observed)?;
+            self.end_taken(&observed)?;
         }
-        plan.problems.append(&mut sight.problems);
-        reconcile::order::arrange(&mut plan, &sight.base, &sight.remote);
-        Ok((plan, sight))
+        plan.problems.append(&mut observed.problems);
+        reconcile::order::arrange(&mut plan, &observed.base, &observed.remote);
+        Ok((plan, observed))
     }
 }

@@ -47,7 +47,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn stock(
         &self,
         plan: &Plan,
-        sight: &Observation,
+        observed: &Observation,
         since: impl Fn(Side) -> Option<Timestamp>,
     ) -> anyhow::Result<Stock> {
         let mut lately = BTreeMap::new();
@@ -67,14 +67,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if plan.actions.iter().all(|action| action.deletes().is_none()) {
             return Ok(Stock::default());
         }
-        let rows = sight.base.articles.values();
+        let rows = observed.base.articles.values();
         let is_here = |id| {
-            let paired = &sight.paired;
+            let paired = &observed.paired;
             paired.files.contains_key(id) || paired.unknown.contains_key(id)
         };
         Ok(Stock {
             homes: rows.map(|row| (row.id, row.local.category)).collect(),
-            no_files: !sight.base.articles.keys().any(is_here),
+            no_files: !observed.base.articles.keys().any(is_here),
             lately,
             from_elsewhere: self.fit()? == Fit::Elsewhere,
         })
@@ -85,7 +85,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn new_categories(
         &self,
         plan: &Plan,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
         held: &[Held],
     ) -> anyhow::Result<NewCategories> {
@@ -95,9 +95,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         {
             return Ok(NewCategories::Create);
         }
-        let base = &sight.base;
+        let base = &observed.base;
         // A dry run finds a state that nothing has begun.
-        let untouched = sight.local.first && base.articles.is_empty() && base.categories.is_empty();
+        let untouched =
+            observed.local.first && base.articles.is_empty() && base.categories.is_empty();
         let first = untouched || self.store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN);
         let waits = held
             .iter()
@@ -119,17 +120,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// deletions.
     pub(super) fn bind_home(
         &mut self,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
     ) -> anyhow::Result<()> {
         let whole = request.direction == Direction::Both
             && request.scope.is_empty()
-            && sight.looked.lists()
-            && sight.service.stop.is_none()
-            && sight.doubt.is_none()
-            && !sight.mirror.hides
-            && sight.local.complete
-            && sight.remote.complete;
+            && observed.looked.lists()
+            && observed.service.stop.is_none()
+            && observed.doubt.is_none()
+            && !observed.mirror.hides
+            && observed.local.complete
+            && observed.remote.complete;
         if !whole {
             return Ok(());
         }

@@ -48,12 +48,15 @@ fn put(store: &mut Store, ids: &BTreeSet<ArticleId>, now: Timestamp) -> anyhow::
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Forgets the articles whose files are there again, and those that are no articles of this workspace any more.
-    pub(in crate::engine) fn forget_restored(&mut self, sight: &Observation) -> anyhow::Result<()> {
+    pub(in crate::engine) fn forget_restored(
+        &mut self,
+        observed: &Observation,
+    ) -> anyhow::Result<()> {
         let before = unfinished(&self.store)?;
         let mut left = before.clone();
         left.retain(|id| {
-            let is_ours = sight.looked.has_few() || sight.base.articles.contains_key(id);
-            is_ours && !sight.paired.files.contains_key(id)
+            let is_ours = observed.looked.has_few() || observed.base.articles.contains_key(id);
+            is_ours && !observed.paired.files.contains_key(id)
         });
         if left != before {
             put(&mut self.store, &left, self.clock.now())?;

@@ -11,7 +11,7 @@ use crate::{
     },
     config::Config,
     engine::{
-        Clock as _, SystemClock, anew, history, open,
+        Clock as _, SystemClock, history, open, recreated,
         restore::{self, Refused, RestoreRequest},
     },
     mirror::RealDisk,
@@ -136,7 +136,7 @@ fn gone(store: &Store, folder: &str) -> Result<Vec<Deleted>, Failure> {
         let history = history::of(store, subject)?;
         // A restored article exists under another id.
         if let Some(ended) = history.and_then(|history| history.ended)
-            && !anew::came_back(store, id)?
+            && !recreated::came_back(store, id)?
         {
             gone.push(Deleted { id, place, ended });
         }

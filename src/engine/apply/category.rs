@@ -1,10 +1,10 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
-use super::along::{row_renamed, rows_along};
 use super::category_send::send_category;
 use super::category_yaml::{NewYaml, ScannedYaml, read_yaml, write_yaml};
+use super::folder_rename::{row_renamed, rows_along};
 use super::record::category_row;
-use super::{Done, Run, not_written};
+use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
 use crate::engine::form::MAX_YAML;
 use crate::engine::journal::Journal;
@@ -36,8 +36,8 @@ pub(super) async fn create_category<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
     new: &NewFolder<'_>,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Done> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
     let (folder, version) = (new.folder, new.version);
     let request = NewCategory {
         workspace: engine.settings.workspace,
@@ -79,8 +79,8 @@ fn category_born<D: Disk>(
     journal: &mut Journal<'_, D>,
     new: &NewFolder<'_>,
     created: RemoteCategory,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Done> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
     let (folder, id, now) = (new.folder, created.id, journal.clock.now());
     let row = CategoryRow {
         id,
@@ -98,7 +98,7 @@ fn category_born<D: Disk>(
         tx.event(&deed)
     })?;
     run.created.insert(new.provisional, id);
-    run.sight.base.categories.insert(id, row);
+    run.observed.base.categories.insert(id, row);
     let yaml = NewYaml {
         folder,
         id,
@@ -110,22 +110,24 @@ fn category_born<D: Disk>(
     };
     // The state knows the category; the next cycle writes the file.
     let Err(error) = write_yaml(journal, &yaml, Vec::new(), run) else {
-        return Ok(Done::Yes(None));
+        return Ok(StepResult::Done(None));
     };
     let reason = format!("{error:#}");
     let told = format!(
         "the category is created, but {folder}/{CATEGORY_FILE} is not written yet: {reason}"
     );
     Ok(match unwritten(error)? {
-        Done::Wall(stop) => {
-            run.meet_wall(stop);
-            Done::Failed(told)
+        StepResult::MirrorUnwritable(stop) => {
+            run.meet_unwritable(stop);
+            StepResult::Failed(told)
         }
-        Done::Doubted(_) => Done::Doubted(told),
-        Done::Failed(_) => Done::Failed(told),
-        Done::Yes(_) | Done::Later(_) | Done::Overtaken(_) | Done::Stopped(_) | Done::Held(_) => {
-            Done::Yes(Some(told))
-        }
+        StepResult::Unsafe(_) => StepResult::Unsafe(told),
+        StepResult::Failed(_) => StepResult::Failed(told),
+        StepResult::Done(_)
+        | StepResult::Retry(_)
+        | StepResult::Overtaken(_)
+        | StepResult::Stopped(_)
+        | StepResult::Held(_) => StepResult::Done(Some(told)),
     })
 }
 
@@ -134,10 +136,12 @@ pub(super) async fn settle_category<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
     settle: &SettleCategory,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Done> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
     let done = if is_in_motion(settle, run) {
-        Some(Done::Later("a file in it is being written".to_owned()))
+        Some(StepResult::Retry(
+            "a file in it is being written".to_owned(),
+        ))
     } else {
         let here = settle_here(&mut engine.journal(), settle, run);
         here.err().map(unwritten).transpose()?
@@ -148,16 +152,16 @@ pub(super) async fn settle_category<S: Service, D: Disk>(
         return Ok(done);
     }
     if settle.send.is_empty() {
-        return Ok(Done::Yes(None));
+        return Ok(StepResult::Done(None));
     }
     if let Some(stop) = &run.stop {
-        return Ok(Done::Later(stop.message.clone()));
+        return Ok(StepResult::Retry(stop.message.clone()));
     }
     send_category(engine, action, settle, run).await
 }
 
 /// Returns whether a folder is to get another name while a file in it is being written.
-fn is_in_motion(settle: &SettleCategory, run: &Run<'_>) -> bool {
+fn is_in_motion(settle: &SettleCategory, run: &ApplyState<'_>) -> bool {
     let (Some(from), Some(to)) = (&settle.from, &settle.to) else {
         return false;
     };
@@ -169,19 +173,19 @@ fn is_in_motion(settle: &SettleCategory, run: &Run<'_>) -> bool {
 fn settle_here<D: Disk>(
     journal: &mut Journal<'_, D>,
     settle: &SettleCategory,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let home = settle.from.as_ref().or(settle.to.as_ref());
     let scanned = home.map(|folder| ScannedYaml::of(folder, run));
     let scanned = scanned.unwrap_or_default();
-    let before = run.sight.base.categories.get(&settle.id);
+    let before = run.observed.base.categories.get(&settle.id);
     let before = before.map(|row| row.local.clone());
     if let Some(to) = &settle.to {
         change_folder(journal, settle, to, &scanned, run)?;
     }
     let now = journal.clock.now();
     let mut row = category_row(settle, None, run, now);
-    let along = rows_along(&run.sight.base, run.sight, &row);
+    let along = rows_along(&run.observed.base, run.observed, &row);
     match &settle.to {
         Some(to) if settle.write => {
             row.stamp = None;
@@ -204,8 +208,8 @@ fn settle_here<D: Disk>(
         }
     }
     let articles = along.into_iter().map(|row| (row.id, row));
-    run.sight.base.articles.extend(articles);
-    run.sight.base.categories.insert(settle.id, row);
+    run.observed.base.articles.extend(articles);
+    run.observed.base.categories.insert(settle.id, row);
     Ok(())
 }
 
@@ -225,7 +229,7 @@ fn change_folder<D: Disk>(
     settle: &SettleCategory,
     to: &str,
     scanned: &ScannedYaml,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     if let Some(from) = &settle.from {
         if settle.write {
@@ -242,7 +246,7 @@ fn change_folder<D: Disk>(
         journal.disk.sync_folder(At::Root)?;
         return Ok(());
     }
-    let mut paired = run.sight.paired.categories.iter();
+    let mut paired = run.observed.paired.categories.iter();
     if paired.any(|(id, category)| *id != settle.id && category.folder == *to) {
         // Another category was to leave it before, and has not.
         return Err(DiskError::new(DiskErrorKind::Exists, "make", to).into());
@@ -257,12 +261,12 @@ fn move_folder<D: Disk>(
     from: &str,
     to: &str,
     scanned: &ScannedYaml,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     // Unless the file has a line for it, the folder's name is the slug, which nothing else was to change.
     let lined = has_slug(journal.disk, from).unwrap_or(scanned.stamp.is_some());
     let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
-    let old = run.sight.base.categories.get(&settle.id);
+    let old = run.observed.base.categories.get(&settle.id);
     let row = old.map(|old| row_renamed(old, to, pulled));
     let below = rows_below(run, from, to);
     let articles = below.into_iter().map(Box::new).map(RowChange::Article);
@@ -270,16 +274,16 @@ fn move_folder<D: Disk>(
     let rows: Vec<RowChange> = category.into_iter().chain(articles).collect();
     journal.rename_folder(from, to, &rows)??;
     for row in &rows {
-        take(&mut run.sight.base, row);
+        take(&mut run.observed.base, row);
     }
-    let copies = std::mem::take(&mut run.sight.local.copies).into_iter();
+    let copies = std::mem::take(&mut run.observed.local.copies).into_iter();
     let moved = copies.map(|(mut copy, names)| {
         if copy.folder == from {
             to.clone_into(&mut copy.folder);
         }
         (copy, names)
     });
-    run.sight.local.copies = moved.collect();
+    run.observed.local.copies = moved.collect();
     Ok(())
 }
 
@@ -312,28 +316,28 @@ fn rows_of(settle: &SettleCategory, row: &CategoryRow, along: &[ArticleRow]) -> 
 }
 
 /// Returns the outcome of a category's folder or file that could not be written.
-fn unwritten(error: anyhow::Error) -> anyhow::Result<Done> {
+fn unwritten(error: anyhow::Error) -> anyhow::Result<StepResult> {
     if error.is::<StateError>() {
         return Err(error);
     }
     Ok(match error.downcast::<DiskError>() {
         Ok(error) => not_written(&error),
-        Err(error) => Done::Failed(format!("{error:#}")),
+        Err(error) => StepResult::Failed(format!("{error:#}")),
     })
 }
 
 /// Rows of the articles in a folder, under its new name; their stamps move along.
-fn rows_below(run: &mut Run<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
+fn rows_below(run: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
     let stamps: Vec<(Place, Stamp)> = run
-        .sight
+        .observed
         .mirror
         .stamps
         .iter()
         .filter(|(place, _)| place.folder == from)
         .map(|(place, stamp)| (Place::new(to, place.file.clone()), *stamp))
         .collect();
-    run.sight.mirror.stamps.extend(stamps);
-    run.sight
+    run.observed.mirror.stamps.extend(stamps);
+    run.observed
         .base
         .articles
         .values()

@@ -2,7 +2,7 @@
 
 use super::guard_read::read_before_replaced;
 use super::record::{SentCategory, category_row};
-use super::{Done, Run, failed};
+use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::history::category_file::{keep_both_sides, keep_pushed};
 use crate::engine::pending::{may_repeat, worth_another_look};
@@ -21,8 +21,8 @@ pub(super) async fn send_category<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
     settle: &SettleCategory,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Done> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
     if let Some(done) = ensure_category_seen(engine, settle, run).await {
         return Ok(done);
     }
@@ -40,9 +40,9 @@ pub(super) async fn send_category<S: Service, D: Disk>(
                 tx.put_category(&row)?;
                 tx.event(&deed)
             })?;
-            run.sight.base.categories.insert(settle.id, row);
+            run.observed.base.categories.insert(settle.id, row);
             keep_pushed(&*engine.disk, &mut engine.store, settle, now)?;
-            Ok(Done::Yes(None))
+            Ok(StepResult::Done(None))
         }
         // The next cycle reads the category, and sees what became of it.
         Err(error) if error.answer_lost => Ok(failed(error)),
@@ -51,27 +51,29 @@ pub(super) async fn send_category<S: Service, D: Disk>(
 }
 
 /// Returns whether a category was read in this cycle, and recently enough to be changed.
-pub(super) fn is_category_seen(window: Duration, id: CategoryId, run: &Run<'_>) -> bool {
-    let read = run.sight.remote.categories.contains_key(&id);
-    read && !window.is_zero() && run.sight.service.seen_at.elapsed() <= window
+pub(super) fn is_category_seen(window: Duration, id: CategoryId, run: &ApplyState<'_>) -> bool {
+    let read = run.observed.remote.categories.contains_key(&id);
+    read && !window.is_zero() && run.observed.service.seen_at.elapsed() <= window
 }
 
 /// GET before PUT, unless the category was read just now.
 async fn ensure_category_seen<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     settle: &SettleCategory,
-    run: &mut Run<'_>,
-) -> Option<Done> {
+    run: &mut ApplyState<'_>,
+) -> Option<StepResult> {
     if is_category_seen(engine.settings.guard_window, settle.id, run) {
         return None;
     }
     match look_at_category(&engine.service, settle.id, run).await {
         Ok(category) if category.version == settle.seen => None,
-        Ok(_) => Some(Done::Overtaken(
+        Ok(_) => Some(StepResult::Overtaken(
             "the category changed on the service since it was read".to_owned(),
         )),
         // A category that cannot be read stops only itself.
-        Err(error) if error.kind == ErrorKind::Unreadable => Some(Done::Failed(error.to_string())),
+        Err(error) if error.kind == ErrorKind::Unreadable => {
+            Some(StepResult::Failed(error.to_string()))
+        }
         Err(error) => Some(failed(error)),
     }
 }
@@ -80,7 +82,7 @@ async fn ensure_category_seen<S: Service, D: Disk>(
 async fn look_at_category(
     service: &impl Service,
     id: CategoryId,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> Answer<RemoteCategory> {
     let (category, entries) = service.category(id, Purpose::Push).await?;
     let articles = entries.iter().filter_map(|entry| match entry {
@@ -98,7 +100,7 @@ async fn look_at_category(
 async fn put_category<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     settle: &SettleCategory,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> Answer<RemoteCategory> {
     let value = |field| {
         let is_sent = settle.send.contains(&field);

@@ -3,7 +3,7 @@
 //! themselves are written and removed in `copies`.
 
 use super::copies::{copy_text, write_copy};
-use super::{Done, Run, not_written, text};
+use super::{ApplyState, StepResult, not_written, text};
 use crate::engine::journal::Journal;
 use crate::mirror::disk::{Disk, DiskError};
 use crate::model::base::ConflictRow;
@@ -19,7 +19,7 @@ use crate::state::{Deed, Seen as SeenVersion, Subject};
 pub(super) fn show_conflict<D: Disk>(
     journal: &mut Journal<'_, D>,
     conflict: &Conflict,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> anyhow::Result<Option<String>> {
     if !conflict.fresh {
         return Ok(None);
@@ -89,19 +89,19 @@ fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
 }
 
 /// Why there is no copy, and what that means for the rest of the cycle.
-fn no_copy(error: &DiskError, run: &mut Run<'_>) -> String {
+fn no_copy(error: &DiskError, run: &mut ApplyState<'_>) -> String {
     let reason = format!("the copy could not be written: {}", error.in_words());
     match not_written(error) {
-        Done::Wall(stop) => run.meet_wall(stop),
-        Done::Doubted(reason) => {
+        StepResult::MirrorUnwritable(stop) => run.meet_unwritable(stop),
+        StepResult::Unsafe(reason) => {
             run.doubt.get_or_insert(reason);
         }
-        Done::Yes(_)
-        | Done::Later(_)
-        | Done::Overtaken(_)
-        | Done::Failed(_)
-        | Done::Stopped(_)
-        | Done::Held(_) => {}
+        StepResult::Done(_)
+        | StepResult::Retry(_)
+        | StepResult::Overtaken(_)
+        | StepResult::Failed(_)
+        | StepResult::Stopped(_)
+        | StepResult::Held(_) => {}
     }
     reason
 }

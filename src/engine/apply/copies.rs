@@ -4,11 +4,11 @@
 //! who edited it: the copy stays, and a newer version of the service gets another name. Which conflicts there are is not
 //! decided here. See `docs/decisions/07-conflict-copies.md`.
 
-use super::Run;
-use crate::engine::anew;
+use super::ApplyState;
 use crate::engine::form::MAX_FILE;
 use crate::engine::journal::Journal;
 use crate::engine::observation::Observation;
+use crate::engine::recreated;
 use crate::mirror::disk::{At, Content, Disk, DiskError, Durability, beside_name};
 use crate::mirror::document::{Changes, Document};
 use crate::model::{ArticleId, KnownFile, Place, Side, TextDigest, Version};
@@ -76,7 +76,7 @@ fn is_as_written(store: &Store, copy: &Content, id: ArticleId) -> anyhow::Result
     if shown.is_some_and(|shown| shows(copy, id, shown)) {
         return Ok(true);
     }
-    let now = anew::goes_on_as(store, id)?.unwrap_or(id);
+    let now = recreated::goes_on_as(store, id)?.unwrap_or(id);
     let versions = store.versions(&Subject::Article(now))?;
     let mut there = versions.iter().filter(|kept| kept.seen.side != Side::Local);
     Ok(there.any(|kept| shows(copy, id, &kept.seen.version)))
@@ -86,12 +86,12 @@ fn is_as_written(store: &Store, copy: &Content, id: ArticleId) -> anyhow::Result
 pub(super) fn clear_copies<D: Disk>(
     journal: &mut Journal<'_, D>,
     id: ArticleId,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
-    let Some(conflict) = run.sight.base.conflicts.remove(&id) else {
+    let Some(conflict) = run.observed.base.conflicts.remove(&id) else {
         return Ok(());
     };
-    for copy in copies_of(&run.sight.local, &conflict) {
+    for copy in copies_of(&run.observed.local, &conflict) {
         if !remove_copy(journal, id, copy)? {
             run.edited_copies.push((id, copy.clone()));
         }
@@ -103,13 +103,13 @@ pub(super) fn clear_copies<D: Disk>(
 /// shown elsewhere by now.
 pub(in crate::engine) fn remove_settled_copies<D: Disk>(
     journal: &mut Journal<'_, D>,
-    sight: &Observation,
+    observed: &Observation,
 ) -> anyhow::Result<()> {
-    if sight.local.copies.is_empty() {
+    if observed.local.copies.is_empty() {
         return Ok(());
     }
     let conflicts = journal.store.conflicts()?;
-    for (copy, names) in &sight.local.copies {
+    for (copy, names) in &observed.local.copies {
         let Some(id) = *names else { continue };
         let standing = conflicts.iter().find(|row| row.id == id);
         let shown = standing.and_then(|row| {
@@ -153,7 +153,7 @@ fn remove_copy<D: Disk>(
 }
 
 /// Reports the edited copies of settled conflicts: they stay.
-pub(super) fn report_edited_copies(run: &mut Run<'_>) {
+pub(super) fn report_edited_copies(run: &mut ApplyState<'_>) {
     for (id, copy) in std::mem::take(&mut run.edited_copies) {
         let mut lines = run.report.actions.iter_mut();
         if let Some(line) = lines.find(|line| line.id == Some(id)) {

@@ -6,7 +6,7 @@
 
 use super::copies::clear_copies;
 use super::guard_read::{changed_meanwhile, count_as_seen};
-use super::{Done, Run, failed, not_written};
+use super::{ApplyState, StepResult, failed, not_written};
 use crate::engine::Engine;
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::listing::{ListError, visibility_of};
@@ -42,8 +42,8 @@ pub(super) struct New<'a> {
 pub(super) async fn create_article<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Done> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
     if let Err(done) = forget_id(engine, new, run)? {
         return Ok(done);
     }
@@ -66,22 +66,22 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     };
     if let Some(old) = new.instead_of {
         clear_copies(&mut engine.journal(), old, run)?;
-        run.sight.base.articles.remove(&old);
+        run.observed.base.articles.remove(&old);
     }
     engine.ask_again(row.id, false);
     engine.gathered.figures.insert(row.id, FigureRow::default());
     let is_as_sent = (&row.local, sent_flags) == (&new.file.version, new.file.flags);
-    let has_changed = run.sight.service.recalled.contains(&row.id);
-    run.sight.base.articles.insert(row.id, row);
+    let has_changed = run.observed.service.recalled.contains(&row.id);
+    run.observed.base.articles.insert(row.id, row);
     if has_changed {
         return Ok(changed_meanwhile());
     }
     Ok(if is_as_sent {
-        Done::Yes(None)
+        StepResult::Done(None)
     } else {
         let reason =
             "the article is created as it was first sent; what the file says now is sent next";
-        Done::Overtaken(reason.to_owned())
+        StepResult::Overtaken(reason.to_owned())
     })
 }
 
@@ -90,8 +90,8 @@ pub(super) async fn create_article<S: Service, D: Disk>(
 fn forget_id<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Result<(), Done>> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<Result<(), StepResult>> {
     if new.instead_of.is_none() {
         return Ok(Ok(()));
     }
@@ -108,7 +108,7 @@ fn forget_id<S: Service, D: Disk>(
     let written = journal.write_file(new.place, source.as_bytes(), Some(over), Vec::new())?;
     Ok(written
         .map(|stamp| {
-            let stamps = &mut run.sight.mirror.stamps;
+            let stamps = &mut run.observed.mirror.stamps;
             stamps.insert(new.place.clone(), stamp);
         })
         .map_err(|error| not_written(&error)))
@@ -119,8 +119,8 @@ async fn post<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
     begun: Option<Creation>,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Result<Box<ArticleRow>, Done>> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<Result<Box<ArticleRow>, StepResult>> {
     let text = super::text(&engine.store, new.file.version.text, run)?;
     let has_earlier_try = begun.is_some();
     let (creation, sent) = begin(engine, new, begun, &text)?;
@@ -230,8 +230,8 @@ async fn find_created<S: Service, D: Disk>(
     new: &New<'_>,
     mut creation: Creation,
     refusal: &ServiceError,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Result<Box<ArticleRow>, Done>> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<Result<Box<ArticleRow>, StepResult>> {
     let article = match find_at(engine, &creation, run).await? {
         Ok(Some(article)) => article,
         Ok(None) => {
@@ -251,9 +251,9 @@ async fn find_created<S: Service, D: Disk>(
         flags: article.flags,
         visibility: Visibility::Published,
     };
-    if run.sight.base.articles.contains_key(&id) {
+    if run.observed.base.articles.contains_key(&id) {
         engine.drop_creation(&creation)?;
-        return Ok(Err(Done::Held(format!(
+        return Ok(Err(StepResult::Held(format!(
             "its slug \"{}\" is that of article {id}; choose another",
             creation.first.version.slug
         ))));
@@ -274,8 +274,8 @@ async fn find_created<S: Service, D: Disk>(
 async fn find_at<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     creation: &Creation,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Result<Option<RemoteArticle>, Done>> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<Result<Option<RemoteArticle>, StepResult>> {
     let at = Instant::now();
     let (category, _) = creation.address();
     let listing = match engine.list_again(vec![category], run).await {
@@ -307,15 +307,15 @@ fn write_id<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
     row: &ArticleRow,
-    run: &Run<'_>,
-) -> anyhow::Result<Result<ArticleRow, Done>> {
+    run: &ApplyState<'_>,
+) -> anyhow::Result<Result<ArticleRow, StepResult>> {
     let (content, document) = match engine.file_at(new.place) {
         Ok(found) => found,
         Err(done) => return Ok(Err(done)),
     };
     if !is_scanned(new, &content, &document, run) {
         let reason = "the file changed during the cycle".to_owned();
-        return Ok(Err(Done::Later(reason)));
+        return Ok(Err(StepResult::Retry(reason)));
     }
     let (had, wish, sent) = (document.flags(), row.file_flags, row.remote_flags);
     let usual = (engine.settings.new_enabled, engine.settings.new_draft);
@@ -363,10 +363,10 @@ fn write_id<S: Service, D: Disk>(
 
 /// Returns whether a file is the one that the scan found, though it may have been saved since: another one may have been
 /// moved to its place. A copy has another article's id.
-fn is_scanned(new: &New<'_>, content: &Content, document: &Document, run: &Run<'_>) -> bool {
-    let scanned = run.sight.mirror.stamps.get(new.place);
+fn is_scanned(new: &New<'_>, content: &Content, document: &Document, run: &ApplyState<'_>) -> bool {
+    let scanned = run.observed.mirror.stamps.get(new.place);
     let is_copy = |id: ArticleId| {
-        let original = run.sight.paired.files.get(&id);
+        let original = run.observed.paired.files.get(&id);
         original.is_some_and(|file| file.place != *new.place)
     };
     let is_same = scanned.is_some_and(|stamp| stamp.inode == content.stamp.inode);
@@ -375,13 +375,14 @@ fn is_scanned(new: &New<'_>, content: &Content, document: &Document, run: &Run<'
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// The file of a new article, as it is now.
-    fn file_at(&self, place: &Place) -> Result<(Content, Document), Done> {
+    fn file_at(&self, place: &Place) -> Result<(Content, Document), StepResult> {
         let content = self
             .disk
             .read(At::Folder(&place.folder), &place.file, MAX_FILE)
             .map_err(|error| not_written(&error))?;
-        let document = Document::parse_with_markers(&content.bytes)
-            .map_err(|_not_ready| Done::Later("the file changed during the cycle".to_owned()))?;
+        let document = Document::parse_with_markers(&content.bytes).map_err(|_not_ready| {
+            StepResult::Retry("the file changed during the cycle".to_owned())
+        })?;
         Ok((content, document))
     }
 
@@ -390,7 +391,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         action: &Action,
         reason: String,
-    ) -> anyhow::Result<Done> {
+    ) -> anyhow::Result<StepResult> {
         let now = self.clock.now();
         let parked = Parked {
             key: action.key(),
@@ -399,24 +400,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
             at: now,
         };
         self.store.write(now, |tx| tx.park(&parked))?;
-        Ok(Done::Held(reason))
+        Ok(StepResult::Held(reason))
     }
 }
 
 /// The article is created, and its file does not say so.
-fn id_not_written(done: Done, run: &mut Run<'_>) -> Done {
+fn id_not_written(done: StepResult, run: &mut ApplyState<'_>) -> StepResult {
     let told =
         |reason| format!("the article is created, but its id is not in the file yet: {reason}");
     match done {
-        Done::Yes(_) | Done::Held(_) | Done::Later(_) | Done::Overtaken(_) => {
-            Done::Yes(Some(told("the file changed during the cycle".to_owned())))
+        StepResult::Done(_)
+        | StepResult::Held(_)
+        | StepResult::Retry(_)
+        | StepResult::Overtaken(_) => {
+            StepResult::Done(Some(told("the file changed during the cycle".to_owned())))
         }
-        Done::Failed(reason) => Done::Failed(told(reason)),
-        Done::Doubted(reason) => Done::Doubted(told(reason)),
-        Done::Stopped(stop) | Done::Wall(stop) => {
+        StepResult::Failed(reason) => StepResult::Failed(told(reason)),
+        StepResult::Unsafe(reason) => StepResult::Unsafe(told(reason)),
+        StepResult::Stopped(stop) | StepResult::MirrorUnwritable(stop) => {
             let reason = told(stop.message.clone());
-            run.meet_wall(stop);
-            Done::Failed(reason)
+            run.meet_unwritable(stop);
+            StepResult::Failed(reason)
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A DELETE is for ever (`docs/api.md`, A4.8): the last version is in the history before it.
 
 use super::copies::clear_copies;
-use super::{Done, Run, not_written};
+use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
 use crate::engine::history::noted;
 use crate::engine::pending::Change;
@@ -25,13 +25,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         id: ArticleId,
         place: &Place,
         seen: &Seen,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
+        run: &mut ApplyState<'_>,
+    ) -> anyhow::Result<StepResult> {
         if let Some(done) = self.ensure_seen(id, seen, run).await? {
             return Ok(done);
         }
         if let Some((_, doubt)) = run.obstacle(action) {
-            return Ok(Done::Later(doubt));
+            return Ok(StepResult::Retry(doubt));
         }
         let now = self.clock.now();
         self.store.write(now, |tx| {
@@ -45,7 +45,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             })
         })?;
         let approved = run.request.allow_deletes || was_approved(&self.store, action)?;
-        let change = |engine: &Self, run: &Run<'_>| {
+        let change = |engine: &Self, run: &ApplyState<'_>| {
             if let Some(done) = engine.is_back(id, place, run) {
                 return Err(done);
             }
@@ -70,18 +70,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(done);
         }
         clear_copies(&mut self.journal(), id, run)?;
-        run.sight.base.articles.remove(&id);
-        Ok(Done::Yes(None))
+        run.observed.base.articles.remove(&id);
+        Ok(StepResult::Done(None))
     }
 
     /// The file of an article that is to be deleted must still be gone. Gives why it is not deleted.
-    fn is_back(&self, id: ArticleId, place: &Place, run: &Run<'_>) -> Option<Done> {
+    fn is_back(&self, id: ArticleId, place: &Place, run: &ApplyState<'_>) -> Option<StepResult> {
         for place in homes(run, id, place) {
             match self.disk.look(At::Folder(&place.folder), &place.file) {
                 Ok(None) => {}
                 // Another article's file was moved there; the scan saw it.
                 Ok(Some(entry)) if is_of_another(run, id, &place, entry.stamp) => {}
-                Ok(Some(_)) => return Some(Done::Later("its file is there again".to_owned())),
+                Ok(Some(_)) => {
+                    return Some(StepResult::Retry("its file is there again".to_owned()));
+                }
                 // A folder that is gone holds no file; anything else is doubt.
                 Err(error) if error.kind == DiskErrorKind::NotFound => {}
                 Err(error) => return Some(not_written(&error)),
@@ -92,24 +94,32 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// It may have come back under another name, too: whatever came into the mirror since it was scanned is
     /// asked for its id.
-    fn lies_elsewhere(&self, id: ArticleId, run: &Run<'_>) -> Option<Done> {
-        let (stamps, copies) = (&run.sight.mirror.stamps, &run.sight.local.copies);
+    fn lies_elsewhere(&self, id: ArticleId, run: &ApplyState<'_>) -> Option<StepResult> {
+        let (stamps, copies) = (&run.observed.mirror.stamps, &run.observed.local.copies);
         let known =
             |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
-        let came = match scan::appeared(&*self.disk, &run.sight.mirror.layout, &known) {
+        let came = match scan::appeared(&*self.disk, &run.observed.mirror.layout, &known) {
             Ok(came) => came,
             Err(error) => return Some(not_written(&error)),
         };
         let found = scan::read_strays(&*self.disk, &came);
         if let Some((place, _)) = found.ids.iter().find(|(_, found)| *found == id) {
-            return Some(Done::Later(format!("its file is there again, as {place}")));
+            return Some(StepResult::Retry(format!(
+                "its file is there again, as {place}"
+            )));
         }
         let unread = found.unreadable.first();
-        unread.map(|place| Done::Later(format!("{place} cannot be read, which may be its file")))
+        unread.map(|place| {
+            StepResult::Retry(format!("{place} cannot be read, which may be its file"))
+        })
     }
 
     /// Drops the row of an article that is gone from both sides.
-    pub(super) fn forget(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<Done> {
+    pub(super) fn forget(
+        &mut self,
+        id: ArticleId,
+        run: &mut ApplyState<'_>,
+    ) -> anyhow::Result<StepResult> {
         let place = run
             .row(id)
             .map(|row| row.place.to_string())
@@ -122,8 +132,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))
         })?;
         clear_copies(&mut self.journal(), id, run)?;
-        run.sight.base.articles.remove(&id);
-        Ok(Done::Yes(None))
+        run.observed.base.articles.remove(&id);
+        Ok(StepResult::Done(None))
     }
 }
 
@@ -145,15 +155,15 @@ pub(super) fn hidden(row: &ArticleRow) -> String {
 
 /// The revision under which the words that go were seen last: a colleague may have saved them once more since the
 /// listing, and an old copy shows the later one.
-fn last_seen(run: &Run<'_>, id: ArticleId, seen: &Seen) -> Revision {
+fn last_seen(run: &ApplyState<'_>, id: ArticleId, seen: &Seen) -> Revision {
     let latest = run.latest.get(&id);
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
 }
 
 /// Where a file would be that came back: at its place, which its folder may have left since.
-fn homes(run: &Run<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
+fn homes(run: &ApplyState<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
     let category = run.row(id).map(|row| row.local.category);
-    let folder = category.and_then(|category| run.sight.paired.folder(category));
+    let folder = category.and_then(|category| run.observed.paired.folder(category));
     let now = folder.map(|folder| Place::new(folder, &place.file));
     let mut homes = vec![place.clone()];
     homes.extend(now.filter(|now| now != place));
@@ -161,9 +171,9 @@ fn homes(run: &Run<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
 }
 
 /// Returns whether the file at an article's place is another article's, and just as it was scanned.
-fn is_of_another(run: &Run<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {
-    let paired = &run.sight.paired;
+fn is_of_another(run: &ApplyState<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {
+    let paired = &run.observed.paired;
     let others = paired.files.iter().filter(|(other, _)| **other != id);
     let mut files = others.map(|(_, file)| file).chain(&paired.fresh);
-    run.sight.mirror.stamps.get(place) == Some(&stamp) && files.any(|file| file.place == *place)
+    run.observed.mirror.stamps.get(place) == Some(&stamp) && files.any(|file| file.place == *place)
 }

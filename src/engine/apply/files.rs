@@ -6,7 +6,7 @@
 use super::copies::clear_copies;
 use super::record::{row_after, trusted_scan};
 use super::render::{Rendered, rendered};
-use super::{Done, Run, end_waiting, not_written, report_step};
+use super::{ApplyState, StepResult, end_waiting, not_written, report_step};
 use crate::engine::Stop;
 use crate::engine::history::{agreed, met};
 use crate::engine::journal::keep::Kept;
@@ -33,7 +33,7 @@ struct Job<'a> {
     /// The stamp of a file that stays as it is.
     stamp: Option<Stamp>,
     text_lf: Option<TextDigest>,
-    outcome: Option<Result<Stamp, Done>>,
+    outcome: Option<Result<Stamp, StepResult>>,
 }
 
 /// The file that is replaced.
@@ -50,7 +50,7 @@ pub(super) fn settle_files<D: Disk>(
     teller: &Teller,
     actions: &mut impl Iterator<Item = Action>,
     total: usize,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     if total > FEW {
         progress::begin(teller, "writing files", Some(total as u64), 0);
@@ -69,8 +69,8 @@ pub(super) fn settle_first_half<D: Disk>(
     journal: &mut Journal<'_, D>,
     action: &Action,
     settle: &Settle,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Option<Done>> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<Option<StepResult>> {
     let mut settle = settle.clone();
     settle.send.clear();
     settle.send_enabled = None;
@@ -84,7 +84,7 @@ fn settle_batch<D: Disk>(
     teller: &Teller,
     actions: &[Action],
     many: bool,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let durability = if many {
         Durability::Later
@@ -93,7 +93,7 @@ fn settle_batch<D: Disk>(
     };
     let opened = open_circles(actions);
     let mut jobs = Vec::with_capacity(actions.len());
-    let mut wall: Option<Stop> = None;
+    let mut unwritable: Option<Stop> = None;
     for action in actions {
         let Step::Settle(settle) = &action.step else {
             continue;
@@ -102,14 +102,14 @@ fn settle_batch<D: Disk>(
             run.say(action, status, Some(reason));
             continue;
         }
-        if let Some(wall) = wall.as_ref().filter(|_| settle.touches_file()) {
-            run.say(action, Status::Skipped, Some(wall.message.clone()));
+        if let Some(unwritable) = unwritable.as_ref().filter(|_| settle.touches_file()) {
+            run.say(action, Status::Skipped, Some(unwritable.message.clone()));
             continue;
         }
         let settle = opened.get(&settle.id).unwrap_or(settle);
         let job = prepare(journal, action, settle, durability, run)?;
-        if let Some(Err(Done::Wall(stop))) = &job.outcome {
-            wall = Some(stop.clone());
+        if let Some(Err(StepResult::MirrorUnwritable(stop))) = &job.outcome {
+            unwritable = Some(stop.clone());
         }
         jobs.push(job);
     }
@@ -125,7 +125,7 @@ fn settle_batch<D: Disk>(
             Some(format!("as {}: files take each other's names", settle.to))
         };
         let done = match job.outcome.take() {
-            Some(Ok(_)) | None => Done::Yes(note()),
+            Some(Ok(_)) | None => StepResult::Done(note()),
             Some(Err(done)) => done,
         };
         report_step(teller, job.action, done, run);
@@ -138,7 +138,7 @@ fn prepare<'a, D: Disk>(
     action: &'a Action,
     settle: &'a Settle,
     durability: Durability,
-    run: &Run<'_>,
+    run: &ApplyState<'_>,
 ) -> anyhow::Result<Job<'a>> {
     let mut job = Job {
         action,
@@ -146,12 +146,12 @@ fn prepare<'a, D: Disk>(
         old: None,
         change: None,
         stamp: None,
-        text_lf: run.sight.mirror.text_lf.get(&settle.file.text).copied(),
+        text_lf: run.observed.mirror.text_lf.get(&settle.file.text).copied(),
         outcome: None,
     };
     if !settle.touches_file() {
-        let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
-        job.stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, journal.clock.now()));
+        let stamp = run.observed.mirror.stamps.get(&settle.to).copied();
+        job.stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.observed, journal.clock.now()));
         return Ok(job);
     }
     let Rendered { bytes, old, lf } = match rendered(journal, settle, run)? {
@@ -166,12 +166,12 @@ fn prepare<'a, D: Disk>(
     let same = moves.is_none() && old.as_ref().is_some_and(|(_, had)| *had == bytes);
     job.old = old.map(|(stamp, had)| Old {
         known: KnownFile::of(stamp, &had),
-        scanned: run.sight.vouches(settle.from.as_ref(), stamp),
+        scanned: run.observed.vouches(settle.from.as_ref(), stamp),
         bytes: had,
     });
     let known = job.old.as_ref().map(|old| old.known);
     if let Some(known) = known.filter(|_| same) {
-        job.stamp = trusted_scan(known.stamp, run.sight, journal.clock.now());
+        job.stamp = trusted_scan(known.stamp, run.observed, journal.clock.now());
         job.outcome = Some(Ok(known.stamp));
         return Ok(job);
     }
@@ -193,7 +193,7 @@ fn carry_out<D: Disk>(
     journal: &mut Journal<'_, D>,
     jobs: &mut [Job<'_>],
     whole: bool,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let (mut touched, mut changes) = (Vec::new(), Vec::new());
     // What needs no file, or has it already, is recorded alone.
@@ -231,7 +231,7 @@ fn carry_out<D: Disk>(
 fn take_over<D: Disk>(
     journal: &mut Journal<'_, D>,
     jobs: &[Job<'_>],
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     for job in jobs {
         let settle = job.settle;
@@ -240,17 +240,17 @@ fn take_over<D: Disk>(
         }
         let row = job.row(run);
         if let Some(Ok(stamp)) = &job.outcome {
-            run.sight.mirror.stamps.insert(settle.to.clone(), *stamp);
-            run.sight
+            run.observed.mirror.stamps.insert(settle.to.clone(), *stamp);
+            run.observed
                 .mirror
                 .written
                 .insert(settle.to.clone(), settle.id);
-            run.sight
+            run.observed
                 .mirror
                 .text_lf
                 .extend(job.text_lf.map(|lf| (settle.file.text, lf)));
         }
-        run.sight.base.articles.insert(row.id, row);
+        run.observed.base.articles.insert(row.id, row);
     }
     let settled = jobs
         .iter()
@@ -262,7 +262,7 @@ fn take_over<D: Disk>(
 }
 
 impl Job<'_> {
-    fn row(&self, run: &Run<'_>) -> ArticleRow {
+    fn row(&self, run: &ApplyState<'_>) -> ArticleRow {
         row_after(
             run.row_for(self.settle),
             self.settle,
@@ -273,7 +273,7 @@ impl Job<'_> {
     }
 
     /// The rows that become true with the file.
-    fn rows(&self, whole: bool, run: &Run<'_>) -> Vec<RowChange> {
+    fn rows(&self, whole: bool, run: &ApplyState<'_>) -> Vec<RowChange> {
         let settle = self.settle;
         let (id, place, remote) = (settle.id, &settle.to, &settle.seen.version);
         let mut rows = vec![RowChange::Article(Box::new(self.row(run)))];

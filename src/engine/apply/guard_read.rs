@@ -4,7 +4,7 @@
 //! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
 //! probe. What changed meanwhile is left to the next cycle, which decides anew.
 
-use super::{Done, Run, failed};
+use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::listing::{ListError, Listing, Marks, Rows, list};
 use crate::engine::memory::Memory;
@@ -31,13 +31,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         id: ArticleId,
         seen: &Seen,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Option<Done>> {
+        run: &mut ApplyState<'_>,
+    ) -> anyhow::Result<Option<StepResult>> {
         if self.is_pending(id)? {
-            return Ok(Some(Done::Later(PENDING.to_owned())));
+            return Ok(Some(StepResult::Retry(PENDING.to_owned())));
         }
         let window = self.settings.guard_window;
-        let recalled = run.sight.service.recalled.contains(&id);
+        let recalled = run.observed.service.recalled.contains(&id);
         if self.is_seen(id, run) {
             if run.reseen.contains_key(&id) {
                 run.served = run.served.map(|served| served + 1);
@@ -82,12 +82,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Returns whether an article was seen lately enough to be replaced.
-    pub(super) fn is_seen(&self, id: ArticleId, run: &Run<'_>) -> bool {
+    pub(super) fn is_seen(&self, id: ArticleId, run: &ApplyState<'_>) -> bool {
         let window = self.settings.guard_window;
         let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
         match run.reseen.get(&id).copied() {
             Some(at) => fresh(at),
-            None => !run.sight.service.recalled.contains(&id) && fresh(run.sight.service.seen_at),
+            None => {
+                !run.observed.service.recalled.contains(&id) && fresh(run.observed.service.seen_at)
+            }
         }
     }
 
@@ -97,7 +99,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         id: ArticleId,
         version: &Version,
         found: &RemoteArticle,
-        run: &Run<'_>,
+        run: &ApplyState<'_>,
     ) -> anyhow::Result<()> {
         let row = run.row(id);
         let Some(text) = found.text.as_deref() else {
@@ -107,7 +109,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         let place = row.map_or_else(
-            || super::unmet::place(id, version, &run.sight.base),
+            || super::unpaired_versions::place(id, version, &run.observed.base),
             |row| row.place.clone(),
         );
         let now = self.clock.now();
@@ -143,7 +145,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) async fn list_again(
         &mut self,
         categories: Vec<CategoryId>,
-        run: &Run<'_>,
+        run: &ApplyState<'_>,
     ) -> Result<Listing, ListError> {
         let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
         let now = self.clock.now();
@@ -151,7 +153,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tombstones: &tombstones,
             changed: &changed,
         };
-        let rows = &run.sight.base.articles;
+        let rows = &run.observed.base.articles;
         let memory = Memory::of(&mut self.gathered.memory, &self.store)?;
         let request = ListRequest {
             workspace: self.settings.workspace,
@@ -178,8 +180,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Lists once more, for all that still waits to be sent.
-    async fn look_again(&mut self, run: &mut Run<'_>) -> anyhow::Result<Option<Done>> {
-        let categories = run.sight.base.categories.keys().copied().collect();
+    async fn look_again(&mut self, run: &mut ApplyState<'_>) -> anyhow::Result<Option<StepResult>> {
+        let categories = run.observed.base.categories.keys().copied().collect();
         let at = Instant::now();
         match self.list_again(categories, run).await {
             Ok(listing) => {
@@ -195,14 +197,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
 /// Takes a second listing: it counts for all that still waits to be sent. Where it has a revision that nobody has
 /// read the words of, these are read before they are replaced.
-pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
+pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut ApplyState<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
             let old = is_old_copy(run, *id, &seen.version, &seen.revision);
             // One listing that may be old does not vouch for another: these are asked for one by one.
-            if old || run.sight.service.recalled.contains(id) {
+            if old || run.observed.service.recalled.contains(id) {
                 run.reseen.remove(id);
-                run.sight.service.recalled.insert(*id);
+                run.observed.service.recalled.insert(*id);
                 continue;
             }
             let version = (seen.version.clone(), seen.revision.clone());
@@ -216,21 +218,21 @@ pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
 /// Articles that an answer shows under a revision that nobody has read the words of are read before they are replaced.
 pub(super) fn read_before_replaced<'a>(
     articles: impl IntoIterator<Item = &'a RemoteArticle>,
-    run: &mut Run<'_>,
+    run: &mut ApplyState<'_>,
 ) {
     for article in articles {
         if !has_read(article.id, &article.revision, run) {
             run.reseen.remove(&article.id);
-            run.sight.service.recalled.insert(article.id);
+            run.observed.service.recalled.insert(article.id);
         }
     }
 }
 
 /// Returns whether this is the revision under which an article was read or written in this cycle.
-fn has_read(id: ArticleId, revision: &Revision, run: &Run<'_>) -> bool {
+fn has_read(id: ArticleId, revision: &Revision, run: &ApplyState<'_>) -> bool {
     let known = run.own.get(&id).or_else(|| run.latest.get(&id));
     let known = known.map(|(_, revision)| revision);
-    let listed = || match run.sight.remote.articles.get(&id) {
+    let listed = || match run.observed.remote.articles.get(&id) {
         Some(Remote::Present(seen)) => Some(&seen.revision),
         Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
     };
@@ -238,7 +240,7 @@ fn has_read(id: ArticleId, revision: &Revision, run: &Run<'_>) -> bool {
 }
 
 /// Compares the version that was seen again with the one that was decided on.
-fn changed(id: ArticleId, seen: &Seen, run: &Run<'_>) -> Option<Done> {
+fn changed(id: ArticleId, seen: &Seen, run: &ApplyState<'_>) -> Option<StepResult> {
     let (version, _) = run.latest.get(&id)?;
     let expected = run
         .own
@@ -249,7 +251,7 @@ fn changed(id: ArticleId, seen: &Seen, run: &Run<'_>) -> Option<Done> {
 
 /// Returns whether an answer is from before our own last write: nobody has seen what it hides.
 pub(super) fn is_old_copy(
-    run: &Run<'_>,
+    run: &ApplyState<'_>,
     id: ArticleId,
     version: &Version,
     revision: &Revision,
@@ -259,8 +261,8 @@ pub(super) fn is_old_copy(
 }
 
 /// The service does not show what is there now.
-pub(super) fn shown_as_before() -> Done {
-    Done::Later(
+pub(super) fn shown_as_before() -> StepResult {
+    StepResult::Retry(
         "the service returned an outdated copy of this article, and kbsync tries again in the next sync; if this \
          goes on, save the article in the dashboard"
             .to_owned(),
@@ -268,6 +270,6 @@ pub(super) fn shown_as_before() -> Done {
 }
 
 /// Somebody else was quicker.
-pub(super) fn changed_meanwhile() -> Done {
-    Done::Overtaken("the article changed on the service since it was read".to_owned())
+pub(super) fn changed_meanwhile() -> StepResult {
+    StepResult::Overtaken("the article changed on the service since it was read".to_owned())
 }

@@ -4,8 +4,7 @@
 //! every request an intent is written, and before every change of the mirror a row of the journal, so that a crash
 //! between any two lines is understood by the next run.
 
-mod along;
-mod books;
+mod apply_state;
 mod category;
 mod category_send;
 mod category_yaml;
@@ -14,21 +13,22 @@ mod copies;
 mod create;
 mod delete;
 mod files;
+mod finish_cycle;
+mod folder_rename;
 mod guard_read;
-mod keep;
 mod put;
 mod record;
 mod remove;
 mod render;
-mod run;
+mod reserve_budget;
 mod send;
-mod taken;
-mod unmet;
+mod slug_conflicts;
+mod unpaired_versions;
 
-pub(super) use books::Rest;
+pub(super) use apply_state::{ApplyState, StepResult};
 pub(super) use copies::remove_settled_copies;
-pub(super) use run::{Done, Run};
-pub(super) use unmet::keep_unmet;
+pub(super) use finish_cycle::Rest;
+pub(super) use unpaired_versions::keep_unmet;
 
 use super::progress::{self, Teller};
 use super::report::{Report, Status};
@@ -49,7 +49,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) async fn apply(
         &mut self,
         plan: Plan,
-        sight: &mut Observation,
+        observed: &mut Observation,
         request: &Request,
         report: &mut Report,
     ) -> anyhow::Result<Option<Stop>> {
@@ -61,7 +61,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     .try_for_each(|text| tx.put_body(text).map(|_digest| ()))
             })?;
         }
-        let stop = sight.service.stop.clone();
+        let stop = observed.service.stop.clone();
         let ready = |action: &Action| action.held.is_none();
         let to_send = plan
             .actions
@@ -69,9 +69,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|action| ready(action) && action.sends())
             .count();
         // Who looked at a few articles does not list them all because they took long.
-        let served = sight.looked.has_few().then_some(0);
-        let mut run = Run {
-            sight,
+        let served = observed.looked.has_few().then_some(0);
+        let mut run = ApplyState {
+            observed,
             request,
             report,
             created: BTreeMap::new(),
@@ -83,10 +83,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             reseen: BTreeMap::new(),
             served,
             stop,
-            wall: None,
+            unwritable: None,
             doubt: None,
             to_send,
-            circles: keep::circles(&plan.actions),
+            circles: reserve_budget::circles(&plan.actions),
             edited_copies: Vec::new(),
             done: 0,
         };
@@ -95,7 +95,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let changes = !plan.actions.is_empty()
             || !plan.records.is_empty()
             || !plan.category_records.is_empty();
-        if to_send > 0 || (changes && !run.sight.service.not_modified) {
+        if to_send > 0 || (changes && !run.observed.service.not_modified) {
             record::forget_validator(&mut self.store, now)?;
         }
         if to_send > 0 {
@@ -128,17 +128,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(run.stop)
     }
 
-    async fn step(&mut self, action: Action, run: &mut Run<'_>) -> anyhow::Result<()> {
+    async fn step(&mut self, action: Action, run: &mut ApplyState<'_>) -> anyhow::Result<()> {
         if let Step::Conflict(conflict) = &action.step {
-            let shown = match run.wall.clone() {
-                Some(wall) => Some(wall.message),
+            let shown = match run.unwritable.clone() {
+                Some(unwritable) => Some(unwritable.message),
                 None => conflict::show_conflict(&mut self.journal(), conflict, run)?,
             };
             run.say(&action, Status::Held, shown);
             return Ok(());
         }
         if action.held.is_some() {
-            taken::remember_taken(&mut self.store, &action, run, self.clock.now())?;
+            slug_conflicts::remember_taken(&mut self.store, &action, run, self.clock.now())?;
             run.block(&action);
             run.say(&action, Status::Held, None);
             return Ok(());
@@ -179,7 +179,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 instead_of,
                 ..
             } => match run.resolved(version) {
-                None => Done::Later("its category could not be created".to_owned()),
+                None => StepResult::Retry("its category could not be created".to_owned()),
                 Some(version) => {
                     let new = create::New {
                         action: &action,
@@ -204,13 +204,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 remove::remove_file(&mut self.journal(), &action, *id, place, version, run)?
             }
             Step::Forget { id } => self.forget(*id, run)?,
-            Step::Conflict(_) | Step::Wait => Done::Yes(None),
+            Step::Conflict(_) | Step::Wait => StepResult::Done(None),
         };
         self.conclude(&action, done, run)
     }
 
-    fn conclude(&mut self, action: &Action, done: Done, run: &mut Run<'_>) -> anyhow::Result<()> {
-        if matches!(done, Done::Yes(_)) {
+    fn conclude(
+        &mut self,
+        action: &Action,
+        done: StepResult,
+        run: &mut ApplyState<'_>,
+    ) -> anyhow::Result<()> {
+        if matches!(done, StepResult::Done(_)) {
             end_waiting(&mut self.store, &[action], self.clock.now())?;
         }
         report_step(&self.teller, action, done, run);
@@ -222,7 +227,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         action: &Action,
         error: &ServiceError,
-    ) -> anyhow::Result<Done> {
+    ) -> anyhow::Result<StepResult> {
         let now = self.clock.now();
         let parked = Parked {
             key: action.key(),
@@ -231,7 +236,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             at: now,
         };
         self.store.write(now, |tx| tx.park(&parked))?;
-        Ok(Done::Failed(error.to_string()))
+        Ok(StepResult::Failed(error.to_string()))
     }
 
     /// Returns the outcome of an action that the service, or what stands before it, answered with an error: what is
@@ -240,7 +245,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         action: &Action,
         error: ServiceError,
-    ) -> anyhow::Result<Done> {
+    ) -> anyhow::Result<StepResult> {
         match error.kind {
             ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
                 self.refused(action, &error)
@@ -272,47 +277,47 @@ fn end_waiting(store: &mut Store, done: &[&Action], now: Timestamp) -> Outcome<(
     })
 }
 
-fn report_step(teller: &Teller, action: &Action, done: Done, run: &mut Run<'_>) {
+fn report_step(teller: &Teller, action: &Action, done: StepResult, run: &mut ApplyState<'_>) {
     if action.sends() {
         run.to_send = run.to_send.saturating_sub(1);
         run.done += 1;
         progress::done(teller, run.done);
     }
     match done {
-        Done::Yes(note) => {
+        StepResult::Done(note) => {
             tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %field_names(action), side = action.side.word(), "{}", action.kind.word());
             run.say(action, Status::Done, note);
         }
-        Done::Later(reason) => run.say(action, Status::Skipped, Some(reason)),
-        Done::Overtaken(reason) => {
+        StepResult::Retry(reason) => run.say(action, Status::Skipped, Some(reason)),
+        StepResult::Overtaken(reason) => {
             run.report.overtaken.insert(action.path.clone());
             run.say(action, Status::Skipped, Some(reason));
         }
-        Done::Held(reason) => run.say(action, Status::Held, Some(reason)),
-        Done::Failed(reason) => {
+        StepResult::Held(reason) => run.say(action, Status::Held, Some(reason)),
+        StepResult::Failed(reason) => {
             tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
             run.say(action, Status::Failed, Some(reason));
         }
-        Done::Doubted(reason) => {
+        StepResult::Unsafe(reason) => {
             tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
             run.doubt.get_or_insert_with(|| reason.clone());
             run.say(action, Status::Failed, Some(reason));
         }
-        Done::Stopped(stop) => {
+        StepResult::Stopped(stop) => {
             run.say(action, Status::Skipped, Some(stop.message.clone()));
             run.stop = Some(stop);
         }
-        Done::Wall(stop) => {
+        StepResult::MirrorUnwritable(stop) => {
             tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), reason = %stop.message, "{} failed", action.kind.word());
             run.say(action, Status::Failed, Some(stop.message.clone()));
-            run.meet_wall(stop);
+            run.meet_unwritable(stop);
         }
     }
 }
 
 /// A body by its digest.
-fn text(store: &Store, digest: TextDigest, run: &Run<'_>) -> anyhow::Result<String> {
-    let text = run.sight.spool.text(store, digest)?;
+fn text(store: &Store, digest: TextDigest, run: &ApplyState<'_>) -> anyhow::Result<String> {
+    let text = run.observed.spool.text(store, digest)?;
     match text {
         Some(text) => Ok(text.to_string()),
         None => anyhow::bail!("failed to find the body {digest} in the state"),
@@ -337,23 +342,23 @@ fn is_local_settle(action: &Action) -> bool {
 }
 
 /// A write to the mirror that did not happen.
-pub(super) fn not_written(error: &DiskError) -> Done {
+pub(super) fn not_written(error: &DiskError) -> StepResult {
     match error.kind {
         DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => {
-            Done::Later("the file changed during the cycle".to_owned())
+            StepResult::Retry("the file changed during the cycle".to_owned())
         }
         DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
-            Done::Failed(error.in_words())
+            StepResult::Failed(error.in_words())
         }
-        DiskErrorKind::Denied | DiskErrorKind::Other => Done::Doubted(error.in_words()),
+        DiskErrorKind::Denied | DiskErrorKind::Other => StepResult::Unsafe(error.in_words()),
         DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
-            Done::Wall(wall(error))
+            StepResult::MirrorUnwritable(unwritable(error))
         }
     }
 }
 
 /// Makes the stop that ends all changes of the mirror.
-pub(super) fn wall(error: &DiskError) -> Stop {
+pub(super) fn unwritable(error: &DiskError) -> Stop {
     Stop {
         cause: StopCause::Mirror,
         message: error.in_words(),
@@ -361,16 +366,16 @@ pub(super) fn wall(error: &DiskError) -> Stop {
 }
 
 /// An error that concerns one article, or all.
-pub(super) fn failed(error: ServiceError) -> Done {
+pub(super) fn failed(error: ServiceError) -> StepResult {
     if error.stops_all() {
-        return Done::Stopped(Stop::of(error));
+        return StepResult::Stopped(Stop::of(error));
     }
     match error.kind {
         ErrorKind::NotFound => {
-            Done::Later("the service says that it is not there any more".to_owned())
+            StepResult::Retry("the service says that it is not there any more".to_owned())
         }
         // No answer of the service: something stands between.
-        ErrorKind::Unreadable | ErrorKind::NoEndpoint => Done::Doubted(error.to_string()),
+        ErrorKind::Unreadable | ErrorKind::NoEndpoint => StepResult::Unsafe(error.to_string()),
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden
         | ErrorKind::Refused
@@ -378,6 +383,6 @@ pub(super) fn failed(error: ServiceError) -> Done {
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Unavailable
         | ErrorKind::Closed
-        | ErrorKind::TooLarge => Done::Failed(error.to_string()),
+        | ErrorKind::TooLarge => StepResult::Failed(error.to_string()),
     }
 }

@@ -1,6 +1,6 @@
 //! A temporary slug: it frees an address for a moment, so that two addresses can be swapped.
 
-use super::{Done, Run};
+use super::{ApplyState, StepResult};
 use crate::engine::Engine;
 use crate::engine::pending::{Change, Recorded};
 use crate::mirror::disk::Disk;
@@ -18,12 +18,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         action: &Action,
         (id, slug, seen): (ArticleId, &str, &Seen),
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
+        run: &mut ApplyState<'_>,
+    ) -> anyhow::Result<StepResult> {
         if let Some(done) = self.ensure_seen(id, seen, run).await? {
             return Ok(done);
         }
-        let change = |_: &Self, run: &Run<'_>| {
+        let change = |_: &Self, run: &ApplyState<'_>| {
             let row = run.row(id).map(|row| parked(row, slug));
             let remote = row.as_ref().map_or(&seen.version, |row| &row.remote);
             Ok(Change::Put(Update {
@@ -56,8 +56,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             run.wrote(id, version, answer.revision);
         }
-        run.sight.base.articles.extend(row.map(|row| (id, *row)));
-        Ok(Done::Yes(None))
+        run.observed.base.articles.extend(row.map(|row| (id, *row)));
+        Ok(StepResult::Done(None))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rows: what the base says after a step.
 
-use super::Run;
-use super::along::rows_along;
+use super::ApplyState;
+use super::folder_rename::rows_along;
 use crate::engine::keys::VALIDATOR;
 use crate::engine::observation::Observation;
 use crate::mirror::scan::trusted;
@@ -68,8 +68,8 @@ fn sent_over(settle: &Settle) -> Version {
 
 /// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's
 /// stamp that was racy when it was read stays so, however much time has passed.
-pub(super) fn trusted_scan(stamp: Stamp, sight: &Observation, now: Timestamp) -> Option<Stamp> {
-    trusted(stamp, now).filter(|stamp| !sight.mirror.racy.contains(stamp))
+pub(super) fn trusted_scan(stamp: Stamp, observed: &Observation, now: Timestamp) -> Option<Stamp> {
+    trusted(stamp, now).filter(|stamp| !observed.mirror.racy.contains(stamp))
 }
 
 /// The words of a category on the service after a request, and the time at which they count as read.
@@ -83,7 +83,7 @@ pub(super) struct SentCategory {
 pub(super) fn category_row(
     settle: &SettleCategory,
     sent: Option<SentCategory>,
-    run: &Run<'_>,
+    run: &ApplyState<'_>,
     now: Timestamp,
 ) -> CategoryRow {
     let local = if sent.is_some() {
@@ -91,7 +91,7 @@ pub(super) fn category_row(
     } else {
         &settle.unsent
     };
-    let found = run.sight.remote.categories.get(&settle.id);
+    let found = run.observed.remote.categories.get(&settle.id);
     let (remote, revision, read_at) = if let Some(sent) = sent {
         (sent.version, sent.revision, Some(sent.read_at))
     } else {
@@ -105,9 +105,9 @@ pub(super) fn category_row(
         .to
         .as_ref()
         .filter(|_| *local == settle.file)
-        .and_then(|folder| run.sight.mirror.category_stamps.get(folder).copied())
-        .and_then(|stamp| trusted_scan(stamp, run.sight, now));
-    let old = run.sight.base.categories.get(&settle.id);
+        .and_then(|folder| run.observed.mirror.category_stamps.get(folder).copied())
+        .and_then(|stamp| trusted_scan(stamp, run.observed, now));
+    let old = run.observed.base.categories.get(&settle.id);
     CategoryRow {
         id: settle.id,
         folder: settle.to.clone(),
@@ -126,7 +126,7 @@ pub(super) fn record_quietly(
     store: &mut Store,
     records: &[Settle],
     categories: &[SettleCategory],
-    run: &Run<'_>,
+    run: &ApplyState<'_>,
     now: Timestamp,
 ) -> Outcome<()> {
     if records.is_empty() && categories.is_empty() {
@@ -136,9 +136,9 @@ pub(super) fn record_quietly(
         .iter()
         .filter(|settle| !run.blocked.contains(&settle.to.folder))
         .map(|settle| {
-            let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
-            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, now));
-            let lf = run.sight.mirror.text_lf.get(&settle.file.text).copied();
+            let stamp = run.observed.mirror.stamps.get(&settle.to).copied();
+            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.observed, now));
+            let lf = run.observed.mirror.text_lf.get(&settle.file.text).copied();
             row_after(run.row_for(settle), settle, stamp, lf, false)
         })
         .collect();
@@ -148,7 +148,7 @@ pub(super) fn record_quietly(
         .collect();
     let moved = categories.iter();
     let moved: Vec<ArticleRow> = moved
-        .flat_map(|row| rows_along(&run.sight.base, run.sight, row))
+        .flat_map(|row| rows_along(&run.observed.base, run.observed, row))
         .collect();
     store.write(now, |tx| {
         categories.iter().try_for_each(|row| tx.put_category(row))?;

@@ -2,7 +2,7 @@
 
 use super::copies::clear_copies;
 use super::delete::{hidden, was_approved};
-use super::{Done, Run, not_written};
+use super::{ApplyState, StepResult, not_written};
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::journal::Journal;
 use crate::engine::journal::keep::Kept;
@@ -22,29 +22,33 @@ pub(super) fn remove_file<D: Disk>(
     id: ArticleId,
     place: &Place,
     version: &Version,
-    run: &mut Run<'_>,
-) -> anyhow::Result<Done> {
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
     let at = At::Folder(&place.folder);
     let content = match journal.disk.read(at, &place.file, MAX_FILE) {
         Ok(content) => content,
         Err(error) => return Ok(not_written(&error)),
     };
-    let unchanged = run.sight.mirror.stamps.get(place) == Some(&content.stamp);
+    let unchanged = run.observed.mirror.stamps.get(place) == Some(&content.stamp);
     if !content.whole || !unchanged {
-        return Ok(Done::Later("the file changed during the cycle".to_owned()));
+        return Ok(StepResult::Retry(
+            "the file changed during the cycle".to_owned(),
+        ));
     }
     let document = Document::parse_with_markers(&content.bytes).ok();
     // A stamp within the clock's grain does not vouch for what was scanned.
-    let racy = run.sight.mirror.racy.contains(&content.stamp);
+    let racy = run.observed.mirror.racy.contains(&content.stamp);
     let holds = |document: &Document| says(document, version);
     if racy && !document.as_ref().is_some_and(holds) {
-        return Ok(Done::Later("the file changed during the cycle".to_owned()));
+        return Ok(StepResult::Retry(
+            "the file changed during the cycle".to_owned(),
+        ));
     }
     let now = journal.clock.now();
     let text = document.map_or_else(String::new, |document| document.text().to_owned());
     // Once the file is gone, its place says that the other article was removed.
     let standing = journal.store.conflicts()?;
-    let other = overlaid(&run.sight.base, &run.sight.paired, id)
+    let other = overlaid(&run.observed.base, &run.observed.paired, id)
         .filter(|row| standing.iter().all(|conflict| conflict.id != row.id))
         .map(|row| comes_back(row, now));
     let approved = run.request.allow_deletes || was_approved(journal.store, action)?;
@@ -76,8 +80,8 @@ pub(super) fn remove_file<D: Disk>(
         return Ok(not_written(&error));
     }
     clear_copies(journal, id, run)?;
-    run.sight.base.articles.remove(&id);
-    Ok(Done::Yes(None))
+    run.observed.base.articles.remove(&id);
+    Ok(StepResult::Done(None))
 }
 
 /// Why such a conflict stands.

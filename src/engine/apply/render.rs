@@ -3,7 +3,7 @@
 //! What is written is what the file holds with the settlement's changes; a file that does not hold what the plan
 //! was made from any more is left alone.
 
-use super::{Done, Run, not_written, text};
+use super::{ApplyState, StepResult, not_written, text};
 use crate::engine::form::{MAX_FILE, says, slug_key};
 use crate::engine::journal::Journal;
 use crate::engine::spool::text_lf;
@@ -25,8 +25,8 @@ pub(super) struct Rendered {
 pub(super) fn rendered<D: Disk>(
     journal: &Journal<'_, D>,
     settle: &Settle,
-    run: &Run<'_>,
-) -> anyhow::Result<Result<Rendered, Done>> {
+    run: &ApplyState<'_>,
+) -> anyhow::Result<Result<Rendered, StepResult>> {
     let Some(from) = &settle.from else {
         let text = text(journal.store, settle.file.text, run)?;
         let lf = text_lf(&text);
@@ -38,17 +38,17 @@ pub(super) fn rendered<D: Disk>(
         }));
     };
     let at = At::Folder(&from.folder);
-    let scanned = run.sight.mirror.stamps.get(from).copied();
+    let scanned = run.observed.mirror.stamps.get(from).copied();
     let content = match journal.disk.read(at, &from.file, MAX_FILE) {
         Ok(content) if content.whole => content,
-        Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
+        Ok(_) => return Ok(Err(StepResult::Failed("the file is too large".to_owned()))),
         Err(error) => return Ok(Err(not_written(&error))),
     };
     // A stamp within the clock's grain does not vouch for what was scanned.
-    let racy = run.sight.mirror.racy.contains(&content.stamp);
+    let racy = run.observed.mirror.racy.contains(&content.stamp);
     let unchanged = scanned == Some(content.stamp);
     let Ok(document) = Document::parse_with_markers(&content.bytes) else {
-        return Ok(Err(Done::Later(
+        return Ok(Err(StepResult::Retry(
             "the file changed during the cycle".to_owned(),
         )));
     };
@@ -56,7 +56,7 @@ pub(super) fn rendered<D: Disk>(
         |had: &Version| says(&document, had) && (unchanged || knows_flags(&document, settle, run));
     let unchanged = unchanged && !racy;
     if !unchanged && !settle.had.as_ref().is_some_and(known) {
-        return Ok(Err(Done::Later(
+        return Ok(Err(StepResult::Retry(
             "the file changed during the cycle".to_owned(),
         )));
     }
@@ -81,10 +81,10 @@ pub(super) fn rendered<D: Disk>(
 }
 
 /// Returns whether `enabled` and `draft` in a file are none that a writer set since the scan.
-fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
+fn knows_flags(document: &Document, settle: &Settle, run: &ApplyState<'_>) -> bool {
     let had = run.row(settle.id).map(|row| row.file_flags);
     // Of an article that is met for the first time, only the scan knows.
-    let scanned = run.sight.paired.files.get(&settle.id);
+    let scanned = run.observed.paired.files.get(&settle.id);
     let scanned = scanned.map(|file| file.flags);
     [
         Some(settle.file_flags),
@@ -96,10 +96,10 @@ fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
 }
 
 /// Refuses bytes that cannot be read back: an article with a blank title, say, or with a NUL in it.
-fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, Done> {
+fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, StepResult> {
     match Document::parse_with_markers(&bytes) {
         Ok(_) => Ok(bytes),
-        Err(problem) => Err(Done::Failed(format!(
+        Err(problem) => Err(StepResult::Failed(format!(
             "the article cannot be kept as a file: {}; change it in the dashboard",
             problem.message
         ))),

@@ -4,7 +4,7 @@ use super::copies::clear_copies;
 use super::files::settle_first_half;
 use super::guard_read::changed_meanwhile;
 use super::record::{row_after, trusted_scan};
-use super::{Done, Run, failed};
+use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::history::agreed;
 use crate::engine::pending::{Change, Recorded, SendOutcome, may_repeat};
@@ -24,10 +24,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         action: &Action,
         settle: &Settle,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
+        run: &mut ApplyState<'_>,
+    ) -> anyhow::Result<StepResult> {
         let Some(file) = run.resolved(&settle.file) else {
-            return Ok(Done::Later("its category could not be created".to_owned()));
+            return Ok(StepResult::Retry(
+                "its category could not be created".to_owned(),
+            ));
         };
         let settle = Settle {
             file,
@@ -68,9 +70,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         action: &Action,
         settle: &Settle,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
-        let change = |engine: &Self, run: &Run<'_>| {
+        run: &mut ApplyState<'_>,
+    ) -> anyhow::Result<StepResult> {
+        let change = |engine: &Self, run: &ApplyState<'_>| {
             let (over, over_revision) = over(settle, run);
             Ok(Change::Put(Update {
                 id: settle.id,
@@ -93,11 +95,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(row) = row {
             self.ask_again(settle.id, row.written.is_none());
             run.wrote(settle.id, row.remote.clone(), row.revision.clone());
-            run.sight.base.articles.insert(settle.id, *row);
+            run.observed.base.articles.insert(settle.id, *row);
         }
         let warning =
             warning.map(|lost| format!("the service keeps less than it was sent: {lost}"));
-        Ok(Done::Yes(warning.or_else(|| action.note.clone())))
+        Ok(StepResult::Done(warning.or_else(|| action.note.clone())))
     }
 
     /// Sends a request for an article that was seen. What was not carried out, for want of budget or of the service, is
@@ -107,9 +109,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         action: &Action,
         id: ArticleId,
         seen: &Seen,
-        change: &(dyn Fn(&Self, &Run<'_>) -> Result<Change, Done> + Sync),
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Result<Recorded, Done>> {
+        change: &(dyn Fn(&Self, &ApplyState<'_>) -> Result<Change, StepResult> + Sync),
+        run: &mut ApplyState<'_>,
+    ) -> anyhow::Result<Result<Recorded, StepResult>> {
         let mut tries = 0;
         loop {
             let request = match change(self, run) {
@@ -134,7 +136,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             run.reseen.remove(&id);
-            run.sight.service.recalled.insert(id);
+            run.observed.service.recalled.insert(id);
             if let Some(done) = self.ensure_seen(id, seen, run).await? {
                 return Ok(Err(done));
             }
@@ -142,11 +144,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// The rows that become true with an update.
-    fn rows_when_sent(&self, action: &Action, settle: &Settle, run: &Run<'_>) -> Vec<RowChange> {
+    fn rows_when_sent(
+        &self,
+        action: &Action,
+        settle: &Settle,
+        run: &ApplyState<'_>,
+    ) -> Vec<RowChange> {
         // Of the file as it was scanned or written: it may have been saved again since.
-        let stamp = run.sight.mirror.stamps.get(&settle.to).copied();
-        let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.sight, self.clock.now()));
-        let lf = run.sight.mirror.text_lf.get(&settle.file.text).copied();
+        let stamp = run.observed.mirror.stamps.get(&settle.to).copied();
+        let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.observed, self.clock.now()));
+        let lf = run.observed.mirror.text_lf.get(&settle.file.text).copied();
         let row = row_after(run.row_for(settle), settle, stamp, lf, true);
         let pushed = agreed(row.id, &row.place, &settle.file, "pushed");
         let fields: Vec<_> = action.fields.iter().map(|field| field.key()).collect();
@@ -170,7 +177,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// The version that a PUT replaces: the one that was seen, or that this run itself has made.
-fn over(settle: &Settle, run: &Run<'_>) -> (Digest, Revision) {
+fn over(settle: &Settle, run: &ApplyState<'_>) -> (Digest, Revision) {
     let own = run.own.get(&settle.id);
     let latest = run.latest.get(&settle.id);
     let (version, revision) = own.or(latest).map_or_else(

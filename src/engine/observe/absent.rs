@@ -22,12 +22,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         base: &mut Base,
         request: &Request,
         marks: Marks<'_>,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) -> anyhow::Result<bool> {
-        if !sight.remote.complete {
+        if !observed.remote.complete {
             return Ok(false);
         }
-        let questions = self.questions(base, request, sight)?;
+        let questions = self.questions(base, request, observed)?;
         if !questions.is_empty() {
             progress::begin(
                 &self.teller,
@@ -39,7 +39,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for (done, question) in questions.iter().enumerate() {
             let known = marks.with(&base.articles);
             let asked = self
-                .ask(*question, request, &known, &mut sight.spool)
+                .ask(*question, request, &known, &mut observed.spool)
                 .await?;
             match asked {
                 // Without probes nobody can tell more than the listing does: it has the article.
@@ -48,11 +48,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     let listed_before = question.get && base.articles.contains_key(&question.id);
                     if listed_before && shows_a_gap(&answer) {
                         let gap = "the listing left out an article that can be read";
-                        sight.doubt.get_or_insert_with(|| gap.to_owned());
+                        observed.doubt.get_or_insert_with(|| gap.to_owned());
                     }
-                    sight.service.unlisted |= !question.listed && is_published(&answer);
+                    observed.service.unlisted |= !question.listed && is_published(&answer);
                     self.record_absence(base, question.id, &answer, request)?;
-                    let listed = sight.remote.articles.get(&question.id);
+                    let listed = observed.remote.articles.get(&question.id);
                     let noted = match (listed, &answer) {
                         (Some(Remote::Present(listed)), Remote::Present(seen))
                             if question.listed =>
@@ -64,7 +64,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                             }
                         }
                         _ => {
-                            let file = sight.paired.files.get(&question.id);
+                            let file = observed.paired.files.get(&question.id);
                             Answer::Article {
                                 remote: answer.clone(),
                                 file: file.map(|file| file.version.digest()),
@@ -72,17 +72,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         }
                     };
                     self.note_answer(Target::Article(question.id), noted);
-                    sight.remote.articles.insert(question.id, answer);
+                    observed.remote.articles.insert(question.id, answer);
                 }
                 Err(error) => {
-                    sight.stop_for(error);
+                    observed.stop_for(error);
                     break;
                 }
             }
             progress::done(&self.teller, done as u64 + 1);
         }
         for row in base.articles.values() {
-            sight.remote.articles.entry(row.id).or_insert_with(|| {
+            observed.remote.articles.entry(row.id).or_insert_with(|| {
                 Remote::Unknown("it was not asked for in this cycle".to_owned())
             });
         }
@@ -94,7 +94,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self,
         base: &Base,
         request: &Request,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) -> anyhow::Result<Vec<questions::Question>> {
         let limit = self.settings.max_deletes.limit(base.articles.len());
         let approvals = self.store.approvals()?;
@@ -109,11 +109,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             approved: &approved,
             backoff: &backoff,
         };
-        let listed = &sight.remote.articles;
-        let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
-        sight.remote.articles.append(&mut absent.known);
-        sight.service.recalled.append(&mut absent.recalled);
-        let listed = &mut sight.remote.articles;
+        let listed = &observed.remote.articles;
+        let mut absent = questions::sort_absent(base, &observed.paired, listed, &rules);
+        observed.remote.articles.append(&mut absent.known);
+        observed.service.recalled.append(&mut absent.recalled);
+        let listed = &mut observed.remote.articles;
         let doubtful = questions::listed_but_disabled(base, listed, &backoff);
         absent
             .ask
@@ -125,7 +125,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let policy = self.settings.policy(request);
         absent
             .ask
-            .retain(|question| in_scope(base, &sight.paired, &policy, question.id));
+            .retain(|question| in_scope(base, &observed.paired, &policy, question.id));
         Ok(absent.ask)
     }
 

@@ -21,7 +21,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         articles: Vec<crate::service::Listed>,
         listing: &mut Listing,
         known: &Known<'_>,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) -> anyhow::Result<()> {
         for entry in articles {
             let crate::service::Listed::Article(article) = entry else {
@@ -30,7 +30,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if let Some(Remote::Present(seen)) = listing.articles.get(&article.id)
                 && seen.revision != article.revision
             {
-                sight.service.recalled.insert(article.id);
+                observed.service.recalled.insert(article.id);
             }
             let waiting = listing
                 .bodiless
@@ -38,10 +38,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .position(|left| left.id == article.id && left.revision == article.revision);
             if let (Some(position), true) = (waiting, article.text.is_some()) {
                 listing.bodiless.swap_remove(position);
-                listing.article(*article, known, &mut self.store, &mut sight.spool)?;
+                listing.article(*article, known, &mut self.store, &mut observed.spool)?;
             }
         }
-        sight.spool.flush(&mut self.store)?;
+        observed.spool.flush(&mut self.store)?;
         Ok(())
     }
 
@@ -51,7 +51,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         listing: &mut Listing,
         request: &Request,
         known: &Known<'_>,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) -> anyhow::Result<()> {
         let mut by_category: BTreeMap<CategoryId, u32> = BTreeMap::new();
         for article in &listing.bodiless {
@@ -59,13 +59,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let several: Vec<CategoryId> = by_category
             .into_iter()
-            .filter(|(id, count)| *count > 1 && !sight.remote.categories.contains_key(id))
+            .filter(|(id, count)| *count > 1 && !observed.remote.categories.contains_key(id))
             .map(|(id, _)| id)
             .collect();
-        self.read_categories(&several, &Base::default(), listing, request, known, sight)
-            .await?;
+        self.read_categories(
+            &several,
+            &Base::default(),
+            listing,
+            request,
+            known,
+            observed,
+        )
+        .await?;
         let left: Vec<RemoteArticle> = listing.bodiless.clone();
-        if left.is_empty() || sight.service.stop.is_some() {
+        if left.is_empty() || observed.service.stop.is_some() {
             return Ok(());
         }
         progress::begin(&self.teller, "reading articles", Some(left.len() as u64), 1);
@@ -76,37 +83,37 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     let other = found.revision != article.revision;
                     if other {
                         // Nobody has read what was listed.
-                        sight.service.unlisted = true;
-                        sight.service.recalled.insert(id);
+                        observed.service.unlisted = true;
+                        observed.service.recalled.insert(id);
                     }
                     if let Some(place) = outdated_at(&found, known).filter(|_| other) {
-                        sight.problems.push(Problem {
+                        observed.problems.push(Problem {
                             path: place.to_string(),
                             id: Some(id),
                             message: OUTDATED.to_owned(),
                         });
                     } else {
                         listing.bodiless.retain(|left| left.id != id);
-                        listing.article(found, known, &mut self.store, &mut sight.spool)?;
+                        listing.article(found, known, &mut self.store, &mut observed.spool)?;
                     }
                 }
-                Ok(_) => sight
+                Ok(_) => observed
                     .problems
                     .push(unread(id, known, "the answer has none")),
                 Err(error) if error.stops_all() => {
-                    sight.stop_for(error);
+                    observed.stop_for(error);
                     break;
                 }
                 Err(error) => {
                     if error.kind == ErrorKind::TooLarge {
-                        sight.remote.unreadable.insert(id);
+                        observed.remote.unreadable.insert(id);
                     }
-                    sight.problems.push(unread(id, known, error));
+                    observed.problems.push(unread(id, known, error));
                 }
             }
             progress::done(&self.teller, done as u64 + 1);
         }
-        sight.spool.flush(&mut self.store)?;
+        observed.spool.flush(&mut self.store)?;
         Ok(())
     }
 
@@ -114,16 +121,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// after that had rewritten it.
     pub(in crate::engine) fn bodies(
         &self,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
     ) -> anyhow::Result<Bodies> {
         let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();
-        for (id, file) in &sight.paired.files {
-            let Some(Remote::Present(seen)) = sight.remote.articles.get(id) else {
+        for (id, file) in &observed.paired.files {
+            let Some(Remote::Present(seen)) = observed.remote.articles.get(id) else {
                 continue;
             };
             let (ours, theirs) = (file.version.text, seen.version.text);
-            if let Some(shown) = sight
+            if let Some(shown) = observed
                 .base
                 .conflicts
                 .get(id)
@@ -131,7 +138,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             {
                 wanted.extend([shown.text, ours, theirs]);
             }
-            let Some(row) = sight.base.articles.get(id) else {
+            let Some(row) = observed.base.articles.get(id) else {
                 if request.resolve.contains_key(id) {
                     wanted.extend([ours, theirs]);
                 }
@@ -146,7 +153,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let mut bodies = Bodies::new();
         for digest in wanted {
-            if let Some(text) = sight.spool.text(&self.store, digest)? {
+            if let Some(text) = observed.spool.text(&self.store, digest)? {
                 bodies.insert(digest, text);
             }
         }

@@ -27,7 +27,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         base: &Base,
         listing: &Listing,
         request: &Request,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) -> anyhow::Result<Vec<CategoryId>> {
         let now = self.clock.now();
         let backoff = self.backoff(request)?;
@@ -36,7 +36,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .map(|article| article.category)
             .chain(
-                sight
+                observed
                     .local
                     .categories
                     .iter()
@@ -78,14 +78,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         wanted.retain(|id| match backoff.of_category(*id) {
             Some((why, foreign)) => {
-                self.report_unread(*id, why, foreign, base, sight);
+                self.report_unread(*id, why, foreign, base, observed);
                 false
             }
             None => true,
         });
-        let changed = changed_categories(base, sight, request);
+        let changed = changed_categories(base, observed, request);
         wanted.extend(changed);
-        wanted.retain(|id| !sight.remote.categories.contains_key(id));
+        wanted.retain(|id| !observed.remote.categories.contains_key(id));
         Ok(wanted.into_iter().collect())
     }
 
@@ -96,7 +96,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         listing: &mut Listing,
         request: &Request,
         known: &Known<'_>,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) -> anyhow::Result<()> {
         if wanted.is_empty() {
             return Ok(());
@@ -110,7 +110,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for (done, &id) in wanted.iter().enumerate() {
             match self.service.category(id, request.purpose).await {
                 Ok((category, articles)) => {
-                    if self.is_foreign(&category, base, sight) {
+                    if self.is_foreign(&category, base, observed) {
                         let (why, foreign) = (foreign::of_another(id), true);
                         self.note_answer(Target::Category(id), Answer::Category { why, foreign });
                         continue;
@@ -122,19 +122,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         keep_category_there(&*self.disk, store, id, &category.version, now)?;
                     }
                     self.read_once_more(&category, request)?;
-                    sight
+                    observed
                         .remote
                         .categories
                         .insert(id, (category.version, category.revision));
-                    self.use_bodies(articles, listing, known, sight)?;
+                    self.use_bodies(articles, listing, known, observed)?;
                 }
                 Err(error) if error.stops_all() => {
-                    sight.stop_for(error);
+                    observed.stop_for(error);
                     break;
                 }
                 Err(error) => {
                     let why = format!("its category cannot be read: {error}");
-                    self.report_unread(id, why.clone(), false, base, sight);
+                    self.report_unread(id, why.clone(), false, base, observed);
                     let foreign = false;
                     self.note_answer(Target::Category(id), Answer::Category { why, foreign });
                 }
@@ -151,15 +151,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         message: String,
         foreign: bool,
         base: &Base,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) {
         if foreign {
-            sight.remote.foreign.insert(id);
-            self.tell_foreign(id, message, base, sight);
+            observed.remote.foreign.insert(id);
+            self.tell_foreign(id, message, base, observed);
             return;
         }
-        sight.problems.push(Problem {
-            path: folder_of(base, &sight.local, id),
+        observed.problems.push(Problem {
+            path: folder_of(base, &observed.local, id),
             id: None,
             message,
         });
@@ -194,13 +194,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Categories whose words are about to change: an earlier look says nothing of what would be replaced.
-fn changed_categories(base: &Base, sight: &Observation, request: &Request) -> Vec<CategoryId> {
+fn changed_categories(base: &Base, observed: &Observation, request: &Request) -> Vec<CategoryId> {
     let changed = |row: &&CategoryRow| {
         request.direction.pushes()
-            && sight.local.categories.iter().any(|category| {
+            && observed.local.categories.iter().any(|category| {
                 let mine = category.id == Some(row.id)
                     || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
-                let last = sight.local.last_words.get(&category.folder);
+                let last = observed.local.last_words.get(&category.folder);
                 let words = category.version.as_ref().or(last);
                 mine && (words.is_some_and(|version| *version != row.local)
                     || row.folder.as_deref() != Some(&category.folder))

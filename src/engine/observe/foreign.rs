@@ -24,14 +24,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self,
         category: &RemoteCategory,
         base: &Base,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) -> bool {
         let id = category.id;
         let foreign = category
             .workspace
             .is_some_and(|workspace| workspace != self.settings.workspace);
-        if foreign && sight.remote.foreign.insert(id) {
-            self.tell_foreign(id, of_another(id), base, sight);
+        if foreign && observed.remote.foreign.insert(id) {
+            self.tell_foreign(id, of_another(id), base, observed);
         }
         foreign
     }
@@ -43,13 +43,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         id: CategoryId,
         message: String,
         base: &Base,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) {
-        let path = folder_of(base, &sight.local, id);
+        let path = folder_of(base, &observed.local, id);
         if path.is_empty() && !self.settings.categories.contains(&id) {
             return;
         }
-        sight.problems.push(Problem {
+        observed.problems.push(Problem {
             path,
             id: None,
             message,
@@ -63,9 +63,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         base: &Base,
         request: &Request,
         known: &Known<'_>,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) -> anyhow::Result<()> {
-        let strangers: BTreeSet<ArticleId> = sight
+        let strangers: BTreeSet<ArticleId> = observed
             .paired
             .files
             .keys()
@@ -85,26 +85,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 })
                 .collect()
         };
-        let wanted: BTreeSet<CategoryId> = unplaced(&sight.remote)
+        let wanted: BTreeSet<CategoryId> = unplaced(&observed.remote)
             .into_iter()
             .map(|(_, category)| category)
-            .filter(|category| !sight.remote.foreign.contains(category))
+            .filter(|category| !observed.remote.foreign.contains(category))
             .collect();
         let wanted: Vec<CategoryId> = wanted.into_iter().collect();
-        if sight.service.stop.is_none() {
+        if observed.service.stop.is_none() {
             let mut listing = Listing::default();
-            self.read_categories(&wanted, base, &mut listing, request, known, sight)
+            self.read_categories(&wanted, base, &mut listing, request, known, observed)
                 .await?;
         }
-        for (id, category) in unplaced(&sight.remote) {
-            let why = if sight.remote.foreign.contains(&category) {
+        for (id, category) in unplaced(&observed.remote) {
+            let why = if observed.remote.foreign.contains(&category) {
                 ANOTHERS.to_owned()
             } else {
                 format!("its category {category} cannot be read")
             };
-            sight.remote.articles.insert(id, Remote::Unknown(why));
+            observed.remote.articles.insert(id, Remote::Unknown(why));
         }
-        leave_alone(base, &mut sight.remote);
+        leave_alone(base, &mut observed.remote);
         Ok(())
     }
 }

@@ -119,37 +119,37 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let known = fingerprints.with(&base.articles);
         listing.recall(&known, Memory::of(&mut self.gathered.memory, &self.store)?);
-        let mut sight = Observation::of_mirror(found.scanned, spool, now, seen_at, extent);
-        self.take_listing(&base, listing, request, &known, &mut sight)
+        let mut observed = Observation::of_mirror(found.scanned, spool, now, seen_at, extent);
+        self.take_listing(&base, listing, request, &known, &mut observed)
             .await?;
         if extent == Looked::All {
-            sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
+            observed.local.first = self.store.meta(MIRROR_READ)?.is_none();
         } else {
             // Nothing is concluded from an absence among a few articles.
-            sight.local.complete = false;
-            sight.remote.complete = false;
+            observed.local.complete = false;
+            observed.remote.complete = false;
         }
-        self.take_creations(&mut base, &mut sight, request)?;
-        sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
-        let listed = sight.extent(&base);
+        self.take_creations(&mut base, &mut observed, request)?;
+        observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
+        let listed = observed.extent(&base);
         let has_asked = self
-            .ask_absent(&mut base, request, fingerprints, &mut sight)
+            .ask_absent(&mut base, request, fingerprints, &mut observed)
             .await?;
         let known = fingerprints.with(&base.articles);
-        self.place_strangers(&base, request, &known, &mut sight)
+        self.place_strangers(&base, request, &known, &mut observed)
             .await?;
         // A file may meet an article that only the answers brought to light. With many articles there is no
         // room for both.
-        if has_asked || listed.is_none() || sight.extent(&base) != listed {
-            sight.paired = Paired::default();
-            sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        if has_asked || listed.is_none() || observed.extent(&base) != listed {
+            observed.paired = Paired::default();
+            observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
         }
         let out_of_reach =
-            |place: &Place| sight.mirror.layout.ignores(place) || unsettled.covers(place);
-        let ignored = ignored(&out_of_reach, &base, &sight);
-        sight.local.ignored = ignored;
-        sight.base = base;
-        Ok(Some(sight))
+            |place: &Place| observed.mirror.layout.ignores(place) || unsettled.covers(place);
+        let ignored = ignored(&out_of_reach, &base, &observed);
+        observed.local.ignored = ignored;
+        observed.base = base;
+        Ok(Some(observed))
     }
 
     /// Looks at the mirror, with the index where the differences from it may be enough, and else with all rows.
@@ -328,10 +328,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         mut listing: Listing,
         request: &Request,
         known: &Known<'_>,
-        sight: &mut Observation,
+        observed: &mut Observation,
     ) -> anyhow::Result<()> {
         for why in &listing.nameless {
-            sight.problems.push(Problem {
+            observed.problems.push(Problem {
                 path: String::new(),
                 id: None,
                 message: format!("the listing has an article that cannot be read: {why}"),
@@ -339,8 +339,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         for (id, entry) in &listing.articles {
             if let Remote::Unknown(why) = entry {
-                sight.remote.unreadable.insert(*id);
-                sight.problems.push(Problem {
+                observed.remote.unreadable.insert(*id);
+                observed.problems.push(Problem {
                     path: base
                         .articles
                         .get(id)
@@ -352,10 +352,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         }
         if !listing.nameless.is_empty() {
-            sight.doubt = Some("the listing had an article that could not be read".to_owned());
+            observed.doubt = Some("the listing had an article that could not be read".to_owned());
         }
         for category in std::mem::take(&mut listing.categories).into_values() {
-            if self.is_foreign(&category, base, sight) {
+            if self.is_foreign(&category, base, observed) {
                 continue;
             }
             if !request.dry_run {
@@ -363,40 +363,40 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let store = &mut self.store;
                 keep_category_there(&*self.disk, store, category.id, &category.version, now)?;
             }
-            sight
+            observed
                 .remote
                 .categories
                 .insert(category.id, (category.version, category.revision));
         }
-        if sight.looked.lists() {
-            let wanted = self.categories_to_read(base, &listing, request, sight)?;
-            self.read_categories(&wanted, base, &mut listing, request, known, sight)
+        if observed.looked.lists() {
+            let wanted = self.categories_to_read(base, &listing, request, observed)?;
+            self.read_categories(&wanted, base, &mut listing, request, known, observed)
                 .await?;
         }
-        self.fetch_bodies(&mut listing, request, known, sight)
+        self.fetch_bodies(&mut listing, request, known, observed)
             .await?;
         match &listing.end {
             Some(ListEnd::Whole { validator, .. }) => {
-                sight.service.validator.clone_from(validator);
-                sight.service.met = Some(std::mem::take(&mut listing.met));
+                observed.service.validator.clone_from(validator);
+                observed.service.met = Some(std::mem::take(&mut listing.met));
             }
-            Some(ListEnd::NotModified) => sight.service.not_modified = true,
+            Some(ListEnd::NotModified) => observed.service.not_modified = true,
             None => {}
         }
-        sight.remote.complete = listing.nameless.is_empty() && sight.service.stop.is_none();
-        sight.service.unread = listing.bodiless.len();
+        observed.remote.complete = listing.nameless.is_empty() && observed.service.stop.is_none();
+        observed.service.unread = listing.bodiless.len();
         for left in listing.bodiless {
             let why = "its body was not read".to_owned();
             listing.articles.insert(left.id, Remote::Unknown(why));
         }
-        sight.remote.articles = listing.articles;
+        observed.remote.articles = listing.articles;
         for (id, problem) in self.pending_problems()? {
             let why = Remote::Unknown(problem.message.clone());
-            sight.remote.articles.insert(id, why);
-            sight.problems.push(problem);
+            observed.remote.articles.insert(id, why);
+            observed.problems.push(problem);
         }
-        sight.doubt = sight.doubt.take().or(self.gathered.failed_look.take());
-        foreign::leave_alone(base, &mut sight.remote);
+        observed.doubt = observed.doubt.take().or(self.gathered.failed_look.take());
+        foreign::leave_alone(base, &mut observed.remote);
         self.gathered.figures.append(&mut listing.figures);
         Ok(())
     }
@@ -423,14 +423,14 @@ pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> 
 }
 
 /// Articles that the mirror does not want: what keeps them out is no file in motion, which is over by the next cycle.
-pub(in crate::engine) fn out_of_scope(sight: &Observation) -> BTreeSet<ArticleId> {
-    if sight.local.ignored.is_empty() {
+pub(in crate::engine) fn out_of_scope(observed: &Observation) -> BTreeSet<ArticleId> {
+    if observed.local.ignored.is_empty() {
         return BTreeSet::new();
     }
     ignored(
-        &|place| sight.mirror.layout.ignores(place),
-        &sight.base,
-        sight,
+        &|place| observed.mirror.layout.ignores(place),
+        &observed.base,
+        observed,
     )
 }
 
@@ -439,22 +439,28 @@ pub(in crate::engine) fn out_of_scope(sight: &Observation) -> BTreeSet<ArticleId
 fn ignored(
     out_of_reach: &dyn Fn(&Place) -> bool,
     base: &Base,
-    sight: &Observation,
+    observed: &Observation,
 ) -> BTreeSet<ArticleId> {
     let name = |slug: &str, id: Uuid| path::stem_for(slug, id, &|_| false);
     let folder = |id: CategoryId| {
         let row = base.categories.get(&id);
         let known = row.and_then(|row| row.folder.clone());
-        let here = sight.paired.folder(id).map(str::to_owned).or(known);
+        let here = observed.paired.folder(id).map(str::to_owned).or(known);
         here.or_else(|| {
-            let read = sight.remote.categories.get(&id).map(|(version, _)| version);
+            let read = observed
+                .remote
+                .categories
+                .get(&id)
+                .map(|(version, _)| version);
             let version = read.or(row.map(|row| &row.remote))?;
             Some(name(&version.slug, id.uuid()))
         })
     };
-    let strangers = sight.remote.articles.iter();
+    let strangers = observed.remote.articles.iter();
     strangers
-        .filter(|(id, _)| !base.articles.contains_key(id) && !sight.paired.files.contains_key(id))
+        .filter(|(id, _)| {
+            !base.articles.contains_key(id) && !observed.paired.files.contains_key(id)
+        })
         .filter_map(|(id, entry)| match entry {
             Remote::Present(seen) => Some((*id, seen)),
             Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,

@@ -11,7 +11,7 @@ use crate::engine::history::{agreed, met};
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::{Looked, Observation};
 use crate::engine::settings::Request;
-use crate::engine::{Engine, anew};
+use crate::engine::{Engine, recreated};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Side, Version, html, path};
@@ -26,29 +26,29 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(in crate::engine) fn take_creations(
         &mut self,
         base: &mut Base,
-        sight: &mut Observation,
+        observed: &mut Observation,
         request: &Request,
     ) -> anyhow::Result<()> {
         for mut creation in std::mem::take(&mut base.creations) {
-            if let Some(row) = self.row_of_named_file(&creation, sight) {
+            if let Some(row) = self.row_of_named_file(&creation, observed) {
                 self.confirm(row, base, request)?;
                 continue;
             }
-            if is_missing(&creation, base, sight) {
-                self.end_missing(&creation, sight, request)?;
+            if is_missing(&creation, base, observed) {
+                self.end_missing(&creation, observed, request)?;
                 continue;
             }
             let mut made = creation.row.as_ref().map(|row| row.id);
             if made.is_none() {
-                made = self.answer_by_listing(&mut creation, base, sight, request)?;
+                made = self.answer_by_listing(&mut creation, base, observed, request)?;
             }
-            let seen = made.and_then(|id| sight.remote.articles.remove(&id));
+            let seen = made.and_then(|id| observed.remote.articles.remove(&id));
             // The tag of the listing does not cover a removed entry.
-            sight.service.unlisted |= seen.is_some();
+            observed.service.unlisted |= seen.is_some();
             if let Some(row) = &creation.row {
                 if let Some(Remote::Present(seen)) = seen {
                     if seen.version != row.remote || seen.visibility != row.visibility {
-                        sight.service.recalled.insert(row.id);
+                        observed.service.recalled.insert(row.id);
                     }
                     self.keep_met(row, &seen, request)?;
                 }
@@ -60,9 +60,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// The row of a new article whose id is in a file.
-    fn row_of_named_file(&self, creation: &Creation, sight: &Observation) -> Option<ArticleRow> {
+    fn row_of_named_file(&self, creation: &Creation, observed: &Observation) -> Option<ArticleRow> {
         let row = creation.row.as_ref()?;
-        let mut files = sight.local.files.iter();
+        let mut files = observed.local.files.iter();
         let file = files.find(|file| file.id == Some(row.id))?;
         Some(ArticleRow {
             place: file.place.clone(),
@@ -109,7 +109,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 tx.remove_article(old)?;
                 tx.remove_conflict(old)?;
                 tx.rename_subject(&Subject::Article(old), &Subject::Article(new))?;
-                anew::note(tx, old, new)
+                recreated::note(tx, old, new)
             })?;
         }
         Ok(())
@@ -121,12 +121,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         creation: &mut Creation,
         base: &Base,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
     ) -> anyhow::Result<Option<ArticleId>> {
         let is_named_by_a_file =
-            |id: ArticleId| sight.local.files.iter().any(|file| file.id == Some(id));
-        let mut entries = sight.remote.articles.iter();
+            |id: ArticleId| observed.local.files.iter().any(|file| file.id == Some(id));
+        let mut entries = observed.remote.articles.iter();
         let found = entries.find_map(|(id, entry)| match entry {
             Remote::Present(seen)
                 if creation.unclear == Some(*id)
@@ -140,7 +140,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             found.filter(|(id, _)| !base.articles.contains_key(id) && !is_named_by_a_file(*id));
         let before = creation.unclear.take();
         if let Some((id, seen)) = found {
-            let text = sight.spool.text(&self.store, seen.version.text)?;
+            let text = observed.spool.text(&self.store, seen.version.text)?;
             match self.find_sent(creation, &seen.version, text.as_deref())? {
                 Some(sent) => {
                     creation.row = Some(Box::new(row_of(&creation.place, &sent, id, seen)));
@@ -217,7 +217,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             if let Some(old) = instead_of {
                 tx.rename_subject(&Subject::Article(old), &Subject::Article(id))?;
-                anew::note(tx, old, id)?;
+                recreated::note(tx, old, id)?;
             }
             tx.rename_subject(&Subject::File(place.clone()), &Subject::Article(id))?;
             tx.record(&agreed(id, place, &row.local, "created"))?;
@@ -247,11 +247,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn end_missing(
         &mut self,
         creation: &Creation,
-        sight: &mut Observation,
+        observed: &mut Observation,
         request: &Request,
     ) -> anyhow::Result<()> {
         if let Some(row) = &creation.row {
-            sight.problems.push(Problem {
+            observed.problems.push(Problem {
                 path: creation.place.to_string(),
                 id: Some(row.id),
                 message: format!(
@@ -268,9 +268,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Ends the creations at whose place an article has its file by now.
-    pub(in crate::engine) fn end_taken(&mut self, sight: &Observation) -> anyhow::Result<()> {
-        for creation in &sight.base.creations {
-            if is_taken(creation, sight) {
+    pub(in crate::engine) fn end_taken(&mut self, observed: &Observation) -> anyhow::Result<()> {
+        for creation in &observed.base.creations {
+            if is_taken(creation, observed) {
                 self.drop_creation(creation)?;
             }
         }
@@ -347,8 +347,8 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
 }
 
 /// Returns whether the file of a creation is certainly gone. A file with the same title and text may be the moved file.
-fn is_missing(creation: &Creation, base: &Base, sight: &Observation) -> bool {
-    let local = &sight.local;
+fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool {
+    let local = &observed.local;
     let (category, _) = creation.address();
     let mut folders = local.categories.iter();
     let paired = folders.find(|folder| folder.id == Some(category));
@@ -362,19 +362,19 @@ fn is_missing(creation: &Creation, base: &Base, sight: &Observation) -> bool {
         && !local.unreadable.contains(folder)
         && taken.is_none_or(|taken| !taken.contains(&path::fold(&creation.place.file)));
     let may_be = |file: &LocalFile| may_be_of(creation, file, base);
-    sight.looked == Looked::All && local.complete && is_seen && !local.files.iter().any(may_be)
+    observed.looked == Looked::All && local.complete && is_seen && !local.files.iter().any(may_be)
 }
 
 /// Returns whether an article has its file where another one is being created.
-fn is_taken(creation: &Creation, sight: &Observation) -> bool {
-    let mut files = sight.paired.files.iter();
+fn is_taken(creation: &Creation, observed: &Observation) -> bool {
+    let mut files = observed.paired.files.iter();
     let owner = files.find(|(_, file)| creation.is_at(file.version.category, &file.place.file));
-    owner.is_some_and(|(id, _)| !is_gone(*id, sight))
+    owner.is_some_and(|(id, _)| !is_gone(*id, observed))
 }
 
 /// Returns whether an article is gone from the service: its file is created anew.
-fn is_gone(id: ArticleId, sight: &Observation) -> bool {
-    sight.remote.articles.get(&id) == Some(&Remote::Gone) || is_known_gone(id, &sight.base)
+fn is_gone(id: ArticleId, observed: &Observation) -> bool {
+    observed.remote.articles.get(&id) == Some(&Remote::Gone) || is_known_gone(id, &observed.base)
 }
 
 /// Returns whether an earlier cycle found that an article is gone from the service.

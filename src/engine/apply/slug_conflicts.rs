@@ -1,7 +1,7 @@
 //! Addresses that turned out to be taken, where no row says so: what is asked for once a day only has to be remembered
 //! until then, or what wants the address would be sent in vain.
 
-use super::Run;
+use super::ApplyState;
 use crate::model::base::Visibility;
 use crate::model::{ArticleId, CategoryId, Timestamp};
 use crate::reconcile::guard::{FOR_A_PERSON, NOT_SENT};
@@ -16,7 +16,7 @@ use crate::state::{Outcome, Parked};
 pub(super) fn remember_taken(
     store: &mut Store,
     action: &Action,
-    run: &Run<'_>,
+    run: &ApplyState<'_>,
     now: Timestamp,
 ) -> Outcome<()> {
     let Some(held) = action
@@ -53,9 +53,9 @@ pub(super) fn remember_taken(
 }
 
 /// Returns whether a category has a slug that its row does not say.
-fn is_a_categorys(slug: &str, run: &Run<'_>) -> bool {
-    let rows = &run.sight.base.categories;
-    let mut read = run.sight.remote.categories.iter();
+fn is_a_categorys(slug: &str, run: &ApplyState<'_>) -> bool {
+    let rows = &run.observed.base.categories;
+    let mut read = run.observed.remote.categories.iter();
     read.any(|(id, (version, _))| {
         let known = rows.get(id).map(|row| row.remote.slug.as_str());
         version.slug == slug && known != Some(slug)
@@ -63,8 +63,8 @@ fn is_a_categorys(slug: &str, run: &Run<'_>) -> bool {
 }
 
 /// Returns whether an article that no listing shows has an address that its row does not say.
-fn is_hidden_there(id: ArticleId, category: CategoryId, slug: &str, run: &Run<'_>) -> bool {
-    let Some(Remote::Present(seen)) = run.sight.remote.articles.get(&id) else {
+fn is_hidden_there(id: ArticleId, category: CategoryId, slug: &str, run: &ApplyState<'_>) -> bool {
+    let Some(Remote::Present(seen)) = run.observed.remote.articles.get(&id) else {
         return false;
     };
     let recorded = run

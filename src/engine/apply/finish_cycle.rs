@@ -1,4 +1,4 @@
-//! The books at the end of a cycle: what was seen again, figures, times and the tag of a listing.
+//! The end of a cycle: what was seen again, figures, times and the tag of a listing are stored.
 
 use super::record::trusted_scan;
 use crate::engine::Engine;
@@ -34,39 +34,39 @@ impl Rest {
     /// Returns what follows from a plan. `None`: the next look is a whole one.
     pub(in crate::engine) fn of(
         plan: &Plan,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
     ) -> Option<Self> {
-        if sight.looked.has_few() {
+        if observed.looked.has_few() {
             return Some(Self::GoesOn);
         }
         let is_quiet = plan.actions.is_empty()
             && plan.records.is_empty()
             && plan.category_records.is_empty()
-            && sight.saw_all(request)
-            && sight.base.articles.values().all(is_calm);
+            && observed.saw_all(request)
+            && observed.base.articles.values().all(is_calm);
         is_quiet.then_some(Self::Begins)
     }
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// The books at the end of a cycle: refreshed stamps, figures, times; and the history is pruned.
-    pub(in crate::engine) fn close_books(
+    /// Stores what a cycle learned: refreshed stamps, figures, times. Prunes the history.
+    pub(in crate::engine) fn finish_cycle(
         &mut self,
-        sight: &Observation,
+        observed: &Observation,
         request: &Request,
         report: &Report,
         whole: bool,
         rest: Option<Rest>,
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
-        let refreshed = self.refreshed(sight)?;
-        let attempts = self.attempts_after(sight, request)?;
-        let read = self.read_categories_again(sight, report, now)?;
-        let read = self.with_stamps(read, sight)?;
+        let refreshed = self.refreshed(observed)?;
+        let attempts = self.attempts_after(observed, request)?;
+        let read = self.read_categories_again(observed, report, now)?;
+        let read = self.with_stamps(read, observed)?;
         let figures = std::mem::take(&mut self.gathered.figures);
         let known = self.known_figures(&figures)?;
-        let is_done = sight.service.stop.is_none()
+        let is_done = observed.service.stop.is_none()
             && report.problems.is_empty()
             && report
                 .actions
@@ -74,11 +74,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .all(|line| line.status == Status::Done);
         let clean = whole
             && is_done
-            && !sight.service.unlisted
+            && !observed.service.unlisted
             && request.scope.is_empty()
             && request.unsettled.paths.is_empty()
             && !report.actions.iter().any(may_send);
-        let validator = sight
+        let validator = observed
             .service
             .validator
             .as_ref()
@@ -87,8 +87,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
         let held = self.still_held(request, report, now)?;
         let undone = self.still_undone(request, report, now)?;
-        let over = over(sight);
-        let mark = self.settings.rest_mark(&sight.mirror.layout);
+        let over = over(observed);
+        let mark = self.settings.rest_mark(&observed.mirror.layout);
         let memory = self.gathered.memory.as_ref();
         self.store.write(now, |tx| {
             over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
@@ -114,9 +114,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Some(validator) => tx.set_meta(VALIDATOR, validator)?,
                 // A quiet cycle that was answered with 304 leaves the validator as it is. One that was answered
                 // with a listing and no tag does not: the listing may come back to what the old tag stands for.
-                None if clean && sight.service.not_modified => {}
+                None if clean && observed.service.not_modified => {}
                 // Nothing was listed, and nothing was changed.
-                None if !sight.looked.lists() && report.actions.is_empty() => {}
+                None if !observed.looked.lists() && report.actions.is_empty() => {}
                 None => tx.remove_meta(VALIDATOR)?,
             }
             if let Some(held) = &held {
@@ -125,17 +125,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if let Some(undone) = &undone {
                 tx.set_meta(UNDONE, undone)?;
             }
-            if sight.read_the_mirror() {
+            if observed.read_the_mirror() {
                 tx.set_meta(MIRROR_READ, &now.0.to_string())?;
             }
-            if sight.looked.lists() {
+            if observed.looked.lists() {
                 tx.set_meta(LAST_POLL, &now.0.to_string())?;
-                match sight.service.unread {
+                match observed.service.unread {
                     0 => tx.remove_meta(UNREAD)?,
                     unread => tx.set_meta(UNREAD, &unread.to_string())?,
                 }
             }
-            if let (Some(memory), Some(met)) = (memory, &sight.service.met) {
+            if let (Some(memory), Some(met)) = (memory, &observed.service.met) {
                 memory.store(met, tx)?;
             }
             match rest.filter(|_| is_done) {
@@ -170,27 +170,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Rows whose file was read and found to hold what the base says: its stamp is known again.
-    fn refreshed(&self, sight: &Observation) -> anyhow::Result<Vec<ArticleRow>> {
+    fn refreshed(&self, observed: &Observation) -> anyhow::Result<Vec<ArticleRow>> {
         let mut rows = Vec::new();
         // What lies at a place that another article has taken in this cycle is that one's file.
         let places = OnceCell::new();
         let is_at_home = |file: &LocalFile| {
-            let places = places.get_or_init(|| Places::of_base(&sight.base));
+            let places = places.get_or_init(|| Places::of_base(&observed.base));
             places.get(&file.place.folder, &file.place.file).is_some()
         };
-        for (id, file) in &sight.paired.files {
-            let Some(before) = sight.base.articles.get(id) else {
+        for (id, file) in &observed.paired.files {
+            let Some(before) = observed.base.articles.get(id) else {
                 continue;
             };
-            let Some(stamp) = sight.mirror.stamps.get(&file.place).copied() else {
+            let Some(stamp) = observed.mirror.stamps.get(&file.place).copied() else {
                 continue;
             };
             // Where its file was another article's was written since: that is not its stamp.
-            let written = sight.mirror.written.get(&file.place);
+            let written = observed.mirror.written.get(&file.place);
             if written.is_some_and(|owner| owner != id) {
                 continue;
             }
-            let Some(stamp) = trusted_scan(stamp, sight, self.clock.now()) else {
+            let Some(stamp) = trusted_scan(stamp, observed, self.clock.now()) else {
                 continue;
             };
             if before.stamp == Some(stamp) || file.version != before.local {
@@ -220,11 +220,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// are read anew in that one, as nothing else would tell of it.
     fn read_categories_again(
         &self,
-        sight: &Observation,
+        observed: &Observation,
         report: &Report,
         now: Timestamp,
     ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
-        if sight.remote.categories.is_empty() {
+        if observed.remote.categories.is_empty() {
             return Ok(BTreeMap::new());
         }
         let put_off = report
@@ -233,14 +233,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .any(|line| line.action == Kind::UpdateCategory && line.status == Status::Skipped);
         let mut rows = BTreeMap::new();
         for row in self.store.categories()? {
-            let before = sight.base.categories.get(&row.id);
-            let read = sight.remote.categories.get(&row.id);
+            let before = observed.base.categories.get(&row.id);
+            let read = observed.remote.categories.get(&row.id);
             let (Some(before), Some((version, _))) = (before, read) else {
                 continue;
             };
             let open = row.read_at == Timestamp::default();
             let dealt_with =
-                *version == row.remote || !sight.paired.categories.contains_key(&row.id);
+                *version == row.remote || !observed.paired.categories.contains_key(&row.id);
             let read_at = match (dealt_with, put_off) {
                 (true, _) => now,
                 (false, true) => Timestamp::default(),
@@ -259,18 +259,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn with_stamps(
         &self,
         mut rows: BTreeMap<CategoryId, CategoryRow>,
-        sight: &Observation,
+        observed: &Observation,
     ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
-        for (id, before) in &sight.base.categories {
+        for (id, before) in &observed.base.categories {
             let Some(folder) = &before.folder else {
                 continue;
             };
-            let stamp = sight.mirror.category_stamps.get(folder).copied();
-            let Some(stamp) = stamp.and_then(|stamp| trusted_scan(stamp, sight, self.clock.now()))
+            let stamp = observed.mirror.category_stamps.get(folder).copied();
+            let Some(stamp) =
+                stamp.and_then(|stamp| trusted_scan(stamp, observed, self.clock.now()))
             else {
                 continue;
             };
-            let scanned = sight.paired.categories.get(id).is_some_and(|category| {
+            let scanned = observed.paired.categories.get(id).is_some_and(|category| {
                 category.folder == *folder
                     && category.id == Some(*id)
                     && category.version.as_ref() == Some(&before.local)
@@ -324,20 +325,20 @@ fn strong(validator: &Validator) -> Option<Validator> {
 }
 
 /// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
-fn over(sight: &Observation) -> Vec<ArticleId> {
-    let seen_all = sight.looked == Looked::All
-        && sight.remote.complete
-        && sight.local.complete
-        && sight.doubt.is_none()
-        && !sight.mirror.hides;
+fn over(observed: &Observation) -> Vec<ArticleId> {
+    let seen_all = observed.looked == Looked::All
+        && observed.remote.complete
+        && observed.local.complete
+        && observed.doubt.is_none()
+        && !observed.mirror.hides;
     let is_left = |id: &ArticleId| {
-        let remote = sight.remote.articles.get(id);
-        sight.base.articles.contains_key(id)
-            || sight.paired.files.contains_key(id)
-            || sight.paired.unknown.contains_key(id)
+        let remote = observed.remote.articles.get(id);
+        observed.base.articles.contains_key(id)
+            || observed.paired.files.contains_key(id)
+            || observed.paired.unknown.contains_key(id)
             || remote.is_some_and(|entry| !matches!(entry, Remote::Gone))
     };
-    let conflicts = sight.base.conflicts.values().filter(|_| seen_all);
+    let conflicts = observed.base.conflicts.values().filter(|_| seen_all);
     conflicts
         .filter(|row| row.copy.is_none() && !is_left(&row.id))
         .map(|row| row.id)

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
 /// The state of applying a plan.
-pub(in crate::engine) struct Run<'a> {
-    pub(in crate::engine) sight: &'a mut Observation,
+pub(in crate::engine) struct ApplyState<'a> {
+    pub(in crate::engine) observed: &'a mut Observation,
     pub(in crate::engine) request: &'a Request,
     pub(in crate::engine) report: &'a mut Report,
     /// Real ids of categories that were created.
@@ -36,7 +36,7 @@ pub(in crate::engine) struct Run<'a> {
     /// The reason that nothing is sent any more.
     pub(in crate::engine) stop: Option<Stop>,
     /// The reason that the mirror is not changed any more.
-    pub(in crate::engine) wall: Option<Stop>,
+    pub(in crate::engine) unwritable: Option<Stop>,
     /// Why nothing is deleted any more in this cycle.
     pub(in crate::engine) doubt: Option<String>,
     /// Articles that still wait to be sent, for deciding how to look again.
@@ -50,26 +50,26 @@ pub(in crate::engine) struct Run<'a> {
 }
 
 /// The outcome of one step.
-pub(in crate::engine) enum Done {
+pub(in crate::engine) enum StepResult {
     /// It is done; a note for people, if there is one.
-    Yes(Option<String>),
+    Done(Option<String>),
     /// It was not done: something changed meanwhile. The next cycle decides anew.
-    Later(String),
+    Retry(String),
     /// It was not done: the service's side changed after it was read. A cycle that comes at once decides anew.
     Overtaken(String),
     /// It failed, and only this article is concerned.
     Failed(String),
     /// It failed in a way that casts doubt on the rest: nothing is deleted in this cycle.
-    Doubted(String),
+    Unsafe(String),
     /// It failed, and so would all other requests.
     Stopped(Stop),
     /// It failed, and so would all other changes of the mirror: nothing at all is changed any more.
-    Wall(Stop),
+    MirrorUnwritable(Stop),
     /// It waits for a person.
     Held(String),
 }
 
-impl Run<'_> {
+impl ApplyState<'_> {
     pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) {
         if status != Status::Done {
             let parked = match &action.step {
@@ -121,7 +121,7 @@ impl Run<'_> {
             .stop
             .as_ref()
             .filter(|_| action.sends() || action.deletes().is_some())
-            .or(self.wall.as_ref())
+            .or(self.unwritable.as_ref())
         {
             return Some((Status::Skipped, stop.message.clone()));
         }
@@ -155,14 +155,14 @@ impl Run<'_> {
     }
 
     pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
-        self.sight.base.articles.get(&id)
+        self.observed.base.articles.get(&id)
     }
 
     /// The base row of what a step settles, and whether what was seen of it may be an old copy.
     pub(super) fn row_for(&self, settle: &Settle) -> (Option<&ArticleRow>, bool) {
         (
             self.row(settle.id),
-            self.sight.service.recalled.contains(&settle.id),
+            self.observed.service.recalled.contains(&settle.id),
         )
     }
 
@@ -173,8 +173,8 @@ impl Run<'_> {
     }
 
     /// The mirror cannot be written any more: what is changed on the service now could not be followed up.
-    pub(super) fn meet_wall(&mut self, stop: Stop) {
+    pub(super) fn meet_unwritable(&mut self, stop: Stop) {
         self.stop.get_or_insert_with(|| stop.clone());
-        self.wall.get_or_insert(stop);
+        self.unwritable.get_or_insert(stop);
     }
 }

@@ -1,9 +1,9 @@
-//! Files that go back to older versions in small batches, as an archive that is unpacked over the mirror makes
-//! them: one storm, however many cycles see it.
+//! Files that went back to older versions in the last cycles. An archive that is unpacked over the mirror makes them
+//! in small batches: the guard counts the batches as one roll-back.
 //!
-//! It is over when nothing is held by it any more and a minute has passed. Until then what went back counts for
-//! whoever looks, `kbsync approve` among them; only a daemon's cycles add to it, since what a person asked for
-//! is no storm. It is kept in the state: a restart does not end it.
+//! The roll-back is over when nothing is held for it any more and a minute has passed. Until then its articles count in
+//! each plan, that of `kbsync approve` included. Only the cycles of a daemon add articles, because a person's command is
+//! no accident. The state keeps the list: a restart does not end the roll-back.
 
 use super::report::{Report, Status};
 use super::settings::Request;
@@ -16,7 +16,7 @@ use crate::service::Service;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Cycles within so many milliseconds are one storm.
+/// The longest time between two cycles of one roll-back, in milliseconds.
 const CLOSELY: u64 = 60 * 1000;
 
 /// Articles whose files went back to older versions, and when that was sent.
@@ -25,10 +25,9 @@ const CLOSELY: u64 = 60 * 1000;
 struct GoneBack(BTreeMap<ArticleId, Timestamp>);
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Articles that went back to older versions in the storm that is going on; those that are about to are counted
-    /// with the plan.
+    /// Returns how many articles went back to older versions before this plan, in the same roll-back.
     pub(super) fn lately_older(&self, now_older: &BTreeSet<ArticleId>) -> anyhow::Result<usize> {
-        // Whoever takes nothing back is not held by what others took back.
+        // A plan without older versions is not held for earlier ones.
         if now_older.is_empty() {
             return Ok(0);
         }
@@ -41,8 +40,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .count())
     }
 
-    /// Remembers which articles went back to older versions by this cycle, and forgets a storm that is over. Comes
-    /// after the cycle's held actions are written.
+    /// Remembers which articles went back to older versions in this cycle, and forgets a roll-back that is over. The
+    /// held actions of the cycle have to be stored before.
     pub(super) fn note_gone_back(
         &mut self,
         older: &BTreeSet<ArticleId>,
@@ -79,7 +78,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     fn gone_back(&self) -> anyhow::Result<GoneBack> {
         let stored = self.store.meta(GONE_BACK)?;
-        // A later version may write it in another way: then the storm begins anew.
+        // A later version may write the list in another form: then it begins anew.
         Ok(stored
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default())

@@ -32,7 +32,7 @@ pub(in crate::engine) fn row_renamed(
 /// lies where it was and not in the folder, keeps its place.
 pub(in crate::engine) fn rows_along(
     base: &Base,
-    sight: &Observation,
+    observed: &Observation,
     category: &CategoryRow,
 ) -> Vec<ArticleRow> {
     let old = base.categories.get(&category.id);
@@ -43,8 +43,8 @@ pub(in crate::engine) fn rows_along(
     if from == to {
         return Vec::new();
     }
-    let files = sight.local.files.iter().map(|file| &file.place);
-    let unknown = sight.local.unknown.iter().map(|unknown| &unknown.place);
+    let files = observed.local.files.iter().map(|file| &file.place);
+    let unknown = observed.local.unknown.iter().map(|unknown| &unknown.place);
     let lying: BTreeSet<&Place> = files
         .chain(unknown)
         .filter(|place| place.folder == *from || place.folder == *to)

@@ -13,16 +13,16 @@ use crate::state::{Outcome, Seen, Subject};
 /// Puts what was seen of them into the history. Nothing is written where it is there already.
 pub(in crate::engine) fn keep_unmet(
     store: &mut Store,
-    sight: &Observation,
+    observed: &Observation,
     now: Timestamp,
 ) -> Outcome<()> {
-    let out_of_scope = out_of_scope(sight);
+    let out_of_scope = out_of_scope(observed);
     let mut unkept = Vec::new();
-    for (id, entry) in &sight.remote.articles {
+    for (id, entry) in &observed.remote.articles {
         let Remote::Present(seen) = entry else {
             continue;
         };
-        if sight.base.articles.contains_key(id) || out_of_scope.contains(id) {
+        if observed.base.articles.contains_key(id) || out_of_scope.contains(id) {
             continue;
         }
         let subject = Subject::Article(*id);
@@ -36,7 +36,7 @@ pub(in crate::engine) fn keep_unmet(
         }
         unkept.push(Seen {
             subject,
-            place: place(*id, &seen.version, &sight.base),
+            place: place(*id, &seen.version, &observed.base),
             side: Side::Remote,
             cause: "seen on the service".to_owned(),
             version: seen.version.clone(),

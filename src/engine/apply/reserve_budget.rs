@@ -2,7 +2,7 @@
 //! not end between a look and its write, or with an article under a temporary address (failures row 114).
 
 use super::category_send::is_category_seen;
-use super::{Done, Run, failed};
+use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::mirror::disk::Disk;
 use crate::model::ArticleId;
@@ -12,7 +12,11 @@ use std::collections::BTreeMap;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Keeps what a step is going to need. Gives why it is not begun, if that is not there.
-    pub(super) async fn keep_for(&self, action: &Action, run: &Run<'_>) -> Option<Done> {
+    pub(super) async fn keep_for(
+        &self,
+        action: &Action,
+        run: &ApplyState<'_>,
+    ) -> Option<StepResult> {
         let requests = self.requests_of(action, run);
         // One request is had or not.
         if requests < 2 {
@@ -23,7 +27,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Requests that a step makes where nothing goes wrong.
-    fn requests_of(&self, action: &Action, run: &Run<'_>) -> u32 {
+    fn requests_of(&self, action: &Action, run: &ApplyState<'_>) -> u32 {
         let look = |id| u32::from(!self.is_seen(id, run));
         match &action.step {
             Step::Settle(settle) if settle.sends() => 1 + look(settle.id),
