@@ -60,7 +60,7 @@ pub(super) fn page(title: &str, requests: u64, content: &str) -> String {
 {PHONE}<title>{title}</title>\
          <style>{STYLE}</style></head><body>\
          <header><a href=\"/\">Sandbox</a><a href=\"/dashboard/requests\">API requests</a>\
-         <span>{requests} requests so far</span></header>\
+         <span>requests so far: {requests}</span></header>\
          <p class=\"note\">A stand-in on this machine for trying kbsync; your knowledge base is somewhere else.</p>\
          <main><h1>{title}</h1>\n{content}\n</main></body></html>\n"
     )

@@ -57,7 +57,7 @@ async fn the_overview_shows_states_and_what_was_sent() {
         "badge published",
         "badge draft",
         "badge disabled",
-        "1 requests so far",
+        "requests so far: 1",
         "KBSYNC_TOKEN=sandbox-token\nkbsync init --service http://",
         &kb.article_path(),
     ] {
