@@ -82,7 +82,7 @@ fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
     let path = conflict.place.to_string();
     format!(
         "{}; the service's version is in {name}, because {taken} is not as kbsync wrote it, and stays; `kbsync resolve {}` \
-         settles the conflict, or edit the file and delete {name}",
+         settles the conflict",
         conflict.reason,
         quoted(&path)
     )
