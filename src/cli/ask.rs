@@ -164,7 +164,7 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
         .iter()
         .map(|one| format!("{} ({})", escape(&one.name), one.id))
         .collect();
-    choices.push("another one: paste its id".to_owned());
+    choices.push("another workspace (paste its id)".to_owned());
     let at = Select::new()
         .with_prompt("Workspace")
         .items(&choices)

@@ -39,7 +39,7 @@ pub(super) struct Args {
     /// Show what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Let deletions pass that are held for their number, this time
+    /// This time, carry out deletions that would otherwise be held; in doubt, nothing is deleted
     #[arg(long)]
     allow_deletes: bool,
     /// Create the new categories of a first sync without asking
@@ -158,7 +158,8 @@ async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
 }
 
 /// What a fresh clone or a CI job without its state is told.
-const FIRST_CONFLICTS: &str = "this folder was never synced before, so kbsync cannot tell edits from old copies, and what differs waits; \
+const FIRST_CONFLICTS: &str = "this folder has never been synced, so kbsync cannot tell edits from old copies, and \
+every difference waits for you; \
                                `kbsync help ci` says how a CI job keeps its state";
 
 /// Runs one cycle for each workspace, and prints the report.

@@ -23,7 +23,7 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus) -> Vec<String> {
     let next = or(&daemon.next_poll, "not known yet");
     let mut lines = vec![
         format!(
-            "Daemon since {}, process {}",
+            "Daemon running since {}, process {}",
             time_of(&daemon.since),
             daemon.pid
         ),

@@ -169,7 +169,7 @@ impl From<LockError> for Failure {
         let (code, help) = match &error {
             LockError::Taken(_) => (
                 ExitCode::Retry,
-                "wait for it to end, or end it; `kbsync doctor` names it",
+                "wait for that process to end, or stop it; `kbsync doctor` names it",
             ),
             LockError::NotAFolder(_) => (
                 ExitCode::Failed,

@@ -32,17 +32,17 @@ const DEFAULT_EVENTS: usize = 50;
 /// Shows versions and what happened.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// A file, or an article's id: lists its versions, also of one that was renamed or deleted. A
-    /// category's folder: what happened in it [default: what happened everywhere]
+    /// A file, or an article's id: lists its versions, even if it was renamed or deleted. A category's folder: lists
+    /// what happened in it [default: what happened everywhere]
     ///
     /// Versions are numbered from @1, the oldest; a version keeps its number. `kbsync show PATH@N` prints
     /// one, `kbsync restore PATH@N` brings one back.
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
-    /// Show each version's difference to the one before it on its side
+    /// Show how each version differs from the previous one on the same side
     #[arg(short, long, requires = "path")]
     patch: bool,
-    /// List at most so many [default: 50 of what happened, all versions of a file]
+    /// List at most N entries [default: 50 events, or all versions of a file]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }

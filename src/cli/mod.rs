@@ -99,7 +99,7 @@ pub struct Global {
     /// Say more: -v what is done, -vv why, -vvv everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
-    /// Print nothing but errors; results only as JSON, with --json
+    /// Print only errors; with --json, also print the result
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// When to colour
@@ -111,7 +111,7 @@ pub struct Global {
     /// Allow http:// to a host that is not this machine: the token can be read on the way
     #[arg(long, global = true)]
     pub insecure_http: bool,
-    /// Send the token to this service although it belongs to another one so far
+    /// Send the token to this service, although the token has belonged to another service until now
     #[arg(long, global = true)]
     pub trust_service: bool,
 }
@@ -165,7 +165,7 @@ enum Command {
     Log(log::Args),
     /// Print one version of an article
     Show(show::Args),
-    /// Bring a version back, also of a deleted article
+    /// Bring a version back, even one of a deleted article
     Restore(restore::Args),
     /// Look for what is wrong in the files, without asking the service
     Check(check::Args),

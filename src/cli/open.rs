@@ -24,7 +24,8 @@ pub(super) struct Args {
     path: PathBuf,
     /// Print the page's address, and open nothing
     ///
-    /// So does a command without a terminal. The program that opens the page is the command in BROWSER, or xdg-open.
+    /// The address is also printed when stdout is not a terminal. The program that opens the page is the command in
+    /// BROWSER, or xdg-open.
     #[arg(long)]
     print: bool,
 }

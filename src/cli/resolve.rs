@@ -55,7 +55,7 @@ pub(super) enum Keep {
     Local,
     /// The service's version that lies beside it
     Remote,
-    /// Both bodies, one after the other where they clash; of a title and the like yours
+    /// Both bodies, one after the other where they clash; your title and other fields where those clash
     Both,
 }
 
@@ -158,7 +158,7 @@ fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<snapshot::Ke
         .collect();
     if files.len() < 2 || files.iter().any(|file| !file.is_file()) {
         return Err(Failure::usage(
-            "there are no two files to compare",
+            "one of the two files to compare is missing",
             "settle the conflict with --keep",
         ));
     }

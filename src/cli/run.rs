@@ -46,7 +46,7 @@ use tokio_util::sync::CancellationToken;
 /// Keeps both sides equal until it is stopped.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// Show health and figures on this address: /healthz, /readyz, /metrics [default: KBSYNC_LISTEN]
+    /// Serve health and metrics on this address: /healthz, /readyz, /metrics [default: KBSYNC_LISTEN]
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
 }
@@ -238,7 +238,8 @@ fn budget_source(budget: Option<Budget>) -> BudgetSource {
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
         let error = anyhow::Error::new(error).context(format!("failed to listen on {address}"));
-        Failure::failed(error).help("name another address with --listen, or stop what has this one")
+        Failure::failed(error)
+            .help("name another address with --listen, or stop the program that uses this one")
     })?;
     if let Ok(address) = listener.local_addr() {
         tracing::info!("listening on {}", web::shown_address(address));

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 /// Prints one version.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// A file or an article's id; `@N` behind it is a version's number in `kbsync log` (@1 is the
+    /// A file or an article's id; `@N` after it is a version's number in `kbsync log` (@1 is the
     /// oldest) [default: the newest version]
     #[arg(value_name = "PATH[@N]")]
     path: PathBuf,

@@ -22,13 +22,13 @@ pub(super) struct Args {
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Sort {
-    /// The most read
+    /// Most views first
     Views,
-    /// The most happy readers
+    /// Most happy ratings first
     Happy,
-    /// The most readers who are neither
+    /// Most neutral ratings first
     Neutral,
-    /// The most readers who are not happy
+    /// Most sad ratings first
     Sad,
     /// By title
     Title,

@@ -311,7 +311,7 @@ fn shown(
         lines.push(if status.last_sync.is_some() {
             "Nothing changed in the mirror since the last sync.".to_owned()
         } else {
-            "Nothing was synced yet; `kbsync sync` begins.".to_owned()
+            "Nothing has been synced yet; start with `kbsync sync`.".to_owned()
         });
     }
     if let Some(busy) = busy {

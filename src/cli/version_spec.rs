@@ -232,7 +232,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
     scope::must_be_there(config, &part.root)?;
     let Some(store) = state(config, &part)? else {
         return Err(Failure::usage(
-            "the history is empty: nothing was synced here yet",
+            "the history is empty: nothing has been synced here yet",
             "run `kbsync sync` first",
         ));
     };

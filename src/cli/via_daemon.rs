@@ -216,7 +216,7 @@ fn unresponsive() -> Failure {
         code: ExitCode::Retry,
         ..failure.help(
             "the process is suspended, or its machine is too busy; `kbsync doctor` names it. If it continues, it carries out \
-             your command; otherwise end it and try again",
+             your command; otherwise stop it and run the command again",
         )
     }
 }
@@ -231,6 +231,7 @@ fn no_answer(error: Option<RequestError>) -> Failure {
     };
     Failure {
         code: ExitCode::Retry,
-        ..failure.help("a daemon has the mirror: try again, or stop it; `kbsync doctor` names it")
+        ..failure.help("a daemon holds the mirror: run the command again, or stop the daemon; `kbsync doctor` names \
+        its process")
     }
 }

@@ -48,7 +48,7 @@ pub(super) async fn run(context: &Context) -> Outcome {
     if workspaces.is_empty() {
         context
             .out
-            .note("the token's owner created no workspace; one of a colleague works by its id");
+            .note("the token's owner has created no workspace; a colleague's workspace can be used by its id");
         return Ok(ExitCode::Done);
     }
     let columns = [

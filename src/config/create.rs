@@ -65,13 +65,13 @@ workspace: {workspace}{name}
 # categories: []
 
 # How quickly edits are taken (kbsync run).
-# quiet_period: 200ms        # a file must have been left alone for so long
-# push_interval: 15s         # one article is pushed at most so often
+# quiet_period: 200ms        # a file is sent once it has been left alone this long
+# push_interval: 15s         # an article is pushed at most once in this time
 # delete_grace: 60s          # a removed file may come back within this time
 # rescan: 60s                # how often files are looked through where no events come
 
 # How carefully the service's articles are replaced and removed.
-# guard_window: 15s          # an article was read at most so long before it is replaced; 0s: right before
+# guard_window: 15s          # an article is replaced only if it was read within this time; 0s: read before each write
 # max_deletes: {{count: 10, percent: 25}}   # more deletions at once wait for `kbsync approve`
 # on_conflict: hold          # hold | local | remote
 # probe: true                # ask for vanished articles by an update that changes nothing

@@ -253,7 +253,7 @@ fn token(node: &Node, folder: &Path) -> Result<TokenSource, SettingError> {
     let ways = "put it into a file of your own and write `token: {file: PATH}`, or use \
                 `{env: NAME}`, `{command: pass show kb}` or the variable KBSYNC_TOKEN; \
                 a token that was committed should be revoked";
-    let literal = ValueError::new("a token does not belong into the settings", ways).at(node.line);
+    let literal = ValueError::new("a token does not belong in the settings", ways).at(node.line);
     let Value::Map(entries) = &node.value else {
         return Err(literal);
     };

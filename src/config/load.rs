@@ -62,7 +62,7 @@ impl Config {
                 Some(file) => missing_setting(
                     file,
                     "workspace",
-                    "write `workspace: UUID` into it; `kbsync workspaces` lists them",
+                    "write `workspace: UUID` into it; `kbsync workspaces` lists the ids",
                 ),
                 None => no_settings(&mirror, request.env),
             });

@@ -130,8 +130,8 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     doubles(slugs, "double-slug", &titled("slug:"), &mut findings);
     let ids = named.iter();
     let ids = ids.filter_map(|file| Some((file.id?.to_string(), file.place.to_string())));
-    let remedy = "one is a copy of the other: delete the line `id:` of the copy, and it becomes a new article; `kbsync sync` \
-                  does so itself where it knows which of them was there first";
+    let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new article; \
+    `kbsync sync` does this itself where it knows which file was there first";
     doubles(ids, "double-id", remedy, &mut findings);
     let known = link_targets(files, &named);
     for (place, document) in &articles {
@@ -140,7 +140,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let copies = files.copies.iter();
     findings.extend(copies.map(|(place, id)| copy(place, *id, files.open.as_ref())));
     findings.extend(files.unreadable.iter().map(|(path, why)| {
-        let help = "check the file's rights, or try again when it is at rest";
+        let help = "check the file's permissions, or try again when nothing is writing to it";
         whole_file(
             path,
             Level::Error,
@@ -287,7 +287,7 @@ fn categories(files: &Files, findings: &mut Vec<Finding>) {
     mistyped(files, findings);
     let remedy = "choose another name for one of the folders, or set `slug:`";
     doubles(slugs, "double-slug", remedy, findings);
-    let remedy = "one is a copy of the other: delete the line `id:` of the copy, and it becomes a new category";
+    let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new category";
     doubles(ids, "double-id", remedy, findings);
 }
 
@@ -427,7 +427,7 @@ fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>) -> Finding {
         ),
         Some(false) => (
             "leftover-copy",
-            "the copy of a conflict that is settled, or of none: nothing waits for it, and it is not synced",
+            "a conflict copy with no open conflict: nothing waits for it, and it is not synced",
         ),
         None => (
             "open-conflict",

@@ -52,8 +52,8 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
 fn reason(action: &Action, behind: &Behind, many: bool) -> String {
     if let Some(elsewhere) = &behind.duplicate_of {
         return format!(
-            "git brought this back from a commit (git checkout, git stash?), and kbsync has it at {} now: remove it here, and \
-             commit the new place; `kbsync approve` creates a second one from it",
+            "git brought this file back from a commit (git checkout, git stash?), but its article is now at {}: \
+             remove this file and commit the move; `kbsync approve` creates a second article from this file instead",
             quoted(elsewhere)
         );
     }

@@ -259,7 +259,7 @@ const LONGEST_NAME: usize = 255;
 
 /// Said where a person settled what is not there any more.
 pub(super) const OUTRUN: &str =
-    "not settled, because it changed after it was shown: look at both again; ";
+    "the conflict is not settled, because something changed after it was shown: look again; ";
 
 /// Said of a conflict of which something else was shown before.
 const ANEW: &str = "a new conflict, because the service's version changed since the last one: ";

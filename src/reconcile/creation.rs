@@ -39,7 +39,8 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
     }
     if let Some(unread) = unread_for(world, &folder, id) {
         let message = format!(
-            "its file is not made, since {unread} cannot be read and may be it; make that readable, or take it out of the mirror"
+            "its file is not created, because {unread} cannot be read and may be that file; make {unread} readable, \
+             or take it out of the mirror"
         );
         let path = format!("{folder}/{}{EXTENSION}", seen.version.slug);
         let problem = Problem::at(path, Some(id), message);

@@ -193,7 +193,7 @@ fn against_deleting(
         )
     } else if day + count > limit * 4 {
         format!(
-            "with these, {} articles were deleted {place} within 24 hours, more than {}; \
+            "with these, {} articles would be deleted {place} within 24 hours, more than {}; \
              `kbsync approve` shows and releases them{back}",
             day + count,
             limit * 4

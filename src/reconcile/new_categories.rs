@@ -29,7 +29,7 @@ pub(super) fn new_category(action: &Action, facts: &Facts) -> Option<(HoldRule, 
         return Some((HoldRule::NearCategory, reason));
     }
     let reason = format!(
-        "{cause}; `kbsync approve` creates it, `kbsync sync --yes` creates all new categories"
+        "{cause}; `kbsync approve` creates it, `kbsync sync --yes` creates every category held for this reason"
     );
     let asks = facts.new_categories == NewCategories::Ask;
     asks.then_some((HoldRule::NewCategory, reason))

@@ -68,8 +68,8 @@ pub(super) fn gone(
                     "`kbsync resolve {path} --keep local` creates it anew, `--keep remote` removes the file"
                 ),
                 Some(row) => format!(
-                    "it lies where article {} was, and `kbsync resolve {path} --keep remote` puts that one's file \
-                     in its place; {AS_A_NEW_ONE}",
+                    "the file lies where article {} was, and `kbsync resolve {path} --keep remote` replaces it with \
+                     that article's file; {AS_A_NEW_ONE}",
                     row.id
                 ),
             };
@@ -174,11 +174,12 @@ pub(super) fn unmet(
     };
     let reason = if why == ANOTHERS {
         format!(
-            "it has the id of an article of another workspace; {moving} it to that one's folder, or {way} article here"
+            "the file has the id of an article of another workspace; {moving} it to that workspace's folder, or {way} \
+             article here"
         )
     } else {
         format!(
-            "it has the id of an article that cannot be read ({why}); publish that article, or {way} one"
+            "it has the id of an article that cannot be read ({why}); publish that article, or {way} article"
         )
     };
     action.hold(HoldRule::Person, reason);
@@ -188,4 +189,4 @@ pub(super) fn unmet(
 /// Returns the way out for a file at another article's place: without an `id:` line the file would be taken for the
 /// other article's.
 const AS_A_NEW_ONE: &str =
-    "to make a new article of it, copy it to another name without the `id:` line first";
+    "to make a new article from this file, first copy it to another name without the `id:` line";

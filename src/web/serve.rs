@@ -215,7 +215,7 @@ fn is_this_machine(headers: &HeaderMap) -> bool {
 async fn overview() -> String {
     let version = metrics::VERSION;
     format!(
-        "kbsync {version}\n\n/healthz  is it well?\n/readyz   has it begun?\n/metrics  figures, for Prometheus\n"
+        "kbsync {version}\n\n/healthz  is it well?\n/readyz   has it begun?\n/metrics  metrics, for Prometheus\n"
     )
 }
 

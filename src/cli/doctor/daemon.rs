@@ -24,7 +24,7 @@ fn silent() -> Check {
         Verdict::Bad,
         "the daemon has the mirror, and does not answer",
     )
-    .help("wait if it has just been started, else end it; its log may say more")
+    .help("if the daemon has just been started, wait; otherwise stop it; its log may say more")
 }
 
 /// Judges a daemon's status.
@@ -33,6 +33,6 @@ pub(super) fn says(found: DaemonStatus) -> Check {
         (Some(why), _) => Check::new("daemon", Verdict::Bad, why).help("its log says more"),
         (None, Some(why)) => Check::new("daemon", Verdict::Warning, why)
             .help("the daemon continues by itself afterwards; its log says more"),
-        (None, None) => Check::good("daemon", format!("runs since {}", time_of(&found.since))),
+        (None, None) => Check::good("daemon", format!("running since {}", time_of(&found.since))),
     }
 }

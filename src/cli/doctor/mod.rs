@@ -102,7 +102,7 @@ const CLOCK_SLACK: u64 = 30;
 /// Finds out what is wrong.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// Only ask the running daemon whether it is well; for containers, which have no shell
+    /// Only ask the running daemon whether it is well: a health check for containers without a shell
     #[arg(long)]
     health: bool,
 }
@@ -292,7 +292,10 @@ fn state(config: &Config, root: &Root) -> Check {
     };
     let file = root.state.display();
     match Store::open_read_only(&root.state, Some(&binding)) {
-        Ok(None) => Check::good("state", format!("none in {file} yet: nothing was synced")),
+        Ok(None) => Check::good(
+            "state",
+            format!("none in {file} yet: nothing has been synced"),
+        ),
         Ok(Some(store)) => match (store.articles(), store.conflicts()) {
             (Ok(articles), Ok(conflicts)) => {
                 let message = format!("{} articles known in {file}", articles.len());

@@ -42,9 +42,9 @@ use targets::{Asked, Group};
 /// Brings a version back.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// A file or an article's id; `@N` behind it is a version's number in `kbsync log` (@1 is the
+    /// A file or an article's id; `@N` after it is a version's number in `kbsync log` (@1 is the
     /// oldest) [default: the last version of a deleted article; else the previous version].
-    /// A folder stands for the files that were removed from it, while their articles are still there
+    /// A folder stands for the files that were removed from it and whose articles still exist
     ///
     /// The file gets the version's title, introtext, keywords and body; its name, its folder and keys of
     /// your own stay. The present text goes into the history first. A deleted article comes back as a new

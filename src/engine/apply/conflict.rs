@@ -81,7 +81,8 @@ pub(super) fn show_conflict<D: Disk>(
 fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
     let path = conflict.place.to_string();
     format!(
-        "{}; the service's version is in {name}, because {taken} is not as kbsync wrote it, and stays; `kbsync resolve {}` \
+        "{}; the service's version is in {name}, because {taken} does not hold what kbsync wrote, and is left alone; \
+         `kbsync resolve {}` \
          settles the conflict",
         conflict.reason,
         quoted(&path)

@@ -236,8 +236,9 @@ async fn find_created<S: Service, D: Disk>(
         Ok(Some(article)) => article,
         Ok(None) => {
             let reason = format!(
-                "the article exists, but it cannot be read; publish it in the dashboard, or put its id into the file; if it \
-                 is not there any more, edit the file (the service says: {})",
+                "the article exists, but it cannot be read; publish it in the dashboard, or put the article's id into \
+                 the file; if the article no longer exists, edit the file, and kbsync tries again (the service says: \
+                 {})",
                 refusal.message
             );
             return engine.wait_for_person(new.action, reason).map(Err);

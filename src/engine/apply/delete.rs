@@ -109,9 +109,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             )));
         }
         let unread = found.unreadable.first();
-        unread.map(|place| {
-            StepResult::Retry(format!("{place} cannot be read, which may be its file"))
-        })
+        unread
+            .map(|place| StepResult::Retry(format!("{place} cannot be read, and may be its file")))
     }
 
     /// Drops the row of an article that is gone from both sides.

@@ -24,7 +24,7 @@ const RESTING: i64 = 1_000_000_000;
 /// The cause in the history.
 const CAUSE: &str = "written after it was replaced";
 
-const OPEN: &str = "a program had it open while it was replaced, and wrote into it afterwards";
+const OPEN: &str = "a program had it open while it was replaced, and wrote to it afterwards";
 
 /// The folder where a person finds text that is stored nowhere else.
 const ASIDE: &str = "`.kbsync/displaced`";
@@ -139,7 +139,7 @@ impl<D: Disk> Journal<'_, D> {
         match (beside, kept) {
             (Ok(name), _) => (
                 true,
-                format!("{OPEN}: take over from {name} what you want to keep"),
+                format!("{OPEN}: copy what you want to keep from {name}"),
             ),
             (Err(error), true) => {
                 tracing::warn!(path = %place, %error, "late words are in the history only");

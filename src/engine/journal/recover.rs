@@ -31,8 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The cause of caught bytes in the history.
 const CAUSE: &str = "found after a crash";
 
-const EDITED: &str =
-    "it was edited in the instant in which kbsync replaced it, and kbsync was killed";
+const EDITED: &str = "it was edited just as kbsync replaced it, and kbsync was killed";
 
 /// The changes that recovery could not settle, and the problems for a person.
 #[derive(Debug, Default)]
@@ -151,7 +150,7 @@ impl<D: Disk> Journal<'_, D> {
             .set_beside(slot, at(place), &place.file)
             .and_then(|beside| self.disk.sync_folder(at(place)).map(|()| beside));
         let message = match beside {
-            Ok(beside) => format!("{EDITED}: take over from {beside} what you want to keep"),
+            Ok(beside) => format!("{EDITED}: copy what you want to keep from {beside}"),
             // Such as where the folder is gone.
             Err(_) if kept => format!("{EDITED}; what it held is in the history (`kbsync log`)"),
             Err(error) => return Err(error.into()),

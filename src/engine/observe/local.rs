@@ -262,8 +262,8 @@ impl Scanned {
                     path: folder.clone(),
                     id: None,
                     message: format!(
-                        "it was a category's folder and is {why}: nothing of it is synced until the folder is back; move \
-                         away what is there now, and put the folder itself there"
+                        "this was a category's folder and is now {why}: nothing in it is synced until the folder is \
+                         back; move away what is there now, and put the folder back"
                     ),
                 });
             }

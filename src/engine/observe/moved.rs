@@ -128,7 +128,7 @@ impl Scanned {
         if let Some(place) = found.unreadable.first() {
             let path = place.to_string();
             self.doubt = Some(format!(
-                "{} could not be read, which may be an article's file",
+                "{} could not be read, and may be an article's file",
                 path.trim_start_matches('/')
             ));
         }

@@ -220,7 +220,7 @@ fn or_refused<T>(
     let moved =
         |error: &DiskError| matches!(error.kind, DiskErrorKind::Changed | DiskErrorKind::Exists);
     if error.downcast_ref::<DiskError>().is_some_and(moved) {
-        let message = format!("{path} changed in this moment, and was left as it is");
+        let message = format!("{path} changed just now, and was left as it is");
         let help = "look at the file, then run the command again";
         let refused = Refused {
             kind: RefusedKind::Changed,

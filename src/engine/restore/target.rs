@@ -160,7 +160,7 @@ impl<D: Disk> Preparer<'_, D> {
         if !history.was_met() && request.to.is_none() {
             return refuse(
                 format!("article {id} was only seen on the service, and never fetched"),
-                "`kbsync pull` fetches it; if it is gone, `--to FOLDER/NAME.html` makes a new one of it",
+                "`kbsync pull` fetches it; if the article is gone, `--to FOLDER/NAME.html` makes a new article from it",
             );
         }
         self.new_file(Some(id), history, request)

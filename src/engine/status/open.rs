@@ -43,7 +43,8 @@ pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
                 (false, _) => format!("{}; {}", row.reason, ways_out(row)),
                 (true, Some(_)) => removed_in_conflict(place),
                 (true, None) => format!(
-                    "gone from both sides, which the next sync forgets; `kbsync restore {}` brings the file back",
+                    "gone from both sides, and the next sync drops the conflict; `kbsync restore {}` brings the file \
+                     back",
                     quoted(&path)
                 ),
             };

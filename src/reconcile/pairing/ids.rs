@@ -116,7 +116,7 @@ pub(super) fn hold_overlaid(
                  unless its own file is put back"
             ),
             Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => format!(
-                "the file of article {other} now has the id {id}, of which nothing is known here; put `id: {other}` \
+                "the file of article {other} now has the id {id}, which is not known here; put `id: {other}` \
                  back, or remove the file to delete that article"
             ),
         };

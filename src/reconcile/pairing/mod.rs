@@ -150,8 +150,8 @@ fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, pai
                 path: file.place.to_string(),
                 id: Some(id),
                 message: format!(
-                    "it has no `id:` line, and whether it is the file of article {id} cannot be told while \
-                     {unread} cannot be read"
+                    "it has no `id:` line, and kbsync cannot tell whether it is the file of article {id} until \
+                     {unread} can be read"
                 ),
             });
             paired.unknown.insert(id, UNREAD.to_owned());

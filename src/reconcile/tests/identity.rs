@@ -150,7 +150,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a id=n",
         "n gone",
-        "<> conflict start/a.html, held; !! start/a.html: the file of article #a now has the id #n, of which nothing is known here; put `id: #a` back, or remove the file to delete that article",
+        "<> conflict start/a.html, held; !! start/a.html: the file of article #a now has the id #n, which is not known here; put `id: #a` back, or remove the file to delete that article",
     ],
     // Once that article is there, it is no other mirror's; and one that is gone has nothing left to lose.
     [

@@ -39,7 +39,7 @@ fn it_finds_what_is_wrong_and_exits_4() {
     let ran = kb.run(&["check"]).exits(4);
     for (words, help) in [
         ("billing/broken.html:2: error: ", "help: "),
-        ("billing/copy.html: error: the id ", "delete the line `id:`"),
+        ("billing/copy.html: error: the id ", "delete the `id:` line"),
         (
             "billing/dead.html:4: error: the link to \"gone.html\" leads nowhere",
             "correct the path",
@@ -49,7 +49,7 @@ fn it_finds_what_is_wrong_and_exits_4() {
             "billing/tags.html:5: error: <div> is never closed",
             "add </div>",
         ),
-        ("start/other.html: error: the id ", "delete the line `id:`"),
+        ("start/other.html: error: the id ", "delete the `id:` line"),
     ] {
         let mut lines = ran.stdout.lines();
         assert!(

@@ -20,7 +20,7 @@ fn bad_settings_name_file_line_and_remedy_and_change_nothing() {
         (
             "token: CANARY",
             3,
-            "a token does not belong into the settings",
+            "a token does not belong in the settings",
             "KBSYNC_TOKEN",
         ),
         (

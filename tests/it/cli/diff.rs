@@ -52,7 +52,7 @@ fn a_fresh_clone_is_not_shown_as_one_difference() {
     assert!(remote.contains("+<p>Mine.</p>"), "{remote}");
     assert!(!remote.contains("two.html"), "{remote}");
     // The sync after it says why an edit is a conflict, once.
-    let told = "this folder was never synced before";
+    let told = "this folder has never been synced";
     let ran = kb.run(&["sync"]).exits(3);
     assert!(ran.stderr.contains(told), "{ran:#?}");
     let ran = kb.run(&["sync"]).exits(3);

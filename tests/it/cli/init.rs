@@ -331,6 +331,11 @@ fn of_several_workspaces_one_is_chosen() {
     service.sandbox.add_workspace("Second");
     let mut kb = Kb::new();
     kb.set("KBSYNC_TOKEN", TOKEN);
-    at_terminal(&kb, &service.url, &[("another one: paste its id", "\r")]).exits(0);
+    at_terminal(
+        &kb,
+        &service.url,
+        &[("another workspace (paste its id)", "\r")],
+    )
+    .exits(0);
     assert!(kb.read("kbsync.yaml").contains("workspace: "));
 }

@@ -30,7 +30,7 @@ fn the_first_sync_creates_no_category_until_a_person_says_so() {
             "docs/ would be a new category",
             "img/ would be a new category",
             "`kbsync approve` creates it",
-            "`kbsync sync --yes` creates all",
+            "`kbsync sync --yes` creates every",
         ] {
             assert!(ran.stdout.contains(words), "no {words:?} in {ran:#?}");
         }

@@ -172,11 +172,7 @@ fn f130_what_is_in_the_place_of_a_file_or_a_folder_is_reported_with_a_remedy() {
     let said = busy.kb.run(&["sync"]).exits(4).stdout;
     names(
         &said,
-        &[
-            "! start: ",
-            "a symbolic link",
-            "put the folder itself there",
-        ],
+        &["! start: ", "a symbolic link", "put the folder back"],
     );
     busy.kb
         .run(&["restore", "start/one.html@1"])

@@ -92,7 +92,8 @@ fn a_copy_of_the_same_version_that_was_edited_is_written_once_more() {
     // The state of the conflict is lost, and with it what kbsync wrote.
     std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
     let ran = kb.run(&["sync"]).exits(3);
-    let told = "is in one.1.conflict.html, because one.conflict.html is not as kbsync wrote it";
+    let told =
+        "is in one.1.conflict.html, because one.conflict.html does not hold what kbsync wrote";
     assert!(ran.stdout.contains(told), "{ran:#?}");
     assert_eq!(kb.read("start/one.1.conflict.html"), shown);
     assert!(kb.read(COPY).contains("Remarked upon."));
@@ -197,7 +198,7 @@ fn f068_a_version_of_the_service_that_nobody_saw_is_not_overwritten() {
             .exits(3);
         assert!(
             ran.stdout
-                .contains("not settled, because it changed after it was shown"),
+                .contains("not settled, because something changed after it was shown"),
             "{ran:#?}"
         );
         assert_eq!(service.text(one), "<p>Later.</p>", "{keep}");

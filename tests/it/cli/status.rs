@@ -54,7 +54,10 @@ fn before_the_first_sync_everything_is_new() {
     let service = Service::start();
     let kb = service.mirror();
     let ran = kb.run(&["status"]).exits(0);
-    assert!(ran.stdout.contains("Nothing was synced yet"), "{ran:#?}");
+    assert!(
+        ran.stdout.contains("Nothing has been synced yet"),
+        "{ran:#?}"
+    );
     // The token decides which budget counts, and the token is not read.
     assert!(ran.stdout.ends_with("never synced\n"), "{ran:#?}");
     kb.write("start/mine.html", "---\ntitle: Mine\n---\n<p>x</p>\n");

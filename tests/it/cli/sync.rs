@@ -244,7 +244,7 @@ fn f118_a_mirror_that_is_in_use_is_left_alone() {
     for command in [&["sync"][..], &["pull"], &["push"], &["approve"]] {
         kb.run(command).exits(5).complains(
             &format!("kbsync run (process {pid}) has it"),
-            "wait for it to end",
+            "wait for that process to end",
         );
     }
     assert_eq!(service.sandbox.counts().total, 0);

@@ -488,7 +488,10 @@ fn the_doctor_reports_what_the_daemon_waits_for() {
     git(&kb, &["init", "-q", "-b", "main"]);
     let daemon = Daemon::start(&kb, &[]);
     let ran = kb.run(&["doctor"]).exits(0);
-    assert!(ran.stdout.contains("daemon       runs since"), "{ran:#?}");
+    assert!(
+        ran.stdout.contains("daemon       running since"),
+        "{ran:#?}"
+    );
     kb.write(".git/index.lock", "");
     // The doctor asks the service, and its requests are limited.
     let paused = "paused: git is changing files";

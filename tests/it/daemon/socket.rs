@@ -74,7 +74,7 @@ fn f012_status_says_since_when_it_runs_when_it_polled_and_when_it_will() {
     let times = || {
         let text = kb.run(&["status"]).exits(0).stdout;
         assert!(text.contains("polls every 1h: "), "{text}");
-        ["Daemon since ", ": last ", ", next "].map(|word| shown(&text, word))
+        ["Daemon running since ", ": last ", ", next "].map(|word| shown(&text, word))
     };
     let [since, last, next] = times();
     let around = |at: DateTime<Utc>| begin - second <= at && at <= Utc::now();

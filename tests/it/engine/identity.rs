@@ -685,7 +685,7 @@ async fn a_file_copied_from_another_workspace_is_not_adopted() {
     assert_eq!(problems(&world.sync().await), [""; 0]);
     let told = reason(&report, "start/invoices.html");
     assert!(
-        told.contains("another workspace; move it to that one's folder"),
+        told.contains("another workspace; move it to that workspace's folder"),
         "{told}"
     );
     assert!(!told.contains("publish"), "{told}");

@@ -290,7 +290,7 @@ async fn f014_an_article_that_cannot_be_read_is_held_and_not_sent_in_every_cycle
     let reason = why(&report);
     assert!(
         reason.contains(
-            "the article exists, but it cannot be read; publish it in the dashboard, or put its id into the file"
+            "the article exists, but it cannot be read; publish it in the dashboard, or put the article's id into the file"
         ),
         "{reason}"
     );

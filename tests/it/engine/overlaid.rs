@@ -59,7 +59,7 @@ async fn f047_an_article_whose_place_another_ones_file_took_comes_back_when_that
         assert_eq!(told[0].0, "a/one.html");
         let told = &told[0].1;
         assert!(
-            told.contains("--keep remote` puts that one's file in its place"),
+            told.contains("--keep remote` replaces it with that article's file"),
             "{told}"
         );
         assert!(told.contains(&one.to_string()), "{told}");

@@ -659,7 +659,10 @@ fn f087_what_git_brings_back_beside_a_renamed_category_or_article_makes_no_secon
     team.c.git(&["checkout", "-q", "."]);
     for _cycle in 0..2 {
         let ran = team.c.sync(3);
-        assert!(ran.stdout.contains("git brought this back"), "{ran:#?}");
+        assert!(
+            ran.stdout.contains("git brought this file back"),
+            "{ran:#?}"
+        );
         assert_eq!(counts(), before);
     }
     std::fs::remove_dir_all(team.c.0.mirror().join("start")).expect("removed");
