@@ -261,9 +261,7 @@ async fn find_created<S: Service, D: Disk>(
     }
     let text = article.text.as_deref();
     let Some(sent) = engine.find_sent(&creation, &seen.version, text)? else {
-        return engine
-            .wait_for_person(new.action, unclear(id, None))
-            .map(Err);
+        return engine.wait_for_person(new.action, unclear(id)).map(Err);
     };
     let row = Box::new(row_of(&creation.place, &sent, id, &seen));
     creation.row = Some(row.clone());

@@ -78,7 +78,7 @@ fn unclear_at(base: &Base, file: &LocalFile) -> Option<Problem> {
     Some(Problem {
         path: file.place.to_string(),
         id: Some(id),
-        message: unclear(id, file.id),
+        message: unclear(id),
     })
 }
 
@@ -103,7 +103,7 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
                 "article {id} was created from this file, which does not say so yet: kbsync adds `id: {id}` when it can \
                  read the file"
             ),
-            None => unclear(id, None),
+            None => unclear(id),
         };
         paired.problems.push(Problem {
             path: creation.place.to_string(),
@@ -114,11 +114,11 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
 }
 
 /// Says that an article may be the one that a file was sent to create.
-pub(crate) fn unclear(id: ArticleId, named: Option<ArticleId>) -> String {
+pub(crate) fn unclear(id: ArticleId) -> String {
     format!(
         "article {id} has the address of this file and other words: kbsync sent the file, got no answer, and cannot tell \
-         whether that article is what came of it. If it is, {}. If it is not, give the file another name, title and slug.",
-        remedy(id, named)
+         whether that article is what came of it. If it is, the file needs the line `id: {id}`. If it is not, give the \
+         file another name, title and slug."
     )
 }
 

@@ -25,11 +25,16 @@ impl Held {
     pub(crate) fn of(world: &World, report: &Report) -> Self {
         let waits = report.actions.iter();
         let waits = waits.filter(|line| line.status != Status::Done && says(line));
-        let told = waits.map(|line| (line.id, &line.path));
+        let told = waits.map(|line| (line.id, &line.path, line.reason.as_deref()));
         let problems = report.problems.iter();
         let problems = problems.filter(|problem| !problem.message.is_empty());
+        let problems =
+            problems.map(|problem| (problem.id, &problem.path, Some(problem.message.as_str())));
         let mut held = Self::default();
-        for (id, path) in told.chain(problems.map(|problem| (problem.id, &problem.path))) {
+        for (id, path, sentence) in told.chain(problems) {
+            let sentence = sentence.unwrap_or_default();
+            let names = |id: &&ArticleId| sentence.contains(&id.to_string());
+            held.ids.extend(world.kb.articles.keys().filter(names));
             let (folder, name) = path.split_once('/').unwrap_or((path, ""));
             let bytes = world.mirror.bytes(folder, name);
             held.ids.extend(id);
