@@ -151,10 +151,11 @@ fn print(
     }
     for found in report.findings {
         let path = near(&found.path);
-        context.out.line(match args.format {
-            Format::Github => for_github(found, &path),
-            Format::Text | Format::Json => for_people(found, &path),
-        })?;
+        match args.format {
+            // A runner with a terminal reads annotations line by line, too.
+            Format::Github => context.out.verbatim(for_github(found, &path))?,
+            Format::Text | Format::Json => context.out.line(for_people(found, &path))?,
+        }
     }
     let counted = |number: usize, word: &str| match number {
         1 => format!("1 {word}"),

@@ -1,5 +1,6 @@
 //! `kbsync check`: offline, without a token and without settings.
 
+use super::layout;
 use crate::support::kb::Kb;
 use crate::support::schema;
 
@@ -129,6 +130,8 @@ fn json_keeps_to_its_schema_and_github_gets_annotations() {
         annotations.contains("::error file=billing/tags.html,line=5,title=unclosed-tag::<div> is"),
         "{annotations}"
     );
+    let narrow = layout::shown(&kb, 40, &["check", "--format", "github"]);
+    assert!(narrow.contains(&annotations), "{narrow}");
 }
 
 #[test]

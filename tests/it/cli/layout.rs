@@ -6,7 +6,7 @@ use std::io::Read as _;
 
 /// Runs a command whose standard output is a terminal of this width. Returns what the terminal shows.
 #[track_caller]
-fn shown(kb: &Kb, columns: u16, arguments: &[&str]) -> String {
+pub(super) fn shown(kb: &Kb, columns: u16, arguments: &[&str]) -> String {
     let (mut ours, theirs) = terminal::open(columns);
     let mut command = kb.process(arguments);
     let child = command.env("TERM", "xterm").stdout(theirs).spawn();
