@@ -110,6 +110,23 @@ impl View {
             },
         }
     }
+
+    /// Of these files, returns those that no commit has which was made here since HEAD was at a position: a person who
+    /// commits a file, and then its removal, means the removal.
+    fn not_in_own_commits(
+        &self,
+        objects: &Objects,
+        since: &Head,
+        mut files: BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, Unread> {
+        let git = Git::find(&self.folder);
+        let commits = git.map(|git| git.own_commits_since(since));
+        for (_parent, commit) in commits.unwrap_or_default() {
+            let committed = objects.files(&commit, &files)?;
+            files.retain(|path| !committed.contains_key(path));
+        }
+        Ok(files)
+    }
 }
 
 impl GitView for View {
@@ -150,7 +167,8 @@ impl GitView for View {
             // commits have nothing of this folder, none of the removals is git's.
             Removals::MeantIfCommitted { agreed } => objects.has_folder().and_then(|has| {
                 let held = if has {
-                    in_neither(&objects, &agreed, gone)?
+                    let held = in_neither(&objects, &agreed, gone)?;
+                    self.not_in_own_commits(&objects, &agreed, held)?
                 } else {
                     BTreeSet::new()
                 };

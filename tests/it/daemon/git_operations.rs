@@ -263,6 +263,25 @@ fn f087_a_file_that_git_clean_removes_waits_for_the_writer() {
 }
 
 #[test]
+fn f087_a_file_that_was_committed_and_removed_since_the_last_sync_was_meant() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    commit(&kb);
+    let before = service.sandbox.articles().len();
+    kb.write("start/new.html", "---\ntitle: New\n---\n<p>New.</p>\n");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), before + 1);
+    // Neither HEAD nor the commit of the last sync has the file.
+    commit(&kb);
+    git(&kb, &["rm", "-q", "start/new.html"]);
+    commit(&kb);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), before);
+}
+
+#[test]
 fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
     let service = Service::start();
     let other = service.sandbox.add_workspace("Hilfe");
