@@ -240,6 +240,11 @@ impl Sandbox {
         self.lock().faults.push(fault);
     }
 
+    /// Returns whether a fault is still armed.
+    pub fn has_faults(&self) -> bool {
+        self.lock().faults.iter().any(|fault| fault.times > 0)
+    }
+
     /// Disarms all faults.
     pub fn clear_faults(&self) {
         self.lock().faults.clear();

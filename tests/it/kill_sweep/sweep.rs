@@ -86,6 +86,10 @@ struct Sweep<'a> {
     history: BTreeSet<Words>,
 }
 
+/// The points by which two runs of a command may differ: two writes of the budget, each with a point before and after it
+/// (of 150 runs on a busy machine, 36 had two points fewer and one had four).
+const BUDGET_POINTS: usize = 4;
+
 /// Sweeps over a scenario.
 pub(super) fn sweep(stage: &Stage, scenario: &Scenario, choice: Choice) -> Swept {
     let mut swept = Swept::default();
@@ -179,7 +183,7 @@ impl<'a> Sweep<'a> {
         swept: &mut Swept,
     ) -> Result<(), String> {
         self.stage.put_back(&self.start);
-        if !self.kill(number)? {
+        if !self.kill(number, swept.points)? {
             swept.missed += 1;
             return Ok(());
         }
@@ -202,7 +206,7 @@ impl<'a> Sweep<'a> {
             let second = second + 1;
             self.stage.put_back(&after);
             let told = |why| format!("then at {second} of {} ({point}): {why}", points.len());
-            if !self.kill(second).map_err(told)? {
+            if !self.kill(second, points.len()).map_err(told)? {
                 swept.missed += 1;
             } else if picture::picture(self.stage) != left {
                 swept.pairs += 1;
@@ -217,10 +221,12 @@ impl<'a> Sweep<'a> {
     }
 
     /// Runs the command until it is killed, and looks at what is there in that instant. Returns whether it was killed:
-    /// on a busy machine a daemon has other points, and a command may pass a few transactions fewer.
-    fn kill(&self, number: usize) -> Result<bool, String> {
+    /// a daemon has not always as many points, and time decides how often a command writes its budget.
+    fn kill(&self, number: usize, points: usize) -> Result<bool, String> {
         let ran = self.stage.run_killed_at(self.scenario.command, number);
-        if ran.code == Some(0) || self.codes.contains(&ran.code) {
+        let is_near_end = number + BUDGET_POINTS > points;
+        let has_ended = ran.code == Some(0) || self.codes.contains(&ran.code);
+        if has_ended && (self.scenario.command == ["run"] || is_near_end) {
             return Ok(false);
         }
         if ran.code.is_some() {
@@ -236,14 +242,15 @@ impl<'a> Sweep<'a> {
     /// Runs the command again, to its end, and compares. Gives the points that it passed, and whether the end
     /// is the same.
     fn recover(&self) -> Result<(Vec<String>, bool), String> {
+        let has_fault = self.stage.sandbox.has_faults();
         let (mut ran, points) = self.stage.trace(self.scenario.command);
         if self.do_as_told(&ran) {
             ran = self.stage.run(self.scenario.command);
         }
         self.run_on();
         let mut found = self.picture();
-        // The answer that the scenario loses may be that of this run: it says to try again.
-        let is_to_retry = ran.code == Some(i32::from(ExitCode::Retry.number()));
+        // The answer that the scenario loses is that of this run, where the kill came before its request.
+        let is_to_retry = has_fault && ran.code == Some(i32::from(ExitCode::Retry.number()));
         if found != self.end && (self.scenario.then != self.scenario.command || is_to_retry) {
             // What such a command began is finished by any other.
             ran = self.stage.run(self.scenario.then);
