@@ -309,20 +309,21 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
         problem.message.contains(message)
     };
     let pending = planned.problems.iter().filter(is_pending);
-    let mut pending: BTreeSet<_> = pending.filter_map(|problem| problem.id).collect();
-    // Nor of one that wants its address.
+    let pending: BTreeSet<_> = pending.filter_map(|problem| problem.id).collect();
+    // Nor does it promise a step that waits for the address of that article.
     let waits = |line: &&Line| {
         let reason = line.reason.as_deref().unwrap_or_default();
         let mut names = pending.iter();
         line.status == Status::Held && names.any(|id| reason.contains(&id.to_string()))
     };
-    let waiting: Vec<_> = planned.actions.iter().filter(waits).collect();
-    pending.extend(waiting.iter().filter_map(|line| line.id));
+    let waiting = planned.actions.iter().filter(waits);
+    let waiting: Vec<_> = waiting.map(|line| (line.action, &line.path)).collect();
     let lines = |report: &Report| -> Vec<String> {
         let mut lines: Vec<String> = report
             .actions
             .iter()
             .filter(|line| line.id.is_none_or(|id| !pending.contains(&id)))
+            .filter(|line| !waiting.contains(&(line.action, &line.path)))
             .filter(|line| !waited || line.action != Kind::UpdateCategory)
             .map(|line| {
                 let held = line.status == Status::Held;

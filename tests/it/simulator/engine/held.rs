@@ -25,16 +25,11 @@ impl Held {
     pub(crate) fn of(world: &World, report: &Report) -> Self {
         let waits = report.actions.iter();
         let waits = waits.filter(|line| line.status != Status::Done && says(line));
-        let told = waits.map(|line| (line.id, &line.path, line.reason.as_deref()));
+        let told = waits.map(|line| (line.id, &line.path));
         let problems = report.problems.iter();
         let problems = problems.filter(|problem| !problem.message.is_empty());
-        let problems =
-            problems.map(|problem| (problem.id, &problem.path, Some(problem.message.as_str())));
         let mut held = Self::default();
-        for (id, path, sentence) in told.chain(problems) {
-            let sentence = sentence.unwrap_or_default();
-            let names = |id: &&ArticleId| sentence.contains(&id.to_string());
-            held.ids.extend(world.kb.articles.keys().filter(names));
+        for (id, path) in told.chain(problems.map(|problem| (problem.id, &problem.path))) {
             let (folder, name) = path.split_once('/').unwrap_or((path, ""));
             let bytes = world.mirror.bytes(folder, name);
             held.ids.extend(id);
@@ -50,7 +45,9 @@ impl Held {
                 BTreeMap::default()
             };
             let told = there.filter(|article| {
-                let at_its_address = name.strip_suffix(".html") == Some(&article.slug);
+                // A slug is the file's name in lower case.
+                let slug = name.strip_suffix(".html").map(str::to_lowercase);
+                let at_its_address = slug.as_ref() == Some(&article.slug);
                 id.is_none() && at_its_address || whole && !filed.contains_key(&article.id)
             });
             held.ids.extend(told.map(|article| article.id));
