@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::engine::form::MAX_YAML;
 use crate::engine::journal::Journal;
 use crate::engine::journal::recover::take;
-use crate::engine::pending::{pause, worth_another_try};
+use crate::engine::pending::{TRIES, pause, worth_another_try};
 use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::CategoryDocument;
@@ -19,9 +19,6 @@ use crate::model::{CategoryId, CategoryVersion, Place, Side, Stamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{ErrorKind, NewCategory, RemoteCategory, Service};
 use crate::state::{Deed, RowChange, StateError};
-
-/// How often a POST without an answer is repeated.
-const TRIES: u32 = 4;
 
 /// A folder that is to be a category.
 pub(super) struct NewFolder<'a> {

@@ -5,16 +5,13 @@ use super::record::{SentCategory, category_row};
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::history::category_file::{keep_both_sides, keep_pushed};
-use crate::engine::pending::{may_repeat, worth_another_look};
+use crate::engine::pending::{TRIES, may_repeat, worth_another_look};
 use crate::mirror::disk::Disk;
 use crate::model::{CategoryId, CategoryVersion, Field, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{Answer, CategoryPatch, ErrorKind, Listed, Purpose, RemoteCategory, Service};
 use crate::state::Deed;
 use std::time::Duration;
-
-/// How often a PUT without an answer is repeated.
-const TRIES: u32 = 4;
 
 /// Sends what changed in a category, and records what the service made of it.
 pub(super) async fn send_category<S: Service, D: Disk>(

@@ -1,11 +1,11 @@
-//! `_category.yaml`: read as it was scanned, written with what is new, and both versions kept.
+//! `_category.yaml`: read as it was scanned, written with what is new, and both versions entry.
 
 use super::ApplyState;
 use crate::engine::form::{MAX_YAML, category_changes, category_version};
 use crate::engine::history::category::{last_document, seen_as};
 use crate::engine::history::category_file::words_of;
 use crate::engine::journal::Journal;
-use crate::engine::journal::keep::Kept;
+use crate::engine::journal::history_entry::HistoryEntry;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
@@ -112,7 +112,7 @@ pub(super) fn write_yaml<D: Disk>(
             .write(now, |tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
         return Ok(());
     }
-    let mut kept = Kept {
+    let mut entry = HistoryEntry {
         bodies: vec![source.clone()],
         seen: None,
     };
@@ -125,8 +125,8 @@ pub(super) fn write_yaml<D: Disk>(
             "edited here"
         };
         let text = TextDigest::of(replaced);
-        kept.bodies.push(replaced.to_owned());
-        kept.seen = Some(seen_as(id, folder, (Side::Local, cause), &words, text));
+        entry.bodies.push(replaced.to_owned());
+        entry.seen = Some(seen_as(id, folder, (Side::Local, cause), &words, text));
     }
     let after = seen_as(id, folder, new.seen, version, TextDigest::of(&source));
     rows.push(RowChange::Version(Box::new(after)));
@@ -135,7 +135,7 @@ pub(super) fn write_yaml<D: Disk>(
     let over = existing
         .as_ref()
         .map(|content| KnownFile::of(content.stamp, &content.bytes));
-    let stamp = journal.change_file(staged.over(over).keeping(kept).with(rows))??;
+    let stamp = journal.change_file(staged.over(over).with_history(entry).with(rows))??;
     // It may be saved once more within the clock's grain: for this cycle its stamp vouches for nothing.
     let mirror = &mut run.observed.mirror;
     mirror.category_stamps.insert(folder.to_owned(), stamp);

@@ -82,8 +82,7 @@ fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
     let path = conflict.place.to_string();
     format!(
         "{}; the service's version is in {name}, because {taken} does not hold what kbsync wrote, and is left alone; \
-         `kbsync resolve {}` \
-         settles the conflict",
+         `kbsync resolve {}` settles the conflict",
         conflict.reason,
         quoted(&path)
     )

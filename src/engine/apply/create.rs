@@ -6,13 +6,13 @@
 
 use super::copies::clear_copies;
 use super::guard_read::{changed_meanwhile, count_as_seen};
-use super::{ApplyState, StepResult, failed, not_written};
+use super::{ApplyState, FILE_CHANGED, StepResult, failed, file_changed, not_written};
 use crate::engine::Engine;
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::listing::{ListError, visibility_of};
 use crate::engine::observation::version_of;
 use crate::engine::pending::creations::{has_address, new_row, row_of};
-use crate::engine::pending::{pause, worth_another_try};
+use crate::engine::pending::{TRIES, pause, worth_another_try};
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::{Changes, Document};
@@ -25,9 +25,6 @@ use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service, ServiceError};
 use crate::state::{FigureRow, Intent, Parked, RowChange};
 use tokio::time::Instant;
-
-/// The number of times that a POST without an answer is repeated before the article waits for the next cycle.
-const TRIES: u32 = 4;
 
 /// A new article for a file.
 pub(super) struct New<'a> {
@@ -261,6 +258,9 @@ async fn find_created<S: Service, D: Disk>(
     }
     let text = article.text.as_deref();
     let Some(sent) = engine.find_sent(&creation, &seen.version, text)? else {
+        creation.unclear = Some(id);
+        let now = engine.clock.now();
+        engine.store.write(now, |tx| tx.put_creation(&creation))?;
         return engine.wait_for_person(new.action, unclear(id)).map(Err);
     };
     let row = Box::new(row_of(&creation.place, &sent, id, &seen));
@@ -313,8 +313,7 @@ fn write_id<S: Service, D: Disk>(
         Err(done) => return Ok(Err(done)),
     };
     if !is_scanned(new, &content, &document, run) {
-        let reason = "the file changed during the cycle".to_owned();
-        return Ok(Err(StepResult::Retry(reason)));
+        return Ok(Err(file_changed()));
     }
     let (had, wish, sent) = (document.flags(), row.file_flags, row.remote_flags);
     let usual = (engine.settings.new_enabled, engine.settings.new_draft);
@@ -379,9 +378,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .disk
             .read(At::Folder(&place.folder), &place.file, MAX_FILE)
             .map_err(|error| not_written(&error))?;
-        let document = Document::parse_with_markers(&content.bytes).map_err(|_not_ready| {
-            StepResult::Retry("the file changed during the cycle".to_owned())
-        })?;
+        let document =
+            Document::parse_with_markers(&content.bytes).map_err(|_not_ready| file_changed())?;
         Ok((content, document))
     }
 
@@ -411,9 +409,7 @@ fn id_not_written(done: StepResult, run: &mut ApplyState<'_>) -> StepResult {
         StepResult::Done(_)
         | StepResult::Held(_)
         | StepResult::Retry(_)
-        | StepResult::Overtaken(_) => {
-            StepResult::Done(Some(told("the file changed during the cycle".to_owned())))
-        }
+        | StepResult::Overtaken(_) => StepResult::Done(Some(told(FILE_CHANGED.to_owned()))),
         StepResult::Failed(reason) => StepResult::Failed(told(reason)),
         StepResult::Unsafe(reason) => StepResult::Unsafe(told(reason)),
         StepResult::Stopped(stop) | StepResult::MirrorUnwritable(stop) => {

@@ -49,21 +49,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if let Some(done) = engine.is_back(id, place, run) {
                 return Err(done);
             }
-            let hidden = run.row(id).map(hidden).unwrap_or_default();
-            let event = Deed::new("delete", Side::Remote, &place.to_string(), Some(id), hidden);
             Ok(Change::Delete(Deletion {
                 id,
                 revision: last_seen(run, id, seen),
                 version: Some(seen.version.digest()),
-                rows: vec![
-                    RowChange::NoArticle(id),
-                    RowChange::NoConflict(id),
-                    RowChange::Deletion {
-                        side: Side::Remote,
-                        approved,
-                    },
-                    RowChange::Event(Box::new(event)),
-                ],
+                rows: rows_when_deleted(id, Side::Remote, place, approved, run),
             }))
         };
         if let Err(done) = self.send_seen(action, id, seen, &change, run).await? {
@@ -143,8 +133,26 @@ pub(super) fn was_approved(store: &Store, action: &Action) -> Outcome<bool> {
     Ok(approvals.iter().any(|approval| approval.set == mark))
 }
 
+/// Returns the rows that become true with the deletion of an article on one side.
+pub(super) fn rows_when_deleted(
+    id: ArticleId,
+    side: Side,
+    place: &Place,
+    approved: bool,
+    run: &ApplyState<'_>,
+) -> Vec<RowChange> {
+    let hidden = run.row(id).map(hidden).unwrap_or_default();
+    let event = Deed::new("delete", side, &place.to_string(), Some(id), hidden);
+    vec![
+        RowChange::NoArticle(id),
+        RowChange::NoConflict(id),
+        RowChange::Deletion { side, approved },
+        RowChange::Event(Box::new(event)),
+    ]
+}
+
 /// Whether readers saw an article, for the log: if it comes back, it must not show what was hidden.
-pub(super) fn hidden(row: &ArticleRow) -> String {
+fn hidden(row: &ArticleRow) -> String {
     let (there, here) = (row.remote_flags, row.file_flags);
     noted(Flags {
         enabled: there.enabled.or(here.enabled),

@@ -9,7 +9,7 @@ use super::render::{Rendered, rendered};
 use super::{ApplyState, StepResult, end_waiting, not_written, report_step};
 use crate::engine::Stop;
 use crate::engine::history::{agreed, met};
-use crate::engine::journal::keep::Kept;
+use crate::engine::journal::history_entry::HistoryEntry;
 use crate::engine::journal::{FEW, FileChange, Journal};
 use crate::engine::progress::{self, Teller};
 use crate::engine::report::Status;
@@ -197,7 +197,7 @@ fn carry_out<D: Disk>(
 ) -> anyhow::Result<()> {
     let (mut touched, mut changes) = (Vec::new(), Vec::new());
     // What needs no file, or has it already, is recorded alone.
-    let (mut kept, mut alone) = (Vec::new(), Vec::new());
+    let (mut entries, mut alone) = (Vec::new(), Vec::new());
     for (index, job) in jobs.iter_mut().enumerate() {
         if matches!(job.outcome, Some(Err(_))) {
             continue;
@@ -205,11 +205,11 @@ fn carry_out<D: Disk>(
         let rows = job.rows(whole, run);
         if let Some(change) = job.change.take() {
             touched.push(index);
-            changes.push(change.keeping(job.replaced()).with(rows));
+            changes.push(change.with_history(job.replaced()).with(rows));
             continue;
         }
         if job.old.as_ref().is_some_and(|old| !old.scanned) {
-            kept.push(job.replaced());
+            entries.push(job.replaced());
         }
         alone.extend(rows);
     }
@@ -217,7 +217,7 @@ fn carry_out<D: Disk>(
     if !alone.is_empty() {
         let now = journal.clock.now();
         journal.store.write(now, |tx| {
-            kept.iter().try_for_each(|kept| kept.put(tx))?;
+            entries.iter().try_for_each(|entry| entry.put(tx))?;
             alone.iter().try_for_each(|row| tx.apply(row))
         })?;
     }
@@ -309,10 +309,10 @@ impl Job<'_> {
     }
 
     /// Returns the version that is about to be replaced.
-    fn replaced(&self) -> Kept {
+    fn replaced(&self) -> HistoryEntry {
         let settle = self.settle;
         let (Some(old), Some(had), Some(from)) = (&self.old, &settle.had, &settle.from) else {
-            return Kept::default();
+            return HistoryEntry::default();
         };
         let seen = SeenVersion {
             subject: Subject::Article(settle.id),
@@ -322,7 +322,7 @@ impl Job<'_> {
             version: had.clone(),
             file: None,
         };
-        Kept::of_file(seen, &old.bytes)
+        HistoryEntry::of_file(seen, &old.bytes)
     }
 }
 

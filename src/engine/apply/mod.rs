@@ -341,12 +341,17 @@ fn is_local_settle(action: &Action) -> bool {
     action.held.is_none() && matches!(&action.step, Step::Settle(settle) if !settle.sends())
 }
 
+/// The reason of a step whose file is not as the scan found it.
+pub(super) const FILE_CHANGED: &str = "the file changed during the cycle";
+
+pub(super) fn file_changed() -> StepResult {
+    StepResult::Retry(FILE_CHANGED.to_owned())
+}
+
 /// A write to the mirror that did not happen.
 pub(super) fn not_written(error: &DiskError) -> StepResult {
     match error.kind {
-        DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => {
-            StepResult::Retry("the file changed during the cycle".to_owned())
-        }
+        DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => file_changed(),
         DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
             StepResult::Failed(error.in_words())
         }

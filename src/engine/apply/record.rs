@@ -95,7 +95,7 @@ pub(super) fn category_row(
     let (remote, revision, read_at) = if let Some(sent) = sent {
         (sent.version, sent.revision, Some(sent.read_at))
     } else {
-        // What it was found to say may wait for a person: then it is not dealt with, and is read again.
+        // Words of the service that wait for a person are not settled: the category is read again.
         let is_open = found.is_some_and(|(found, _)| *found != settle.seen);
         let read_at = if is_open { Timestamp::default() } else { now };
         let read_at = found.map(|_| read_at);

@@ -1,11 +1,11 @@
 //! Files whose articles are gone; their bytes stay in the history.
 
 use super::copies::clear_copies;
-use super::delete::{hidden, was_approved};
-use super::{ApplyState, StepResult, not_written};
+use super::delete::{rows_when_deleted, was_approved};
+use super::{ApplyState, StepResult, file_changed, not_written};
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::journal::Journal;
-use crate::engine::journal::keep::Kept;
+use crate::engine::journal::history_entry::HistoryEntry;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
 use crate::model::base::{ArticleRow, ConflictRow};
@@ -13,7 +13,7 @@ use crate::model::path::CONFLICT_EXTENSION;
 use crate::model::{ArticleId, KnownFile, Place, Side, Timestamp, Version};
 use crate::reconcile::pairing::overlaid;
 use crate::reconcile::plan::Action;
-use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject};
+use crate::state::{RowChange, Seen as SeenVersion, Subject};
 
 /// Removes a file whose article is gone; its bytes stay in the history.
 pub(super) fn remove_file<D: Disk>(
@@ -31,18 +31,14 @@ pub(super) fn remove_file<D: Disk>(
     };
     let unchanged = run.observed.mirror.stamps.get(place) == Some(&content.stamp);
     if !content.whole || !unchanged {
-        return Ok(StepResult::Retry(
-            "the file changed during the cycle".to_owned(),
-        ));
+        return Ok(file_changed());
     }
     let document = Document::parse_with_markers(&content.bytes).ok();
     // A stamp within the clock's grain does not vouch for what was scanned.
     let racy = run.observed.mirror.racy.contains(&content.stamp);
     let holds = |document: &Document| says(document, version);
     if racy && !document.as_ref().is_some_and(holds) {
-        return Ok(StepResult::Retry(
-            "the file changed during the cycle".to_owned(),
-        ));
+        return Ok(file_changed());
     }
     let now = journal.clock.now();
     let text = document.map_or_else(String::new, |document| document.text().to_owned());
@@ -52,18 +48,7 @@ pub(super) fn remove_file<D: Disk>(
         .filter(|row| standing.iter().all(|conflict| conflict.id != row.id))
         .map(|row| comes_back(row, now));
     let approved = run.request.allow_deletes || was_approved(journal.store, action)?;
-    let hidden = run.row(id).map(hidden).unwrap_or_default();
-    let path = place.to_string();
-    let gone = Deed::new("delete", Side::Local, &path, Some(id), hidden);
-    let mut rows = vec![
-        RowChange::NoArticle(id),
-        RowChange::NoConflict(id),
-        RowChange::Deletion {
-            side: Side::Local,
-            approved,
-        },
-        RowChange::Event(Box::new(gone)),
-    ];
+    let mut rows = rows_when_deleted(id, Side::Local, place, approved, run);
     rows.extend(other.map(|other| RowChange::Conflict(Box::new(other))));
     let seen = SeenVersion {
         subject: Subject::Article(id),
@@ -73,10 +58,10 @@ pub(super) fn remove_file<D: Disk>(
         version: version.clone(),
         file: None,
     };
-    let mut kept = Kept::of_file(seen, &content.bytes);
-    kept.bodies.push(text);
+    let mut entry = HistoryEntry::of_file(seen, &content.bytes);
+    entry.bodies.push(text);
     let removal = journal.removal(place, KnownFile::of(content.stamp, &content.bytes))?;
-    if let Err(error) = journal.change_file(removal.keeping(kept).with(rows))? {
+    if let Err(error) = journal.change_file(removal.with_history(entry).with(rows))? {
         return Ok(not_written(&error));
     }
     clear_copies(journal, id, run)?;

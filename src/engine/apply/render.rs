@@ -3,7 +3,7 @@
 //! What is written is what the file holds with the settlement's changes; a file that does not hold what the plan
 //! was made from any more is left alone.
 
-use super::{ApplyState, StepResult, not_written, text};
+use super::{ApplyState, StepResult, file_changed, not_written, text};
 use crate::engine::form::{MAX_FILE, says, slug_key};
 use crate::engine::journal::Journal;
 use crate::engine::spool::text_lf;
@@ -48,17 +48,13 @@ pub(super) fn rendered<D: Disk>(
     let racy = run.observed.mirror.racy.contains(&content.stamp);
     let unchanged = scanned == Some(content.stamp);
     let Ok(document) = Document::parse_with_markers(&content.bytes) else {
-        return Ok(Err(StepResult::Retry(
-            "the file changed during the cycle".to_owned(),
-        )));
+        return Ok(Err(file_changed()));
     };
     let known =
         |had: &Version| says(&document, had) && (unchanged || knows_flags(&document, settle, run));
     let unchanged = unchanged && !racy;
     if !unchanged && !settle.had.as_ref().is_some_and(known) {
-        return Ok(Err(StepResult::Retry(
-            "the file changed during the cycle".to_owned(),
-        )));
+        return Ok(Err(file_changed()));
     }
     let new_text = settle
         .had

@@ -7,16 +7,13 @@ use super::record::{row_after, trusted_scan};
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::history::agreed;
-use crate::engine::pending::{Change, Recorded, SendOutcome, may_repeat};
+use crate::engine::pending::{Change, Recorded, SendOutcome, TRIES, may_repeat};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Revision, Side};
 use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject, Update};
-
-/// How often a request that is not carried out is sent before its article waits for the next cycle.
-const TRIES: u32 = 5;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Writes the file if that is needed, then sends: a merged article is pushed in the same cycle.
@@ -126,7 +123,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 SendOutcome::NotArrived(error) => (error, true),
             };
             tries += 1;
-            if tries == TRIES || !may_repeat(&error) {
+            if tries > TRIES || !may_repeat(&error) {
                 return Ok(Err(self.not_done(action, error)?));
             }
             if let Err(error) = self.wait_to_repeat(&error, tries).await {

@@ -6,7 +6,7 @@
 //! It is no edit of the file that lies there now, which the program never saw; so nothing is merged, and
 //! nothing is sent.
 
-use super::keep::keep;
+use super::history_entry::store_text;
 use super::{Journal, at, displace};
 use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, Disk, DiskError, DiskErrorKind, Durability};
@@ -131,7 +131,7 @@ impl<D: Disk> Journal<'_, D> {
     /// Stores a text in the second place where the first one fails. Returns whether it is stored, and a problem for a person.
     fn set_words_beside(&mut self, place: &Place, bytes: &[u8], now: Timestamp) -> (bool, String) {
         let beside = self.write_beside(place, bytes);
-        let kept = keep(self.store, place, bytes, CAUSE, now);
+        let kept = store_text(self.store, place, bytes, CAUSE, now);
         let kept = kept.unwrap_or_else(|error| {
             tracing::warn!(path = %place, error = format!("{error:#}"), "late words are not in the history");
             false

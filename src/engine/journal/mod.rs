@@ -11,7 +11,7 @@
 //! `recover` settles what a crash left behind. The journal does not decide what to change, and never asks the service.
 
 pub(super) mod displaced;
-pub(super) mod keep;
+pub(super) mod history_entry;
 pub(super) mod recover;
 
 use crate::engine::clock::Clock;
@@ -23,7 +23,7 @@ use crate::model::path::fold;
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::store::Store;
 use crate::state::{DisplacedRow, Entry, FileEntry, Journalled, Outcome, RowChange};
-use keep::Kept;
+use history_entry::HistoryEntry;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that changes the mirror.
@@ -44,7 +44,7 @@ pub(super) struct FileChange {
     /// Whether the staged bytes are durable.
     durable: bool,
     /// The history gets this before the file is touched.
-    kept: Kept,
+    history: HistoryEntry,
     /// The rows that become true with the change. None has the file's new stamp, which is racy.
     rows: Vec<RowChange>,
 }
@@ -128,7 +128,7 @@ impl<D: Disk> Journal<'_, D> {
         let now = self.clock.now();
         self.store.write(now, |tx| {
             for change in changes {
-                change.kept.put(tx)?;
+                change.history.put(tx)?;
                 tx.begin_change(&change.journalled())?;
             }
             Ok(())
@@ -381,7 +381,7 @@ impl FileChange {
                 over: None,
             },
             durable: true,
-            kept: Kept::default(),
+            history: HistoryEntry::default(),
             rows: Vec::new(),
         }
     }
@@ -399,8 +399,8 @@ impl FileChange {
     }
 
     /// Makes a change that keeps a version in the history first.
-    pub(super) fn keeping(self, kept: Kept) -> Self {
-        Self { kept, ..self }
+    pub(super) fn with_history(self, history: HistoryEntry) -> Self {
+        Self { history, ..self }
     }
 
     /// Makes a change with which rows become true.

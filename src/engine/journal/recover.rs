@@ -15,7 +15,7 @@
 //! its files are left alone until it is settled.
 
 use super::displaced::displace_again;
-use super::keep::keep;
+use super::history_entry::store_text;
 use super::{Journal, at, came_from, came_out, displace};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::met;
@@ -144,7 +144,7 @@ impl<D: Disk> Journal<'_, D> {
             return Ok(None);
         }
         let now = self.clock.now();
-        let kept = keep(self.store, &file.target, &content.bytes, CAUSE, now)?;
+        let is_stored = store_text(self.store, &file.target, &content.bytes, CAUSE, now)?;
         let beside = self
             .disk
             .set_beside(slot, at(place), &place.file)
@@ -152,7 +152,9 @@ impl<D: Disk> Journal<'_, D> {
         let message = match beside {
             Ok(beside) => format!("{EDITED}: copy what you want to keep from {beside}"),
             // Such as where the folder is gone.
-            Err(_) if kept => format!("{EDITED}; what it held is in the history (`kbsync log`)"),
+            Err(_) if is_stored => {
+                format!("{EDITED}; what it held is in the history (`kbsync log`)")
+            }
             Err(error) => return Err(error.into()),
         };
         Ok(Some(Problem {

@@ -493,6 +493,9 @@ fn is_throttled(error: &ServiceError) -> bool {
     matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
 }
 
+/// The number of times that a write which was not carried out is repeated before it waits for the next cycle.
+pub(super) const TRIES: u32 = 4;
+
 /// A pause that doubles with every try.
 pub(super) fn pause(tries: u32) -> Duration {
     Duration::from_millis(500).saturating_mul(1 << tries.min(6))

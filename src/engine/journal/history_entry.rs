@@ -6,14 +6,14 @@ use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
 use crate::state::store::Store;
 use crate::state::{Outcome, Seen, Subject, Writing};
 
-/// Texts for the history, and a version that needs them.
+/// Texts that go into the history before a file is touched, and a version that needs them.
 #[derive(Clone, Debug, Default)]
-pub(in crate::engine) struct Kept {
+pub(in crate::engine) struct HistoryEntry {
     pub(in crate::engine) bodies: Vec<String>,
     pub(in crate::engine) seen: Option<Seen>,
 }
 
-impl Kept {
+impl HistoryEntry {
     /// A version of a file; with the whole file, where the file has more than the version says.
     pub(in crate::engine) fn of_file(seen: Seen, bytes: &[u8]) -> Self {
         let whole = std::str::from_utf8(bytes).ok();
@@ -36,8 +36,8 @@ impl Kept {
     }
 }
 
-/// Keeps a text that belongs to nobody's version. Returns whether the history has it.
-pub(super) fn keep(
+/// Stores a text that belongs to no known version. Returns whether the history has it.
+pub(super) fn store_text(
     store: &mut Store,
     place: &Place,
     bytes: &[u8],
@@ -85,9 +85,9 @@ pub(super) fn keep(
         version,
         file: None,
     };
-    let mut kept = Kept::of_file(seen, bytes);
+    let mut entry = HistoryEntry::of_file(seen, bytes);
     let text = document.as_ref().map_or(source, Document::text);
-    kept.bodies.push(text.to_owned());
-    store.write(now, |tx| kept.put(tx))?;
+    entry.bodies.push(text.to_owned());
+    store.write(now, |tx| entry.put(tx))?;
     Ok(true)
 }
