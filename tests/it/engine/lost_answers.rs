@@ -22,6 +22,11 @@ fn on(what: (&str, &str)) -> Matcher {
     Matcher::new(what.0, what.1)
 }
 
+/// Lets the next request of this kind meet a fault.
+fn fail_once(world: &Stage, request: (&str, &str), fault: FaultKind) {
+    world.sandbox().inject(Fault::once(on(request), fault));
+}
+
 /// A category with one article that is synced.
 async fn one_article() -> (Stage, Uuid, Uuid) {
     one_article_with(Options::unlimited()).await
@@ -133,9 +138,7 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
         "a/new.html",
         "---\ntitle: \"New \"\n---\n<p CLASS=a>new</p>\n",
     );
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    fail_once(&world, POST, FaultKind::ResetAfter);
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html done"]);
     assert_eq!(slugs(&world), ["new", "one"]);
@@ -147,9 +150,7 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
         "a/new.html",
         "---\ntitle: New\n---\n<p onclick=\"x()\">new</p>\n",
     );
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    fail_once(&world, POST, FaultKind::ResetAfter);
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
     let report = hostile::sync(&world).await;
@@ -173,16 +174,16 @@ async fn slug_taken_after_a_lost_post() -> Stage {
     let theirs = Hook::new(move |sandbox| {
         sandbox.add_article(NewSeed::new(category, "Theirs", "new", "<p>theirs</p>"));
     });
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::Hook(theirs)));
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetBefore));
+    fail_once(&world, POST, FaultKind::Hook(theirs));
+    fail_once(&world, POST, FaultKind::ResetBefore);
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
     assert!(why(&report).contains("other words"), "{report:#?}");
     assert_eq!(report.outcome.exit_code(), 3);
+    let [Intent::CreateArticle(creation)] = &open_intents(&world)[..] else {
+        panic!("one creation stands");
+    };
+    assert!(creation.unclear.is_some(), "{creation:?}");
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("other words"));
@@ -282,9 +283,7 @@ async fn f014_an_article_that_cannot_be_read_is_held_and_not_sent_in_every_cycle
         "a/new.html",
         "---\ntitle: New\ndraft: true\n---\n<p>new</p>\n",
     );
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    fail_once(&world, POST, FaultKind::ResetAfter);
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
     let reason = why(&report);
@@ -316,9 +315,7 @@ async fn f014_a_persons_id_line_settles_an_article_that_cannot_be_read() {
         "a/new.html",
         "---\ntitle: New\ndraft: true\n---\n<p>new</p>\n",
     );
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    fail_once(&world, POST, FaultKind::ResetAfter);
     hostile::sync(&world).await;
     let id = world.sandbox().articles().pop().expect("there").id;
     world.edit("a/new.html", "title: New", &format!("id: {id}\ntitle: New"));
@@ -333,9 +330,7 @@ async fn f005_a_writer_goes_on_editing_while_the_answer_to_the_post_is_lost() {
     let (world, ..) = one_article().await;
     write_new(&world);
     // Every answer is lost: the run gives up, with the article there.
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    fail_once(&world, POST, FaultKind::ResetAfter);
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
@@ -363,9 +358,7 @@ async fn f005_a_writer_goes_on_editing_while_the_answer_to_the_post_is_lost() {
 async fn f005_the_same_when_the_listing_does_not_show_it_yet() {
     let (world, ..) = one_article().await;
     write_new(&world);
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    fail_once(&world, POST, FaultKind::ResetAfter);
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
@@ -397,9 +390,7 @@ async fn posted_without_an_answer(flags: &str) -> (Stage, Uuid) {
         "a/new.html",
         &format!("---\ntitle: New\n{flags}---\n<p>new</p>\n"),
     );
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    fail_once(&world, POST, FaultKind::ResetAfter);
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
@@ -470,9 +461,7 @@ async fn f014_a_file_that_was_sent_hidden_then_public_and_is_hidden_again_ends_h
         hostile::sync(&world).await;
         world.sandbox().clear_faults();
         world.edit("a/new.html", "enabled: false\n", "");
-        world
-            .sandbox()
-            .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+        fail_once(&world, POST, FaultKind::ResetAfter);
         world
             .sandbox()
             .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
@@ -525,9 +514,7 @@ fn stub(title: &str) -> String {
 async fn f014_a_text_that_says_nothing_tells_of_no_file_what_was_sent() {
     let (world, ..) = one_article().await;
     world.write("a/first.html", &stub("First"));
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    fail_once(&world, POST, FaultKind::ResetAfter);
     hostile::sync(&world).await;
     world.sandbox().clear_faults();
     assert_eq!(slugs(&world), ["first", "one"]);
@@ -638,9 +625,7 @@ async fn f014_a_new_file_that_is_missing_before_its_id_was_in_it_is_no_removal()
 async fn f014_a_refusal_after_a_lost_answer_shows_what_the_service_says() {
     let (world, ..) = one_article().await;
     write_new(&world);
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetBefore));
+    fail_once(&world, POST, FaultKind::ResetBefore);
     let refusal = r#"{"success":false,"message":"The title is too odd."}"#;
     world
         .sandbox()
@@ -756,9 +741,7 @@ async fn f015_a_put_without_an_answer_keeps_no_place_of_a_folder_that_was_rename
         let (world, category, one) = one_article().await;
         world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
         // The PUT arrives, and no look is answered.
-        world
-            .sandbox()
-            .inject(Fault::once(on(PUT), FaultKind::ResetAfter));
+        fail_once(&world, PUT, FaultKind::ResetAfter);
         world
             .sandbox()
             .inject(Fault::always(on(PUT), FaultKind::ResetBefore).after(1));
@@ -846,9 +829,7 @@ async fn f015_an_old_answer_after_a_lost_put_hides_no_colleagues_edit() {
 async fn f015_a_colleagues_edit_of_another_field_is_pulled_after_a_lost_put() {
     let (world, _, one) = one_article().await;
     world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
-    world
-        .sandbox()
-        .inject(Fault::once(on(PUT), FaultKind::ResetAfter));
+    fail_once(&world, PUT, FaultKind::ResetAfter);
     let theirs = Hook::new(move |sandbox| {
         sandbox.edit(one, |article| article.title = "Theirs".into());
     });
@@ -952,9 +933,7 @@ async fn f016_a_delete_without_an_answer_is_looked_after() {
         world.article(category, "two", "<p>2</p>");
         hostile::sync(&world).await;
         world.remove("a/one.html");
-        world
-            .sandbox()
-            .inject(Fault::once(on(DELETE), lost.clone()));
+        fail_once(&world, DELETE, lost.clone());
         let report = hostile::sync(&world).await;
         assert_eq!(
             lines(&report),
@@ -974,15 +953,11 @@ async fn f016_a_delete_without_an_answer_is_looked_after() {
 async fn f016_a_lost_delete_is_not_repeated_over_a_colleagues_edit() {
     let (world, _, one) = one_article().await;
     world.remove("a/one.html");
-    world
-        .sandbox()
-        .inject(Fault::once(on(DELETE), FaultKind::ResetBefore));
+    fail_once(&world, DELETE, FaultKind::ResetBefore);
     let theirs = Hook::new(move |sandbox| {
         sandbox.edit(one, |article| article.text = "<p>theirs</p>".into());
     });
-    world
-        .sandbox()
-        .inject(Fault::once(on(PUT), FaultKind::Hook(theirs)));
+    fail_once(&world, PUT, FaultKind::Hook(theirs));
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["delete remote a/one.html skipped"]);
     assert_eq!(text_of(&world, one), "<p>theirs</p>");
@@ -997,17 +972,13 @@ async fn f016_an_old_answer_after_a_lost_delete_hides_no_colleagues_edit() {
     let (world, _, one) = one_article().await;
     world.remove("a/one.html");
     let before = world.sandbox().past();
-    world
-        .sandbox()
-        .inject(Fault::once(on(DELETE), FaultKind::ResetBefore));
+    fail_once(&world, DELETE, FaultKind::ResetBefore);
     // Whoever reads after the DELETE is shown what was there before the colleague's edit.
     let theirs = Hook::new(move |sandbox| {
         sandbox.edit(one, |article| article.text = "<p>theirs</p>".into());
         sandbox.serve_past(&before, 1);
     });
-    world
-        .sandbox()
-        .inject(Fault::once(on(PUT), FaultKind::Hook(theirs)));
+    fail_once(&world, PUT, FaultKind::Hook(theirs));
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["delete remote a/one.html skipped"]);
     assert_eq!(text_of(&world, one), "<p>theirs</p>");
@@ -1023,18 +994,14 @@ async fn f016_an_old_answer_after_a_lost_delete_hides_no_colleagues_edit() {
 async fn f016_an_article_that_a_colleague_hides_after_a_lost_delete_is_not_taken_for_deleted() {
     let (world, _, one) = one_article().await;
     world.remove("a/one.html");
-    world
-        .sandbox()
-        .inject(Fault::once(on(DELETE), FaultKind::ResetBefore));
+    fail_once(&world, DELETE, FaultKind::ResetBefore);
     let theirs = Hook::new(move |sandbox| {
         sandbox.edit(one, |article| {
             article.draft = true;
             article.text = "<p>theirs</p>".into();
         });
     });
-    world
-        .sandbox()
-        .inject(Fault::once(on(PUT), FaultKind::Hook(theirs)));
+    fail_once(&world, PUT, FaultKind::Hook(theirs));
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["delete remote a/one.html skipped"]);
     assert_eq!(text_of(&world, one), "<p>theirs</p>");
@@ -1135,9 +1102,7 @@ async fn f016_a_deletion_that_may_have_arrived_is_held_where_nothing_tells() {
 async fn f017_nothing_but_a_budget_refusal_makes_the_client_send_a_write_twice_unseen() {
     let (world, _, one) = one_article().await;
     world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
-    world
-        .sandbox()
-        .inject(Fault::once(on(PUT), FaultKind::ResetAfter));
+    fail_once(&world, PUT, FaultKind::ResetAfter);
     requests(&world);
     hostile::sync(&world).await;
     let sent = requests(&world);
@@ -1204,9 +1169,7 @@ async fn a_colleagues_edit_of_a_category_after_a_lost_put_is_not_overwritten() {
 async fn a_dry_run_after_a_crash_leaves_the_intents_to_the_run_that_follows() {
     let (world, ..) = one_article().await;
     write_new(&world);
-    world
-        .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    fail_once(&world, POST, FaultKind::ResetAfter);
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
