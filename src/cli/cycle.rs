@@ -159,8 +159,7 @@ async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
 
 /// What a fresh clone or a CI job without its state is told.
 const FIRST_CONFLICTS: &str = "this folder has never been synced, so kbsync cannot tell edits from old copies, and \
-every difference waits for you; \
-                               `kbsync help ci` says how a CI job keeps its state";
+                               every difference waits for you; `kbsync help ci` says how a CI job keeps its state";
 
 /// Runs one cycle for each workspace, and prints the report.
 pub(super) async fn work(

@@ -231,7 +231,8 @@ fn no_answer(error: Option<RequestError>) -> Failure {
     };
     Failure {
         code: ExitCode::Retry,
-        ..failure.help("a daemon holds the mirror: run the command again, or stop the daemon; `kbsync doctor` names \
-        its process")
+        ..failure.help(
+            "a daemon holds the mirror: run the command again, or stop the daemon; `kbsync doctor` names its process",
+        )
     }
 }

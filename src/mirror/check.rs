@@ -131,7 +131,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let ids = named.iter();
     let ids = ids.filter_map(|file| Some((file.id?.to_string(), file.place.to_string())));
     let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new article; \
-    `kbsync sync` does this itself where it knows which file was there first";
+                  `kbsync sync` does this itself where it knows which file was there first";
     doubles(ids, "double-id", remedy, &mut findings);
     let known = link_targets(files, &named);
     for (place, document) in &articles {
