@@ -242,7 +242,7 @@ async fn once<T>(
             tell.send(note.cause).ok();
         }
     });
-    let client = connect_to(context, account, notify, None)?;
+    let client = connect_to(context, account, notify)?;
     tokio::select! {
         answer = ask(&client) => Ok(answer),
         Some(cause) = told.recv() => {

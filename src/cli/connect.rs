@@ -23,18 +23,36 @@ pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Fail
     let notify: Notify = Arc::new(move |note: WaitNote| {
         out.note(note.to_string());
     });
-    connect_to(context, account(config), notify, None)
+    connect_to(context, account(config), notify)
 }
 
-/// The same, with a receiver for waits and one for answers.
+/// The same, with a receiver for waits.
 pub(super) fn connect_with(
     context: &Context,
     config: &Config,
     notify: Notify,
-    answered: Option<Answered>,
 ) -> Result<Client, Failure> {
     consent(context, config)?;
-    connect_to(context, account(config), notify, answered)
+    connect_to(context, account(config), notify)
+}
+
+/// The same with a token that was read before, and with a receiver for answers.
+pub(super) fn connect_as(
+    context: &Context,
+    config: &Config,
+    token: Token,
+    notify: Notify,
+    answered: Answered,
+) -> Result<Client, Failure> {
+    let mut options = options(context, account(config), token)?;
+    options.notify = Some(notify);
+    options.answered = Some(answered);
+    Client::new(options).map_err(no_client)
+}
+
+/// Reads the token. The caller has checked that the user agreed to its source.
+pub(super) fn token(context: &Context, config: &Config) -> Result<Token, Failure> {
+    read_token(context, account(config))
 }
 
 /// Checks the conditions for reading the token: there is a source, and the user has agreed to it.
@@ -89,12 +107,26 @@ pub(super) fn connect_to(
     context: &Context,
     account: Account<'_>,
     notify: Notify,
-    answered: Option<Answered>,
 ) -> Result<Client, Failure> {
+    let token = read_token(context, account)?;
+    let mut options = options(context, account, token)?;
+    options.notify = Some(notify);
+    Client::new(options).map_err(no_client)
+}
+
+fn read_token(context: &Context, account: Account<'_>) -> Result<Token, Failure> {
     let source = account.token.ok_or_else(TokenSource::missing)?;
     let secret = source.read(&*context.env, account.mirror)?;
-    let token = Token::new(secret.expose_secret())
-        .map_err(|error| Failure::usage(error.to_string(), "leave only the token there"))?;
+    Token::new(secret.expose_secret())
+        .map_err(|error| Failure::usage(error.to_string(), "leave only the token there"))
+}
+
+fn options(
+    context: &Context,
+    account: Account<'_>,
+    token: Token,
+) -> Result<ClientOptions, Failure> {
+    let source = account.token.ok_or_else(TokenSource::missing)?;
     let origin = Origin::of(account.service).map_err(|error| {
         Failure::usage(error.to_string(), "write `service: https://kb.example.com`")
     })?;
@@ -111,8 +143,6 @@ pub(super) fn connect_to(
     })?;
     let mut options = ClientOptions::new(account.service, token, budget);
     options.allow_insecure_http = context.global.insecure_http;
-    options.notify = Some(notify);
-    options.answered = answered;
     options.token_accepted = visit.map(|visit| -> TokenAccepted {
         Arc::new(move || {
             let tried = visit.remember().map_err(|error| error.to_string())?;
@@ -126,7 +156,7 @@ pub(super) fn connect_to(
             Ok(())
         })
     });
-    Client::new(options).map_err(no_client)
+    Ok(options)
 }
 
 fn opened(account: Account<'_>, origin: &Origin, token: &Token) -> std::io::Result<Budget> {

@@ -19,6 +19,7 @@ mod conflict_parts;
 mod connect;
 mod consent;
 mod cycle;
+mod daemon_clients;
 mod daemon_status;
 mod demo;
 mod diff;

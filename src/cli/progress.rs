@@ -3,7 +3,7 @@
 //! The bar is drawn only on a terminal. The budget of requests nearly always limits long
 //! work, so the estimate counts requests, not bytes.
 
-use crate::model::time::in_words;
+use crate::{model::time::in_words, service::client::WaitNote};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::{
     fmt,
@@ -86,8 +86,8 @@ impl Progress {
         (!time.is_zero()).then(|| in_words(time))
     }
 
-    /// Counts a wait down, says why, and how long all the rest takes. `most`: the wait may end earlier.
-    pub fn waiting(&mut self, wait: Duration, most: bool, why: &str, pace: Pace) {
+    /// Counts a wait down, says why, and how long all the rest takes.
+    pub fn waiting(&mut self, note: &WaitNote, pace: Pace) {
         // A narrow terminal cuts off the end, and the bar takes half of the line.
         let phase = match self.bar.length() {
             Some(total) => format!("{}, {} of {total}", self.phase, self.bar.position()),
@@ -95,8 +95,14 @@ impl Progress {
         };
         let all = self.rest(self.bar.position(), pace);
         let all = all.map_or_else(String::new, |time| format!("; about {time} in all"));
-        let until = Instant::now() + wait;
-        let most = if most { "up to " } else { "" };
+        // A command that waits for the daemon has no phase yet.
+        let progress = if phase.is_empty() {
+            String::new()
+        } else {
+            format!(" ({phase}{all})")
+        };
+        let until = Instant::now() + note.wait;
+        let most = if note.is_most() { "up to " } else { "" };
         let left = move |_: &ProgressState, text: &mut dyn fmt::Write| {
             let left = until.saturating_duration_since(Instant::now());
             // If the line cannot be drawn, there is nobody to tell.
@@ -104,7 +110,10 @@ impl Progress {
         };
         self.bar
             .set_style(style("{spinner} {left}: {wide_msg}").with_key("left", left));
-        self.bar.set_message(format!("{why} ({phase}{all})"));
+        self.bar.set_message(format!("{}{progress}", note.why()));
+        if !self.bar.is_hidden() {
+            self.bar.enable_steady_tick(TICK);
+        }
     }
 
     /// Removes the bar.
@@ -145,6 +154,7 @@ fn style(template: &str) -> ProgressStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::client::WaitReason;
 
     #[test]
     fn the_estimate_counts_requests_against_the_minute() {
@@ -184,8 +194,12 @@ mod tests {
             progress.bar.message(),
             "pushing: about 1m left at this rate limit"
         );
-        let wait = Duration::from_secs(65);
-        progress.waiting(wait, false, "the budget of this minute is spent", pace);
+        let note = WaitNote {
+            reason: WaitReason::Minute,
+            wait: Duration::from_secs(65),
+            cause: None,
+        };
+        progress.waiting(&note, pace);
         assert_eq!(
             progress.bar.message(),
             "the budget of this minute is spent (pushing, 30 of 90; about 1m in all)"

@@ -1,15 +1,8 @@
 //! `kbsync run`: puts the daemon together. [`crate::daemon`] does the work.
 
 use super::{
-    Outcome,
-    connect::{self, connect_with},
-    consent::warn_of_limits,
-    context::Context,
-    exit::ExitCode,
-    failure::Failure,
-    locks,
-    logging::Style,
-    panic,
+    Outcome, connect, consent::warn_of_limits, context::Context, daemon_clients::Clients,
+    exit::ExitCode, failure::Failure, locks, logging::Style, panic,
 };
 use crate::{
     config::{Config, Need},
@@ -24,22 +17,12 @@ use crate::{
         start::{self, Daemon},
         watch,
     },
-    engine::{Progress, Teller, open, report::BudgetLeft},
+    engine::{Progress, Teller, open},
     mirror::{RealDisk, lock},
-    service::{
-        budget::Budget,
-        client::{Answered, Client, Notify, WaitNote, WaitReason},
-    },
-    web::{self, BudgetSource, shared_status::SharedStatus},
+    service::client::Client,
+    web::{self, shared_status::SharedStatus},
 };
-use std::{
-    net::SocketAddr,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{net::SocketAddr, path::Path, sync::Arc};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -64,24 +47,20 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let status = Arc::new(SharedStatus::new(chrono::Utc::now()));
     let (stop, progress) = (CancellationToken::new(), ProgressSink::default());
     let cancel = CancelFlag::new(stop.clone());
-    // The workspaces have one service and one token, so they share the budget.
-    let mut budget = None;
+    let mut clients = Clients::new(context, &config, &status, &progress, &cancel);
     let folders = config.roots().into_iter();
     let trees = Trees::of(folders.map(|root| {
         let prefix = with_slash(open::prefix(&config, &root));
         (prefix, root.path)
     }));
-    let is_down = Arc::default();
+    let services = clients.connect()?;
     let workspaces = config
         .roots()
         .iter()
         .zip(locks)
-        .map(|(root, lock)| {
-            let waits = log_waits(&status, &config.service, &is_down);
-            let answers = counted(&status, &is_down);
-            let client = connect_with(context, &config, waits, Some(answers))?;
-            budget.get_or_insert_with(|| client.budget().clone());
-            let engine = open::writer(&config, root, Cancellable::new(client, cancel.clone()))
+        .zip(services)
+        .map(|((root, lock), service)| {
+            let engine = open::writer(&config, root, service)
                 .map_err(Failure::of)?
                 .with_teller(progress_callback(&progress, &status));
             Ok(WorkspaceEngine {
@@ -102,14 +81,22 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             None
         }
     };
+    let budget = clients.budget_source();
+    let reconnect = Box::new(move || clients.reconnect().map_err(|failure| with_remedy(&failure)));
     let daemon = Daemon {
-        cycles: Engines::new(workspaces, trees, cancel, reload(context, &config)),
+        cycles: Engines::new(
+            workspaces,
+            trees,
+            cancel,
+            reload(context, &config),
+            reconnect,
+        ),
         watch: watched(&config, &private, &settings),
         settings,
         signals,
         control,
         listen,
-        budget: budget_source(budget),
+        budget,
         status,
         progress,
         stop,
@@ -186,55 +173,6 @@ fn progress_callback(progress: &ProgressSink, status: &Arc<SharedStatus>) -> Tel
     })
 }
 
-/// Waiting for the budget counts as progress. A terminal shows each wait, and the first of several tries to reach the
-/// service.
-fn log_waits(status: &Arc<SharedStatus>, service: &str, is_down: &Arc<AtomicBool>) -> Notify {
-    let (status, service, is_down) = (status.clone(), service.to_owned(), is_down.clone());
-    Arc::new(move |note: WaitNote| {
-        let gets_ahead = match note.reason {
-            WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => true,
-            // Waiting for a silent service does not.
-            WaitReason::Silent | WaitReason::Stalled => false,
-        };
-        if gets_ahead {
-            let now = tokio::time::Instant::now();
-            status.update(|status| status.progress = now);
-        }
-        match &note.cause {
-            Some(cause) if note.reason == WaitReason::Again => {
-                if !is_down.swap(true, Ordering::Relaxed) {
-                    let wait = note.wait_in_words();
-                    tracing::debug!(target: "kbsync::wait", "cannot reach {service} ({cause}), next try in {wait}");
-                }
-            }
-            _ => tracing::debug!(target: "kbsync::wait", "{note}"),
-        }
-    })
-}
-
-/// Counts each answer, also of attempts that are repeated.
-fn counted(status: &Arc<SharedStatus>, is_down: &Arc<AtomicBool>) -> Answered {
-    let (status, is_down) = (status.clone(), is_down.clone());
-    Arc::new(move |method, code| {
-        // The service is reached by each answer below 500.
-        if code.is_some_and(|code| code < 500) {
-            is_down.store(false, Ordering::Relaxed);
-        }
-        status.metrics.request(method, code);
-    })
-}
-
-/// Reads the budget when it is shown: other processes spend it, too, and it grows with time.
-fn budget_source(budget: Option<Budget>) -> BudgetSource {
-    Arc::new(move || {
-        let (minute_left, day_left) = budget.as_ref().map_or((0, 0), Budget::left);
-        BudgetLeft {
-            minute_left,
-            day_left,
-        }
-    })
-}
-
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(address).await.map_err(|error| {
         let error = anyhow::Error::new(error).context(format!("failed to listen on {address}"));
@@ -250,13 +188,8 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
 /// Reads the settings again. The service, the workspaces and the token cannot change.
 fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
     Box::new(move || {
-        let fresh = context.config(Need::Workspace).map_err(|failure| {
-            let text = error_text(failure.error.as_ref());
-            match failure.remedy() {
-                Some(remedy) => format!("{text}; {remedy}"),
-                None => text,
-            }
-        })?;
+        let fresh = context.config(Need::Workspace);
+        let fresh = fresh.map_err(|failure| with_remedy(&failure))?;
         let same = fresh.service == config.service
             && fresh.workspaces == config.workspaces
             && fresh.token == config.token
@@ -275,6 +208,14 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
             .collect();
         Ok((Settings::of(&fresh), engines))
     })
+}
+
+fn with_remedy(failure: &Failure) -> String {
+    let text = error_text(failure.error.as_ref());
+    match failure.remedy() {
+        Some(remedy) => format!("{text}; {remedy}"),
+        None => text,
+    }
 }
 
 fn error_text(error: &dyn std::error::Error) -> String {

@@ -283,7 +283,7 @@ impl<'c> Session<'c> {
                 out.note(note.to_string());
             }
         });
-        let client = connect_with(self.context, self.config, notify, None)?;
+        let client = connect_with(self.context, self.config, notify)?;
         lock_bar(&self.bar).budget = Some(client.budget().clone());
         Ok(Cancellable::new(client, CancelFlag::new(self.stop.clone())))
     }
@@ -371,11 +371,8 @@ impl Bar {
     }
 
     fn wait(&mut self, note: &WaitNote) {
-        let cause = note.cause.as_ref();
-        let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));
-        let why = format!("{}{cause}", note.reason);
         let pace = self.pace();
-        self.progress.waiting(note.wait, note.is_most(), &why, pace);
+        self.progress.waiting(note, pace);
     }
 
     fn pace(&self) -> Pace {

@@ -117,6 +117,10 @@ pub(super) async fn to_daemon(
         match step {
             control::Step::Phase { name, total, .. } => progress.phase(&name, total, pace),
             control::Step::Done(units) => progress.done(units, pace),
+            control::Step::Waiting(note) if context.out.shows_progress() => {
+                progress.waiting(&note, pace);
+            }
+            control::Step::Waiting(note) => context.out.note(note.to_string()),
         }
     });
     let waiting = async {

@@ -9,7 +9,7 @@ use std::{
     io::Read as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc,
+    sync::{Once, mpsc},
     time::Duration,
 };
 
@@ -125,11 +125,15 @@ fn reason(error: &std::io::Error) -> String {
 #[cfg(unix)]
 fn warn_if_open_to_others(path: &Path, metadata: &std::fs::Metadata) {
     use std::os::unix::fs::PermissionsExt as _;
+    // The daemon reads a refused token's file again and again.
+    static ONCE: Once = Once::new();
     if metadata.permissions().mode() & 0o077 != 0 {
-        tracing::warn!(
-            path = %path.display(),
-            "others on this machine may read the token file; `chmod 600` closes it"
-        );
+        ONCE.call_once(|| {
+            tracing::warn!(
+                path = %path.display(),
+                "others on this machine may read the token file; `chmod 600` closes it"
+            );
+        });
     }
 }
 

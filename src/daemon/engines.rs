@@ -31,6 +31,9 @@ use std::sync::Arc;
 pub type Reload<'r> =
     Box<dyn FnMut() -> Result<(Settings, Vec<engine::settings::Settings>), String> + 'r>;
 
+/// Reads the token again. Returns new clients, one for each workspace in order, if the token has changed.
+pub type Reconnect<'r, S> = Box<dyn FnMut() -> Result<Option<Vec<S>>, String> + 'r>;
+
 /// The engine of one workspace.
 pub struct WorkspaceEngine<S, D> {
     /// The prefix of its paths: `""`, or the folder's name and a `/`.
@@ -47,6 +50,11 @@ pub struct Engines<'r, S, D> {
     trees: Trees,
     cancel: CancelFlag,
     reload: Reload<'r>,
+    reconnect: Reconnect<'r, S>,
+    /// Whether the service rejected the token in the last cycle.
+    token_rejected: bool,
+    /// Why the token could not be read again. The reason is logged once.
+    no_token: Option<String>,
 }
 
 impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
@@ -56,12 +64,36 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
         trees: Trees,
         cancel: CancelFlag,
         reload: Reload<'r>,
+        reconnect: Reconnect<'r, S>,
     ) -> Self {
         Self {
             workspaces,
             trees,
             cancel,
             reload,
+            reconnect,
+            token_rejected: false,
+            no_token: None,
+        }
+    }
+
+    /// Reads the token again, and continues with it if it has changed.
+    fn reconnect(&mut self) {
+        match (self.reconnect)() {
+            Ok(None) => self.no_token = None,
+            Ok(Some(clients)) => {
+                self.no_token = None;
+                for (workspace, client) in self.workspaces.iter_mut().zip(clients) {
+                    workspace.engine.set_service(client);
+                }
+                tracing::info!("the token has changed; the daemon continues with the new one");
+            }
+            Err(why) => {
+                if self.no_token.as_ref() != Some(&why) {
+                    tracing::warn!("the token was not changed: {why}");
+                }
+                self.no_token = Some(why);
+            }
         }
     }
 
@@ -93,6 +125,9 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         let mut report =
             Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
         let (mut outage, mut refused) = (None, None);
+        if std::mem::take(&mut self.token_rejected) {
+            self.reconnect();
+        }
         let _before = self.cancel.take_outage();
         // The job names the paths that are unsettled now; the last workspace may be synced much later.
         let began = engine::Clock::now(&engine::SystemClock);
@@ -141,6 +176,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                 }
             }
         }
+        self.token_rejected = outage == Some(Outage::TokenRejected);
         // A poll may not spend the reserve for pushes, so a poll without budget is no outage.
         let is_poll = job.scope == Scope::Everything && job.trigger != Trigger::Startup;
         let closes = !(is_poll && matches!(outage, Some(Outage::BudgetSpent { .. })));
@@ -255,6 +291,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         for (workspace, settings) in self.workspaces.iter_mut().zip(each) {
             workspace.engine.set_settings(settings);
         }
+        self.reconnect();
         Ok(settings)
     }
 }

@@ -121,6 +121,13 @@ impl OutageBackoff {
         self.ongoing.map(|ongoing| ongoing.retry_at)
     }
 
+    /// Lets the next retry start at once: a person has asked for it, or has changed something.
+    pub fn retry_now(&mut self) {
+        if let Some(ongoing) = &mut self.ongoing {
+            ongoing.retry_at = ongoing.since;
+        }
+    }
+
     /// Returns whether a cycle may start now.
     pub fn may_try(&self, now: Instant) -> bool {
         self.retry_at().is_none_or(|at| at <= now)
@@ -192,6 +199,21 @@ mod tests {
         backoff.record(Some(Outage::Unreachable), now);
         assert_eq!(backoff.record(Some(Outage::Stopping), now), None);
         assert_eq!(backoff.current(), Some(Outage::Unreachable));
+    }
+
+    #[test]
+    fn a_person_who_asks_does_not_wait_for_the_next_retry() {
+        let now = Instant::now();
+        let mut backoff = OutageBackoff::new(0);
+        backoff.retry_now();
+        assert!(backoff.may_try(now));
+        backoff.record(Some(Outage::TokenRejected), now);
+        assert!(!backoff.may_try(now));
+        backoff.retry_now();
+        assert!(backoff.may_try(now));
+        // The outage is the same one.
+        assert_eq!(backoff.record(Some(Outage::TokenRejected), now), None);
+        assert!(!backoff.may_try(now));
     }
 
     #[test]

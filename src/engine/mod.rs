@@ -176,6 +176,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.settings = settings;
     }
 
+    /// Goes on with another client of the same service from the next cycle.
+    pub fn set_service(&mut self, service: S) {
+        self.service = service;
+    }
+
     /// The service, for reading what it cost.
     pub fn service(&self) -> &S {
         &self.service

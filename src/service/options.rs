@@ -1,6 +1,7 @@
 //! The options of the client, and the notices of its waits.
 
 use super::{budget::Budget, origin::AddressError, token::Token, transport::TransportError};
+use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc, time::Duration};
 
 /// The options of the client.
@@ -68,7 +69,7 @@ impl ClientOptions {
 }
 
 /// The beginning of a wait.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WaitNote {
     /// Why.
     pub reason: WaitReason,
@@ -79,7 +80,8 @@ pub struct WaitNote {
 }
 
 /// The reason for a wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WaitReason {
     /// The budget of the minute is spent.
     Minute,
@@ -101,6 +103,14 @@ impl WaitNote {
         format!("{most}{}", crate::model::time::in_words(wait))
     }
 
+    /// Returns the reason, with what went wrong.
+    pub fn why(&self) -> String {
+        match &self.cause {
+            Some(cause) => format!("{} ({cause})", self.reason),
+            None => self.reason.to_string(),
+        }
+    }
+
     /// Returns whether the wait may end earlier.
     pub const fn is_most(&self) -> bool {
         matches!(self.reason, WaitReason::Silent | WaitReason::Stalled)
@@ -109,11 +119,7 @@ impl WaitNote {
 
 impl fmt::Display for WaitNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.reason)?;
-        if let Some(cause) = &self.cause {
-            write!(f, " ({cause})")?;
-        }
-        write!(f, ": waiting {}", self.wait_in_words())
+        write!(f, "{}: waiting {}", self.why(), self.wait_in_words())
     }
 }
 

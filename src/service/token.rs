@@ -22,6 +22,14 @@ pub enum TokenError {
     Unsendable,
 }
 
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.expose_secret() == other.0.expose_secret()
+    }
+}
+
+impl Eq for Token {}
+
 impl Token {
     /// Makes a token. White space around the text is removed, because files and commands add it.
     pub fn new(text: &str) -> Result<Self, TokenError> {

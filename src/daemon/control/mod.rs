@@ -15,13 +15,19 @@ pub use server::{StatusSource, serve};
 pub use socket::{Listening, SOCKET, listen};
 
 use super::job::CycleCommand;
-use crate::engine::{self, report::Report};
+use crate::{
+    engine::{self, report::Report},
+    service::client::WaitNote,
+};
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{mpsc, oneshot};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 /// The version of the protocol. A request in another version is refused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The purpose that the lock of a daemon shows: its holder accepts commands.
 pub const LOCK_LABEL: &str = "run";
@@ -74,6 +80,8 @@ pub enum Step {
     },
     /// So many units of the phase are done.
     Done(u64),
+    /// The daemon waits for the service.
+    Waiting(WaitNote),
 }
 
 impl From<engine::Progress> for Step {
@@ -168,22 +176,69 @@ impl QueuedCommand {
     }
 }
 
-/// Sends the engine's progress to the client whose command is running.
+/// Sends the engine's progress to the client whose command is running, and each wait also to those whose commands are
+/// next.
 #[derive(Clone, Debug, Default)]
-pub struct ProgressSink(Arc<Mutex<Option<mpsc::Sender<Step>>>>);
+pub struct ProgressSink(Arc<Mutex<Listeners>>);
+
+#[derive(Debug, Default)]
+struct Listeners {
+    running: Option<mpsc::Sender<Step>>,
+    /// The channels of all commands without a final response. A channel is closed when the command has its response.
+    queued: Vec<mpsc::WeakSender<Step>>,
+    /// The last wait, and when it ends.
+    wait: Option<(WaitNote, Instant)>,
+}
 
 impl ProgressSink {
+    /// Adds a command that has to wait for the cycle of another one.
+    pub fn add(&self, command: &QueuedCommand) {
+        let mut listeners = self.listeners();
+        let left = listeners.wait.as_ref().and_then(|(note, until)| {
+            let wait = until.checked_duration_since(Instant::now())?;
+            Some(WaitNote {
+                wait,
+                ..note.clone()
+            })
+        });
+        if let Some(note) = left {
+            let _missed = command.steps.try_send(Step::Waiting(note));
+        }
+        listeners.queued.push(command.steps.downgrade());
+    }
+
     /// Sends the progress to this command's client from now on; `None`: to nobody.
     pub fn send_to(&self, command: Option<&QueuedCommand>) {
-        let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *inner = command.map(|command| command.steps.clone());
+        let mut listeners = self.listeners();
+        listeners.running = command.map(|command| command.steps.clone());
+        listeners.wait = None;
     }
 
     /// Sends a step. A slow client misses some steps.
     pub fn send(&self, progress: engine::Progress) {
-        let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(steps) = inner.as_ref() {
+        let mut listeners = self.listeners();
+        // The cycle goes on.
+        listeners.wait = None;
+        if let Some(steps) = &listeners.running {
             let _missed = steps.try_send(progress.into());
         }
+    }
+
+    /// Sends the beginning of a wait.
+    pub fn waits(&self, note: WaitNote) {
+        let mut listeners = self.listeners();
+        listeners.queued.retain(|steps| {
+            let steps = steps.upgrade();
+            if let Some(steps) = &steps {
+                let _missed = steps.try_send(Step::Waiting(note.clone()));
+            }
+            steps.is_some()
+        });
+        let until = Instant::now() + note.wait;
+        listeners.wait = Some((note, until));
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Listeners> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -148,8 +148,9 @@ impl WorkQueue {
         }
     }
 
-    /// Takes over new settings.
+    /// Takes over new settings. They may be what ends an outage.
     pub fn set_settings(&mut self, settings: Settings, schedule: Schedule) {
+        self.outage.retry_now();
         self.debounce.set_delays(settings.delays);
         self.schedule.replace(schedule);
         self.settings = settings;
@@ -173,6 +174,7 @@ impl WorkQueue {
 
     /// Adds a full cycle.
     pub fn sync_now(&mut self) {
+        self.outage.retry_now();
         self.full_cycle.get_or_insert(Trigger::Manual);
     }
 

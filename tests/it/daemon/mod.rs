@@ -14,4 +14,5 @@ mod ports;
 mod run;
 mod socket;
 mod terminal;
+mod token;
 mod watch;

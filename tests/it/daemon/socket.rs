@@ -5,7 +5,7 @@ use crate::support::kb::{Kb, Service};
 use crate::support::schema;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use kbsync::daemon::control::{self, Command, Response, Step};
-use kbsync::sandbox::Article;
+use kbsync::sandbox::{Article, Fault, FaultKind, Matcher, RetryAfter};
 use rustix::process::Signal;
 use std::{
     io::{BufRead as _, BufReader},
@@ -153,5 +153,59 @@ fn f118_a_daemon_that_does_not_answer_is_reported() {
         "{said}"
     );
     daemon.signal(Signal::CONT);
+    daemon.stop();
+}
+
+/// The lines that a command printed to standard error before it ended.
+fn said(mut command: std::process::Command) -> (Option<i32>, String) {
+    let output = command.output().expect("it ends");
+    let text = String::from_utf8(output.stderr).expect("text");
+    (output.status.code(), text)
+}
+
+#[test]
+fn a_command_hears_what_the_daemon_waits_for() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let retry_after = Some(RetryAfter::Seconds(1));
+    let listing = || Matcher::new("GET", "/api/base/*/articles");
+    let wait = |kind| {
+        service
+            .sandbox
+            .inject(Fault::always(listing(), kind).times(1));
+    };
+    wait(FaultKind::RateLimited { retry_after });
+    let (code, text) = said(kb.process(&["sync"]));
+    assert_eq!(code, Some(0), "{text}");
+    let alone = "the service asked to wait (status 429): waiting 1s\n";
+    assert!(text.starts_with(alone), "{text}");
+    // The same line as without a daemon.
+    daemon.stop();
+    wait(FaultKind::RateLimited { retry_after });
+    let (code, text) = said(kb.process(&["sync"]));
+    assert_eq!((code, text.as_str()), (Some(0), alone));
+}
+
+#[test]
+fn a_command_behind_a_waiting_cycle_hears_why_as_well() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let retry_after = Some(RetryAfter::Seconds(3));
+    let listing = Matcher::new("GET", "/api/base/*/articles");
+    let refused = FaultKind::RateLimited { retry_after };
+    service
+        .sandbox
+        .inject(Fault::always(listing, refused).times(1));
+    service.sandbox.clear_requests();
+    daemon.signal(Signal::USR1);
+    until("the poll waits", || {
+        let mut requests = service.sandbox.requests().into_iter();
+        requests.any(|request| request.status == 429)
+    });
+    let (code, text) = said(kb.process(&["sync"]));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.starts_with("the service asked to wait"), "{text}");
     daemon.stop();
 }

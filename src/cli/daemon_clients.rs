@@ -1,0 +1,158 @@
+//! The clients of the daemon: made at its start, and anew when the token has changed.
+//!
+//! Their waits count as progress, and are reported to the commands that wait for the daemon.
+
+use super::{
+    connect::{self, connect_as},
+    consent,
+    context::Context,
+    failure::Failure,
+};
+use crate::{
+    config::{Config, Need},
+    daemon::{
+        cancellable::{CancelFlag, Cancellable},
+        control::ProgressSink,
+    },
+    engine::report::BudgetLeft,
+    service::{
+        budget::Budget,
+        client::{Answered, Client, Notify, WaitNote, WaitReason},
+        token::Token,
+    },
+    web::{BudgetSource, shared_status::SharedStatus},
+};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+/// Makes a client for each workspace.
+pub(super) struct Clients<'r> {
+    context: &'r Context,
+    config: &'r Config,
+    status: Arc<SharedStatus>,
+    progress: ProgressSink,
+    cancel: CancelFlag,
+    is_down: Arc<AtomicBool>,
+    /// The token of the present clients.
+    token: Option<Token>,
+    /// The workspaces have one service and one token, so they share the budget.
+    budget: Arc<Mutex<Option<Budget>>>,
+}
+
+impl<'r> Clients<'r> {
+    /// Prepares the clients. Reads no token.
+    pub(super) fn new(
+        context: &'r Context,
+        config: &'r Config,
+        status: &Arc<SharedStatus>,
+        progress: &ProgressSink,
+        cancel: &CancelFlag,
+    ) -> Self {
+        Self {
+            context,
+            config,
+            status: Arc::clone(status),
+            progress: progress.clone(),
+            cancel: cancel.clone(),
+            is_down: Arc::default(),
+            token: None,
+            budget: Arc::default(),
+        }
+    }
+
+    /// Makes the first clients.
+    pub(super) fn connect(&mut self) -> Result<Vec<Cancellable<Client>>, Failure> {
+        connect::consent(self.context, self.config)?;
+        let token = connect::token(self.context, self.config)?;
+        self.connect_as(token)
+    }
+
+    /// Reads the token again, and makes new clients if the token has changed.
+    pub(super) fn reconnect(&mut self) -> Result<Option<Vec<Cancellable<Client>>>, Failure> {
+        // The agreement is looked up again: a file may be a link by now. Nobody is asked.
+        let fresh = self.context.config(Need::Workspace)?;
+        if fresh.token != self.config.token {
+            return Err(Failure::failed(anyhow::anyhow!(
+                "another source of the token needs a restart"
+            )));
+        }
+        consent::check(self.context, &fresh)?;
+        let token = connect::token(self.context, self.config)?;
+        if self.token.as_ref() == Some(&token) {
+            return Ok(None);
+        }
+        self.connect_as(token).map(Some)
+    }
+
+    fn connect_as(&mut self, token: Token) -> Result<Vec<Cancellable<Client>>, Failure> {
+        let mut clients = Vec::new();
+        for _workspace in self.config.roots() {
+            let (waits, answers) = (self.waits(), self.answers());
+            let client = connect_as(self.context, self.config, token.clone(), waits, answers)?;
+            clients.push(client);
+        }
+        let budget = clients.first().map(|client| client.budget().clone());
+        *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = budget;
+        self.token = Some(token);
+        let cancel = &self.cancel;
+        let clients = clients.into_iter();
+        Ok(clients
+            .map(|client| Cancellable::new(client, cancel.clone()))
+            .collect())
+    }
+
+    /// Waiting for the budget counts as progress. A terminal shows each wait, and the first of several tries to reach
+    /// the service.
+    fn waits(&self) -> Notify {
+        let (status, progress) = (Arc::clone(&self.status), self.progress.clone());
+        let (service, is_down) = (self.config.service.clone(), Arc::clone(&self.is_down));
+        Arc::new(move |note: WaitNote| {
+            let gets_ahead = match note.reason {
+                WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => true,
+                // Waiting for a silent service does not.
+                WaitReason::Silent | WaitReason::Stalled => false,
+            };
+            if gets_ahead {
+                let now = tokio::time::Instant::now();
+                status.update(|status| status.progress = now);
+            }
+            match &note.cause {
+                Some(cause) if note.reason == WaitReason::Again => {
+                    if !is_down.swap(true, Ordering::Relaxed) {
+                        let wait = note.wait_in_words();
+                        tracing::debug!(target: "kbsync::wait", "cannot reach {service} ({cause}), next try in {wait}");
+                    }
+                }
+                _ => tracing::debug!(target: "kbsync::wait", "{note}"),
+            }
+            progress.waits(note);
+        })
+    }
+
+    /// Counts each answer, also of attempts that are repeated.
+    fn answers(&self) -> Answered {
+        let (status, is_down) = (Arc::clone(&self.status), Arc::clone(&self.is_down));
+        Arc::new(move |method, code| {
+            // The service is reached by each answer below 500.
+            if code.is_some_and(|code| code < 500) {
+                is_down.store(false, Ordering::Relaxed);
+            }
+            status.metrics.request(method, code);
+        })
+    }
+
+    /// Reads the budget when it is shown: other processes spend it, too, and it grows with time.
+    pub(super) fn budget_source(&self) -> BudgetSource {
+        let budget = Arc::clone(&self.budget);
+        Arc::new(move || {
+            let budget = budget.lock().unwrap_or_else(PoisonError::into_inner);
+            let (minute_left, day_left) = budget.as_ref().map_or((0, 0), Budget::left);
+            BudgetLeft {
+                minute_left,
+                day_left,
+            }
+        })
+    }
+}
