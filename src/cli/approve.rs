@@ -4,35 +4,24 @@
 //! approval is void. Without a question (`--yes`), only actions are approved that a sync has held and reported
 //! before.
 
-use super::{
-    Outcome, ask,
-    connect::budget_left,
-    context::Context,
-    cycle,
-    exit::ExitCode,
-    failure::Failure,
-    print::{DIM, ERROR, escape},
-    published_branch,
-    report::{self, several, waiting as waiting_for},
-    scope::{self, Part},
-    session::{Session, SessionReport},
-    version_spec::below_mirror,
-    via_daemon,
-};
-use crate::{
-    config::{Config, Need},
-    daemon::job::Approval,
-    engine::{
-        Clock as _, SystemClock,
-        report::{Line, Report, Status},
-        settings::Request,
-    },
-    model::Side,
-    reconcile::{
-        plan::{Action, HoldRule, Kind},
-        snapshot::Direction,
-    },
-};
+use super::connect::budget_left;
+use super::context::Context;
+use super::exit::ExitCode;
+use super::failure::Failure;
+use super::print::{DIM, ERROR, escape};
+use super::report::{self, several, waiting as waiting_for};
+use super::scope::{self, Part};
+use super::session::{Session, SessionReport};
+use super::version_spec::below_mirror;
+use super::{Outcome, ask, cycle, published_branch, via_daemon};
+use crate::config::{Config, Need};
+use crate::daemon::job::Approval;
+use crate::engine::report::{Line, Report, Status};
+use crate::engine::settings::Request;
+use crate::engine::{Clock as _, SystemClock, waiting};
+use crate::model::Side;
+use crate::reconcile::plan::{Action, HoldRule, Kind};
+use crate::reconcile::snapshot::Direction;
 
 /// Releases what is held for its number.
 #[derive(clap::Args, Debug)]
@@ -148,7 +137,7 @@ async fn look(
                 rule.is_some_and(HoldRule::approvable)
             })
             .collect();
-        let unreported = engine.untold(&actions);
+        let unreported = waiting::untold(engine.store(), &actions);
         session.give_back(engine);
         if !actions.is_empty() {
             waiting.push(HeldItems {

@@ -1,38 +1,28 @@
 //! The work of one command on the mirror: its lock, its client, its progress, and a cycle for each workspace.
 
-use super::{
-    connect::connect_with,
-    consent::warn_of_limits,
-    context::Context,
-    exit::ExitCode,
-    failure::Failure,
-    git_head::GitHeads,
-    interrupt::{Work, until_stopped},
-    locks,
-    progress::{Pace, Progress},
-    published_branch, report,
-    scope::{self, Part},
-};
-use crate::{
-    config::{BudgetLimits, Config, Root},
-    daemon::{
-        cancellable::{CancelFlag, Cancellable},
-        git,
-    },
-    engine::{
-        self, Engine, Teller, open,
-        report::{Ending, Report, Requests},
-        settings::Request,
-    },
-    mirror::{RealDisk, lock::Lock},
-    reconcile::plan::Problem,
-    service::{
-        Service, Usage,
-        budget::Budget,
-        client::{Client, Notify, WaitNote},
-    },
-    state::Store,
-};
+use super::connect::connect_with;
+use super::consent::warn_of_limits;
+use super::context::Context;
+use super::exit::ExitCode;
+use super::failure::Failure;
+use super::git_head::GitHeads;
+use super::interrupt::{Work, until_stopped};
+use super::progress::{Pace, Progress};
+use super::scope::{self, Part};
+use super::{locks, published_branch, report};
+use crate::config::{BudgetLimits, Config, Root};
+use crate::daemon::cancellable::{CancelFlag, Cancellable};
+use crate::daemon::git;
+use crate::engine::report::{Ending, Report, Requests};
+use crate::engine::settings::Request;
+use crate::engine::{self, Engine, Teller, open};
+use crate::mirror::RealDisk;
+use crate::mirror::lock::Lock;
+use crate::reconcile::plan::Problem;
+use crate::service::budget::Budget;
+use crate::service::client::{Client, Notify, WaitNote};
+use crate::service::{Service, Usage};
+use crate::state::Store;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -241,15 +231,15 @@ impl<'c> Session<'c> {
             Some(client) => client,
             None => self.connect()?,
         };
-        let engine = if read_only {
+        let mut engine = if read_only {
             open::reader(self.config, &part.root, client)
         } else {
             open::writer(self.config, &part.root, client)
-        };
-        Ok(engine
-            .map_err(Failure::of)?
-            .with_teller(self.progress_callback())
-            .with_git(self.git_heads.view(&part.root)))
+        }
+        .map_err(Failure::of)?
+        .with_teller(self.progress_callback());
+        engine.set_git(self.git_heads.view(&part.root));
+        Ok(engine)
     }
 
     /// Takes an engine apart, for the next workspace.

@@ -1,30 +1,24 @@
 //! The real cycles: runs the engines of all workspaces, one after the other, and merges their reports.
 
-use super::{
-    cancellable::CancelFlag,
-    control::Refusal,
-    debounce::DuePaths,
-    engine_request::{request_for, waits_out_grace},
-    git::{self, Head, Remembered, Trees, View},
-    job::{Approval, CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger},
-    outage::Outage,
-    settings::Settings,
+use super::cancellable::CancelFlag;
+use super::control::Refusal;
+use super::debounce::DuePaths;
+use super::engine_request::{request_for, waits_out_grace};
+use super::git::{self, Head, Remembered, Trees, View};
+use super::job::{
+    Approval, CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger,
 };
-use crate::{
-    engine::{
-        self, Engine,
-        report::{BudgetLeft, Ending, Report},
-        restore::Refused,
-        settings::Request,
-    },
-    mirror::{
-        disk::{Disk, DiskError},
-        lock::Lock,
-    },
-    reconcile::plan::Problem,
-    service::Service,
-    state::StateError,
-};
+use super::outage::Outage;
+use super::settings::Settings;
+use crate::engine::report::{BudgetLeft, Ending, Report};
+use crate::engine::restore::Refused;
+use crate::engine::settings::Request;
+use crate::engine::{self, Engine, waiting};
+use crate::mirror::disk::{Disk, DiskError};
+use crate::mirror::lock::Lock;
+use crate::reconcile::plan::Problem;
+use crate::service::Service;
+use crate::state::StateError;
 use std::sync::Arc;
 
 /// Reads the settings again: those of the loop, and those of each engine in order.
@@ -101,7 +95,7 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
         let mut open_items = OpenItems::default();
         for workspace in &self.workspaces {
             let store = workspace.engine.store();
-            match workspace.engine.held_deletions() {
+            match waiting::held_deletions(store) {
                 Ok(held) => open_items.held_deletions += held,
                 Err(error) => tracing::warn!("{error:#}"),
             }

@@ -8,13 +8,13 @@
 
 use crate::engine::keys::PROBE_REFUSED;
 use crate::engine::observation::{Observation, as_recorded};
-use crate::engine::settings::Request;
-use crate::engine::{Engine, waiting};
-use crate::mirror::disk::Disk;
+use crate::engine::settings::{Request, Settings};
+use crate::engine::waiting;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Digest, Flags, Revision, Timestamp};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
-use crate::service::{Service, ServiceError};
+use crate::service::ServiceError;
+use crate::state::store::Store;
 use crate::state::{Attempt, Target};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +48,56 @@ pub(in crate::engine) enum Answer {
     Category { why: String, foreign: bool },
 }
 
+/// The answers of one cycle.
+#[derive(Default)]
+pub(in crate::engine) struct Answers {
+    /// `None`: the service is asked again in the next cycle.
+    by_target: BTreeMap<Target, Option<Answer>>,
+    /// Whether a probe was refused, of which a dry run stores nothing.
+    probe_refused: bool,
+}
+
+impl Answers {
+    /// Notes an answer for the end of the cycle; `None`: the service is asked again in the next one.
+    pub(in crate::engine) fn note(&mut self, target: Target, answer: impl Into<Option<Answer>>) {
+        self.by_target.insert(target, answer.into());
+    }
+
+    /// Notes whether the service is to be asked for an article again in the next cycle, or has just said enough.
+    pub(in crate::engine) fn ask_again(&mut self, id: ArticleId, again: bool) {
+        let answer = (!again).then_some(Answer::AsRecorded);
+        self.note(Target::Article(id), answer);
+    }
+
+    /// Returns whether probing is allowed: until the settings or the service say no.
+    pub(in crate::engine) fn may_probe(
+        &self,
+        store: &Store,
+        settings: &Settings,
+    ) -> anyhow::Result<bool> {
+        let allowed = settings.probe && !self.probe_refused;
+        Ok(allowed && store.meta(PROBE_REFUSED)?.is_none())
+    }
+
+    /// Ends probing for this workspace after the first refusal, and says so.
+    pub(in crate::engine) fn stop_probing(
+        &mut self,
+        store: &mut Store,
+        now: Timestamp,
+        error: &ServiceError,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        self.probe_refused = true;
+        if request.dry_run {
+            return Ok(());
+        }
+        tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
+        let reason = error.to_string();
+        store.write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
+        Ok(())
+    }
+}
+
 /// The attempts, as one cycle found them.
 pub(in crate::engine) struct Backoff {
     attempts: BTreeMap<Target, Attempt>,
@@ -58,6 +108,21 @@ pub(in crate::engine) struct Backoff {
 }
 
 impl Backoff {
+    /// Reads the attempts.
+    pub(in crate::engine) fn read(
+        store: &Store,
+        now: Timestamp,
+        request: &Request,
+    ) -> anyhow::Result<Self> {
+        let held = waiting::held(store)?;
+        Ok(Self {
+            attempts: store.backoff()?,
+            now,
+            is_background: request.patient,
+            held: held.iter().filter_map(|held| held.id).collect(),
+        })
+    }
+
     /// Returns whether the service need not be asked yet. A clock that went back counts as no rest.
     pub(in crate::engine) fn rests(&self, target: Target) -> bool {
         self.attempts.get(&target).is_some_and(|attempt| {
@@ -173,109 +238,59 @@ pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
     }
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Probing is allowed until the settings or the service say no.
-    pub(in crate::engine) fn may_probe(&self) -> anyhow::Result<bool> {
-        let allowed = self.settings.probe && !self.gathered.probe_refused;
-        Ok(allowed && self.store.meta(PROBE_REFUSED)?.is_none())
-    }
-
-    /// The first refusal ends probing for this workspace, and the report says so.
-    pub(super) fn stop_probing(
-        &mut self,
-        error: &ServiceError,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        self.gathered.probe_refused = true;
-        if request.dry_run {
-            return Ok(());
-        }
-        tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
-        let now = self.clock.now();
-        let reason = error.to_string();
-        self.store
-            .write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
-        Ok(())
-    }
-
-    /// Reads the attempts.
-    pub(in crate::engine) fn backoff(&self, request: &Request) -> anyhow::Result<Backoff> {
-        let held = waiting::held(&self.store)?;
-        Ok(Backoff {
-            attempts: self.store.backoff()?,
-            now: self.clock.now(),
-            is_background: request.patient,
-            held: held.iter().filter_map(|held| held.id).collect(),
-        })
-    }
-
-    /// Notes an answer for the end of the cycle; `None`: the service is asked again in the next one.
-    pub(in crate::engine) fn note_answer(
-        &mut self,
-        target: Target,
-        answer: impl Into<Option<Answer>>,
-    ) {
-        self.gathered.answers.insert(target, answer.into());
-    }
-
-    /// Notes whether the service is to be asked for an article again in the next cycle, or has just said enough.
-    pub(in crate::engine) fn ask_again(&mut self, id: ArticleId, again: bool) {
-        let answer = (!again).then_some(Answer::AsRecorded);
-        self.note_answer(Target::Article(id), answer);
-    }
-
-    /// Returns what is to be recorded at the end of a cycle: an attempt for each answer, and nothing for what is listed,
-    /// or gone from both sides.
-    pub(in crate::engine) fn attempts_after(
-        &mut self,
-        observed: &Observation,
-        request: &Request,
-    ) -> anyhow::Result<BTreeMap<Target, Option<Attempt>>> {
-        let before = self.backoff(request)?;
-        let mut answers = std::mem::take(&mut self.gathered.answers);
-        for (id, entry) in &observed.remote.articles {
-            let target = Target::Article(*id);
-            let is_asked = before.attempts.contains_key(&target);
-            if let Some(answer) = answers.get_mut(&target) {
-                // It says more than when it was asked for: its category cannot be read, say.
-                if let Some(Answer::Article { remote, .. }) = answer {
-                    remote.clone_from(entry);
-                }
-            } else if let Remote::Present(seen) = entry {
-                let is_published = seen.visibility == Visibility::Published;
-                if is_published == is_asked {
-                    answers.insert(target, (!is_published).then_some(Answer::AsRecorded));
-                }
+/// Returns what is to be recorded at the end of a cycle: an attempt for each answer, and nothing for what is listed,
+/// or gone from both sides.
+pub(in crate::engine) fn attempts_after(
+    store: &Store,
+    now: Timestamp,
+    answers: &mut Answers,
+    observed: &Observation,
+    request: &Request,
+) -> anyhow::Result<BTreeMap<Target, Option<Attempt>>> {
+    let before = Backoff::read(store, now, request)?;
+    let mut answers = std::mem::take(&mut answers.by_target);
+    for (id, entry) in &observed.remote.articles {
+        let target = Target::Article(*id);
+        let is_asked = before.attempts.contains_key(&target);
+        if let Some(answer) = answers.get_mut(&target) {
+            // It says more than when it was asked for: its category cannot be read, say.
+            if let Some(Answer::Article { remote, .. }) = answer {
+                remote.clone_from(entry);
+            }
+        } else if let Remote::Present(seen) = entry {
+            let is_published = seen.visibility == Visibility::Published;
+            if is_published == is_asked {
+                answers.insert(target, (!is_published).then_some(Answer::AsRecorded));
             }
         }
-        for (target, attempt) in &before.attempts {
-            let is_there = match target {
-                Target::Article(id) => {
-                    !observed.looked.sees_all()
-                        || observed.base.articles.contains_key(id)
-                        || observed.paired.files.contains_key(id)
-                }
-                // It ends with the request.
-                Target::Request(_) => true,
-                // What nobody has asked for in days is not wanted any more.
-                Target::Category(_) => before.now.millis_since(attempt.last_asked) < 3 * ASK_AGAIN,
-            };
-            if !is_there {
-                answers.insert(*target, None);
-            }
-        }
-        let mut after = BTreeMap::new();
-        for (target, answer) in answers {
-            let known = before.attempts.get(&target);
-            let answer = answer.filter(|answer| is_kept(target, answer, observed));
-            let attempt = answer.map(|answer| attempt(target, &answer, observed, &before));
-            let attempt = attempt.transpose()?;
-            if attempt.is_some() || known.is_some() {
-                after.insert(target, attempt);
-            }
-        }
-        Ok(after)
     }
+    for (target, attempt) in &before.attempts {
+        let is_there = match target {
+            Target::Article(id) => {
+                !observed.looked.sees_all()
+                    || observed.base.articles.contains_key(id)
+                    || observed.paired.files.contains_key(id)
+            }
+            // It ends with the request.
+            Target::Request(_) => true,
+            // What nobody has asked for in days is not wanted any more.
+            Target::Category(_) => before.now.millis_since(attempt.last_asked) < 3 * ASK_AGAIN,
+        };
+        if !is_there {
+            answers.insert(*target, None);
+        }
+    }
+    let mut after = BTreeMap::new();
+    for (target, answer) in answers {
+        let known = before.attempts.get(&target);
+        let answer = answer.filter(|answer| is_kept(target, answer, observed));
+        let attempt = answer.map(|answer| attempt(target, &answer, observed, &before));
+        let attempt = attempt.transpose()?;
+        if attempt.is_some() || known.is_some() {
+            after.insert(target, attempt);
+        }
+    }
+    Ok(after)
 }
 
 /// Returns whether an answer tells more than the base and the next listing do.

@@ -10,10 +10,10 @@ use super::history::category as category_history;
 use super::settings::Request;
 use super::spool::text_lf;
 use super::waiting::Held;
-use super::{Contents, Engine, Since};
+use super::{Contents, Since};
+use crate::engine::GitView;
 use crate::engine::form::category_version;
 use crate::engine::observation::Observation;
-use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{
@@ -22,7 +22,7 @@ use crate::model::{
 use crate::reconcile::behind::Behind;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;
-use crate::service::Service;
+use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A file whose content differs from the newest known version.
@@ -48,157 +48,156 @@ enum Content<'a> {
     Category(CategoryId, &'a CategoryVersion),
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Returns the actions, by fingerprint, whose files are behind. Git is asked for the committed contents of all changed
-    /// files, and for the history of those that are as committed.
-    pub(super) fn behind(
-        &self,
-        plan: &Plan,
-        observed: &Observation,
-        held: &[Held],
-        request: &Request,
-    ) -> anyhow::Result<BTreeMap<Digest, Behind>> {
-        let actions = plan.actions.iter();
-        let mut files: Vec<_> = actions
-            .filter_map(|action| changed(action, observed))
-            .filter(|file| !file.is_given_up(request))
-            .collect();
-        if files.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let history = match self.git.committed(&paths_of(&files)) {
-            Ok(committed) => {
-                files.retain(|file| file.is_in(&committed));
-                if files.is_empty() {
-                    return Ok(BTreeMap::new());
-                }
-                self.git.committed_since(&paths_of(&files))
-            }
-            Err(why) => Err(why),
-        };
-        let held_as_behind = |held: &&Held| held.rule == Some(HoldRule::Behind);
-        let mut found = BTreeMap::new();
-        for mut file in files {
-            file.is_older = self.is_older(&file)?;
-            let mut holds = held.iter().filter(held_as_behind);
-            file.was_held = holds.any(|held| held.is_about(file.action.id, &file.action.path));
-            let (is_behind, doubt) = match &history {
-                Ok(since) => (file.is_behind(since), None),
-                // Without an answer only suspicious files wait, or each file that a pull brings would wait on a machine
-                // without git.
-                Err(why) => (file.is_held_in_doubt(), Some(why.clone())),
-            };
-            if is_behind {
-                let in_conflict = file.is_in_conflict(observed);
-                let behind = Behind {
-                    doubt,
-                    in_conflict,
-                    duplicate_of: None,
-                };
-                found.insert(file.action.fingerprint(), behind);
-            }
-        }
-        Ok(found)
+/// Returns the actions, by fingerprint, whose files are behind. Git is asked for the committed contents of all changed
+/// files, and for the history of those that are as committed.
+pub(super) fn behind(
+    store: &Store,
+    git: &dyn GitView,
+    plan: &Plan,
+    observed: &Observation,
+    held: &[Held],
+    request: &Request,
+) -> anyhow::Result<BTreeMap<Digest, Behind>> {
+    let actions = plan.actions.iter();
+    let mut files: Vec<_> = actions
+        .filter_map(|action| changed(action, observed))
+        .filter(|file| !file.is_given_up(request))
+        .collect();
+    if files.is_empty() {
+        return Ok(BTreeMap::new());
     }
-
-    /// Returns the creations, by fingerprint, of files that git brought back to where an article or a category was before:
-    /// the committed file has the id of one that is elsewhere now. A copy that a person committed here is meant. If git
-    /// cannot say, a copy is a new article as it is without git.
-    pub(super) fn duplicates_by_git(
-        &self,
-        plan: &Plan,
-        observed: &Observation,
-    ) -> BTreeMap<Digest, Behind> {
-        let created = |action: &&Action| created_at(action).is_some();
-        let actions: Vec<_> = plan.actions.iter().filter(created).collect();
-        let places = actions.iter().filter_map(|action| created_at(action));
-        let paths: BTreeSet<_> = places.map(|place| place.to_string()).collect();
-        if paths.is_empty() {
-            return BTreeMap::new();
+    let history = match git.committed(&paths_of(&files)) {
+        Ok(committed) => {
+            files.retain(|file| file.is_in(&committed));
+            if files.is_empty() {
+                return Ok(BTreeMap::new());
+            }
+            git.committed_since(&paths_of(&files))
         }
-        let Ok(committed) = self.git.committed(&paths) else {
-            return BTreeMap::new();
+        Err(why) => Err(why),
+    };
+    let held_as_behind = |held: &&Held| held.rule == Some(HoldRule::Behind);
+    let mut found = BTreeMap::new();
+    for mut file in files {
+        file.is_older = is_older(store, &file)?;
+        let mut holds = held.iter().filter(held_as_behind);
+        file.was_held = holds.any(|held| held.is_about(file.action.id, &file.action.path));
+        let (is_behind, doubt) = match &history {
+            Ok(since) => (file.is_behind(since), None),
+            // Without an answer only suspicious files wait, or each file that a pull brings would wait on a machine
+            // without git.
+            Err(why) => (file.is_held_in_doubt(), Some(why.clone())),
         };
-        let duplicate = |action: &Action| {
-            let place = created_at(action)?.to_string();
-            Some((
-                place.clone(),
-                place_now(committed.get(&place)?, action, observed)?,
-            ))
-        };
-        let duplicates: Vec<_> = actions
-            .into_iter()
-            .filter_map(|action| Some((action, duplicate(action)?)))
-            .collect();
-        if duplicates.is_empty() {
-            return BTreeMap::new();
-        }
-        let paths = duplicates
-            .iter()
-            .map(|(_, (path, _))| path.clone())
-            .collect();
-        let own = self.git.committed_since(&paths).unwrap_or_default();
-        let duplicates = duplicates.into_iter();
-        let duplicates = duplicates.filter(|(_, (path, _))| !own.by_own_commits.contains(path));
-        let behind = |(action, (_, place_now)): (&Action, (String, String))| {
+        if is_behind {
+            let in_conflict = file.is_in_conflict(observed);
             let behind = Behind {
-                duplicate_of: Some(place_now),
-                ..Behind::default()
+                doubt,
+                in_conflict,
+                duplicate_of: None,
             };
-            (action.fingerprint(), behind)
-        };
-        duplicates.map(behind).collect()
-    }
-
-    /// Returns the removed files whose newest version is in no commit: the person who removed such a file may not have
-    /// seen that version. If git cannot say, these are all the files.
-    pub(super) fn removed_unseen<'a>(
-        &self,
-        removals: &[(&'a str, ArticleId)],
-        observed: &Observation,
-    ) -> BTreeSet<&'a str> {
-        if !self.git.is_there() {
-            return BTreeSet::new();
+            found.insert(file.action.fingerprint(), behind);
         }
-        let paths = removals.iter().map(|(path, _)| (*path).to_owned());
-        let paths = paths.collect();
-        let (committed, since) = (self.git.committed(&paths), self.git.committed_since(&paths));
-        let is_unseen = |&&(path, id): &&(&str, ArticleId)| {
-            let (Ok(committed), Ok(since)) = (&committed, &since) else {
-                return true;
-            };
-            // HEAD still has the file, or a commit made here removed it: a person did it, and not a pull.
-            if committed.contains_key(path) || since.by_own_commits.contains(path) {
-                return false;
-            }
-            let Some(contents) = &since.contents else {
-                return true;
-            };
-            let (Some(row), Some(contents)) = (observed.base.articles.get(&id), contents.get(path))
-            else {
-                return false;
-            };
-            let newest = Content::Article(id, &row.local, row.local_text_lf, row.file_flags);
-            !(contents.iter()).any(|bytes| newest.is_in(bytes, &row.place))
-        };
-        let unseen = removals.iter().filter(is_unseen);
-        unseen.map(|(path, _)| *path).collect()
     }
+    Ok(found)
+}
 
-    /// Returns whether the history knows what a file says, and a newer version that replaced it.
-    fn is_older(&self, file: &Changed<'_>) -> anyhow::Result<bool> {
-        Ok(match file.now {
-            // Flags alone have no older version.
-            Content::Article(_, version, ..) if matches!(file.newest, Content::Article(_, newest, ..) if newest == version) => {
-                false
-            }
-            Content::Article(id, version, ..) => {
-                let known = self.store.knew(id, version.digest(), Side::Local)?;
-                known.is_some()
-            }
-            Content::Category(id, version) => category_history::replaced(&self.store, id, version)?,
-        })
+/// Returns the creations, by fingerprint, of files that git brought back to where an article or a category was before:
+/// the committed file has the id of one that is elsewhere now. A copy that a person committed here is meant. If git
+/// cannot say, a copy is a new article as it is without git.
+pub(super) fn duplicates_by_git(
+    git: &dyn GitView,
+    plan: &Plan,
+    observed: &Observation,
+) -> BTreeMap<Digest, Behind> {
+    let created = |action: &&Action| created_at(action).is_some();
+    let actions: Vec<_> = plan.actions.iter().filter(created).collect();
+    let places = actions.iter().filter_map(|action| created_at(action));
+    let paths: BTreeSet<_> = places.map(|place| place.to_string()).collect();
+    if paths.is_empty() {
+        return BTreeMap::new();
     }
+    let Ok(committed) = git.committed(&paths) else {
+        return BTreeMap::new();
+    };
+    let duplicate = |action: &Action| {
+        let place = created_at(action)?.to_string();
+        Some((
+            place.clone(),
+            place_now(committed.get(&place)?, action, observed)?,
+        ))
+    };
+    let duplicates: Vec<_> = actions
+        .into_iter()
+        .filter_map(|action| Some((action, duplicate(action)?)))
+        .collect();
+    if duplicates.is_empty() {
+        return BTreeMap::new();
+    }
+    let paths = duplicates
+        .iter()
+        .map(|(_, (path, _))| path.clone())
+        .collect();
+    let own = git.committed_since(&paths).unwrap_or_default();
+    let duplicates = duplicates.into_iter();
+    let duplicates = duplicates.filter(|(_, (path, _))| !own.by_own_commits.contains(path));
+    let behind = |(action, (_, place_now)): (&Action, (String, String))| {
+        let behind = Behind {
+            duplicate_of: Some(place_now),
+            ..Behind::default()
+        };
+        (action.fingerprint(), behind)
+    };
+    duplicates.map(behind).collect()
+}
+
+/// Returns the removed files whose newest version is in no commit: the person who removed such a file may not have
+/// seen that version. If git cannot say, these are all the files.
+pub(super) fn removed_unseen<'a>(
+    git: &dyn GitView,
+    removals: &[(&'a str, ArticleId)],
+    observed: &Observation,
+) -> BTreeSet<&'a str> {
+    if !git.is_there() {
+        return BTreeSet::new();
+    }
+    let paths = removals.iter().map(|(path, _)| (*path).to_owned());
+    let paths = paths.collect();
+    let (committed, since) = (git.committed(&paths), git.committed_since(&paths));
+    let is_unseen = |&&(path, id): &&(&str, ArticleId)| {
+        let (Ok(committed), Ok(since)) = (&committed, &since) else {
+            return true;
+        };
+        // HEAD still has the file, or a commit made here removed it: a person did it, and not a pull.
+        if committed.contains_key(path) || since.by_own_commits.contains(path) {
+            return false;
+        }
+        let Some(contents) = &since.contents else {
+            return true;
+        };
+        let (Some(row), Some(contents)) = (observed.base.articles.get(&id), contents.get(path))
+        else {
+            return false;
+        };
+        let newest = Content::Article(id, &row.local, row.local_text_lf, row.file_flags);
+        !(contents.iter()).any(|bytes| newest.is_in(bytes, &row.place))
+    };
+    let unseen = removals.iter().filter(is_unseen);
+    unseen.map(|(path, _)| *path).collect()
+}
+
+/// Returns whether the history knows what a file says, and a newer version that replaced it.
+fn is_older(store: &Store, file: &Changed<'_>) -> anyhow::Result<bool> {
+    Ok(match file.now {
+        // Flags alone have no older version.
+        Content::Article(_, version, ..) if matches!(file.newest, Content::Article(_, newest, ..) if newest == version) => {
+            false
+        }
+        Content::Article(id, version, ..) => {
+            let known = store.knew(id, version.digest(), Side::Local)?;
+            known.is_some()
+        }
+        Content::Category(id, version) => category_history::replaced(store, id, version)?,
+    })
 }
 
 impl Changed<'_> {

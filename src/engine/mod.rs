@@ -1,6 +1,6 @@
-//! One cycle: observe, reconcile, guard, apply, record, report.
+//! The engine: one workspace's two sides, and the commands that a caller has for them.
 //!
-//! [`Engine::cycle`] is the recipe. The engine owns the order of effects and nothing else: what to do is
+//! `cycle` is the recipe of one cycle. The engine owns the order of effects and nothing else: what to do is
 //! decided by [`crate::reconcile`], how to do it is known by [`crate::mirror`], [`crate::service`] and
 //! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
 
@@ -9,6 +9,7 @@ mod backoff;
 mod behind;
 mod clock;
 pub mod compare;
+mod cycle;
 mod facts;
 mod form;
 mod gathered;
@@ -39,45 +40,29 @@ mod stock;
 mod stop;
 pub mod unfinished;
 mod unsettled;
-mod waiting;
+pub mod waiting;
 
 pub use clock::{Clock, Pause, SystemClock};
 pub use git_view::{Checkout, Contents, GitView, NoGit, Since};
 pub use progress::{Progress, Teller};
 pub use stop::{Stop, StopCause, ending_of};
 
-use crate::engine::observation::Observation;
 use crate::mirror::disk::Disk;
 use crate::model::Place;
-use crate::reconcile::plan::{Outcome, Plan, Problem};
-use crate::reconcile::snapshot::Direction;
-use crate::reconcile::{self, World};
+use crate::reconcile::plan::Plan;
 use crate::service::Service;
 use crate::state::home::Home;
 use crate::state::store::Store;
-use apply::Rest;
 use gathered::Gathered;
 use journal::Journal;
-use journal::recover::Recovered;
 use neighbours::Neighbours;
-use observation::Looked;
-use report::{BudgetLeft, Report, Requests};
+use report::Report;
 use settings::{Look, Request, Settings};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
-use stop::service_stop;
-use tokio::time::Instant;
 
 /// The number of times that a cycle looks again at articles that changed on the service between the look and the write.
 const MAX_LOOKS: u32 = 3;
-
-/// The time that a cycle waits for a git command that changes files.
-const GIT_PATIENCE: Duration = Duration::from_secs(2);
-
-/// The pause between two looks at git while a cycle waits.
-const GIT_LOOK: Duration = Duration::from_millis(50);
 
 /// One workspace's two sides, and what is remembered of them.
 pub struct Engine<S, D> {
@@ -93,8 +78,6 @@ pub struct Engine<S, D> {
     home: Option<Home>,
     /// The values of the present cycle.
     gathered: Gathered,
-    /// Cycles that compared a few articles only.
-    sifted: u64,
     /// Whether the leftovers of an earlier run are cleared up.
     cleared_up: bool,
     /// Folders within categories of which it was said that they are not synced.
@@ -115,7 +98,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             neighbours: neighbours::among(Vec::new()),
             home: None,
             gathered: Gathered::default(),
-            sifted: 0,
             cleared_up: false,
             told_inner: BTreeSet::new(),
         }
@@ -135,13 +117,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// Asks git about the files, where the answer matters.
-    #[must_use]
-    pub fn with_git(mut self, git: Arc<dyn GitView>) -> Self {
-        self.git = git;
-        self
-    }
-
     /// Looks into the folders of other workspaces, before an article is deleted because its file is missing.
     #[must_use]
     pub fn with_neighbours(mut self, neighbours: Neighbours) -> Self {
@@ -156,7 +131,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// Uses another view of git from the next cycle.
+    /// Asks this view of git about the files from the next cycle, where the answer matters.
     pub fn set_git(&mut self, git: Arc<dyn GitView>) {
         self.git = git;
     }
@@ -186,14 +161,29 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self.service
     }
 
-    /// Returns how many cycles compared only the few articles that differed from the index.
-    pub fn sifted(&self) -> u64 {
-        self.sifted
-    }
-
     /// Takes the engine apart.
     pub fn into_parts(self) -> (S, Arc<D>, Store) {
         (self.service, self.disk, self.store)
+    }
+
+    /// Returns whether a file, or its absence, is what the state says.
+    pub fn is_known(&self, folder: &str, file: &str) -> bool {
+        let place = Place::new(folder, file);
+        known::is_file_known(&*self.disk, &self.store, &place).unwrap_or(false)
+    }
+
+    /// Returns whether everything in a folder is what the state says, and nothing is missing.
+    pub fn is_folder_known(&self, folder: &str) -> bool {
+        known::is_folder_known(&*self.disk, &self.store, folder).unwrap_or(false)
+    }
+
+    /// Returns the files that the state knows and that are not there, but for those whose removal waits for a person.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be read.
+    pub fn missing(&self) -> anyhow::Result<Vec<Place>> {
+        known::missing(&*self.disk, &self.store)
     }
 
     /// Returns whether the mirror is just what the state says, and nothing of it waits: then a cycle because of it
@@ -216,7 +206,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ..request.clone()
         };
         self.gathered = Gathered::default();
-        let (plan, observed) = self.decide(&request).await?;
+        let (plan, observed) = cycle::decide(self, &request).await?;
         match observed.service.stop {
             Some(stop) => Err(anyhow::Error::new(stop)),
             None => Ok(plan),
@@ -229,7 +219,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ///
     /// When the state or the mirror itself cannot be used.
     pub async fn cycle(&mut self, request: &Request) -> anyhow::Result<Report> {
-        let mut report = self.look_once(request).await?;
+        let mut report = cycle::look_once(self, request).await?;
         report.put_below(&self.settings.prefix);
         Ok(report)
     }
@@ -241,7 +231,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ///
     /// When the state or the mirror itself cannot be used.
     pub async fn settle(&mut self, request: &Request) -> anyhow::Result<Report> {
-        let mut report = self.look_once(request).await?;
+        let mut report = cycle::look_once(self, request).await?;
         for _look in 0..MAX_LOOKS {
             if report.overtaken.is_empty() {
                 break;
@@ -254,50 +244,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 resolve: BTreeMap::new(),
                 ..request.clone()
             };
-            report.replace(&paths, self.look_once(&again).await?);
+            report.replace(&paths, cycle::look_once(self, &again).await?);
         }
         report.put_below(&self.settings.prefix);
-        Ok(report)
-    }
-
-    async fn look_once(&mut self, request: &Request) -> anyhow::Result<Report> {
-        let started = Instant::now();
-        self.gathered = Gathered::default();
-        let before = self.service.usage();
-        let mut report = Report::new(request.dry_run);
-        report.partial = request.direction != Direction::Both || !request.scope.is_empty();
-        let ran = self.run(request, &mut report).await;
-        self.service.release().await;
-        let stop = match ran {
-            Ok(stop) => stop,
-            Err(error) => Some(service_stop(error)?),
-        };
-        if let Some(stop) = &stop {
-            let known = report
-                .problems
-                .iter()
-                .any(|problem| problem.message == stop.message);
-            if !known {
-                report.problems.push(Problem {
-                    path: String::new(),
-                    id: None,
-                    message: stop.message.clone(),
-                });
-            }
-        }
-        if stop.is_some() {
-            // The next command or cycle looks again.
-            report.overtaken.clear();
-        }
-        report.conclude(stop.as_ref().map(Stop::ending));
-        report.stopped = stop;
-        let after = self.service.usage();
-        report.requests = Requests::between(before, after);
-        report.budget = BudgetLeft {
-            minute_left: after.minute_left,
-            day_left: after.day_left,
-        };
-        report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(report)
     }
 
@@ -308,155 +257,5 @@ impl<S: Service, D: Disk> Engine<S, D> {
             store: &mut self.store,
             clock: &*self.clock,
         }
-    }
-
-    /// Settles what an earlier run began.
-    fn recover(&mut self) -> anyhow::Result<Recovered> {
-        let first = !self.cleared_up;
-        let recovered = self.journal().recover(first)?;
-        if first {
-            self.begin_state()?;
-        }
-        self.cleared_up = true;
-        Ok(recovered)
-    }
-
-    async fn run(
-        &mut self,
-        request: &Request,
-        report: &mut Report,
-    ) -> anyhow::Result<Option<Stop>> {
-        let mut request = Cow::Borrowed(request);
-        let mut recovered = Recovered::default();
-        if !request.dry_run {
-            recovered = self.recover()?;
-            self.settle_pending(&request).await?;
-        }
-        if !recovered.open.is_empty() {
-            // What the journal has still to settle is nobody's edit and nobody's removal.
-            let request = request.to_mut();
-            request.look = Look::Whole;
-            request.unsettled.paths.extend(recovered.open);
-        }
-        let request = &*request;
-        let (plan, mut observed) = self.decide(request).await?;
-        report.problems.clone_from(&plan.problems);
-        report.problems.extend(recovered.problems);
-        report.doubt = observed.mirror.hides || observed.doubt.is_some();
-        if request.dry_run {
-            report.plan(&plan);
-            return Ok(observed.service.stop);
-        }
-        let settled = plan.outcomes.values().all(|outcome| match outcome {
-            Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
-            Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
-        });
-        let rest = Rest::of(&plan, &observed, request).filter(|_| settled);
-        if let Some(stop) = self.other_checkout().await {
-            return Ok(Some(stop));
-        }
-        let applied = self.apply(plan, &mut observed, request, report).await;
-        let late = self.journal().look_at_displaced(request.patient);
-        if self.git.is_there() {
-            report.want_ids_committed();
-        }
-        let stop = applied?;
-        apply::remove_settled_copies(&mut self.journal(), &observed)?;
-        report.problems.extend(late?);
-        let whole = settled && stop.is_none() && observed.looked.lists();
-        let rest = rest.filter(|_| stop.is_none());
-        self.finish_cycle(&observed, request, report, whole, rest)?;
-        if stop.is_none() {
-            self.bind_home(&observed, request)?;
-        }
-        apply::keep_unmet(&mut self.store, &observed, self.clock.now())?;
-        self.note_gone_back(&observed.older, request, report)?;
-        // Kept until the next cycle they would hold on to the pages of all that was made beside them.
-        self.gathered = Gathered::default();
-        Ok(stop.or(observed.service.stop))
-    }
-
-    /// Returns the stop of a cycle whose files git replaced, or still replaces, with those of another branch. A command of
-    /// git's that only refreshes its index is waited for.
-    async fn other_checkout(&self) -> Option<Stop> {
-        let until = Instant::now() + GIT_PATIENCE;
-        loop {
-            match self.git.checkout() {
-                Checkout::Same => return None,
-                Checkout::Other(why) => return Some(Stop::of_git(&why)),
-                Checkout::Changing(why) if Instant::now() >= until => {
-                    return Some(Stop::of_git(&why));
-                }
-                Checkout::Changing(_) => tokio::time::sleep(GIT_LOOK).await,
-            }
-        }
-    }
-
-    /// Observes both sides and makes the plan. A plan for a few articles that concerns others is made anew for all.
-    async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, Observation)> {
-        self.store.reread();
-        let mut look = &request.look;
-        loop {
-            let Some(observed) = Box::pin(self.observe(look, request)).await? else {
-                look = &Look::Whole;
-                continue;
-            };
-            let looked = observed.looked;
-            let (plan, observed) = self.plan_for(observed, request)?;
-            if looked == Looked::All || observe::is_enough(&plan) {
-                self.sifted += u64::from(looked == Looked::Differences);
-                return Ok((plan, observed));
-            }
-            // More is to be done than with a few articles: the next look compares everything.
-            if looked == Looked::Differences {
-                self.store.write(self.clock.now(), |tx| {
-                    tx.end_rest()?;
-                    Ok(())
-                })?;
-            }
-            look = &Look::Whole;
-        }
-    }
-
-    /// Makes the plan for what was seen.
-    fn plan_for(
-        &mut self,
-        mut observed: Observation,
-        request: &Request,
-    ) -> anyhow::Result<(Plan, Observation)> {
-        observed.recall_old_copies();
-        let bodies = self.bodies(&observed, request)?;
-        let policy = self.settings.policy(request);
-        let world = World {
-            base: &observed.base,
-            local: &observed.local,
-            paired: &observed.paired,
-            remote: &observed.remote,
-            bodies: &bodies,
-            policy: &policy,
-        };
-        let mut plan = reconcile::reconcile(world);
-        let facts = self.facts(&plan, &observed, request)?;
-        // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
-        observed
-            .service
-            .recalled
-            .extend(facts.rollbacks.remote.iter().copied());
-        reconcile::guard::hold(&mut plan, &facts);
-        // What a person released is no mistake, nor the first of one.
-        if facts.approved.is_empty() {
-            observed.older.clone_from(&facts.rollbacks.local);
-        }
-        if let Some(doubt) = &observed.doubt {
-            reconcile::guard::hold_restores(&mut plan, doubt);
-        }
-        if !request.dry_run {
-            self.forget_refusals(&plan, &facts, &observed, request)?;
-            self.forget_restored(&observed)?;
-            self.end_taken(&observed)?;
-        }
-        plan.problems.append(&mut observed.problems);
-        reconcile::order::arrange(&mut plan, &observed.base, &observed.remote);
-        Ok((plan, observed))
     }
 }

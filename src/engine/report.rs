@@ -118,6 +118,10 @@ pub struct BudgetLeft {
 
 /// The report of one cycle.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and one is a part of the JSON"
+)]
 pub struct Report {
     /// The version of this form.
     pub version: u32,
@@ -138,6 +142,9 @@ pub struct Report {
     /// Whether only one direction or some paths were asked for: then no news does not mean equal.
     #[serde(skip)]
     pub partial: bool,
+    /// Whether everything was looked at, and the rows of the few articles that differ from the index were enough.
+    #[serde(skip)]
+    pub compared_few: bool,
     /// The reason for an early end; for this crate's own use.
     #[serde(skip)]
     pub stopped: Option<Stop>,

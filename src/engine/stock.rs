@@ -3,19 +3,17 @@
 //! The first cycle that writes binds an empty state to its mirror, and a complete cycle any other state at its end. Until then each cycle holds the deletions of a state from
 //! elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
 
-use super::Engine;
 use super::settings::Request;
 use super::waiting::Held;
 use crate::engine::keys::MIRROR_READ;
 use crate::engine::observation::Observation;
-use crate::mirror::disk::Disk;
 use crate::model::{Side, Timestamp};
 use crate::reconcile::deletions::Stock;
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::plan::{HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Direction;
-use crate::service::Service;
-use crate::state::home::Fit;
+use crate::state::home::{Fit, Home};
+use crate::state::store::Store;
 use std::collections::BTreeMap;
 
 /// The state's key for its first sync: [`OPEN`] until a complete cycle has ended, then [`OVER`]. States of an earlier
@@ -26,121 +24,122 @@ const OPEN: &str = "open";
 
 const OVER: &str = "over";
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Prepares a state without any rows: binds the state to its mirror, and opens its first sync.
-    pub(super) fn begin_state(&mut self) -> anyhow::Result<()> {
-        let begun =
-            self.store.meta(FIRST_SYNC)?.is_some() || self.store.meta(MIRROR_READ)?.is_some();
-        if begun || self.store.has_articles()? || !self.store.categories()?.is_empty() {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        if let Some(home) = self.home.as_ref() {
-            home.bind(&mut self.store, now)?;
-        }
-        self.store.write(now, |tx| tx.set_meta(FIRST_SYNC, OPEN))?;
-        Ok(())
+/// Prepares a state without any rows: binds the state to its mirror, and opens its first sync.
+pub(super) fn begin_state(
+    store: &mut Store,
+    now: Timestamp,
+    home: Option<&Home>,
+) -> anyhow::Result<()> {
+    let begun = store.meta(FIRST_SYNC)?.is_some() || store.meta(MIRROR_READ)?.is_some();
+    if begun || store.has_articles()? || !store.categories()?.is_empty() {
+        return Ok(());
     }
+    if let Some(home) = home {
+        home.bind(store, now)?;
+    }
+    store.write(now, |tx| tx.set_meta(FIRST_SYNC, OPEN))?;
+    Ok(())
+}
 
-    /// Returns the facts about the plan's deletions; the default, for a plan without deletions. `since` returns the start of
-    /// the period in which earlier deletions of a side belong to the same act.
-    pub(super) fn stock(
-        &self,
-        plan: &Plan,
-        observed: &Observation,
-        since: impl Fn(Side) -> Option<Timestamp>,
-    ) -> anyhow::Result<Stock> {
-        let mut lately = BTreeMap::new();
-        for action in &plan.actions {
-            let Some(side) = action.deletes() else {
-                continue;
-            };
-            let folder = action.path.split('/').next().unwrap_or_default().to_owned();
-            let key = (side, folder);
-            if let Some(since) = since(side)
-                && !lately.contains_key(&key)
-            {
-                let count = self.store.deletions_in(&key.1, since, side)?;
-                lately.insert(key, usize::try_from(count).unwrap_or(usize::MAX));
-            }
-        }
-        if plan.actions.iter().all(|action| action.deletes().is_none()) {
-            return Ok(Stock::default());
-        }
-        let rows = observed.base.articles.values();
-        let is_here = |id| {
-            let paired = &observed.paired;
-            paired.files.contains_key(id) || paired.unknown.contains_key(id)
+/// Returns the facts about the plan's deletions; the default, for a plan without deletions. `since` returns the start of
+/// the period in which earlier deletions of a side belong to the same act.
+pub(super) fn stock(
+    store: &Store,
+    home: Option<&Home>,
+    plan: &Plan,
+    observed: &Observation,
+    since: impl Fn(Side) -> Option<Timestamp>,
+) -> anyhow::Result<Stock> {
+    let mut lately = BTreeMap::new();
+    for action in &plan.actions {
+        let Some(side) = action.deletes() else {
+            continue;
         };
-        Ok(Stock {
-            homes: rows.map(|row| (row.id, row.local.category)).collect(),
-            no_files: !observed.base.articles.keys().any(is_here),
-            lately,
-            from_elsewhere: self.fit()? == Fit::Elsewhere,
-        })
-    }
-
-    /// Returns the treatment of new categories. Every sync asks until a complete cycle has ended, and so does every later
-    /// sync while a new category of the first sync is held: the user may have renamed the folder meanwhile.
-    pub(super) fn new_categories(
-        &self,
-        plan: &Plan,
-        observed: &Observation,
-        request: &Request,
-        held: &[Held],
-    ) -> anyhow::Result<NewCategories> {
-        let creates = |step: &Step| matches!(step, Step::CreateCategory { .. });
-        if request.new_categories == NewCategories::Create
-            || !plan.actions.iter().any(|action| creates(&action.step))
+        let folder = action.path.split('/').next().unwrap_or_default().to_owned();
+        let key = (side, folder);
+        if let Some(since) = since(side)
+            && !lately.contains_key(&key)
         {
-            return Ok(NewCategories::Create);
+            let count = store.deletions_in(&key.1, since, side)?;
+            lately.insert(key, usize::try_from(count).unwrap_or(usize::MAX));
         }
-        let base = &observed.base;
-        // A dry run finds a state that nothing has begun.
-        let untouched =
-            observed.local.first && base.articles.is_empty() && base.categories.is_empty();
-        let first = untouched || self.store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN);
-        let waits = held
-            .iter()
-            .any(|held| held.rule == Some(HoldRule::NewCategory));
-        Ok(if first || waits {
-            NewCategories::Ask
-        } else {
-            NewCategories::Create
-        })
     }
+    if plan.actions.iter().all(|action| action.deletes().is_none()) {
+        return Ok(Stock::default());
+    }
+    let rows = observed.base.articles.values();
+    let is_here = |id| {
+        let paired = &observed.paired;
+        paired.files.contains_key(id) || paired.unknown.contains_key(id)
+    };
+    Ok(Stock {
+        homes: rows.map(|row| (row.id, row.local.category)).collect(),
+        no_files: !observed.base.articles.keys().any(is_here),
+        lately,
+        from_elsewhere: fit(store, home)? == Fit::Elsewhere,
+    })
+}
 
-    /// Compares the state with the mirror. Without a folder, the engine has nothing to compare.
-    fn fit(&self) -> anyhow::Result<Fit> {
-        let fit = self.home.as_ref().map(|home| home.fit(&self.store));
-        Ok(fit.transpose()?.unwrap_or(Fit::Bound))
+/// Returns the treatment of new categories. Every sync asks until a complete cycle has ended, and so does every later
+/// sync while a new category of the first sync is held: the user may have renamed the folder meanwhile.
+pub(super) fn new_categories(
+    store: &Store,
+    plan: &Plan,
+    observed: &Observation,
+    request: &Request,
+    held: &[Held],
+) -> anyhow::Result<NewCategories> {
+    let creates = |step: &Step| matches!(step, Step::CreateCategory { .. });
+    if request.new_categories == NewCategories::Create
+        || !plan.actions.iter().any(|action| creates(&action.step))
+    {
+        return Ok(NewCategories::Create);
     }
+    let base = &observed.base;
+    // A dry run finds a state that nothing has begun.
+    let untouched = observed.local.first && base.articles.is_empty() && base.categories.is_empty();
+    let first = untouched || store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN);
+    let waits = held
+        .iter()
+        .any(|held| held.rule == Some(HoldRule::NewCategory));
+    Ok(if first || waits {
+        NewCategories::Ask
+    } else {
+        NewCategories::Create
+    })
+}
 
-    /// Ends the first sync and binds the state to the mirror after a complete cycle: by then the guards have held its
-    /// deletions.
-    pub(super) fn bind_home(
-        &mut self,
-        observed: &Observation,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        let whole = request.direction == Direction::Both
-            && request.scope.is_empty()
-            && observed.looked.lists()
-            && observed.service.stop.is_none()
-            && observed.doubt.is_none()
-            && !observed.mirror.hides
-            && observed.local.complete
-            && observed.remote.complete;
-        if !whole {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        if self.store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN) {
-            self.store.write(now, |tx| tx.set_meta(FIRST_SYNC, OVER))?;
-        }
-        if let Some(home) = self.home.as_ref() {
-            home.bind(&mut self.store, now)?;
-        }
-        Ok(())
+/// Compares the state with the mirror. Without a folder, the engine has nothing to compare.
+fn fit(store: &Store, home: Option<&Home>) -> anyhow::Result<Fit> {
+    let fit = home.map(|home| home.fit(store));
+    Ok(fit.transpose()?.unwrap_or(Fit::Bound))
+}
+
+/// Ends the first sync and binds the state to the mirror after a complete cycle: by then the guards have held its
+/// deletions.
+pub(super) fn bind_home(
+    store: &mut Store,
+    now: Timestamp,
+    home: Option<&Home>,
+    observed: &Observation,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let whole = request.direction == Direction::Both
+        && request.scope.is_empty()
+        && observed.looked.lists()
+        && observed.service.stop.is_none()
+        && observed.doubt.is_none()
+        && !observed.mirror.hides
+        && observed.local.complete
+        && observed.remote.complete;
+    if !whole {
+        return Ok(());
     }
+    if store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN) {
+        store.write(now, |tx| tx.set_meta(FIRST_SYNC, OVER))?;
+    }
+    if let Some(home) = home {
+        home.bind(store, now)?;
+    }
+    Ok(())
 }

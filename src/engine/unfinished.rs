@@ -3,12 +3,9 @@
 //! A restore that is broken off, or refuses a file, leaves some of them out. Their absence is no removal by a person: as
 //! long as they are remembered, no article is deleted on the service for it (failures row 40).
 
-use crate::engine::Engine;
 use crate::engine::keys::RESTORING;
 use crate::engine::observation::Observation;
-use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
-use crate::service::Service;
 use crate::state::store::Store;
 use std::collections::BTreeSet;
 
@@ -46,21 +43,20 @@ fn put(store: &mut Store, ids: &BTreeSet<ArticleId>, now: Timestamp) -> anyhow::
     Ok(())
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Forgets the articles whose files are there again, and those that are no articles of this workspace any more.
-    pub(in crate::engine) fn forget_restored(
-        &mut self,
-        observed: &Observation,
-    ) -> anyhow::Result<()> {
-        let before = unfinished(&self.store)?;
-        let mut left = before.clone();
-        left.retain(|id| {
-            let is_ours = observed.looked.has_few() || observed.base.articles.contains_key(id);
-            is_ours && !observed.paired.files.contains_key(id)
-        });
-        if left != before {
-            put(&mut self.store, &left, self.clock.now())?;
-        }
-        Ok(())
+/// Forgets the articles whose files are there again, and those that are no articles of this workspace any more.
+pub(in crate::engine) fn forget_restored(
+    store: &mut Store,
+    now: Timestamp,
+    observed: &Observation,
+) -> anyhow::Result<()> {
+    let before = unfinished(store)?;
+    let mut left = before.clone();
+    left.retain(|id| {
+        let is_ours = observed.looked.has_few() || observed.base.articles.contains_key(id);
+        is_ours && !observed.paired.files.contains_key(id)
+    });
+    if left != before {
+        put(store, &left, now)?;
     }
+    Ok(())
 }

@@ -4,16 +4,14 @@
 //! Written at the end of a cycle, and only when it changed. A cycle that looked at a part, or went one way
 //! only, says nothing about the rest: what was held there is still held, and what failed there is not done yet.
 
-use super::Engine;
 use super::report::{Line, Report, Status};
 use super::settings::Request;
 use crate::engine::keys::{HELD, UNDONE};
+use crate::engine::settings::Settings;
 use crate::engine::unsettled::Unsettled;
-use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Place, Side, Timestamp};
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
-use crate::service::Service;
 use crate::state::store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -78,147 +76,139 @@ fn remembered(store: &Store, key: &str) -> anyhow::Result<Vec<Held>> {
         .unwrap_or_default())
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Counts the deletions that wait for a person, wherever they are: a cycle over a part tells of that part alone.
-    pub fn held_deletions(&self) -> anyhow::Result<usize> {
-        let held = held(&self.store)?;
-        Ok(held
+/// Counts the deletions that wait for a person, wherever they are: a cycle over a part tells of that part alone.
+pub fn held_deletions(store: &Store) -> anyhow::Result<usize> {
+    let held = held(store)?;
+    Ok(held
+        .iter()
+        .filter(|held| held.action == Kind::Delete)
+        .count())
+}
+
+/// Counts those of some actions that no cycle has held and told yet: nobody can have seen them.
+///
+/// # Errors
+///
+/// When the state cannot be read.
+pub fn untold<'a>(
+    store: &Store,
+    actions: impl IntoIterator<Item = &'a Action>,
+) -> anyhow::Result<usize> {
+    let held = held(store)?;
+    let told = |action: &Action| {
+        held.iter()
+            .any(|held| held.is(action.id, &action.path, action.kind))
+    };
+    Ok(actions.into_iter().filter(|action| !told(action)).count())
+}
+
+/// Returns the held actions after a cycle, as they are stored; `None`: it is what was held before.
+pub(super) fn still_held(
+    store: &Store,
+    settings: &Settings,
+    request: &Request,
+    report: &Report,
+    now: Timestamp,
+) -> anyhow::Result<Option<String>> {
+    let before = held(store)?;
+    if before.is_empty() && !report.has(Status::Held) {
+        return Ok(None);
+    }
+    // Conflicts that were shown have rows of their own.
+    let shown: BTreeSet<ArticleId> = store.conflicts()?.into_iter().map(|row| row.id).collect();
+    let has_row = |id: Option<ArticleId>, action: Kind| {
+        action == Kind::Conflict && id.is_some_and(|id| shown.contains(&id))
+    };
+    let known = before.iter().filter(|held| !has_row(held.id, held.action));
+    let known: Vec<Held> = known.cloned().collect();
+    let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
+    let lines = report.actions.iter().filter(waits);
+    let after = still(settings, &known, lines, (request, report), now);
+    written(&before, &after)
+}
+
+/// Returns the failed actions after a cycle, as they are stored; `None`: it is what was not done before.
+pub(super) fn still_undone(
+    store: &Store,
+    settings: &Settings,
+    request: &Request,
+    report: &Report,
+    now: Timestamp,
+) -> anyhow::Result<Option<String>> {
+    let before = undone(store)?;
+    if before.is_empty() && !report.has(Status::Failed) {
+        return Ok(None);
+    }
+    let refused: BTreeSet<String> = store
+        .parked()?
+        .into_values()
+        .map(|parked| parked.reason)
+        .collect();
+    let reason = |line: &Line| line.reason.clone().unwrap_or_default();
+    let failed = |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
+    let lines = report.actions.iter().filter(failed);
+    let after = still(settings, &before, lines, (request, report), now);
+    written(&before, &after)
+}
+
+/// Some lines of a report, with what was remembered of all that the cycle did not look at.
+fn still<'l>(
+    settings: &Settings,
+    before: &[Held],
+    lines: impl Iterator<Item = &'l Line>,
+    (request, report): (&Request, &Report),
+    now: Timestamp,
+) -> Vec<Held> {
+    // What something else stood in the way of was not looked at either.
+    let skipped = |held: &Held| {
+        let mut lines = report.actions.iter();
+        lines
+            .any(|line| line.status == Status::Skipped && held.is(line.id, &line.path, line.action))
+    };
+    let policy = settings.policy(request);
+    let unsettled = Unsettled::new(&request.unsettled.paths);
+    let looked_at = |held: &Held| {
+        let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));
+        let place = Place::new(folder, file);
+        let in_scope = if file.is_empty() {
+            policy.covers_folder(folder)
+        } else {
+            policy.covers(&place)
+        } && !unsettled.covers(&place);
+        let in_direction = match (request.direction, held.side) {
+            (Direction::Both, _) | (Direction::Pull | Direction::Push, Side::Both) => true,
+            (Direction::Pull, side) => side == Side::Local,
+            (Direction::Push, side) => side == Side::Remote,
+        };
+        in_scope && in_direction
+    };
+    let since = |line: &Line| {
+        before
             .iter()
-            .filter(|held| held.action == Kind::Delete)
-            .count())
-    }
-
-    /// Counts those of some actions that no cycle has held and told yet: nobody can have seen them.
-    ///
-    /// # Errors
-    ///
-    /// When the state cannot be read.
-    pub fn untold<'a>(
-        &self,
-        actions: impl IntoIterator<Item = &'a Action>,
-    ) -> anyhow::Result<usize> {
-        let held = held(&self.store)?;
-        let told = |action: &Action| {
-            held.iter()
-                .any(|held| held.is(action.id, &action.path, action.kind))
-        };
-        Ok(actions.into_iter().filter(|action| !told(action)).count())
-    }
-
-    /// Returns the held actions after a cycle, as they are stored; `None`: it is what was held before.
-    pub(super) fn still_held(
-        &self,
-        request: &Request,
-        report: &Report,
-        now: Timestamp,
-    ) -> anyhow::Result<Option<String>> {
-        let before = held(&self.store)?;
-        if before.is_empty() && !report.has(Status::Held) {
-            return Ok(None);
-        }
-        // Conflicts that were shown have rows of their own.
-        let shown: BTreeSet<ArticleId> = self
-            .store
-            .conflicts()?
-            .into_iter()
-            .map(|row| row.id)
-            .collect();
-        let has_row = |id: Option<ArticleId>, action: Kind| {
-            action == Kind::Conflict && id.is_some_and(|id| shown.contains(&id))
-        };
-        let known = before.iter().filter(|held| !has_row(held.id, held.action));
-        let known: Vec<Held> = known.cloned().collect();
-        let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
-        let lines = report.actions.iter().filter(waits);
-        let after = self.still(&known, lines, (request, report), now);
-        written(&before, &after)
-    }
-
-    /// Returns the failed actions after a cycle, as they are stored; `None`: it is what was not done before.
-    pub(super) fn still_undone(
-        &self,
-        request: &Request,
-        report: &Report,
-        now: Timestamp,
-    ) -> anyhow::Result<Option<String>> {
-        let before = undone(&self.store)?;
-        if before.is_empty() && !report.has(Status::Failed) {
-            return Ok(None);
-        }
-        let refused: BTreeSet<String> = self
-            .store
-            .parked()?
-            .into_values()
-            .map(|parked| parked.reason)
-            .collect();
-        let reason = |line: &Line| line.reason.clone().unwrap_or_default();
-        let failed =
-            |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
-        let lines = report.actions.iter().filter(failed);
-        let after = self.still(&before, lines, (request, report), now);
-        written(&before, &after)
-    }
-
-    /// Some lines of a report, with what was remembered of all that the cycle did not look at.
-    fn still<'l>(
-        &self,
-        before: &[Held],
-        lines: impl Iterator<Item = &'l Line>,
-        (request, report): (&Request, &Report),
-        now: Timestamp,
-    ) -> Vec<Held> {
-        // What something else stood in the way of was not looked at either.
-        let skipped = |held: &Held| {
-            let mut lines = report.actions.iter();
-            lines.any(|line| {
-                line.status == Status::Skipped && held.is(line.id, &line.path, line.action)
-            })
-        };
-        let policy = self.settings.policy(request);
-        let unsettled = Unsettled::new(&request.unsettled.paths);
-        let looked_at = |held: &Held| {
-            let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));
-            let place = Place::new(folder, file);
-            let in_scope = if file.is_empty() {
-                policy.covers_folder(folder)
-            } else {
-                policy.covers(&place)
-            } && !unsettled.covers(&place);
-            let in_direction = match (request.direction, held.side) {
-                (Direction::Both, _) | (Direction::Pull | Direction::Push, Side::Both) => true,
-                (Direction::Pull, side) => side == Side::Local,
-                (Direction::Push, side) => side == Side::Remote,
-            };
-            in_scope && in_direction
-        };
-        let since = |line: &Line| {
-            before
+            .find(|held| held.is(line.id, &line.path, line.action))
+            .map_or(now, |held| held.since)
+    };
+    let mut after: Vec<Held> = lines
+        .map(|line| Held {
+            path: line.path.clone(),
+            id: line.id,
+            action: line.action,
+            side: line.side,
+            reason: line.reason.clone().unwrap_or_default(),
+            rule: line.rule,
+            since: since(line),
+        })
+        .collect();
+    let rest: Vec<Held> = before
+        .iter()
+        .filter(|held| !looked_at(held) || skipped(held))
+        .filter(|held| {
+            !after
                 .iter()
-                .find(|held| held.is(line.id, &line.path, line.action))
-                .map_or(now, |held| held.since)
-        };
-        let mut after: Vec<Held> = lines
-            .map(|line| Held {
-                path: line.path.clone(),
-                id: line.id,
-                action: line.action,
-                side: line.side,
-                reason: line.reason.clone().unwrap_or_default(),
-                rule: line.rule,
-                since: since(line),
-            })
-            .collect();
-        let rest: Vec<Held> = before
-            .iter()
-            .filter(|held| !looked_at(held) || skipped(held))
-            .filter(|held| {
-                !after
-                    .iter()
-                    .any(|new| new.is(held.id, &held.path, held.action))
-            })
-            .cloned()
-            .collect();
-        after.extend(rest);
-        after
-    }
+                .any(|new| new.is(held.id, &held.path, held.action))
+        })
+        .cloned()
+        .collect();
+    after.extend(rest);
+    after
 }

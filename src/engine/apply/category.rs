@@ -6,6 +6,8 @@ use super::folder_rename::{row_renamed, rows_along};
 use super::record::category_row;
 use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
+use crate::engine::apply::create::wait_for_person;
+use crate::engine::apply::not_done;
 use crate::engine::form::MAX_YAML;
 use crate::engine::journal::Journal;
 use crate::engine::journal::recover::take;
@@ -65,9 +67,9 @@ pub(super) async fn create_category<S: Service, D: Disk>(
                  {folder}/{CATEGORY_FILE} (the service says: {})",
                 version.slug, error.message
             );
-            return engine.wait_for_person(action, reason);
+            return wait_for_person(&mut engine.store, engine.clock.now(), action, reason);
         }
-        return engine.not_done(action, error);
+        return not_done(&mut engine.store, engine.clock.now(), action, error);
     };
     category_born(&mut engine.journal(), new, created, run)
 }

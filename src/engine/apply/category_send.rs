@@ -4,8 +4,9 @@ use super::guard_read::read_before_replaced;
 use super::record::{SentCategory, category_row};
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
+use crate::engine::apply::not_done;
 use crate::engine::history::category_file::{keep_both_sides, keep_pushed};
-use crate::engine::pending::{TRIES, may_repeat, worth_another_look};
+use crate::engine::pending::{TRIES, may_repeat, wait_to_repeat, worth_another_look};
 use crate::mirror::disk::Disk;
 use crate::model::{CategoryId, CategoryVersion, Field, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
@@ -43,7 +44,7 @@ pub(super) async fn send_category<S: Service, D: Disk>(
         }
         // The next cycle reads the category, and sees what became of it.
         Err(error) if error.answer_lost => Ok(failed(error)),
-        Err(error) => engine.not_done(action, error),
+        Err(error) => not_done(&mut engine.store, engine.clock.now(), action, error),
     }
 }
 
@@ -120,7 +121,7 @@ async fn put_category<S: Service, D: Disk>(
             Err(error) => return Err(error),
         };
         tries += 1;
-        engine.wait_to_repeat(&error, tries).await?;
+        wait_to_repeat(&engine.service, &*engine.clock, &error, tries).await?;
         let Ok(found) = look_at_category(&engine.service, settle.id, run).await else {
             return Err(error);
         };

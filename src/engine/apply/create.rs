@@ -8,21 +8,26 @@ use super::copies::clear_copies;
 use super::guard_read::{changed_meanwhile, count_as_seen};
 use super::{ApplyState, FILE_CHANGED, StepResult, failed, file_changed, not_written};
 use crate::engine::Engine;
+use crate::engine::apply::guard_read::{list_again, read_one};
+use crate::engine::apply::not_done;
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::listing::{ListError, visibility_of};
 use crate::engine::observation::version_of;
-use crate::engine::pending::creations::{has_address, new_row, row_of};
+use crate::engine::pending::creations::{
+    drop_creation, find_sent, has_address, new_row, record_created, row_of,
+};
 use crate::engine::pending::{TRIES, pause, worth_another_try};
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
-use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest};
+use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest, Timestamp};
 use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::pairing::unclear;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service, ServiceError};
+use crate::state::store::Store;
 use crate::state::{FigureRow, Intent, Parked, RowChange};
 use tokio::time::Instant;
 
@@ -65,7 +70,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
         clear_copies(&mut engine.journal(), old, run)?;
         run.observed.base.articles.remove(&old);
     }
-    engine.ask_again(row.id, false);
+    engine.gathered.answers.ask_again(row.id, false);
     engine.gathered.figures.insert(row.id, FigureRow::default());
     let is_as_sent = (&row.local, sent_flags) == (&new.file.version, new.file.flags);
     let has_changed = run.observed.service.recalled.contains(&row.id);
@@ -92,7 +97,7 @@ fn forget_id<S: Service, D: Disk>(
     if new.instead_of.is_none() {
         return Ok(Ok(()));
     }
-    let (content, document) = match engine.file_at(new.place) {
+    let (content, document) = match file_at(&*engine.disk, new.place) {
         Ok(found) => found,
         Err(done) => return Ok(Err(done)),
     };
@@ -137,11 +142,11 @@ async fn post<S: Service, D: Disk>(
         engine.clock.pause(pause(tries)).await;
     };
     if !is_lost && !has_earlier_try {
-        engine.drop_creation(&creation)?;
+        drop_creation(&mut engine.store, engine.clock.now(), &creation)?;
     } else if error.kind == ErrorKind::Refused {
         return find_created(engine, new, creation, &error, run).await;
     }
-    engine.not_done(new.action, error).map(Err)
+    not_done(&mut engine.store, engine.clock.now(), new.action, error).map(Err)
 }
 
 /// Stores what is about to be sent. It is sent to the address of the first try, since only that slug can tell whether one
@@ -217,7 +222,13 @@ fn answered<S: Service, D: Disk>(
     });
     let text = article.text.filter(|_| row.remote.text != row.local.text);
     creation.row = Some(row.clone());
-    engine.record_created(&creation, text.as_deref(), new.instead_of)?;
+    record_created(
+        &mut engine.store,
+        engine.clock.now(),
+        &creation,
+        text.as_deref(),
+        new.instead_of,
+    )?;
     Ok(row)
 }
 
@@ -238,7 +249,8 @@ async fn find_created<S: Service, D: Disk>(
                  {})",
                 refusal.message
             );
-            return engine.wait_for_person(new.action, reason).map(Err);
+            return wait_for_person(&mut engine.store, engine.clock.now(), new.action, reason)
+                .map(Err);
         }
         Err(done) => return Ok(Err(done)),
     };
@@ -250,22 +262,28 @@ async fn find_created<S: Service, D: Disk>(
         visibility: Visibility::Published,
     };
     if run.observed.base.articles.contains_key(&id) {
-        engine.drop_creation(&creation)?;
+        drop_creation(&mut engine.store, engine.clock.now(), &creation)?;
         return Ok(Err(StepResult::Held(format!(
             "its slug \"{}\" is that of article {id}; choose another",
             creation.first.version.slug
         ))));
     }
     let text = article.text.as_deref();
-    let Some(sent) = engine.find_sent(&creation, &seen.version, text)? else {
+    let Some(sent) = find_sent(&engine.store, &creation, &seen.version, text)? else {
         creation.unclear = Some(id);
         let now = engine.clock.now();
         engine.store.write(now, |tx| tx.put_creation(&creation))?;
-        return engine.wait_for_person(new.action, unclear(id)).map(Err);
+        return wait_for_person(&mut engine.store, now, new.action, unclear(id)).map(Err);
     };
     let row = Box::new(row_of(&creation.place, &sent, id, &seen));
     creation.row = Some(row.clone());
-    engine.record_created(&creation, article.text.as_deref(), new.instead_of)?;
+    record_created(
+        &mut engine.store,
+        engine.clock.now(),
+        &creation,
+        article.text.as_deref(),
+        new.instead_of,
+    )?;
     Ok(Ok(row))
 }
 
@@ -277,7 +295,7 @@ async fn find_at<S: Service, D: Disk>(
 ) -> anyhow::Result<Result<Option<RemoteArticle>, StepResult>> {
     let at = Instant::now();
     let (category, _) = creation.address();
-    let listing = match engine.list_again(vec![category], run).await {
+    let listing = match list_again(engine, vec![category], run).await {
         Ok(listing) => listing,
         Err(ListError::Service(error)) => return Ok(Err(failed(error))),
         Err(ListError::State(error)) => return Err(error.into()),
@@ -296,7 +314,7 @@ async fn find_at<S: Service, D: Disk>(
     let Some((id, _)) = found.find(|(_, address)| has_address(creation, *address)) else {
         return Ok(Ok(None));
     };
-    let article = engine.read_one(id, Visibility::Published).await;
+    let article = read_one(&engine.service, id, Visibility::Published).await;
     Ok(article.map(Some).map_err(failed))
 }
 
@@ -308,7 +326,7 @@ fn write_id<S: Service, D: Disk>(
     row: &ArticleRow,
     run: &ApplyState<'_>,
 ) -> anyhow::Result<Result<ArticleRow, StepResult>> {
-    let (content, document) = match engine.file_at(new.place) {
+    let (content, document) = match file_at(&*engine.disk, new.place) {
         Ok(found) => found,
         Err(done) => return Ok(Err(done)),
     };
@@ -371,34 +389,31 @@ fn is_scanned(new: &New<'_>, content: &Content, document: &Document, run: &Apply
     document.id().is_none_or(is_copy) && (is_same || says(document, &new.file.version))
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// The file of a new article, as it is now.
-    fn file_at(&self, place: &Place) -> Result<(Content, Document), StepResult> {
-        let content = self
-            .disk
-            .read(At::Folder(&place.folder), &place.file, MAX_FILE)
-            .map_err(|error| not_written(&error))?;
-        let document =
-            Document::parse_with_markers(&content.bytes).map_err(|_not_ready| file_changed())?;
-        Ok((content, document))
-    }
+/// The file of a new article, as it is now.
+fn file_at(disk: &impl Disk, place: &Place) -> Result<(Content, Document), StepResult> {
+    let content = disk
+        .read(At::Folder(&place.folder), &place.file, MAX_FILE)
+        .map_err(|error| not_written(&error))?;
+    let document =
+        Document::parse_with_markers(&content.bytes).map_err(|_not_ready| file_changed())?;
+    Ok((content, document))
+}
 
-    /// Remembers what only a person can settle, so that the same is not sent in every cycle.
-    pub(super) fn wait_for_person(
-        &mut self,
-        action: &Action,
-        reason: String,
-    ) -> anyhow::Result<StepResult> {
-        let now = self.clock.now();
-        let parked = Parked {
-            key: action.key(),
-            fingerprint: action.fingerprint(),
-            reason: format!("{FOR_A_PERSON}{reason}"),
-            at: now,
-        };
-        self.store.write(now, |tx| tx.park(&parked))?;
-        Ok(StepResult::Held(reason))
-    }
+/// Remembers what only a person can settle, so that the same is not sent in every cycle.
+pub(super) fn wait_for_person(
+    store: &mut Store,
+    now: Timestamp,
+    action: &Action,
+    reason: String,
+) -> anyhow::Result<StepResult> {
+    let parked = Parked {
+        key: action.key(),
+        fingerprint: action.fingerprint(),
+        reason: format!("{FOR_A_PERSON}{reason}"),
+        at: now,
+    };
+    store.write(now, |tx| tx.park(&parked))?;
+    Ok(StepResult::Held(reason))
 }
 
 /// The article is created, and its file does not say so.

@@ -5,6 +5,8 @@
 use super::copies::clear_copies;
 use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
+use crate::engine::apply::guard_read::ensure_seen;
+use crate::engine::apply::send::send_seen;
 use crate::engine::history::noted;
 use crate::engine::pending::Change;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
@@ -17,113 +19,115 @@ use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{Deed, Deletion, Outcome, RowChange, Seen as SeenVersion, Subject};
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Deletes an article whose file was removed.
-    pub(super) async fn delete_article(
-        &mut self,
-        action: &Action,
-        id: ArticleId,
-        place: &Place,
-        seen: &Seen,
-        run: &mut ApplyState<'_>,
-    ) -> anyhow::Result<StepResult> {
-        if let Some(done) = self.ensure_seen(id, seen, run).await? {
-            return Ok(done);
-        }
-        if let Some((_, doubt)) = run.obstacle(action) {
-            return Ok(StepResult::Retry(doubt));
-        }
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.record(&SeenVersion {
-                subject: Subject::Article(id),
-                place: place.clone(),
-                side: Side::Remote,
-                cause: "deleted here".to_owned(),
-                version: seen.version.clone(),
-                file: None,
-            })
-        })?;
-        let approved = run.request.allow_deletes || was_approved(&self.store, action)?;
-        let change = |engine: &Self, run: &ApplyState<'_>| {
-            if let Some(done) = engine.is_back(id, place, run) {
-                return Err(done);
-            }
-            Ok(Change::Delete(Deletion {
-                id,
-                revision: last_seen(run, id, seen),
-                version: Some(seen.version.digest()),
-                rows: rows_when_deleted(id, Side::Remote, place, approved, run),
-            }))
-        };
-        if let Err(done) = self.send_seen(action, id, seen, &change, run).await? {
-            return Ok(done);
-        }
-        clear_copies(&mut self.journal(), id, run)?;
-        run.observed.base.articles.remove(&id);
-        Ok(StepResult::Done(None))
+/// Deletes an article whose file was removed.
+pub(super) async fn delete_article<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    action: &Action,
+    id: ArticleId,
+    place: &Place,
+    seen: &Seen,
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
+    if let Some(done) = ensure_seen(engine, id, seen, run).await? {
+        return Ok(done);
     }
-
-    /// The file of an article that is to be deleted must still be gone. Gives why it is not deleted.
-    fn is_back(&self, id: ArticleId, place: &Place, run: &ApplyState<'_>) -> Option<StepResult> {
-        for place in homes(run, id, place) {
-            match self.disk.look(At::Folder(&place.folder), &place.file) {
-                Ok(None) => {}
-                // Another article's file was moved there; the scan saw it.
-                Ok(Some(entry)) if is_of_another(run, id, &place, entry.stamp) => {}
-                Ok(Some(_)) => {
-                    return Some(StepResult::Retry("its file is there again".to_owned()));
-                }
-                // A folder that is gone holds no file; anything else is doubt.
-                Err(error) if error.kind == DiskErrorKind::NotFound => {}
-                Err(error) => return Some(not_written(&error)),
-            }
-        }
-        self.lies_elsewhere(id, run)
+    if let Some((_, doubt)) = run.obstacle(action) {
+        return Ok(StepResult::Retry(doubt));
     }
+    let now = engine.clock.now();
+    engine.store.write(now, |tx| {
+        tx.record(&SeenVersion {
+            subject: Subject::Article(id),
+            place: place.clone(),
+            side: Side::Remote,
+            cause: "deleted here".to_owned(),
+            version: seen.version.clone(),
+            file: None,
+        })
+    })?;
+    let approved = run.request.allow_deletes || was_approved(&engine.store, action)?;
+    let change = |engine: &Engine<S, D>, run: &ApplyState<'_>| {
+        if let Some(done) = is_back(&*engine.disk, id, place, run) {
+            return Err(done);
+        }
+        Ok(Change::Delete(Deletion {
+            id,
+            revision: last_seen(run, id, seen),
+            version: Some(seen.version.digest()),
+            rows: rows_when_deleted(id, Side::Remote, place, approved, run),
+        }))
+    };
+    if let Err(done) = send_seen(engine, action, id, seen, &change, run).await? {
+        return Ok(done);
+    }
+    clear_copies(&mut engine.journal(), id, run)?;
+    run.observed.base.articles.remove(&id);
+    Ok(StepResult::Done(None))
+}
 
-    /// It may have come back under another name, too: whatever came into the mirror since it was scanned is
-    /// asked for its id.
-    fn lies_elsewhere(&self, id: ArticleId, run: &ApplyState<'_>) -> Option<StepResult> {
-        let (stamps, copies) = (&run.observed.mirror.stamps, &run.observed.local.copies);
-        let known =
-            |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
-        let came = match scan::appeared(&*self.disk, &run.observed.mirror.layout, &known) {
-            Ok(came) => came,
+/// The file of an article that is to be deleted must still be gone. Gives why it is not deleted.
+fn is_back(
+    disk: &impl Disk,
+    id: ArticleId,
+    place: &Place,
+    run: &ApplyState<'_>,
+) -> Option<StepResult> {
+    for place in homes(run, id, place) {
+        match disk.look(At::Folder(&place.folder), &place.file) {
+            Ok(None) => {}
+            // Another article's file was moved there; the scan saw it.
+            Ok(Some(entry)) if is_of_another(run, id, &place, entry.stamp) => {}
+            Ok(Some(_)) => {
+                return Some(StepResult::Retry("its file is there again".to_owned()));
+            }
+            // A folder that is gone holds no file; anything else is doubt.
+            Err(error) if error.kind == DiskErrorKind::NotFound => {}
             Err(error) => return Some(not_written(&error)),
-        };
-        let found = scan::read_strays(&*self.disk, &came);
-        if let Some((place, _)) = found.ids.iter().find(|(_, found)| *found == id) {
-            return Some(StepResult::Retry(format!(
-                "its file is there again, as {place}"
-            )));
         }
-        let unread = found.unreadable.first();
-        unread
-            .map(|place| StepResult::Retry(format!("{place} cannot be read, and may be its file")))
     }
+    lies_elsewhere(disk, id, run)
+}
 
-    /// Drops the row of an article that is gone from both sides.
-    pub(super) fn forget(
-        &mut self,
-        id: ArticleId,
-        run: &mut ApplyState<'_>,
-    ) -> anyhow::Result<StepResult> {
-        let place = run
-            .row(id)
-            .map(|row| row.place.to_string())
-            .unwrap_or_default();
-        let hidden = run.row(id).map(hidden).unwrap_or_default();
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.remove_article(id)?;
-            tx.remove_conflict(id)?;
-            tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))
-        })?;
-        clear_copies(&mut self.journal(), id, run)?;
-        run.observed.base.articles.remove(&id);
-        Ok(StepResult::Done(None))
+/// It may have come back under another name, too: whatever came into the mirror since it was scanned is
+/// asked for its id.
+fn lies_elsewhere(disk: &impl Disk, id: ArticleId, run: &ApplyState<'_>) -> Option<StepResult> {
+    let (stamps, copies) = (&run.observed.mirror.stamps, &run.observed.local.copies);
+    let known =
+        |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
+    let came = match scan::appeared(disk, &run.observed.mirror.layout, &known) {
+        Ok(came) => came,
+        Err(error) => return Some(not_written(&error)),
+    };
+    let found = scan::read_strays(disk, &came);
+    if let Some((place, _)) = found.ids.iter().find(|(_, found)| *found == id) {
+        return Some(StepResult::Retry(format!(
+            "its file is there again, as {place}"
+        )));
     }
+    let unread = found.unreadable.first();
+    unread.map(|place| StepResult::Retry(format!("{place} cannot be read, and may be its file")))
+}
+
+/// Drops the row of an article that is gone from both sides.
+pub(super) fn forget<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    id: ArticleId,
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
+    let place = run
+        .row(id)
+        .map(|row| row.place.to_string())
+        .unwrap_or_default();
+    let hidden = run.row(id).map(hidden).unwrap_or_default();
+    let now = engine.clock.now();
+    engine.store.write(now, |tx| {
+        tx.remove_article(id)?;
+        tx.remove_conflict(id)?;
+        tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))
+    })?;
+    clear_copies(&mut engine.journal(), id, run)?;
+    run.observed.base.articles.remove(&id);
+    Ok(StepResult::Done(None))
 }
 
 /// Returns whether a person approved just this deletion: then it does not count against the day.

@@ -2,11 +2,13 @@
 
 use super::record::trusted_scan;
 use crate::engine::Engine;
+use crate::engine::backoff::attempts_after;
 use crate::engine::index::Places;
 use crate::engine::keys::{HELD, LAST_POLL, MIRROR_READ, UNDONE, UNREAD, VALIDATOR};
 use crate::engine::observation::{Looked, Observation};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
+use crate::engine::waiting::{still_held, still_undone};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, CategoryId, Side, Timestamp};
@@ -14,6 +16,7 @@ use crate::reconcile::is_calm;
 use crate::reconcile::plan::{Kind, Plan};
 use crate::reconcile::snapshot::{LocalFile, Remote};
 use crate::service::{Service, Validator};
+use crate::state::store::Store;
 use crate::state::{FigureRow, history};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -49,250 +52,257 @@ impl Rest {
     }
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Stores what a cycle learned: refreshed stamps, figures, times. Prunes the history.
-    pub(in crate::engine) fn finish_cycle(
-        &mut self,
-        observed: &Observation,
-        request: &Request,
-        report: &Report,
-        whole: bool,
-        rest: Option<Rest>,
-    ) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        let refreshed = self.refreshed(observed)?;
-        let attempts = self.attempts_after(observed, request)?;
-        let read = self.read_categories_again(observed, report, now)?;
-        let read = self.with_stamps(read, observed)?;
-        let figures = std::mem::take(&mut self.gathered.figures);
-        let known = self.known_figures(&figures)?;
-        let is_done = observed.service.stop.is_none()
-            && report.problems.is_empty()
-            && report
-                .actions
-                .iter()
-                .all(|line| line.status == Status::Done);
-        let clean = whole
-            && is_done
-            && !observed.service.unlisted
-            && request.scope.is_empty()
-            && request.unsettled.paths.is_empty()
-            && !report.actions.iter().any(may_send);
-        let validator = observed
-            .service
-            .validator
-            .as_ref()
-            .filter(|_| clean)
-            .and_then(strong);
-        let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
-        let held = self.still_held(request, report, now)?;
-        let undone = self.still_undone(request, report, now)?;
-        let over = over(observed);
-        let mark = self.settings.rest_mark(&observed.mirror.layout);
-        let memory = self.gathered.memory.as_ref();
-        self.store.write(now, |tx| {
-            over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
-            refreshed.iter().try_for_each(|row| tx.put_article(row))?;
-            read.values().try_for_each(|row| tx.put_category(row))?;
-            for (target, attempt) in &attempts {
-                match attempt {
-                    Some(attempt) => tx.put_attempt(*target, attempt)?,
-                    None => tx.remove_attempt(*target)?,
-                }
-            }
-            for (id, row) in &figures {
-                let same = known.get(id).is_some_and(|old| {
-                    (old.views, old.happy, old.neutral, old.sad)
-                        == (row.views, row.happy, row.neutral, row.sad)
-                        && (row.full_url.is_none() || row.full_url == old.full_url)
-                });
-                if !same {
-                    tx.put_figures(*id, row)?;
-                }
-            }
-            match &validator {
-                Some(validator) => tx.set_meta(VALIDATOR, validator)?,
-                // A quiet cycle that was answered with 304 leaves the validator as it is. One that was answered
-                // with a listing and no tag does not: the listing may come back to what the old tag stands for.
-                None if clean && observed.service.not_modified => {}
-                // Nothing was listed, and nothing was changed.
-                None if !observed.looked.lists() && report.actions.is_empty() => {}
-                None => tx.remove_meta(VALIDATOR)?,
-            }
-            if let Some(held) = &held {
-                tx.set_meta(HELD, held)?;
-            }
-            if let Some(undone) = &undone {
-                tx.set_meta(UNDONE, undone)?;
-            }
-            if observed.read_the_mirror() {
-                tx.set_meta(MIRROR_READ, &now.0.to_string())?;
-            }
-            if observed.looked.lists() {
-                tx.set_meta(LAST_POLL, &now.0.to_string())?;
-                match observed.service.unread {
-                    0 => tx.remove_meta(UNREAD)?,
-                    unread => tx.set_meta(UNREAD, &unread.to_string())?,
-                }
-            }
-            if let (Some(memory), Some(met)) = (memory, &observed.service.met) {
-                memory.store(met, tx)?;
-            }
-            match rest.filter(|_| is_done) {
-                Some(Rest::Begins) => tx.rest(&mark),
-                Some(Rest::GoesOn) => Ok(()),
-                None => tx.end_rest(),
-            }
-        })?;
-        history::prune(
-            &mut self.store,
-            self.settings.keep_days,
-            self.settings.keep_versions,
-            now,
-        )?;
-        Ok(())
-    }
-
-    /// The figures that are stored of those that came along; few are looked up one by one.
-    fn known_figures(
-        &self,
-        figures: &BTreeMap<ArticleId, FigureRow>,
-    ) -> anyhow::Result<BTreeMap<ArticleId, FigureRow>> {
-        let mut known = BTreeMap::new();
-        if figures.len() > FEW_FIGURES {
-            known.extend(self.store.figures()?);
-            return Ok(known);
-        }
-        for &id in figures.keys() {
-            known.extend(self.store.figures_of(id)?.map(|row| (id, row)));
-        }
-        Ok(known)
-    }
-
-    /// Rows whose file was read and found to hold what the base says: its stamp is known again.
-    fn refreshed(&self, observed: &Observation) -> anyhow::Result<Vec<ArticleRow>> {
-        let mut rows = Vec::new();
-        // What lies at a place that another article has taken in this cycle is that one's file.
-        let places = OnceCell::new();
-        let is_at_home = |file: &LocalFile| {
-            let places = places.get_or_init(|| Places::of_base(&observed.base));
-            places.get(&file.place.folder, &file.place.file).is_some()
-        };
-        for (id, file) in &observed.paired.files {
-            let Some(before) = observed.base.articles.get(id) else {
-                continue;
-            };
-            let Some(stamp) = observed.mirror.stamps.get(&file.place).copied() else {
-                continue;
-            };
-            // Where its file was another article's was written since: that is not its stamp.
-            let written = observed.mirror.written.get(&file.place);
-            if written.is_some_and(|owner| owner != id) {
-                continue;
-            }
-            let Some(stamp) = trusted_scan(stamp, observed, self.clock.now()) else {
-                continue;
-            };
-            if before.stamp == Some(stamp) || file.version != before.local {
-                continue;
-            }
-            // A file that is not opened is taken to have its id: one without is looked at until it has.
-            if file.id != Some(*id) || !is_at_home(file) {
-                continue;
-            }
-            let Some(row) = self.store.article(*id)? else {
-                continue;
-            };
-            let same = row.local == file.version
-                && row.file_flags == file.flags
-                && row.place == file.place
-                && row.stamp.is_none_or(|known| Some(known) == before.stamp);
-            let stamp = Some(stamp);
-            if same && row.stamp != stamp {
-                rows.push(ArticleRow { stamp, ..row });
-            }
-        }
-        Ok(rows)
-    }
-
-    /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts. Where
-    /// something new stands open, it counts when they were read before; where it is to be done in the next cycle, they
-    /// are read anew in that one, as nothing else would tell of it.
-    fn read_categories_again(
-        &self,
-        observed: &Observation,
-        report: &Report,
-        now: Timestamp,
-    ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
-        if observed.remote.categories.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let put_off = report
+/// Stores what a cycle learned: refreshed stamps, figures, times. Prunes the history.
+pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    observed: &Observation,
+    request: &Request,
+    report: &Report,
+    whole: bool,
+    rest: Option<Rest>,
+) -> anyhow::Result<()> {
+    let now = engine.clock.now();
+    let refreshed = refreshed(&engine.store, now, observed)?;
+    let attempts = attempts_after(
+        &engine.store,
+        now,
+        &mut engine.gathered.answers,
+        observed,
+        request,
+    )?;
+    let read = read_categories_again(&engine.store, observed, report, now)?;
+    let read = with_stamps(&engine.store, now, read, observed)?;
+    let figures = std::mem::take(&mut engine.gathered.figures);
+    let known = known_figures(&engine.store, &figures)?;
+    let is_done = observed.service.stop.is_none()
+        && report.problems.is_empty()
+        && report
             .actions
             .iter()
-            .any(|line| line.action == Kind::UpdateCategory && line.status == Status::Skipped);
-        let mut rows = BTreeMap::new();
-        for row in self.store.categories()? {
-            let before = observed.base.categories.get(&row.id);
-            let read = observed.remote.categories.get(&row.id);
-            let (Some(before), Some((version, _))) = (before, read) else {
-                continue;
-            };
-            let open = row.read_at == Timestamp::default();
-            let dealt_with =
-                *version == row.remote || !observed.paired.categories.contains_key(&row.id);
-            let read_at = match (dealt_with, put_off) {
-                (true, _) => now,
-                (false, true) => Timestamp::default(),
-                (false, false) => before.read_at,
-            };
-            let same = before.read_at == row.read_at;
-            if (same && (dealt_with || put_off)) || (open && read_at != row.read_at) {
-                rows.insert(row.id, CategoryRow { read_at, ..row });
+            .all(|line| line.status == Status::Done);
+    let clean = whole
+        && is_done
+        && !observed.service.unlisted
+        && request.scope.is_empty()
+        && request.unsettled.paths.is_empty()
+        && !report.actions.iter().any(may_send);
+    let validator = observed
+        .service
+        .validator
+        .as_ref()
+        .filter(|_| clean)
+        .and_then(strong);
+    let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
+    let held = still_held(&engine.store, &engine.settings, request, report, now)?;
+    let undone = still_undone(&engine.store, &engine.settings, request, report, now)?;
+    let over = over(observed);
+    let mark = engine.settings.rest_mark(&observed.mirror.layout);
+    let memory = engine.gathered.memory.as_ref();
+    engine.store.write(now, |tx| {
+        over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
+        refreshed.iter().try_for_each(|row| tx.put_article(row))?;
+        read.values().try_for_each(|row| tx.put_category(row))?;
+        for (target, attempt) in &attempts {
+            match attempt {
+                Some(attempt) => tx.put_attempt(*target, attempt)?,
+                None => tx.remove_attempt(*target)?,
             }
         }
-        Ok(rows)
-    }
-
-    /// The rows of categories whose `_category.yaml` was read and holds what its row says: its stamp is known from now
-    /// on, and it is not read again.
-    fn with_stamps(
-        &self,
-        mut rows: BTreeMap<CategoryId, CategoryRow>,
-        observed: &Observation,
-    ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
-        for (id, before) in &observed.base.categories {
-            let Some(folder) = &before.folder else {
-                continue;
-            };
-            let stamp = observed.mirror.category_stamps.get(folder).copied();
-            let Some(stamp) =
-                stamp.and_then(|stamp| trusted_scan(stamp, observed, self.clock.now()))
-            else {
-                continue;
-            };
-            let scanned = observed.paired.categories.get(id).is_some_and(|category| {
-                category.folder == *folder
-                    && category.id == Some(*id)
-                    && category.version.as_ref() == Some(&before.local)
+        for (id, row) in &figures {
+            let same = known.get(id).is_some_and(|old| {
+                (old.views, old.happy, old.neutral, old.sad)
+                    == (row.views, row.happy, row.neutral, row.sad)
+                    && (row.full_url.is_none() || row.full_url == old.full_url)
             });
-            if before.stamp == Some(stamp) || !scanned {
-                continue;
-            }
-            let row = match rows.get(id) {
-                Some(row) => Some(row.clone()),
-                None => self.store.category(*id)?,
-            };
-            let Some(row) = row else {
-                continue;
-            };
-            if row.folder == before.folder && row.local == before.local {
-                let stamp = Some(stamp);
-                rows.insert(*id, CategoryRow { stamp, ..row });
+            if !same {
+                tx.put_figures(*id, row)?;
             }
         }
-        Ok(rows)
+        match &validator {
+            Some(validator) => tx.set_meta(VALIDATOR, validator)?,
+            // A quiet cycle that was answered with 304 leaves the validator as it is. One that was answered
+            // with a listing and no tag does not: the listing may come back to what the old tag stands for.
+            None if clean && observed.service.not_modified => {}
+            // Nothing was listed, and nothing was changed.
+            None if !observed.looked.lists() && report.actions.is_empty() => {}
+            None => tx.remove_meta(VALIDATOR)?,
+        }
+        if let Some(held) = &held {
+            tx.set_meta(HELD, held)?;
+        }
+        if let Some(undone) = &undone {
+            tx.set_meta(UNDONE, undone)?;
+        }
+        if observed.read_the_mirror() {
+            tx.set_meta(MIRROR_READ, &now.0.to_string())?;
+        }
+        if observed.looked.lists() {
+            tx.set_meta(LAST_POLL, &now.0.to_string())?;
+            match observed.service.unread {
+                0 => tx.remove_meta(UNREAD)?,
+                unread => tx.set_meta(UNREAD, &unread.to_string())?,
+            }
+        }
+        if let (Some(memory), Some(met)) = (memory, &observed.service.met) {
+            memory.store(met, tx)?;
+        }
+        match rest.filter(|_| is_done) {
+            Some(Rest::Begins) => tx.rest(&mark),
+            Some(Rest::GoesOn) => Ok(()),
+            None => tx.end_rest(),
+        }
+    })?;
+    history::prune(
+        &mut engine.store,
+        engine.settings.keep_days,
+        engine.settings.keep_versions,
+        now,
+    )?;
+    Ok(())
+}
+
+/// The figures that are stored of those that came along; few are looked up one by one.
+fn known_figures(
+    store: &Store,
+    figures: &BTreeMap<ArticleId, FigureRow>,
+) -> anyhow::Result<BTreeMap<ArticleId, FigureRow>> {
+    let mut known = BTreeMap::new();
+    if figures.len() > FEW_FIGURES {
+        known.extend(store.figures()?);
+        return Ok(known);
     }
+    for &id in figures.keys() {
+        known.extend(store.figures_of(id)?.map(|row| (id, row)));
+    }
+    Ok(known)
+}
+
+/// Rows whose file was read and found to hold what the base says: its stamp is known again.
+fn refreshed(
+    store: &Store,
+    now: Timestamp,
+    observed: &Observation,
+) -> anyhow::Result<Vec<ArticleRow>> {
+    let mut rows = Vec::new();
+    // What lies at a place that another article has taken in this cycle is that one's file.
+    let places = OnceCell::new();
+    let is_at_home = |file: &LocalFile| {
+        let places = places.get_or_init(|| Places::of_base(&observed.base));
+        places.get(&file.place.folder, &file.place.file).is_some()
+    };
+    for (id, file) in &observed.paired.files {
+        let Some(before) = observed.base.articles.get(id) else {
+            continue;
+        };
+        let Some(stamp) = observed.mirror.stamps.get(&file.place).copied() else {
+            continue;
+        };
+        // Where its file was another article's was written since: that is not its stamp.
+        let written = observed.mirror.written.get(&file.place);
+        if written.is_some_and(|owner| owner != id) {
+            continue;
+        }
+        let Some(stamp) = trusted_scan(stamp, observed, now) else {
+            continue;
+        };
+        if before.stamp == Some(stamp) || file.version != before.local {
+            continue;
+        }
+        // A file that is not opened is taken to have its id: one without is looked at until it has.
+        if file.id != Some(*id) || !is_at_home(file) {
+            continue;
+        }
+        let Some(row) = store.article(*id)? else {
+            continue;
+        };
+        let same = row.local == file.version
+            && row.file_flags == file.flags
+            && row.place == file.place
+            && row.stamp.is_none_or(|known| Some(known) == before.stamp);
+        let stamp = Some(stamp);
+        if same && row.stamp != stamp {
+            rows.push(ArticleRow { stamp, ..row });
+        }
+    }
+    Ok(rows)
+}
+
+/// Categories that were read and had nothing new, or have no folder to take it: when they were read counts. Where
+/// something new stands open, it counts when they were read before; where it is to be done in the next cycle, they
+/// are read anew in that one, as nothing else would tell of it.
+fn read_categories_again(
+    store: &Store,
+    observed: &Observation,
+    report: &Report,
+    now: Timestamp,
+) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
+    if observed.remote.categories.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let put_off = report
+        .actions
+        .iter()
+        .any(|line| line.action == Kind::UpdateCategory && line.status == Status::Skipped);
+    let mut rows = BTreeMap::new();
+    for row in store.categories()? {
+        let before = observed.base.categories.get(&row.id);
+        let read = observed.remote.categories.get(&row.id);
+        let (Some(before), Some((version, _))) = (before, read) else {
+            continue;
+        };
+        let open = row.read_at == Timestamp::default();
+        let dealt_with =
+            *version == row.remote || !observed.paired.categories.contains_key(&row.id);
+        let read_at = match (dealt_with, put_off) {
+            (true, _) => now,
+            (false, true) => Timestamp::default(),
+            (false, false) => before.read_at,
+        };
+        let same = before.read_at == row.read_at;
+        if (same && (dealt_with || put_off)) || (open && read_at != row.read_at) {
+            rows.insert(row.id, CategoryRow { read_at, ..row });
+        }
+    }
+    Ok(rows)
+}
+
+/// The rows of categories whose `_category.yaml` was read and holds what its row says: its stamp is known from now
+/// on, and it is not read again.
+fn with_stamps(
+    store: &Store,
+    now: Timestamp,
+    mut rows: BTreeMap<CategoryId, CategoryRow>,
+    observed: &Observation,
+) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
+    for (id, before) in &observed.base.categories {
+        let Some(folder) = &before.folder else {
+            continue;
+        };
+        let stamp = observed.mirror.category_stamps.get(folder).copied();
+        let Some(stamp) = stamp.and_then(|stamp| trusted_scan(stamp, observed, now)) else {
+            continue;
+        };
+        let scanned = observed.paired.categories.get(id).is_some_and(|category| {
+            category.folder == *folder
+                && category.id == Some(*id)
+                && category.version.as_ref() == Some(&before.local)
+        });
+        if before.stamp == Some(stamp) || !scanned {
+            continue;
+        }
+        let row = match rows.get(id) {
+            Some(row) => Some(row.clone()),
+            None => store.category(*id)?,
+        };
+        let Some(row) = row else {
+            continue;
+        };
+        if row.folder == before.folder && row.local == before.local {
+            let stamp = Some(stamp);
+            rows.insert(*id, CategoryRow { stamp, ..row });
+        }
+    }
+    Ok(rows)
 }
 
 /// Returns whether the service is not what was listed any more. A tag may be that of a content, and the content

@@ -9,14 +9,16 @@ use crate::engine::Engine;
 use crate::engine::listing::{ListError, Listing, Marks, Rows, list};
 use crate::engine::memory::Memory;
 use crate::engine::observation::version_of;
-use crate::engine::pending::PENDING;
+use crate::engine::pending::{PENDING, is_pending};
+use crate::engine::settings::Settings;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, CategoryId, Revision, Side, Version};
+use crate::model::{ArticleId, CategoryId, Revision, Side, Timestamp, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
+use crate::state::store::Store;
 use crate::state::{Seen as SeenVersion, Subject};
 use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
@@ -25,173 +27,179 @@ use tokio::time::Instant;
 /// date before it served as many, the next one would be, too.
 const SEVERAL: usize = 2;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Makes sure that the version to be replaced is still the one that was decided on.
-    pub(super) async fn ensure_seen(
-        &mut self,
-        id: ArticleId,
-        seen: &Seen,
-        run: &mut ApplyState<'_>,
-    ) -> anyhow::Result<Option<StepResult>> {
-        if self.is_pending(id)? {
-            return Ok(Some(StepResult::Retry(PENDING.to_owned())));
-        }
-        let window = self.settings.guard_window;
-        let recalled = run.observed.service.recalled.contains(&id);
-        if self.is_seen(id, run) {
-            if run.reseen.contains_key(&id) {
-                run.served = run.served.map(|served| served + 1);
-                return Ok(changed(id, seen, run));
-            }
-            return Ok(None);
-        }
-        // For what is to be read anew no listing vouches.
-        let several = run.served.is_none_or(|served| served >= SEVERAL);
-        let listing = !recalled && run.to_send >= SEVERAL && several;
-        if !window.is_zero() && listing && seen.visibility == Visibility::Published {
-            run.reseen.remove(&id);
-            if let Some(done) = self.look_again(run).await? {
-                return Ok(Some(done));
-            }
-            if run.reseen.contains_key(&id) {
-                return Ok(changed(id, seen, run));
-            }
-        }
-        let article = match self.read_one(id, seen.visibility).await {
-            Ok(article) => article,
-            Err(error) => {
-                if recalled && !error.stops_all() {
-                    self.ask_again(id, true);
-                }
-                return Ok(Some(failed(error)));
-            }
-        };
-        let version = version_of(&article, &seen.version);
-        self.keep_found(id, &version, &article, run)?;
-        if is_old_copy(run, id, &version, &article.revision) {
-            return Ok(Some(shown_as_before()));
-        }
-        run.reseen.insert(id, Instant::now());
-        let latest = (version, article.revision.clone());
-        run.latest.insert(id, latest);
-        let other = changed(id, seen, run);
-        if recalled && other.is_some() {
-            self.ask_again(id, true);
-        }
-        Ok(other)
+/// Makes sure that the version to be replaced is still the one that was decided on.
+pub(super) async fn ensure_seen<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    id: ArticleId,
+    seen: &Seen,
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<Option<StepResult>> {
+    if is_pending(&engine.store, id)? {
+        return Ok(Some(StepResult::Retry(PENDING.to_owned())));
     }
-
-    /// Returns whether an article was seen lately enough to be replaced.
-    pub(super) fn is_seen(&self, id: ArticleId, run: &ApplyState<'_>) -> bool {
-        let window = self.settings.guard_window;
-        let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
-        match run.reseen.get(&id).copied() {
-            Some(at) => fresh(at),
-            None => {
-                !run.observed.service.recalled.contains(&id) && fresh(run.observed.service.seen_at)
-            }
+    let window = engine.settings.guard_window;
+    let recalled = run.observed.service.recalled.contains(&id);
+    if is_seen(&engine.settings, id, run) {
+        if run.reseen.contains_key(&id) {
+            run.served = run.served.map(|served| served + 1);
+            return Ok(changed(id, seen, run));
+        }
+        return Ok(None);
+    }
+    // For what is to be read anew no listing vouches.
+    let several = run.served.is_none_or(|served| served >= SEVERAL);
+    let listing = !recalled && run.to_send >= SEVERAL && several;
+    if !window.is_zero() && listing && seen.visibility == Visibility::Published {
+        run.reseen.remove(&id);
+        if let Some(done) = look_again(engine, run).await? {
+            return Ok(Some(done));
+        }
+        if run.reseen.contains_key(&id) {
+            return Ok(changed(id, seen, run));
         }
     }
-
-    /// A version that a read under way brought to light is one that we saw: it goes into the history.
-    pub(super) fn keep_found(
-        &mut self,
-        id: ArticleId,
-        version: &Version,
-        found: &RemoteArticle,
-        run: &ApplyState<'_>,
-    ) -> anyhow::Result<()> {
-        let row = run.row(id);
-        let Some(text) = found.text.as_deref() else {
-            return Ok(());
-        };
-        if row.is_some_and(|row| *version == row.remote) {
-            return Ok(());
-        }
-        let place = row.map_or_else(
-            || super::unpaired_versions::place(id, version, &run.observed.base),
-            |row| row.place.clone(),
-        );
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.put_body(text)?;
-            tx.record(&SeenVersion {
-                subject: Subject::Article(id),
-                place,
-                side: Side::Remote,
-                cause: "edited on the service".to_owned(),
-                version: version.clone(),
-                file: None,
-            })
-        })?;
-        Ok(())
-    }
-
-    /// Reads one article, by the way that shows it.
-    pub(super) async fn read_one(
-        &self,
-        id: ArticleId,
-        visibility: Visibility,
-    ) -> Answer<RemoteArticle> {
-        match visibility {
-            Visibility::Published => self.service.article(id, Purpose::Push).await,
-            Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
-                self.service.probe(id, Purpose::Push).await
+    let article = match read_one(&engine.service, id, seen.visibility).await {
+        Ok(article) => article,
+        Err(error) => {
+            if recalled && !error.stops_all() {
+                engine.gathered.answers.ask_again(id, true);
             }
+            return Ok(Some(failed(error)));
+        }
+    };
+    let version = version_of(&article, &seen.version);
+    keep_found(
+        &mut engine.store,
+        engine.clock.now(),
+        id,
+        &version,
+        &article,
+        run,
+    )?;
+    if is_old_copy(run, id, &version, &article.revision) {
+        return Ok(Some(shown_as_before()));
+    }
+    run.reseen.insert(id, Instant::now());
+    let latest = (version, article.revision.clone());
+    run.latest.insert(id, latest);
+    let other = changed(id, seen, run);
+    if recalled && other.is_some() {
+        engine.gathered.answers.ask_again(id, true);
+    }
+    Ok(other)
+}
+
+/// Returns whether an article was seen lately enough to be replaced.
+pub(super) fn is_seen(settings: &Settings, id: ArticleId, run: &ApplyState<'_>) -> bool {
+    let window = settings.guard_window;
+    let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
+    match run.reseen.get(&id).copied() {
+        Some(at) => fresh(at),
+        None => !run.observed.service.recalled.contains(&id) && fresh(run.observed.service.seen_at),
+    }
+}
+
+/// A version that a read under way brought to light is one that we saw: it goes into the history.
+pub(super) fn keep_found(
+    store: &mut Store,
+    now: Timestamp,
+    id: ArticleId,
+    version: &Version,
+    found: &RemoteArticle,
+    run: &ApplyState<'_>,
+) -> anyhow::Result<()> {
+    let row = run.row(id);
+    let Some(text) = found.text.as_deref() else {
+        return Ok(());
+    };
+    if row.is_some_and(|row| *version == row.remote) {
+        return Ok(());
+    }
+    let place = row.map_or_else(
+        || super::unpaired_versions::place(id, version, &run.observed.base),
+        |row| row.place.clone(),
+    );
+    store.write(now, |tx| {
+        tx.put_body(text)?;
+        tx.record(&SeenVersion {
+            subject: Subject::Article(id),
+            place,
+            side: Side::Remote,
+            cause: "edited on the service".to_owned(),
+            version: version.clone(),
+            file: None,
+        })
+    })?;
+    Ok(())
+}
+
+/// Reads one article, by the way that shows it.
+pub(super) async fn read_one(
+    service: &impl Service,
+    id: ArticleId,
+    visibility: Visibility,
+) -> Answer<RemoteArticle> {
+    match visibility {
+        Visibility::Published => service.article(id, Purpose::Push).await,
+        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
+            service.probe(id, Purpose::Push).await
         }
     }
+}
 
-    /// Lists the workspace while something is under way.
-    pub(super) async fn list_again(
-        &mut self,
-        categories: Vec<CategoryId>,
-        run: &ApplyState<'_>,
-    ) -> Result<Listing, ListError> {
-        let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
-        let now = self.clock.now();
-        let fingerprints = Marks {
-            tombstones: &tombstones,
-            changed: &changed,
-        };
-        let rows = &run.observed.base.articles;
-        let memory = Memory::of(&mut self.gathered.memory, &self.store)?;
-        let request = ListRequest {
-            workspace: self.settings.workspace,
-            categories,
-            validator: None,
-            known: Some(memory.known_entries(rows)),
-            purpose: Purpose::Push,
-        };
-        let mut spool = Spool::new(false, now);
-        let store = &mut self.store;
-        let mut whole = Rows::Whole(rows);
-        let listing = list(
-            &self.service,
-            request,
-            fingerprints,
-            &mut whole,
-            store,
-            &mut spool,
-            memory,
-        );
-        let mut listing = listing.await?;
-        listing.recall(&fingerprints.with(rows), memory);
-        Ok(listing)
-    }
+/// Lists the workspace while something is under way.
+pub(super) async fn list_again<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    categories: Vec<CategoryId>,
+    run: &ApplyState<'_>,
+) -> Result<Listing, ListError> {
+    let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
+    let now = engine.clock.now();
+    let fingerprints = Marks {
+        tombstones: &tombstones,
+        changed: &changed,
+    };
+    let rows = &run.observed.base.articles;
+    let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
+    let request = ListRequest {
+        workspace: engine.settings.workspace,
+        categories,
+        validator: None,
+        known: Some(memory.known_entries(rows)),
+        purpose: Purpose::Push,
+    };
+    let mut spool = Spool::new(false, now);
+    let store = &mut engine.store;
+    let mut whole = Rows::Whole(rows);
+    let listing = list(
+        &engine.service,
+        request,
+        fingerprints,
+        &mut whole,
+        store,
+        &mut spool,
+        memory,
+    );
+    let mut listing = listing.await?;
+    listing.recall(&fingerprints.with(rows), memory);
+    Ok(listing)
+}
 
-    /// Lists once more, for all that still waits to be sent.
-    async fn look_again(&mut self, run: &mut ApplyState<'_>) -> anyhow::Result<Option<StepResult>> {
-        let categories = run.observed.base.categories.keys().copied().collect();
-        let at = Instant::now();
-        match self.list_again(categories, run).await {
-            Ok(listing) => {
-                run.served = Some(1);
-                count_as_seen(&listing, at, run);
-                Ok(None)
-            }
-            Err(ListError::Service(error)) => Ok(Some(failed(error))),
-            Err(ListError::State(error)) => Err(error.into()),
+/// Lists once more, for all that still waits to be sent.
+async fn look_again<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<Option<StepResult>> {
+    let categories = run.observed.base.categories.keys().copied().collect();
+    let at = Instant::now();
+    match list_again(engine, categories, run).await {
+        Ok(listing) => {
+            run.served = Some(1);
+            count_as_seen(&listing, at, run);
+            Ok(None)
         }
+        Err(ListError::Service(error)) => Ok(Some(failed(error))),
+        Err(ListError::State(error)) => Err(error.into()),
     }
 }
 

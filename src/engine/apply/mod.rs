@@ -27,13 +27,17 @@ mod unpaired_versions;
 
 pub(super) use apply_state::{ApplyState, StepResult};
 pub(super) use copies::remove_settled_copies;
-pub(super) use finish_cycle::Rest;
+pub(super) use finish_cycle::{Rest, finish_cycle};
 pub(super) use unpaired_versions::keep_unmet;
 
 use super::progress::{self, Teller};
 use super::report::{Report, Status};
 use super::settings::Request;
 use super::{Engine, Stop, StopCause};
+use crate::engine::apply::delete::{delete_article, forget};
+use crate::engine::apply::put::park_slug;
+use crate::engine::apply::reserve_budget::keep_for;
+use crate::engine::apply::send::settle_and_send;
 use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::Sent;
@@ -44,221 +48,239 @@ use crate::state::store::Store;
 use crate::state::{Outcome, Parked};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Carries out a plan. Gives what ended it early, if anything did.
-    pub(super) async fn apply(
-        &mut self,
-        plan: Plan,
-        observed: &mut Observation,
-        request: &Request,
-        report: &mut Report,
-    ) -> anyhow::Result<Option<Stop>> {
-        let now = self.clock.now();
-        if !plan.bodies.is_empty() {
-            self.store.write(now, |tx| {
-                plan.bodies
-                    .values()
-                    .try_for_each(|text| tx.put_body(text).map(|_digest| ()))
-            })?;
-        }
-        let stop = observed.service.stop.clone();
-        let ready = |action: &Action| action.held.is_none();
-        let to_send = plan
-            .actions
-            .iter()
-            .filter(|action| ready(action) && action.sends())
-            .count();
-        // Who looked at a few articles does not list them all because they took long.
-        let served = observed.looked.has_few().then_some(0);
-        let mut run = ApplyState {
-            observed,
-            request,
-            report,
-            created: BTreeMap::new(),
-            new_ids: BTreeMap::new(),
-            blocked: BTreeSet::new(),
-            taken: BTreeSet::new(),
-            latest: BTreeMap::new(),
-            own: BTreeMap::new(),
-            reseen: BTreeMap::new(),
-            served,
-            stop,
-            unwritable: None,
-            doubt: None,
-            to_send,
-            circles: reserve_budget::circles(&plan.actions),
-            edited_copies: Vec::new(),
-            done: 0,
-        };
-        // What comes from this listing must not be vouched for by an older one's tag: should this run not live to
-        // see its end, and the service come back to what it was, the tag would say that nothing changed.
-        let changes = !plan.actions.is_empty()
-            || !plan.records.is_empty()
-            || !plan.category_records.is_empty();
-        if to_send > 0 || (changes && !run.observed.service.not_modified) {
-            record::forget_validator(&mut self.store, now)?;
-        }
-        if to_send > 0 {
-            progress::begin(&self.teller, "sending", Some(to_send as u64), 1);
-        }
-        // Categories come first: an article's row names the folder that its category has by then.
-        let mut actions = plan.actions;
-        let categories = actions.iter().take_while(|action| is_of_category(action));
-        let mut rest = actions.split_off(categories.count()).into_iter();
-        for action in actions {
-            self.step(action, &mut run).await?;
-        }
-        let (records, categories) = (&plan.records, &plan.category_records);
-        let now = self.clock.now();
-        record::record_quietly(&mut self.store, records, categories, &run, now)?;
-        loop {
-            let following = rest.as_slice().iter();
-            let local = following.take_while(|next| is_local_settle(next)).count();
-            if local > 0 {
-                let teller = Teller::clone(&self.teller);
-                let journal = &mut self.journal();
-                files::settle_files(journal, &teller, &mut rest, local, &mut run)?;
-            } else if let Some(action) = rest.next() {
-                self.step(action, &mut run).await?;
-            } else {
-                break;
-            }
-        }
-        copies::report_edited_copies(&mut run);
-        Ok(run.stop)
+/// Carries out a plan. Gives what ended it early, if anything did.
+pub(super) async fn apply<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    plan: Plan,
+    observed: &mut Observation,
+    request: &Request,
+    report: &mut Report,
+) -> anyhow::Result<Option<Stop>> {
+    let now = engine.clock.now();
+    if !plan.bodies.is_empty() {
+        engine.store.write(now, |tx| {
+            plan.bodies
+                .values()
+                .try_for_each(|text| tx.put_body(text).map(|_digest| ()))
+        })?;
     }
+    let stop = observed.service.stop.clone();
+    let ready = |action: &Action| action.held.is_none();
+    let to_send = plan
+        .actions
+        .iter()
+        .filter(|action| ready(action) && action.sends())
+        .count();
+    // Who looked at a few articles does not list them all because they took long.
+    let served = observed.looked.has_few().then_some(0);
+    let mut run = ApplyState {
+        observed,
+        request,
+        report,
+        created: BTreeMap::new(),
+        new_ids: BTreeMap::new(),
+        blocked: BTreeSet::new(),
+        taken: BTreeSet::new(),
+        latest: BTreeMap::new(),
+        own: BTreeMap::new(),
+        reseen: BTreeMap::new(),
+        served,
+        stop,
+        unwritable: None,
+        doubt: None,
+        to_send,
+        circles: reserve_budget::circles(&plan.actions),
+        edited_copies: Vec::new(),
+        done: 0,
+    };
+    // What comes from this listing must not be vouched for by an older one's tag: should this run not live to
+    // see its end, and the service come back to what it was, the tag would say that nothing changed.
+    let changes =
+        !plan.actions.is_empty() || !plan.records.is_empty() || !plan.category_records.is_empty();
+    if to_send > 0 || (changes && !run.observed.service.not_modified) {
+        record::forget_validator(&mut engine.store, now)?;
+    }
+    if to_send > 0 {
+        progress::begin(&engine.teller, "sending", Some(to_send as u64), 1);
+    }
+    // Categories come first: an article's row names the folder that its category has by then.
+    let mut actions = plan.actions;
+    let categories = actions.iter().take_while(|action| is_of_category(action));
+    let mut rest = actions.split_off(categories.count()).into_iter();
+    for action in actions {
+        step(engine, action, &mut run).await?;
+    }
+    let (records, categories) = (&plan.records, &plan.category_records);
+    let now = engine.clock.now();
+    record::record_quietly(&mut engine.store, records, categories, &run, now)?;
+    loop {
+        let following = rest.as_slice().iter();
+        let local = following.take_while(|next| is_local_settle(next)).count();
+        if local > 0 {
+            let teller = Teller::clone(&engine.teller);
+            let journal = &mut engine.journal();
+            files::settle_files(journal, &teller, &mut rest, local, &mut run)?;
+        } else if let Some(action) = rest.next() {
+            step(engine, action, &mut run).await?;
+        } else {
+            break;
+        }
+    }
+    copies::report_edited_copies(&mut run);
+    Ok(run.stop)
+}
 
-    async fn step(&mut self, action: Action, run: &mut ApplyState<'_>) -> anyhow::Result<()> {
-        if let Step::Conflict(conflict) = &action.step {
-            let shown = match run.unwritable.clone() {
-                Some(unwritable) => Some(unwritable.message),
-                None => conflict::show_conflict(&mut self.journal(), conflict, run)?,
-            };
-            run.say(&action, Status::Held, shown);
-            return Ok(());
+async fn step<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    action: Action,
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<()> {
+    if let Step::Conflict(conflict) = &action.step {
+        let shown = match run.unwritable.clone() {
+            Some(unwritable) => Some(unwritable.message),
+            None => conflict::show_conflict(&mut engine.journal(), conflict, run)?,
+        };
+        run.say(&action, Status::Held, shown);
+        return Ok(());
+    }
+    if action.held.is_some() {
+        slug_conflicts::remember_taken(&mut engine.store, &action, run, engine.clock.now())?;
+        run.block(&action);
+        run.say(&action, Status::Held, None);
+        return Ok(());
+    }
+    if let Some((status, reason)) = run.obstacle(&action) {
+        if action.sends() {
+            run.to_send = run.to_send.saturating_sub(1);
         }
-        if action.held.is_some() {
-            slug_conflicts::remember_taken(&mut self.store, &action, run, self.clock.now())?;
-            run.block(&action);
-            run.say(&action, Status::Held, None);
-            return Ok(());
-        }
-        if let Some((status, reason)) = run.obstacle(&action) {
-            if action.sends() {
-                run.to_send = run.to_send.saturating_sub(1);
-            }
-            run.block(&action);
-            run.say(&action, status, Some(reason));
-            return Ok(());
-        }
-        if let Some(done) = self.keep_for(&action, run).await {
-            run.block(&action);
-            return self.conclude(&action, done, run);
-        }
-        let done = match &action.step {
-            Step::CreateCategory {
+        run.block(&action);
+        run.say(&action, status, Some(reason));
+        return Ok(());
+    }
+    if let Some(done) = keep_for(&engine.service, &engine.settings, &action, run).await {
+        run.block(&action);
+        return conclude(
+            &mut engine.store,
+            engine.clock.now(),
+            &engine.teller,
+            &action,
+            done,
+            run,
+        );
+    }
+    let done = match &action.step {
+        Step::CreateCategory {
+            folder,
+            provisional,
+            version,
+            near: _,
+        } => {
+            let new = category::NewFolder {
                 folder,
-                provisional,
+                provisional: *provisional,
                 version,
-                near: _,
-            } => {
-                let new = category::NewFolder {
-                    folder,
-                    provisional: *provisional,
-                    version,
+            };
+            category::create_category(engine, &action, &new, run).await?
+        }
+        Step::SettleCategory(settle) => {
+            category::settle_category(engine, &action, settle, run).await?
+        }
+        Step::CreateArticle {
+            place,
+            version,
+            flags,
+            instead_of,
+            ..
+        } => match run.resolved(version) {
+            None => StepResult::Retry("its category could not be created".to_owned()),
+            Some(version) => {
+                let new = create::New {
+                    action: &action,
+                    place,
+                    file: Sent {
+                        version,
+                        flags: *flags,
+                    },
+                    instead_of: *instead_of,
                 };
-                category::create_category(self, &action, &new, run).await?
+                Box::pin(create::create_article(engine, &new, run)).await?
             }
-            Step::SettleCategory(settle) => {
-                category::settle_category(self, &action, settle, run).await?
-            }
-            Step::CreateArticle {
-                place,
-                version,
-                flags,
-                instead_of,
-                ..
-            } => match run.resolved(version) {
-                None => StepResult::Retry("its category could not be created".to_owned()),
-                Some(version) => {
-                    let new = create::New {
-                        action: &action,
-                        place,
-                        file: Sent {
-                            version,
-                            flags: *flags,
-                        },
-                        instead_of: *instead_of,
-                    };
-                    Box::pin(create::create_article(self, &new, run)).await?
-                }
-            },
-            Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
-            Step::ParkSlug { id, slug, seen } => {
-                self.park_slug(&action, (*id, slug, seen), run).await?
-            }
-            Step::DeleteArticle { id, place, seen } => {
-                self.delete_article(&action, *id, place, seen, run).await?
-            }
-            Step::RemoveFile { id, place, version } => {
-                remove::remove_file(&mut self.journal(), &action, *id, place, version, run)?
-            }
-            Step::Forget { id } => self.forget(*id, run)?,
-            Step::Conflict(_) | Step::Wait => StepResult::Done(None),
-        };
-        self.conclude(&action, done, run)
-    }
-
-    fn conclude(
-        &mut self,
-        action: &Action,
-        done: StepResult,
-        run: &mut ApplyState<'_>,
-    ) -> anyhow::Result<()> {
-        if matches!(done, StepResult::Done(_)) {
-            end_waiting(&mut self.store, &[action], self.clock.now())?;
+        },
+        Step::Settle(settle) => settle_and_send(engine, &action, settle, run).await?,
+        Step::ParkSlug { id, slug, seen } => {
+            park_slug(engine, &action, (*id, slug, seen), run).await?
         }
-        report_step(&self.teller, action, done, run);
-        Ok(())
-    }
-
-    /// Remembers a refusal, so that the same is not sent again, and says it.
-    pub(super) fn refused(
-        &mut self,
-        action: &Action,
-        error: &ServiceError,
-    ) -> anyhow::Result<StepResult> {
-        let now = self.clock.now();
-        let parked = Parked {
-            key: action.key(),
-            fingerprint: action.fingerprint(),
-            reason: error.to_string(),
-            at: now,
-        };
-        self.store.write(now, |tx| tx.park(&parked))?;
-        Ok(StepResult::Failed(error.to_string()))
-    }
-
-    /// Returns the outcome of an action that the service, or what stands before it, answered with an error: what is
-    /// refused for what it says is not sent again until it changes.
-    pub(super) fn not_done(
-        &mut self,
-        action: &Action,
-        error: ServiceError,
-    ) -> anyhow::Result<StepResult> {
-        match error.kind {
-            ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-                self.refused(action, &error)
-            }
-            ErrorKind::Unauthorized
-            | ErrorKind::NotFound
-            | ErrorKind::RateLimited { .. }
-            | ErrorKind::BudgetSpent { .. }
-            | ErrorKind::Unavailable
-            | ErrorKind::Closed
-            | ErrorKind::Unreadable
-            | ErrorKind::NoEndpoint => Ok(failed(error)),
+        Step::DeleteArticle { id, place, seen } => {
+            delete_article(engine, &action, *id, place, seen, run).await?
         }
+        Step::RemoveFile { id, place, version } => {
+            remove::remove_file(&mut engine.journal(), &action, *id, place, version, run)?
+        }
+        Step::Forget { id } => forget(engine, *id, run)?,
+        Step::Conflict(_) | Step::Wait => StepResult::Done(None),
+    };
+    conclude(
+        &mut engine.store,
+        engine.clock.now(),
+        &engine.teller,
+        &action,
+        done,
+        run,
+    )
+}
+
+fn conclude(
+    store: &mut Store,
+    now: Timestamp,
+    teller: &Teller,
+    action: &Action,
+    done: StepResult,
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<()> {
+    if matches!(done, StepResult::Done(_)) {
+        end_waiting(store, &[action], now)?;
+    }
+    report_step(teller, action, done, run);
+    Ok(())
+}
+
+/// Remembers a refusal, so that the same is not sent again, and says it.
+pub(super) fn refused(
+    store: &mut Store,
+    now: Timestamp,
+    action: &Action,
+    error: &ServiceError,
+) -> anyhow::Result<StepResult> {
+    let parked = Parked {
+        key: action.key(),
+        fingerprint: action.fingerprint(),
+        reason: error.to_string(),
+        at: now,
+    };
+    store.write(now, |tx| tx.park(&parked))?;
+    Ok(StepResult::Failed(error.to_string()))
+}
+
+/// Returns the outcome of an action that the service, or what stands before it, answered with an error: what is
+/// refused for what it says is not sent again until it changes.
+pub(super) fn not_done(
+    store: &mut Store,
+    now: Timestamp,
+    action: &Action,
+    error: ServiceError,
+) -> anyhow::Result<StepResult> {
+    match error.kind {
+        ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
+            refused(store, now, action, &error)
+        }
+        ErrorKind::Unauthorized
+        | ErrorKind::NotFound
+        | ErrorKind::RateLimited { .. }
+        | ErrorKind::BudgetSpent { .. }
+        | ErrorKind::Unavailable
+        | ErrorKind::Closed
+        | ErrorKind::Unreadable
+        | ErrorKind::NoEndpoint => Ok(failed(error)),
     }
 }
 

@@ -3,51 +3,46 @@
 
 use super::category_send::is_category_seen;
 use super::{ApplyState, StepResult, failed};
-use crate::engine::Engine;
-use crate::mirror::disk::Disk;
+use crate::engine::apply::guard_read::is_seen;
+use crate::engine::settings::Settings;
 use crate::model::ArticleId;
 use crate::reconcile::plan::{Action, Step};
 use crate::service::{Purpose, Service};
 use std::collections::BTreeMap;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Keeps what a step is going to need. Gives why it is not begun, if that is not there.
-    pub(super) async fn keep_for(
-        &self,
-        action: &Action,
-        run: &ApplyState<'_>,
-    ) -> Option<StepResult> {
-        let requests = self.requests_of(action, run);
-        // One request is had or not.
-        if requests < 2 {
-            return None;
-        }
-        let kept = self.service.reserve(requests, Purpose::Push).await;
-        kept.err().map(failed)
+/// Keeps what a step is going to need. Gives why it is not begun, if that is not there.
+pub(super) async fn keep_for(
+    service: &impl Service,
+    settings: &Settings,
+    action: &Action,
+    run: &ApplyState<'_>,
+) -> Option<StepResult> {
+    let requests = requests_of(settings, action, run);
+    // One request is had or not.
+    if requests < 2 {
+        return None;
     }
+    let kept = service.reserve(requests, Purpose::Push).await;
+    kept.err().map(failed)
+}
 
-    /// Requests that a step makes where nothing goes wrong.
-    fn requests_of(&self, action: &Action, run: &ApplyState<'_>) -> u32 {
-        let look = |id| u32::from(!self.is_seen(id, run));
-        match &action.step {
-            Step::Settle(settle) if settle.sends() => 1 + look(settle.id),
-            Step::DeleteArticle { id, .. } => 1 + look(*id),
-            Step::ParkSlug { id, .. } => run.circles.get(id).copied().unwrap_or(1) + look(*id),
-            Step::SettleCategory(settle) if !settle.send.is_empty() => {
-                1 + u32::from(!is_category_seen(
-                    self.settings.guard_window,
-                    settle.id,
-                    run,
-                ))
-            }
-            Step::CreateCategory { .. } | Step::CreateArticle { .. } => 1,
-            Step::Settle(_)
-            | Step::SettleCategory(_)
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => 0,
+/// Requests that a step makes where nothing goes wrong.
+fn requests_of(settings: &Settings, action: &Action, run: &ApplyState<'_>) -> u32 {
+    let look = |id| u32::from(!is_seen(settings, id, run));
+    match &action.step {
+        Step::Settle(settle) if settle.sends() => 1 + look(settle.id),
+        Step::DeleteArticle { id, .. } => 1 + look(*id),
+        Step::ParkSlug { id, .. } => run.circles.get(id).copied().unwrap_or(1) + look(*id),
+        Step::SettleCategory(settle) if !settle.send.is_empty() => {
+            1 + u32::from(!is_category_seen(settings.guard_window, settle.id, run))
         }
+        Step::CreateCategory { .. } | Step::CreateArticle { .. } => 1,
+        Step::Settle(_)
+        | Step::SettleCategory(_)
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => 0,
     }
 }
 

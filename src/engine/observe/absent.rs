@@ -1,156 +1,179 @@
 //! Asking for the articles that left the listing, and remembering the answers.
 
 use super::questions;
-use crate::engine::backoff::Answer;
+use crate::engine::backoff::{Answer, Backoff};
 use crate::engine::listing::Marks;
 use crate::engine::observation::Observation;
-use crate::engine::settings::Request;
+use crate::engine::observe::questions::ask;
+use crate::engine::settings::{Request, Settings};
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
-use crate::model::ArticleId;
 use crate::model::base::Visibility;
+use crate::model::{ArticleId, Timestamp};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::Service;
 use crate::state::Target;
+use crate::state::store::Store;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
-    /// Returns whether it meant to ask for any.
-    pub(super) async fn ask_absent(
-        &mut self,
-        base: &mut Base,
-        request: &Request,
-        marks: Marks<'_>,
-        observed: &mut Observation,
-    ) -> anyhow::Result<bool> {
-        if !observed.remote.complete {
-            return Ok(false);
-        }
-        let questions = self.questions(base, request, observed)?;
-        if !questions.is_empty() {
-            progress::begin(
-                &self.teller,
-                "asking for absent articles",
-                Some(questions.len() as u64),
-                2,
-            );
-        }
-        for (done, question) in questions.iter().enumerate() {
-            let known = marks.with(&base.articles);
-            let asked = self
-                .ask(*question, request, &known, &mut observed.spool)
-                .await?;
-            match asked {
-                // Without probes nobody can tell more than the listing does: it has the article.
-                Ok(Remote::NotVisible(_)) if question.listed && !self.may_probe()? => {}
-                Ok(answer) => {
-                    let listed_before = question.get && base.articles.contains_key(&question.id);
-                    if listed_before && shows_a_gap(&answer) {
-                        let gap = "the listing left out an article that can be read";
-                        observed.doubt.get_or_insert_with(|| gap.to_owned());
+/// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
+/// Returns whether it meant to ask for any.
+pub(super) async fn ask_absent<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &mut Base,
+    request: &Request,
+    marks: Marks<'_>,
+    observed: &mut Observation,
+) -> anyhow::Result<bool> {
+    if !observed.remote.complete {
+        return Ok(false);
+    }
+    let questions = questions(
+        &engine.store,
+        &engine.settings,
+        engine.clock.now(),
+        base,
+        request,
+        observed,
+    )?;
+    if !questions.is_empty() {
+        progress::begin(
+            &engine.teller,
+            "asking for absent articles",
+            Some(questions.len() as u64),
+            2,
+        );
+    }
+    for (done, question) in questions.iter().enumerate() {
+        let known = marks.with(&base.articles);
+        let asked = ask(engine, *question, request, &known, &mut observed.spool).await?;
+        match asked {
+            // Without probes nobody can tell more than the listing does: it has the article.
+            Ok(Remote::NotVisible(_))
+                if question.listed
+                    && !engine
+                        .gathered
+                        .answers
+                        .may_probe(&engine.store, &engine.settings)? => {}
+            Ok(answer) => {
+                let listed_before = question.get && base.articles.contains_key(&question.id);
+                if listed_before && shows_a_gap(&answer) {
+                    let gap = "the listing left out an article that can be read";
+                    observed.doubt.get_or_insert_with(|| gap.to_owned());
+                }
+                observed.service.unlisted |= !question.listed && is_published(&answer);
+                record_absence(
+                    &mut engine.store,
+                    engine.clock.now(),
+                    base,
+                    question.id,
+                    &answer,
+                    request,
+                )?;
+                let listed = observed.remote.articles.get(&question.id);
+                let noted = match (listed, &answer) {
+                    (Some(Remote::Present(listed)), Remote::Present(seen)) if question.listed => {
+                        Answer::Listed {
+                            revision: listed.revision.clone(),
+                            flags: seen.flags,
+                            visibility: seen.visibility,
+                        }
                     }
-                    observed.service.unlisted |= !question.listed && is_published(&answer);
-                    self.record_absence(base, question.id, &answer, request)?;
-                    let listed = observed.remote.articles.get(&question.id);
-                    let noted = match (listed, &answer) {
-                        (Some(Remote::Present(listed)), Remote::Present(seen))
-                            if question.listed =>
-                        {
-                            Answer::Listed {
-                                revision: listed.revision.clone(),
-                                flags: seen.flags,
-                                visibility: seen.visibility,
-                            }
+                    _ => {
+                        let file = observed.paired.files.get(&question.id);
+                        Answer::Article {
+                            remote: answer.clone(),
+                            file: file.map(|file| file.version.digest()),
                         }
-                        _ => {
-                            let file = observed.paired.files.get(&question.id);
-                            Answer::Article {
-                                remote: answer.clone(),
-                                file: file.map(|file| file.version.digest()),
-                            }
-                        }
-                    };
-                    self.note_answer(Target::Article(question.id), noted);
-                    observed.remote.articles.insert(question.id, answer);
-                }
-                Err(error) => {
-                    observed.stop_for(error);
-                    break;
-                }
+                    }
+                };
+                engine
+                    .gathered
+                    .answers
+                    .note(Target::Article(question.id), noted);
+                observed.remote.articles.insert(question.id, answer);
             }
-            progress::done(&self.teller, done as u64 + 1);
+            Err(error) => {
+                observed.stop_for(error);
+                break;
+            }
         }
-        for row in base.articles.values() {
-            observed.remote.articles.entry(row.id).or_insert_with(|| {
-                Remote::Unknown("it was not asked for in this cycle".to_owned())
-            });
-        }
-        Ok(!questions.is_empty())
+        progress::done(&engine.teller, done as u64 + 1);
     }
+    for row in base.articles.values() {
+        observed
+            .remote
+            .articles
+            .entry(row.id)
+            .or_insert_with(|| Remote::Unknown("it was not asked for in this cycle".to_owned()));
+    }
+    Ok(!questions.is_empty())
+}
 
-    /// Returns the articles to ask for. Answers that are known without asking are taken into account at once.
-    fn questions(
-        &self,
-        base: &Base,
-        request: &Request,
-        observed: &mut Observation,
-    ) -> anyhow::Result<Vec<questions::Question>> {
-        let limit = self.settings.max_deletes.limit(base.articles.len());
-        let approvals = self.store.approvals()?;
-        let approved = approvals.into_iter().map(|approval| approval.set).collect();
-        let backoff = self.backoff(request)?;
-        let rules = questions::Rules {
-            limit: if request.allow_deletes {
-                usize::MAX
-            } else {
-                limit
-            },
-            approved: &approved,
-            backoff: &backoff,
-        };
-        let listed = &observed.remote.articles;
-        let mut absent = questions::sort_absent(base, &observed.paired, listed, &rules);
-        observed.remote.articles.append(&mut absent.known);
-        observed.service.recalled.append(&mut absent.recalled);
-        let listed = &mut observed.remote.articles;
-        let doubtful = questions::listed_but_disabled(base, listed, &backoff);
-        absent
-            .ask
-            .extend(doubtful.into_iter().map(|id| questions::Question {
-                id,
-                get: false,
-                listed: true,
-            }));
-        let policy = self.settings.policy(request);
-        absent
-            .ask
-            .retain(|question| in_scope(base, &observed.paired, &policy, question.id));
-        Ok(absent.ask)
-    }
+/// Returns the articles to ask for. Answers that are known without asking are taken into account at once.
+fn questions(
+    store: &Store,
+    settings: &Settings,
+    now: Timestamp,
+    base: &Base,
+    request: &Request,
+    observed: &mut Observation,
+) -> anyhow::Result<Vec<questions::Question>> {
+    let limit = settings.max_deletes.limit(base.articles.len());
+    let approvals = store.approvals()?;
+    let approved = approvals.into_iter().map(|approval| approval.set).collect();
+    let backoff = Backoff::read(store, now, request)?;
+    let rules = questions::Rules {
+        limit: if request.allow_deletes {
+            usize::MAX
+        } else {
+            limit
+        },
+        approved: &approved,
+        backoff: &backoff,
+    };
+    let listed = &observed.remote.articles;
+    let mut absent = questions::sort_absent(base, &observed.paired, listed, &rules);
+    observed.remote.articles.append(&mut absent.known);
+    observed.service.recalled.append(&mut absent.recalled);
+    let listed = &mut observed.remote.articles;
+    let doubtful = questions::listed_but_disabled(base, listed, &backoff);
+    absent
+        .ask
+        .extend(doubtful.into_iter().map(|id| questions::Question {
+            id,
+            get: false,
+            listed: true,
+        }));
+    let policy = settings.policy(request);
+    absent
+        .ask
+        .retain(|question| in_scope(base, &observed.paired, &policy, question.id));
+    Ok(absent.ask)
+}
 
-    /// Records at once that an article is gone or cannot be seen.
-    pub(super) fn record_absence(
-        &mut self,
-        base: &mut Base,
-        id: ArticleId,
-        answer: &Remote,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        let visibility = match answer {
-            Remote::Gone => Visibility::Gone,
-            Remote::NotVisible(_) => Visibility::NotVisible,
-            Remote::Present(_) | Remote::Unknown(_) => return Ok(()),
-        };
-        let row = base.articles.get_mut(&id).filter(|_| !request.dry_run);
-        let Some(row) = row.filter(|row| row.visibility != visibility) else {
-            return Ok(());
-        };
-        row.visibility = visibility;
-        let (now, row) = (self.clock.now(), row.clone());
-        self.store.write(now, |tx| tx.put_article(&row))?;
-        Ok(())
-    }
+/// Records at once that an article is gone or cannot be seen.
+pub(super) fn record_absence(
+    store: &mut Store,
+    now: Timestamp,
+    base: &mut Base,
+    id: ArticleId,
+    answer: &Remote,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let visibility = match answer {
+        Remote::Gone => Visibility::Gone,
+        Remote::NotVisible(_) => Visibility::NotVisible,
+        Remote::Present(_) | Remote::Unknown(_) => return Ok(()),
+    };
+    let row = base.articles.get_mut(&id).filter(|_| !request.dry_run);
+    let Some(row) = row.filter(|row| row.visibility != visibility) else {
+        return Ok(());
+    };
+    row.visibility = visibility;
+    let (now, row) = (now, row.clone());
+    store.write(now, |tx| tx.put_article(&row))?;
+    Ok(())
 }
 
 /// Returns whether an answer counts as that of an article that readers see.

@@ -2,6 +2,7 @@
 
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::{Observation, version_of};
+use crate::engine::observe::categories::read_categories;
 use crate::engine::settings::Request;
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
@@ -10,155 +11,160 @@ use crate::reconcile::is_outdated;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service};
+use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// A category's answer carries bodies anyway: they serve the articles that the listing left without. One
-    /// that it shows under another revision changed since it was listed, or before: nobody has seen which of
-    /// the two is the present one, so whoever replaces it reads it first.
-    pub(super) fn use_bodies(
-        &mut self,
-        articles: Vec<crate::service::Listed>,
-        listing: &mut Listing,
-        known: &Known<'_>,
-        observed: &mut Observation,
-    ) -> anyhow::Result<()> {
-        for entry in articles {
-            let crate::service::Listed::Article(article) = entry else {
-                continue;
-            };
-            if let Some(Remote::Present(seen)) = listing.articles.get(&article.id)
-                && seen.revision != article.revision
-            {
-                observed.service.recalled.insert(article.id);
-            }
-            let waiting = listing
-                .bodiless
-                .iter()
-                .position(|left| left.id == article.id && left.revision == article.revision);
-            if let (Some(position), true) = (waiting, article.text.is_some()) {
-                listing.bodiless.swap_remove(position);
-                listing.article(*article, known, &mut self.store, &mut observed.spool)?;
-            }
+/// A category's answer carries bodies anyway: they serve the articles that the listing left without. One
+/// that it shows under another revision changed since it was listed, or before: nobody has seen which of
+/// the two is the present one, so whoever replaces it reads it first.
+pub(super) fn use_bodies(
+    store: &mut Store,
+    articles: Vec<crate::service::Listed>,
+    listing: &mut Listing,
+    known: &Known<'_>,
+    observed: &mut Observation,
+) -> anyhow::Result<()> {
+    for entry in articles {
+        let crate::service::Listed::Article(article) = entry else {
+            continue;
+        };
+        if let Some(Remote::Present(seen)) = listing.articles.get(&article.id)
+            && seen.revision != article.revision
+        {
+            observed.service.recalled.insert(article.id);
         }
-        observed.spool.flush(&mut self.store)?;
-        Ok(())
+        let waiting = listing
+            .bodiless
+            .iter()
+            .position(|left| left.id == article.id && left.revision == article.revision);
+        if let (Some(position), true) = (waiting, article.text.is_some()) {
+            listing.bodiless.swap_remove(position);
+            listing.article(*article, known, store, &mut observed.spool)?;
+        }
     }
+    observed.spool.flush(store)?;
+    Ok(())
+}
 
-    /// Fetches the bodies that the listing does not carry: by category where several of one are new.
-    pub(super) async fn fetch_bodies(
-        &mut self,
-        listing: &mut Listing,
-        request: &Request,
-        known: &Known<'_>,
-        observed: &mut Observation,
-    ) -> anyhow::Result<()> {
-        let mut by_category: BTreeMap<CategoryId, u32> = BTreeMap::new();
-        for article in &listing.bodiless {
-            *by_category.entry(article.category).or_default() += 1;
-        }
-        let several: Vec<CategoryId> = by_category
-            .into_iter()
-            .filter(|(id, count)| *count > 1 && !observed.remote.categories.contains_key(id))
-            .map(|(id, _)| id)
-            .collect();
-        self.read_categories(
-            &several,
-            &Base::default(),
-            listing,
-            request,
-            known,
-            observed,
-        )
-        .await?;
-        let left: Vec<RemoteArticle> = listing.bodiless.clone();
-        if left.is_empty() || observed.service.stop.is_some() {
-            return Ok(());
-        }
-        progress::begin(&self.teller, "reading articles", Some(left.len() as u64), 1);
-        for (done, article) in left.into_iter().enumerate() {
-            let id = article.id;
-            match self.service.article(id, request.purpose).await {
-                Ok(found) if found.text.is_some() => {
-                    let other = found.revision != article.revision;
-                    if other {
-                        // Nobody has read what was listed.
-                        observed.service.unlisted = true;
-                        observed.service.recalled.insert(id);
-                    }
-                    if let Some(place) = outdated_at(&found, known).filter(|_| other) {
-                        observed.problems.push(Problem {
-                            path: place.to_string(),
-                            id: Some(id),
-                            message: OUTDATED.to_owned(),
-                        });
-                    } else {
-                        listing.bodiless.retain(|left| left.id != id);
-                        listing.article(found, known, &mut self.store, &mut observed.spool)?;
-                    }
+/// Fetches the bodies that the listing does not carry: by category where several of one are new.
+pub(super) async fn fetch_bodies<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    listing: &mut Listing,
+    request: &Request,
+    known: &Known<'_>,
+    observed: &mut Observation,
+) -> anyhow::Result<()> {
+    let mut by_category: BTreeMap<CategoryId, u32> = BTreeMap::new();
+    for article in &listing.bodiless {
+        *by_category.entry(article.category).or_default() += 1;
+    }
+    let several: Vec<CategoryId> = by_category
+        .into_iter()
+        .filter(|(id, count)| *count > 1 && !observed.remote.categories.contains_key(id))
+        .map(|(id, _)| id)
+        .collect();
+    read_categories(
+        engine,
+        &several,
+        &Base::default(),
+        listing,
+        request,
+        known,
+        observed,
+    )
+    .await?;
+    let left: Vec<RemoteArticle> = listing.bodiless.clone();
+    if left.is_empty() || observed.service.stop.is_some() {
+        return Ok(());
+    }
+    progress::begin(
+        &engine.teller,
+        "reading articles",
+        Some(left.len() as u64),
+        1,
+    );
+    for (done, article) in left.into_iter().enumerate() {
+        let id = article.id;
+        match engine.service.article(id, request.purpose).await {
+            Ok(found) if found.text.is_some() => {
+                let other = found.revision != article.revision;
+                if other {
+                    // Nobody has read what was listed.
+                    observed.service.unlisted = true;
+                    observed.service.recalled.insert(id);
                 }
-                Ok(_) => observed
-                    .problems
-                    .push(unread(id, known, "the answer has none")),
-                Err(error) if error.stops_all() => {
-                    observed.stop_for(error);
-                    break;
-                }
-                Err(error) => {
-                    if error.kind == ErrorKind::TooLarge {
-                        observed.remote.unreadable.insert(id);
-                    }
-                    observed.problems.push(unread(id, known, error));
+                if let Some(place) = outdated_at(&found, known).filter(|_| other) {
+                    observed.problems.push(Problem {
+                        path: place.to_string(),
+                        id: Some(id),
+                        message: OUTDATED.to_owned(),
+                    });
+                } else {
+                    listing.bodiless.retain(|left| left.id != id);
+                    listing.article(found, known, &mut engine.store, &mut observed.spool)?;
                 }
             }
-            progress::done(&self.teller, done as u64 + 1);
+            Ok(_) => observed
+                .problems
+                .push(unread(id, known, "the answer has none")),
+            Err(error) if error.stops_all() => {
+                observed.stop_for(error);
+                break;
+            }
+            Err(error) => {
+                if error.kind == ErrorKind::TooLarge {
+                    observed.remote.unreadable.insert(id);
+                }
+                observed.problems.push(unread(id, known, error));
+            }
         }
-        observed.spool.flush(&mut self.store)?;
-        Ok(())
+        progress::done(&engine.teller, done as u64 + 1);
     }
+    observed.spool.flush(&mut engine.store)?;
+    Ok(())
+}
 
-    /// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
-    /// after that had rewritten it.
-    pub(in crate::engine) fn bodies(
-        &self,
-        observed: &Observation,
-        request: &Request,
-    ) -> anyhow::Result<Bodies> {
-        let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();
-        for (id, file) in &observed.paired.files {
-            let Some(Remote::Present(seen)) = observed.remote.articles.get(id) else {
-                continue;
-            };
-            let (ours, theirs) = (file.version.text, seen.version.text);
-            if let Some(shown) = observed
-                .base
-                .conflicts
-                .get(id)
-                .and_then(|row| row.remote.as_ref())
-            {
-                wanted.extend([shown.text, ours, theirs]);
-            }
-            let Some(row) = observed.base.articles.get(id) else {
-                if request.resolve.contains_key(id) {
-                    wanted.extend([ours, theirs]);
-                }
-                continue;
-            };
-            let rewritten = row.local.text != row.remote.text;
-            if (rewritten || !file.version.agrees(&row.local, Field::Text))
-                && !seen.version.agrees(&row.remote, Field::Text)
-            {
-                wanted.extend([row.local.text, row.remote.text, ours, theirs]);
-            }
+/// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
+/// after that had rewritten it.
+pub(in crate::engine) fn bodies(
+    store: &Store,
+    observed: &Observation,
+    request: &Request,
+) -> anyhow::Result<Bodies> {
+    let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();
+    for (id, file) in &observed.paired.files {
+        let Some(Remote::Present(seen)) = observed.remote.articles.get(id) else {
+            continue;
+        };
+        let (ours, theirs) = (file.version.text, seen.version.text);
+        if let Some(shown) = observed
+            .base
+            .conflicts
+            .get(id)
+            .and_then(|row| row.remote.as_ref())
+        {
+            wanted.extend([shown.text, ours, theirs]);
         }
-        let mut bodies = Bodies::new();
-        for digest in wanted {
-            if let Some(text) = observed.spool.text(&self.store, digest)? {
-                bodies.insert(digest, text);
+        let Some(row) = observed.base.articles.get(id) else {
+            if request.resolve.contains_key(id) {
+                wanted.extend([ours, theirs]);
             }
+            continue;
+        };
+        let rewritten = row.local.text != row.remote.text;
+        if (rewritten || !file.version.agrees(&row.local, Field::Text))
+            && !seen.version.agrees(&row.remote, Field::Text)
+        {
+            wanted.extend([row.local.text, row.remote.text, ours, theirs]);
         }
-        Ok(bodies)
     }
+    let mut bodies = Bodies::new();
+    for digest in wanted {
+        if let Some(text) = observed.spool.text(store, digest)? {
+            bodies.insert(digest, text);
+        }
+    }
+    Ok(bodies)
 }
 
 /// An article is left as it is, since nobody knows what it says.

@@ -1,11 +1,13 @@
 //! Which categories are read in a cycle, and reading them.
 
 use super::foreign;
-use crate::engine::backoff::{ASK_AGAIN, Answer};
+use crate::engine::backoff::{ASK_AGAIN, Answer, Backoff};
 use crate::engine::history::category_file::keep_category_there;
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::Observation;
-use crate::engine::settings::Request;
+use crate::engine::observe::bodies::use_bodies;
+use crate::engine::observe::foreign::{is_foreign, tell_foreign};
+use crate::engine::settings::{Request, Settings};
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
@@ -14,183 +16,185 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote};
 use crate::service::{RemoteCategory, Service};
 use crate::state::Target;
+use crate::state::store::Store;
 use std::collections::BTreeSet;
 
 /// Categories that are read again in one cycle, once their day is over.
 const MAX_REFRESHED: usize = 5;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Categories are read when first seen, once a day, when an article moved into or out of them, when a command
-    /// names their folder, and before their words are changed.
-    pub(super) fn categories_to_read(
-        &self,
-        base: &Base,
-        listing: &Listing,
-        request: &Request,
-        observed: &mut Observation,
-    ) -> anyhow::Result<Vec<CategoryId>> {
-        let now = self.clock.now();
-        let backoff = self.backoff(request)?;
-        let mut wanted: BTreeSet<CategoryId> = listing
-            .bodiless
-            .iter()
-            .map(|article| article.category)
-            .chain(
-                observed
-                    .local
-                    .categories
-                    .iter()
-                    .filter_map(|category| category.id),
-            )
-            .chain(self.settings.categories.iter().copied())
-            .filter(|id| !base.categories.contains_key(id))
-            .collect();
-        for (id, entry) in &listing.articles {
-            let Remote::Present(seen) = entry else {
-                continue;
-            };
-            let row = base.articles.get(id);
-            let moved = row.is_some_and(|row| row.remote.category != seen.version.category);
-            if moved || !base.categories.contains_key(&seen.version.category) {
-                wanted.insert(seen.version.category);
-            }
-            if let Some(row) = row.filter(|_| moved) {
-                wanted.insert(row.remote.category);
-            }
+/// Categories are read when first seen, once a day, when an article moved into or out of them, when a command
+/// names their folder, and before their words are changed.
+pub(super) fn categories_to_read<S: Service, D: Disk>(
+    engine: &Engine<S, D>,
+    base: &Base,
+    listing: &Listing,
+    request: &Request,
+    observed: &mut Observation,
+) -> anyhow::Result<Vec<CategoryId>> {
+    let now = engine.clock.now();
+    let backoff = Backoff::read(&engine.store, now, request)?;
+    let mut wanted: BTreeSet<CategoryId> = listing
+        .bodiless
+        .iter()
+        .map(|article| article.category)
+        .chain(
+            observed
+                .local
+                .categories
+                .iter()
+                .filter_map(|category| category.id),
+        )
+        .chain(engine.settings.categories.iter().copied())
+        .filter(|id| !base.categories.contains_key(id))
+        .collect();
+    for (id, entry) in &listing.articles {
+        let Remote::Present(seen) = entry else {
+            continue;
+        };
+        let row = base.articles.get(id);
+        let moved = row.is_some_and(|row| row.remote.category != seen.version.category);
+        if moved || !base.categories.contains_key(&seen.version.category) {
+            wanted.insert(seen.version.category);
         }
-        // Once a day, and not all on the same poll: the oldest first.
-        let mut old: Vec<&CategoryRow> = base
-            .categories
-            .values()
-            .filter(|row| now.millis_since(row.read_at) >= ASK_AGAIN)
-            .collect();
-        old.sort_by_key(|row| (backoff.failed(Target::Category(row.id)), row.read_at));
-        wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
-        // Whoever names a folder wants to see it as it is.
-        if !request.patient && !request.scope.is_empty() {
-            let policy = self.settings.policy(request);
-            let named = |row: &&CategoryRow| {
-                let folder = row.folder.as_deref();
-                folder.is_some_and(|folder| policy.covers_folder(folder))
-            };
-            let rows = base.categories.values().filter(named);
-            wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
+        if let Some(row) = row.filter(|_| moved) {
+            wanted.insert(row.remote.category);
         }
-        wanted.retain(|id| match backoff.of_category(*id) {
-            Some((why, foreign)) => {
-                self.report_unread(*id, why, foreign, base, observed);
-                false
-            }
-            None => true,
-        });
-        let changed = changed_categories(base, observed, request);
-        wanted.extend(changed);
-        wanted.retain(|id| !observed.remote.categories.contains_key(id));
-        Ok(wanted.into_iter().collect())
     }
-
-    pub(super) async fn read_categories(
-        &mut self,
-        wanted: &[CategoryId],
-        base: &Base,
-        listing: &mut Listing,
-        request: &Request,
-        known: &Known<'_>,
-        observed: &mut Observation,
-    ) -> anyhow::Result<()> {
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        progress::begin(
-            &self.teller,
-            "reading categories",
-            Some(wanted.len() as u64),
-            1,
-        );
-        for (done, &id) in wanted.iter().enumerate() {
-            match self.service.category(id, request.purpose).await {
-                Ok((category, articles)) => {
-                    if self.is_foreign(&category, base, observed) {
-                        let (why, foreign) = (foreign::of_another(id), true);
-                        self.note_answer(Target::Category(id), Answer::Category { why, foreign });
-                        continue;
-                    }
-                    self.note_answer(Target::Category(id), None);
-                    if !request.dry_run {
-                        let now = self.clock.now();
-                        let store = &mut self.store;
-                        keep_category_there(&*self.disk, store, id, &category.version, now)?;
-                    }
-                    self.read_once_more(&category, request)?;
-                    observed
-                        .remote
-                        .categories
-                        .insert(id, (category.version, category.revision));
-                    self.use_bodies(articles, listing, known, observed)?;
-                }
-                Err(error) if error.stops_all() => {
-                    observed.stop_for(error);
-                    break;
-                }
-                Err(error) => {
-                    let why = format!("its category cannot be read: {error}");
-                    self.report_unread(id, why.clone(), false, base, observed);
-                    let foreign = false;
-                    self.note_answer(Target::Category(id), Answer::Category { why, foreign });
-                }
-            }
-            progress::done(&self.teller, done as u64 + 1);
-        }
-        Ok(())
+    // Once a day, and not all on the same poll: the oldest first.
+    let mut old: Vec<&CategoryRow> = base
+        .categories
+        .values()
+        .filter(|row| now.millis_since(row.read_at) >= ASK_AGAIN)
+        .collect();
+    old.sort_by_key(|row| (backoff.failed(Target::Category(row.id)), row.read_at));
+    wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
+    // Whoever names a folder wants to see it as it is.
+    if !request.patient && !request.scope.is_empty() {
+        let policy = engine.settings.policy(request);
+        let named = |row: &&CategoryRow| {
+            let folder = row.folder.as_deref();
+            folder.is_some_and(|folder| policy.covers_folder(folder))
+        };
+        let rows = base.categories.values().filter(named);
+        wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
     }
-
-    /// Reports a category that cannot be read, or is another workspace's.
-    fn report_unread(
-        &self,
-        id: CategoryId,
-        message: String,
-        foreign: bool,
-        base: &Base,
-        observed: &mut Observation,
-    ) {
-        if foreign {
-            observed.remote.foreign.insert(id);
-            self.tell_foreign(id, message, base, observed);
-            return;
+    wanted.retain(|id| match backoff.of_category(*id) {
+        Some((why, foreign)) => {
+            report_unread(&engine.settings, *id, why, foreign, base, observed);
+            false
         }
-        observed.problems.push(Problem {
-            path: folder_of(base, &observed.local, id),
-            id: None,
-            message,
-        });
-    }
+        None => true,
+    });
+    let changed = changed_categories(base, observed, request);
+    wanted.extend(changed);
+    wanted.retain(|id| !observed.remote.categories.contains_key(id));
+    Ok(wanted.into_iter().collect())
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// A new answer is not dealt with yet: cut off before that, the category is read again, and not
-    /// only after a day.
-    fn read_once_more(
-        &mut self,
-        category: &RemoteCategory,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        let row = self.store.category(category.id)?;
-        let again = Timestamp::default();
-        let Some(row) = row.filter(|row| row.remote != category.version && row.read_at != again)
-        else {
-            return Ok(());
-        };
-        if request.dry_run {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        let row = CategoryRow {
-            read_at: again,
-            ..row
-        };
-        self.store.write(now, |tx| tx.put_category(&row))?;
-        Ok(())
+pub(super) async fn read_categories<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    wanted: &[CategoryId],
+    base: &Base,
+    listing: &mut Listing,
+    request: &Request,
+    known: &Known<'_>,
+    observed: &mut Observation,
+) -> anyhow::Result<()> {
+    if wanted.is_empty() {
+        return Ok(());
     }
+    progress::begin(
+        &engine.teller,
+        "reading categories",
+        Some(wanted.len() as u64),
+        1,
+    );
+    for (done, &id) in wanted.iter().enumerate() {
+        match engine.service.category(id, request.purpose).await {
+            Ok((category, articles)) => {
+                if is_foreign(&engine.settings, &category, base, observed) {
+                    let (why, foreign) = (foreign::of_another(id), true);
+                    engine
+                        .gathered
+                        .answers
+                        .note(Target::Category(id), Answer::Category { why, foreign });
+                    continue;
+                }
+                engine.gathered.answers.note(Target::Category(id), None);
+                if !request.dry_run {
+                    let now = engine.clock.now();
+                    let store = &mut engine.store;
+                    keep_category_there(&*engine.disk, store, id, &category.version, now)?;
+                }
+                read_once_more(&mut engine.store, engine.clock.now(), &category, request)?;
+                observed
+                    .remote
+                    .categories
+                    .insert(id, (category.version, category.revision));
+                use_bodies(&mut engine.store, articles, listing, known, observed)?;
+            }
+            Err(error) if error.stops_all() => {
+                observed.stop_for(error);
+                break;
+            }
+            Err(error) => {
+                let why = format!("its category cannot be read: {error}");
+                report_unread(&engine.settings, id, why.clone(), false, base, observed);
+                let foreign = false;
+                engine
+                    .gathered
+                    .answers
+                    .note(Target::Category(id), Answer::Category { why, foreign });
+            }
+        }
+        progress::done(&engine.teller, done as u64 + 1);
+    }
+    Ok(())
+}
+
+/// Reports a category that cannot be read, or is another workspace's.
+fn report_unread(
+    settings: &Settings,
+    id: CategoryId,
+    message: String,
+    foreign: bool,
+    base: &Base,
+    observed: &mut Observation,
+) {
+    if foreign {
+        observed.remote.foreign.insert(id);
+        tell_foreign(settings, id, message, base, observed);
+        return;
+    }
+    observed.problems.push(Problem {
+        path: folder_of(base, &observed.local, id),
+        id: None,
+        message,
+    });
+}
+
+/// A new answer is not dealt with yet: cut off before that, the category is read again, and not
+/// only after a day.
+fn read_once_more(
+    store: &mut Store,
+    now: Timestamp,
+    category: &RemoteCategory,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let row = store.category(category.id)?;
+    let again = Timestamp::default();
+    let Some(row) = row.filter(|row| row.remote != category.version && row.read_at != again) else {
+        return Ok(());
+    };
+    if request.dry_run {
+        return Ok(());
+    }
+    let row = CategoryRow {
+        read_at: again,
+        ..row
+    };
+    store.write(now, |tx| tx.put_category(&row))?;
+    Ok(())
 }
 
 /// Categories whose words are about to change: an earlier look says nothing of what would be replaced.

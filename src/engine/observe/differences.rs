@@ -9,10 +9,12 @@
 
 use super::local::Found;
 use super::{load_beside, paths};
-use crate::engine::backoff::ASK_AGAIN;
+use crate::engine::backoff::{ASK_AGAIN, Answers, Backoff};
+use crate::engine::gathered::Gathered;
 use crate::engine::index::{Index, Shown, shown};
 use crate::engine::listing::Listing;
-use crate::engine::settings::{Look, Request};
+use crate::engine::observe::paths::indexed_at;
+use crate::engine::settings::{Look, Request, Settings};
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, IndexRow};
@@ -21,152 +23,158 @@ use crate::reconcile::listed_as_known;
 use crate::reconcile::snapshot::{Base, Remote};
 use crate::service::{ListEnd, Service};
 use crate::state::Target;
+use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More articles than these are compared together with all others.
 const FEW: usize = 128;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Loads the index, and the base without articles. `None`: the differences from the index are not enough.
-    pub(super) fn indexed(
-        &self,
-        look: &Look,
-        request: &Request,
-    ) -> anyhow::Result<Option<(Index, Base)>> {
-        if let Look::Paths(places) = look {
-            return self.indexed_at(places, request);
-        }
-        if self.store.at_rest()?.is_none() || !self.is_at_rest(request)? {
-            return Ok(None);
-        }
-        let index = Index::of(self.store.index()?);
-        let base = load_beside(&self.store)?;
-        let backoff = self.backoff(request)?;
-        let now = self.clock.now();
-        let rests =
-            |row: &IndexRow| shown(row) != Shown::Hidden || backoff.rests(Target::Article(row.id));
-        let asks_nothing = base.categories.values().all(|row| now < again(row.read_at))
-            && index.rows().all(rests)
-            && backoff.is_calm(|id| index.row(id).is_some());
-        Ok(asks_nothing.then_some((index, base)))
+/// Loads the index, and the base without articles. `None`: the differences from the index are not enough.
+pub(super) fn indexed(
+    store: &Store,
+    settings: &Settings,
+    now: Timestamp,
+    answers: &Answers,
+    look: &Look,
+    request: &Request,
+) -> anyhow::Result<Option<(Index, Base)>> {
+    if let Look::Paths(places) = look {
+        return indexed_at(store, settings, answers, places, request);
     }
-
-    /// Returns whether the mirror differs from the index by the words of files at most.
-    pub(super) fn is_as_indexed(
-        &self,
-        found: &Found,
-        look: &Look,
-        index: &Index,
-        base: &Base,
-    ) -> anyhow::Result<bool> {
-        let has_mark = match look {
-            Look::Paths(_) => true,
-            Look::Whole => self.store.at_rest()? == Some(self.settings.rest_mark(found.layout())),
-        };
-        Ok(has_mark && found.is_as_indexed(index, base))
+    if store.at_rest()?.is_none() || !is_at_rest(store, request)? {
+        return Ok(None);
     }
+    let index = Index::of(store.index()?);
+    let base = load_beside(store)?;
+    let backoff = Backoff::read(store, now, request)?;
+    let rests =
+        |row: &IndexRow| shown(row) != Shown::Hidden || backoff.rests(Target::Article(row.id));
+    let asks_nothing = base.categories.values().all(|row| now < again(row.read_at))
+        && index.rows().all(rests)
+        && backoff.is_calm(|id| index.row(id).is_some());
+    Ok(asks_nothing.then_some((index, base)))
+}
 
-    /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
-    fn is_at_rest(&self, request: &Request) -> anyhow::Result<bool> {
-        let is_for_all = request.scope.is_empty() && request.unsettled.paths.is_empty();
-        Ok(request.is_plain()
-            && is_for_all
-            && self.store.intents()?.is_empty()
-            && self.store.conflicts()?.is_empty()
-            && self.store.parked()?.is_empty()
-            && self.store.approvals()?.is_empty()
-            && waiting::held(&self.store)?.is_empty()
-            && waiting::undone(&self.store)?.is_empty())
+/// Returns whether the mirror differs from the index by the words of files at most.
+pub(super) fn is_as_indexed(
+    store: &Store,
+    settings: &Settings,
+    found: &Found,
+    look: &Look,
+    index: &Index,
+    base: &Base,
+) -> anyhow::Result<bool> {
+    let has_mark = match look {
+        Look::Paths(_) => true,
+        Look::Whole => store.at_rest()? == Some(settings.rest_mark(found.layout())),
+    };
+    Ok(has_mark && found.is_as_indexed(index, base))
+}
+
+/// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
+fn is_at_rest(store: &Store, request: &Request) -> anyhow::Result<bool> {
+    let is_for_all = request.scope.is_empty() && request.unsettled.paths.is_empty();
+    Ok(request.is_plain()
+        && is_for_all
+        && store.intents()?.is_empty()
+        && store.conflicts()?.is_empty()
+        && store.parked()?.is_empty()
+        && store.approvals()?.is_empty()
+        && waiting::held(store)?.is_empty()
+        && waiting::undone(store)?.is_empty())
+}
+
+/// Returns the rows of the articles that differ on either side, and leaves no other article in the listing. `None`: not
+/// only the words of articles differ.
+pub(super) fn differences<S: Service, D: Disk>(
+    engine: &Engine<S, D>,
+    index: &Index,
+    look: &Look,
+    base: &Base,
+    found: &mut Found,
+    listing: &mut Listing,
+) -> anyhow::Result<Option<BTreeMap<ArticleId, ArticleRow>>> {
+    let ids = match look {
+        Look::Paths(_) => Some(index.rows().map(|row| row.id).collect()),
+        Look::Whole => not_as_listed(&engine.gathered, index, listing).map(|mut ids| {
+            ids.extend(found.read_ids());
+            ids
+        }),
+    };
+    let is_listed = |id: &ArticleId| {
+        let row = index.row(*id);
+        matches!(look, Look::Paths(_)) || row.is_some_and(|row| shown(row) == Shown::Listed)
+    };
+    let Some(ids) = ids.filter(|ids| ids.len() <= FEW && ids.iter().all(is_listed)) else {
+        return Ok(None);
+    };
+    for id in &ids {
+        found.rows.read(*id, &engine.store)?;
     }
-
-    /// Returns the rows of the articles that differ on either side, and leaves no other article in the listing. `None`: not
-    /// only the words of articles differ.
-    pub(super) fn differences(
-        &self,
-        index: &Index,
-        look: &Look,
-        base: &Base,
-        found: &mut Found,
-        listing: &mut Listing,
-    ) -> anyhow::Result<Option<BTreeMap<ArticleId, ArticleRow>>> {
-        let ids = match look {
-            Look::Paths(_) => Some(index.rows().map(|row| row.id).collect()),
-            Look::Whole => self.not_as_listed(index, listing).map(|mut ids| {
-                ids.extend(found.read_ids());
-                ids
-            }),
-        };
-        let is_listed = |id: &ArticleId| {
-            let row = index.row(*id);
-            matches!(look, Look::Paths(_)) || row.is_some_and(|row| shown(row) == Shown::Listed)
-        };
-        let Some(ids) = ids.filter(|ids| ids.len() <= FEW && ids.iter().all(is_listed)) else {
-            return Ok(None);
-        };
-        for id in &ids {
-            found.rows.read(*id, &self.store)?;
-        }
-        let stays = |row: &ArticleRow| {
-            paths::is_at_home(row, &base.categories)
-                && match listing.articles.get(&row.id) {
-                    Some(Remote::Present(seen)) => paths::stays(row, seen),
-                    Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) => false,
-                    // The listing shows it as the base has it.
-                    None => true,
-                }
-        };
-        let rows = found.rows.few();
-        let all_stay = rows.is_some_and(|rows| {
-            let mut rows = ids.iter().map(|id| rows.get(id));
-            rows.all(|row| row.is_some_and(stays))
-        });
-        if !all_stay {
-            return Ok(None);
-        }
-        listing.known.retain(|id| ids.contains(id));
-        Ok(Some(found.rows.take(&ids)))
+    let stays = |row: &ArticleRow| {
+        paths::is_at_home(row, &base.categories)
+            && match listing.articles.get(&row.id) {
+                Some(Remote::Present(seen)) => paths::stays(row, seen),
+                Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) => false,
+                // The listing shows it as the base has it.
+                None => true,
+            }
+    };
+    let rows = found.rows.few();
+    let all_stay = rows.is_some_and(|rows| {
+        let mut rows = ids.iter().map(|id| rows.get(id));
+        rows.all(|row| row.is_some_and(stays))
+    });
+    if !all_stay {
+        return Ok(None);
     }
+    listing.known.retain(|id| ids.contains(id));
+    Ok(Some(found.rows.take(&ids)))
+}
 
-    /// Returns the articles that the listing does not show as the index has them. `None`: something came or went, or
-    /// cannot be read.
-    fn not_as_listed(&self, index: &Index, listing: &Listing) -> Option<BTreeSet<ArticleId>> {
-        let again = match listing.end.as_ref()? {
-            ListEnd::Whole { by_category, .. } => !by_category,
-            ListEnd::NotModified => true,
-        };
-        let same = listing.end == Some(ListEnd::NotModified);
-        let plain = again
-            && listing.nameless.is_empty()
-            && listing.categories.is_empty()
-            && listing.bodiless.is_empty();
-        if !plain {
-            return None;
-        }
-        let mut left: BTreeSet<ArticleId> = listing.articles.keys().copied().collect();
-        let mut expected = 0;
-        for row in index.rows() {
-            match shown(row) {
-                Shown::Open => return None,
-                Shown::Hidden => {}
-                Shown::Listed => {
-                    expected += 1;
-                    if same && !listed_as_known(row.is_own, row.flags, row.flags) {
-                        left.insert(row.id);
-                    }
+/// Returns the articles that the listing does not show as the index has them. `None`: something came or went, or
+/// cannot be read.
+fn not_as_listed(
+    gathered: &Gathered,
+    index: &Index,
+    listing: &Listing,
+) -> Option<BTreeSet<ArticleId>> {
+    let again = match listing.end.as_ref()? {
+        ListEnd::Whole { by_category, .. } => !by_category,
+        ListEnd::NotModified => true,
+    };
+    let same = listing.end == Some(ListEnd::NotModified);
+    let plain = again
+        && listing.nameless.is_empty()
+        && listing.categories.is_empty()
+        && listing.bodiless.is_empty();
+    if !plain {
+        return None;
+    }
+    let mut left: BTreeSet<ArticleId> = listing.articles.keys().copied().collect();
+    let mut expected = 0;
+    for row in index.rows() {
+        match shown(row) {
+            Shown::Open => return None,
+            Shown::Hidden => {}
+            Shown::Listed => {
+                expected += 1;
+                if same && !listed_as_known(row.is_own, row.flags, row.flags) {
+                    left.insert(row.id);
                 }
             }
         }
-        for id in &listing.known {
-            let row = index.row(*id).filter(|row| shown(row) == Shown::Listed)?;
-            let met = self.gathered.memory.as_ref()?.met(*id)?;
-            if !listed_as_known(row.is_own, met.flags, row.flags) {
-                left.insert(*id);
-            }
-        }
-        // No article comes twice in a listing.
-        let listed = listing.known.len() + listing.articles.len();
-        (same || listed == expected).then_some(left)
     }
+    for id in &listing.known {
+        let row = index.row(*id).filter(|row| shown(row) == Shown::Listed)?;
+        let met = gathered.memory.as_ref()?.met(*id)?;
+        if !listed_as_known(row.is_own, met.flags, row.flags) {
+            left.insert(*id);
+        }
+    }
+    // No article comes twice in a listing.
+    let listed = listing.known.len() + listing.articles.len();
+    (same || listed == expected).then_some(left)
 }
 
 /// Returns when a category is read again.

@@ -10,102 +10,100 @@ use super::local::Scanned;
 use crate::engine::settings::Request;
 use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk};
-use crate::model::{ArticleId, CategoryId, Place, Side};
+use crate::model::{ArticleId, CategoryId, Place, Side, Timestamp};
 use crate::reconcile::snapshot::Base;
 use crate::service::Service;
 use crate::state::Deed;
+use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while an intent is open
-    /// or a part of the mirror is unreadable: the file may be elsewhere.
-    pub(super) fn forget_out_of_scope(
-        &mut self,
-        base: &mut Base,
-        scanned: &mut Scanned,
-        unsettled: &Unsettled,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        let is_sure = scanned.doubt.is_none() && scanned.snapshot.unread.is_empty();
-        let rows = base.articles.values();
-        let ignored = rows.filter(|row| scanned.layout.ignores(&row.place));
-        let ignored: Vec<(ArticleId, Place)> =
-            ignored.map(|row| (row.id, row.place.clone())).collect();
-        if ignored.is_empty() || !is_sure || !self.store.intents()?.is_empty() {
-            return Ok(());
-        }
-        let files = scanned.snapshot.files.iter().filter_map(|file| file.id);
-        let unknown = scanned.snapshot.unknown.iter();
-        let named: BTreeSet<ArticleId> = files
-            .chain(unknown.filter_map(|unknown| unknown.id))
-            .chain(base.conflicts.keys().copied())
-            .collect();
-        let mut left = ignored;
-        left.retain(|(id, place)| {
-            !named.contains(id) && !unsettled.covers(place) && self.is_gone(place)
-        });
-        if left.is_empty() {
-            return Ok(());
-        }
-        for (id, place) in &left {
-            base.articles.remove(id);
-            let unknown = &mut scanned.snapshot.unknown;
-            unknown.retain(|unknown| unknown.place != *place);
-        }
-        if request.dry_run {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            left.iter().try_for_each(|(id, place)| {
-                tx.remove_article(*id)?;
-                let why = "its file was removed while `.kbsyncignore` named it";
-                tx.event(&Deed::new(
-                    "forget",
-                    Side::Both,
-                    &place.to_string(),
-                    Some(*id),
-                    why,
-                ))
-            })
-        })?;
-        Ok(())
+/// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while an intent is open
+/// or a part of the mirror is unreadable: the file may be elsewhere.
+pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &mut Base,
+    scanned: &mut Scanned,
+    unsettled: &Unsettled,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let is_sure = scanned.doubt.is_none() && scanned.snapshot.unread.is_empty();
+    let rows = base.articles.values();
+    let ignored = rows.filter(|row| scanned.layout.ignores(&row.place));
+    let ignored: Vec<(ArticleId, Place)> = ignored.map(|row| (row.id, row.place.clone())).collect();
+    if ignored.is_empty() || !is_sure || !engine.store.intents()?.is_empty() {
+        return Ok(());
     }
+    let files = scanned.snapshot.files.iter().filter_map(|file| file.id);
+    let unknown = scanned.snapshot.unknown.iter();
+    let named: BTreeSet<ArticleId> = files
+        .chain(unknown.filter_map(|unknown| unknown.id))
+        .chain(base.conflicts.keys().copied())
+        .collect();
+    let mut left = ignored;
+    left.retain(|(id, place)| {
+        !named.contains(id) && !unsettled.covers(place) && is_gone(&*engine.disk, place)
+    });
+    if left.is_empty() {
+        return Ok(());
+    }
+    for (id, place) in &left {
+        base.articles.remove(id);
+        let unknown = &mut scanned.snapshot.unknown;
+        unknown.retain(|unknown| unknown.place != *place);
+    }
+    if request.dry_run {
+        return Ok(());
+    }
+    let now = engine.clock.now();
+    engine.store.write(now, |tx| {
+        left.iter().try_for_each(|(id, place)| {
+            tx.remove_article(*id)?;
+            let why = "its file was removed while `.kbsyncignore` named it";
+            tx.event(&Deed::new(
+                "forget",
+                Side::Both,
+                &place.to_string(),
+                Some(*id),
+                why,
+            ))
+        })
+    })?;
+    Ok(())
+}
 
-    /// Returns whether there is surely no file at a place.
-    fn is_gone(&self, place: &Place) -> bool {
-        let folder = self.disk.look(At::Root, &place.folder);
-        let file = || self.disk.look(At::Folder(&place.folder), &place.file);
-        match folder {
-            Ok(None) => true,
-            Ok(Some(_)) => matches!(file(), Ok(None)),
-            Err(_) => false,
-        }
+/// Returns whether there is surely no file at a place.
+fn is_gone(disk: &impl Disk, place: &Place) -> bool {
+    let folder = disk.look(At::Root, &place.folder);
+    let file = || disk.look(At::Folder(&place.folder), &place.file);
+    match folder {
+        Ok(None) => true,
+        Ok(Some(_)) => matches!(file(), Ok(None)),
+        Err(_) => false,
     }
+}
 
-    /// Drops the damaged rows of categories.
-    pub(super) fn drop_damaged(
-        &mut self,
-        base: &mut Base,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        let damaged = damaged(base);
-        if damaged.is_empty() {
-            return Ok(());
-        }
-        for id in &damaged {
-            tracing::warn!(category = %id, "the state had a damaged row for this category; the row is built again");
-            base.categories.remove(id);
-        }
-        if request.dry_run {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            damaged.iter().try_for_each(|id| tx.remove_category(*id))
-        })?;
-        Ok(())
+/// Drops the damaged rows of categories.
+pub(super) fn drop_damaged(
+    store: &mut Store,
+    now: Timestamp,
+    base: &mut Base,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let damaged = damaged(base);
+    if damaged.is_empty() {
+        return Ok(());
     }
+    for id in &damaged {
+        tracing::warn!(category = %id, "the state had a damaged row for this category; the row is built again");
+        base.categories.remove(id);
+    }
+    if request.dry_run {
+        return Ok(());
+    }
+    store.write(now, |tx| {
+        damaged.iter().try_for_each(|id| tx.remove_category(*id))
+    })?;
+    Ok(())
 }
 
 /// Returns the rows whose id no article in their folder has, while the articles have an id without a row.

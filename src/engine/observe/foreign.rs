@@ -9,7 +9,8 @@ use super::categories::folder_of;
 use crate::engine::Engine;
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::Observation;
-use crate::engine::settings::Request;
+use crate::engine::observe::categories::read_categories;
+use crate::engine::settings::{Request, Settings};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::ANOTHERS;
@@ -18,95 +19,100 @@ use crate::reconcile::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::service::{RemoteCategory, Service};
 use std::collections::BTreeSet;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Returns whether a category is another workspace's, and remembers and reports it.
-    pub(super) fn is_foreign(
-        &self,
-        category: &RemoteCategory,
-        base: &Base,
-        observed: &mut Observation,
-    ) -> bool {
-        let id = category.id;
-        let foreign = category
-            .workspace
-            .is_some_and(|workspace| workspace != self.settings.workspace);
-        if foreign && observed.remote.foreign.insert(id) {
-            self.tell_foreign(id, of_another(id), base, observed);
-        }
-        foreign
+/// Returns whether a category is another workspace's, and remembers and reports it.
+pub(super) fn is_foreign(
+    settings: &Settings,
+    category: &RemoteCategory,
+    base: &Base,
+    observed: &mut Observation,
+) -> bool {
+    let id = category.id;
+    let foreign = category
+        .workspace
+        .is_some_and(|workspace| workspace != settings.workspace);
+    if foreign && observed.remote.foreign.insert(id) {
+        tell_foreign(settings, id, of_another(id), base, observed);
     }
+    foreign
+}
 
-    /// A problem, where anything here claims to be that category. Of a file that only names an article in it, that
-    /// file is told.
-    pub(super) fn tell_foreign(
-        &self,
-        id: CategoryId,
-        message: String,
-        base: &Base,
-        observed: &mut Observation,
-    ) {
-        let path = folder_of(base, &observed.local, id);
-        if path.is_empty() && !self.settings.categories.contains(&id) {
-            return;
-        }
-        observed.problems.push(Problem {
-            path,
-            id: None,
-            message,
-        });
+/// A problem, where anything here claims to be that category. Of a file that only names an article in it, that
+/// file is told.
+pub(super) fn tell_foreign(
+    settings: &Settings,
+    id: CategoryId,
+    message: String,
+    base: &Base,
+    observed: &mut Observation,
+) {
+    let path = folder_of(base, &observed.local, id);
+    if path.is_empty() && !settings.categories.contains(&id) {
+        return;
     }
+    observed.problems.push(Problem {
+        path,
+        id: None,
+        message,
+    });
+}
 
-    /// Reads the categories of articles that only their files' ids brought to light, and leaves those
-    /// alone that are not of this workspace.
-    pub(super) async fn place_strangers(
-        &mut self,
-        base: &Base,
-        request: &Request,
-        known: &Known<'_>,
-        observed: &mut Observation,
-    ) -> anyhow::Result<()> {
-        let strangers: BTreeSet<ArticleId> = observed
-            .paired
-            .files
-            .keys()
-            .filter(|id| !base.articles.contains_key(id))
-            .copied()
-            .collect();
-        let unplaced = |remote: &RemoteSnapshot| -> Vec<(ArticleId, CategoryId)> {
-            strangers
-                .iter()
-                .filter_map(|id| match remote.articles.get(id)? {
-                    Remote::Present(seen) => Some((*id, seen.version.category)),
-                    Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
-                })
-                .filter(|(_, category)| {
-                    !base.categories.contains_key(category)
-                        && !remote.categories.contains_key(category)
-                })
-                .collect()
+/// Reads the categories of articles that only their files' ids brought to light, and leaves those
+/// alone that are not of this workspace.
+pub(super) async fn place_strangers<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &Base,
+    request: &Request,
+    known: &Known<'_>,
+    observed: &mut Observation,
+) -> anyhow::Result<()> {
+    let strangers: BTreeSet<ArticleId> = observed
+        .paired
+        .files
+        .keys()
+        .filter(|id| !base.articles.contains_key(id))
+        .copied()
+        .collect();
+    let unplaced = |remote: &RemoteSnapshot| -> Vec<(ArticleId, CategoryId)> {
+        strangers
+            .iter()
+            .filter_map(|id| match remote.articles.get(id)? {
+                Remote::Present(seen) => Some((*id, seen.version.category)),
+                Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+            })
+            .filter(|(_, category)| {
+                !base.categories.contains_key(category) && !remote.categories.contains_key(category)
+            })
+            .collect()
+    };
+    let wanted: BTreeSet<CategoryId> = unplaced(&observed.remote)
+        .into_iter()
+        .map(|(_, category)| category)
+        .filter(|category| !observed.remote.foreign.contains(category))
+        .collect();
+    let wanted: Vec<CategoryId> = wanted.into_iter().collect();
+    if observed.service.stop.is_none() {
+        let mut listing = Listing::default();
+        read_categories(
+            engine,
+            &wanted,
+            base,
+            &mut listing,
+            request,
+            known,
+            observed,
+        )
+        .await?;
+    }
+    for (id, category) in unplaced(&observed.remote) {
+        let why = if observed.remote.foreign.contains(&category) {
+            ANOTHERS.to_owned()
+        } else {
+            format!("its category {category} cannot be read")
         };
-        let wanted: BTreeSet<CategoryId> = unplaced(&observed.remote)
-            .into_iter()
-            .map(|(_, category)| category)
-            .filter(|category| !observed.remote.foreign.contains(category))
-            .collect();
-        let wanted: Vec<CategoryId> = wanted.into_iter().collect();
-        if observed.service.stop.is_none() {
-            let mut listing = Listing::default();
-            self.read_categories(&wanted, base, &mut listing, request, known, observed)
-                .await?;
-        }
-        for (id, category) in unplaced(&observed.remote) {
-            let why = if observed.remote.foreign.contains(&category) {
-                ANOTHERS.to_owned()
-            } else {
-                format!("its category {category} cannot be read")
-            };
-            observed.remote.articles.insert(id, Remote::Unknown(why));
-        }
-        leave_alone(base, &mut observed.remote);
-        Ok(())
+        observed.remote.articles.insert(id, Remote::Unknown(why));
     }
+    leave_alone(base, &mut observed.remote);
+    Ok(())
 }
 
 /// Nothing is concluded about articles in other workspaces' categories.

@@ -1,8 +1,8 @@
 //! The first half of a cycle: look at both sides, once each, and pair what was found.
 //!
-//! [`Engine::observe`] is the only way of looking. Its scope is everything, or the paths of some saved files. It compares
+//! [`observe`] is the only way of looking. Its scope is everything, or the paths of some saved files. It compares
 //! the mirror and the listing with the index. Where only the words of a few known articles differ, it loads the rows of
-//! these ([`differences`]); otherwise it loads all rows, of which the rest of a cycle sees the same either way.
+//! these (`differences`); otherwise it loads all rows, of which the rest of a cycle sees the same either way.
 //!
 //! Order matters. The mirror is scanned first, so that the listing's bodies can be compared as they
 //! stream by; categories that nobody knows are read next, since files are placed by them; and only then is it clear
@@ -26,13 +26,22 @@ use super::history::category_file::keep_category_there;
 use super::index::Index;
 use super::journal::recover::overlay;
 use super::memory::Memory;
-use super::progress;
 use super::settings::{Look, Request};
 use super::spool::Spool;
-use super::{Engine, waiting};
+use super::{Engine, progress, waiting};
 use crate::engine::keys::{MIRROR_READ, VALIDATOR};
 use crate::engine::listing::{self, Known, Listing, Marks, Rows};
 use crate::engine::observation::{Looked, MirrorSide, Observation, ServiceSide};
+use crate::engine::observe::absent::ask_absent;
+use crate::engine::observe::bodies::fetch_bodies;
+use crate::engine::observe::categories::{categories_to_read, read_categories};
+use crate::engine::observe::differences::{differences, indexed, is_as_indexed};
+use crate::engine::observe::dropped::{drop_damaged, forget_out_of_scope};
+use crate::engine::observe::foreign::{is_foreign, place_strangers};
+use crate::engine::observe::paths::read_saved;
+use crate::engine::pending::creations::take_creations;
+use crate::engine::pending::pending_problems;
+use crate::engine::settings::Settings;
 use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
@@ -43,6 +52,7 @@ use crate::reconcile::snapshot::{Base, LocalCategory, Remote, RemoteSnapshot};
 use crate::service::{ListEnd, ListRequest, Service, Validator};
 use crate::state::StateError;
 use crate::state::store::Store;
+pub(in crate::engine) use bodies::bodies;
 use local::{Found, Looker, Scanned};
 pub(in crate::engine) use paths::is_enough;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -59,347 +69,397 @@ struct Mirror {
     unsettled: Unsettled,
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Looks at both sides, and returns what differs from the index, or everything where that is not enough. `None`: a
-    /// look at some paths is not enough.
-    pub(in crate::engine) async fn observe(
-        &mut self,
-        look: &Look,
-        request: &Request,
-    ) -> anyhow::Result<Option<Observation>> {
-        let now = self.clock.now();
-        let is_paths = matches!(look, Look::Paths(_));
-        let mut spool = Spool::new(request.dry_run, now);
-        let Some(mirror) = self.look_at_mirror(look, request, &mut spool)? else {
-            return Ok(None);
-        };
-        let Mirror {
-            index,
-            mut base,
-            mut found,
-            unsettled,
-        } = mirror;
-        let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
-        let changed = found.scanned.changed.clone();
-        let fingerprints = Marks {
-            tombstones: &tombstones,
-            changed: &changed,
-        };
-        let seen_at = Instant::now();
-        let listing = if is_paths {
-            self.read_saved(&found, request, &mut spool).await?
-        } else {
-            let listing = self
-                .list(
-                    &base,
-                    index.as_ref(),
-                    fingerprints,
-                    &mut found,
-                    request,
-                    &mut spool,
-                )
-                .await?;
-            Some(listing)
-        };
-        let Some(mut listing) = listing else {
-            return Ok(None);
-        };
-        let mut extent = Looked::All;
-        if let Some(known) = &index {
-            match self.differences(known, look, &base, &mut found, &mut listing)? {
-                Some(rows) if is_paths => (base.articles, extent) = (rows, Looked::Paths),
-                Some(rows) => (base.articles, extent) = (rows, Looked::Differences),
-                None if is_paths => return Ok(None),
-                None => {
-                    base = self.whole_base(request)?;
-                    found.is_part = false;
-                }
-            }
-            self.finish_look(&mut found, &mut base, &unsettled, &mut spool, request)?;
-        }
-        let known = fingerprints.with(&base.articles);
-        listing.recall(&known, Memory::of(&mut self.gathered.memory, &self.store)?);
-        let mut observed = Observation::of_mirror(found.scanned, spool, now, seen_at, extent);
-        self.take_listing(&base, listing, request, &known, &mut observed)
-            .await?;
-        if extent == Looked::All {
-            observed.local.first = self.store.meta(MIRROR_READ)?.is_none();
-        } else {
-            // Nothing is concluded from an absence among a few articles.
-            observed.local.complete = false;
-            observed.remote.complete = false;
-        }
-        self.take_creations(&mut base, &mut observed, request)?;
-        observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
-        let listed = observed.extent(&base);
-        let has_asked = self
-            .ask_absent(&mut base, request, fingerprints, &mut observed)
-            .await?;
-        let known = fingerprints.with(&base.articles);
-        self.place_strangers(&base, request, &known, &mut observed)
-            .await?;
-        // A file may meet an article that only the answers brought to light. With many articles there is no
-        // room for both.
-        if has_asked || listed.is_none() || observed.extent(&base) != listed {
-            observed.paired = Paired::default();
-            observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
-        }
-        let out_of_reach =
-            |place: &Place| observed.mirror.layout.ignores(place) || unsettled.covers(place);
-        let ignored = ignored(&out_of_reach, &base, &observed);
-        observed.local.ignored = ignored;
-        observed.base = base;
-        Ok(Some(observed))
-    }
-
-    /// Looks at the mirror, with the index where the differences from it may be enough, and else with all rows.
-    fn look_at_mirror(
-        &mut self,
-        look: &Look,
-        request: &Request,
-        spool: &mut Spool,
-    ) -> anyhow::Result<Option<Mirror>> {
-        let paths = match look {
-            Look::Paths(places) => Some(places),
-            Look::Whole => None,
-        };
-        let (mut index, mut base) = match self.indexed(look, request)? {
-            Some((index, base)) => (Some(index), base),
-            None if paths.is_some() => return Ok(None),
-            None => (None, self.whole_base(request)?),
-        };
-        if paths.is_none() {
-            progress::begin(&self.teller, "scanning", None, 0);
-        }
-        let unsettled = self.unsettled(look, request)?;
-        let mut looker = Looker {
-            disk: &*self.disk,
-            store: &mut self.store,
-            spool,
-            unsettled: &unsettled,
-        };
-        let Some(mut found) = looker.look(&base, index.as_ref(), paths)? else {
-            return Ok(None);
-        };
-        if let Some(known) = &index
-            && !self.is_as_indexed(&found, look, known, &base)?
-        {
-            if paths.is_some() {
-                return Ok(None);
-            }
-            index = None;
-            base = self.whole_base(request)?;
-            found.is_part = false;
-        }
-        if index.is_none() {
-            self.finish_look(&mut found, &mut base, &unsettled, spool, request)?;
-        }
-        Ok(Some(Mirror {
-            index,
-            base,
-            found,
-            unsettled,
-        }))
-    }
-
-    /// Loads the base with all rows.
-    fn whole_base(&mut self, request: &Request) -> anyhow::Result<Base> {
-        let mut base = load_base(&self.store)?;
-        if request.dry_run {
-            overlay(&*self.disk, &self.store, &mut base)?;
-        }
-        self.drop_damaged(&mut base, request)?;
-        Ok(base)
-    }
-
-    /// Returns the paths that are in motion. Of a look at some paths none is.
-    fn unsettled(&self, look: &Look, request: &Request) -> anyhow::Result<Unsettled> {
-        if matches!(look, Look::Paths(_)) {
-            return Ok(Unsettled::default());
-        }
-        let unsettled = Unsettled::new(&request.unsettled.paths);
-        let Some(listed_at) = request.unsettled.listed_at else {
-            return Ok(unsettled);
-        };
-        let held = waiting::held(&self.store)?.into_iter();
-        let held = held.filter_map(|held| held.id).collect();
-        Ok(unsettled.since(listed_at, held, &request.unsettled.removed))
-    }
-
-    /// Compares what was found in the mirror with the base.
-    fn finish_look(
-        &mut self,
-        found: &mut Found,
-        base: &mut Base,
-        unsettled: &Unsettled,
-        spool: &mut Spool,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        let mut looker = Looker {
-            disk: &*self.disk,
-            store: &mut self.store,
-            spool,
-            unsettled,
-        };
-        looker.finish(found, base)?;
-        self.forget_out_of_scope(base, &mut found.scanned, unsettled, request)?;
-        self.warn_of_inner(&found.scanned.inner);
-        Ok(())
-    }
-
-    fn validator(&self) -> anyhow::Result<Option<Validator>> {
-        let stored = self.store.meta(VALIDATOR)?;
-        Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
-    }
-
-    /// Warns once that articles' files in folders within categories are not synced.
-    fn warn_of_inner(&mut self, inner: &[Place]) {
-        for place in inner {
-            if self.told_inner.insert(place.clone()) {
-                tracing::warn!(path = %place, "{INNER}");
-            }
-        }
-    }
-
-    /// Lists the workspace. Entries that say what the base says are not read.
-    async fn list(
-        &mut self,
-        base: &Base,
-        index: Option<&Index>,
-        fingerprints: Marks<'_>,
-        found: &mut Found,
-        request: &Request,
-        spool: &mut Spool,
-    ) -> anyhow::Result<Listing> {
-        progress::begin(&self.teller, "listing", None, 0);
-        let mut list = self.list_request(base, &found.scanned.snapshot.categories, request)?;
-        let memory = Memory::of(&mut self.gathered.memory, &self.store)?;
-        let mut rows = if let Some(index) = index {
-            let said = |id| {
-                let row = index.row(id)?;
-                Some(memory.said(&row.remote, &row.revision))
-            };
-            list.known = Some(memory.known_entries_by(&said));
-            Rows::Read(std::mem::take(&mut found.rows))
-        } else {
-            list.known = Some(memory.known_entries(&base.articles));
-            Rows::Whole(&base.articles)
-        };
-        let store = &mut self.store;
-        let listing = listing::list(
-            &self.service,
-            list,
+/// Looks at both sides, and returns what differs from the index, or everything where that is not enough. `None`: a
+/// look at some paths is not enough.
+pub(in crate::engine) async fn observe<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    look: &Look,
+    request: &Request,
+) -> anyhow::Result<Option<Observation>> {
+    let now = engine.clock.now();
+    let is_paths = matches!(look, Look::Paths(_));
+    let mut spool = Spool::new(request.dry_run, now);
+    let Some(mirror) = look_at_mirror(engine, look, request, &mut spool)? else {
+        return Ok(None);
+    };
+    let Mirror {
+        index,
+        mut base,
+        mut found,
+        unsettled,
+    } = mirror;
+    let tombstones: HashSet<_> = engine.store.tombstones()?.into_iter().collect();
+    let changed = found.scanned.changed.clone();
+    let fingerprints = Marks {
+        tombstones: &tombstones,
+        changed: &changed,
+    };
+    let seen_at = Instant::now();
+    let listing = if is_paths {
+        read_saved(engine, &found, request, &mut spool).await?
+    } else {
+        let listing = list(
+            engine,
+            &base,
+            index.as_ref(),
             fingerprints,
-            &mut rows,
-            store,
-            spool,
-            memory,
-        );
-        let listing = listing.await.map_err(listing::ListError::in_cycle)?;
-        found.rows = rows.into_read();
-        Ok(listing)
+            &mut found,
+            request,
+            &mut spool,
+        )
+        .await?;
+        Some(listing)
+    };
+    let Some(mut listing) = listing else {
+        return Ok(None);
+    };
+    let mut extent = Looked::All;
+    if let Some(known) = &index {
+        match differences(engine, known, look, &base, &mut found, &mut listing)? {
+            Some(rows) if is_paths => (base.articles, extent) = (rows, Looked::Paths),
+            Some(rows) => (base.articles, extent) = (rows, Looked::Differences),
+            None if is_paths => return Ok(None),
+            None => {
+                base = whole_base(
+                    &*engine.disk,
+                    &mut engine.store,
+                    engine.clock.now(),
+                    request,
+                )?;
+                found.is_part = false;
+            }
+        }
+        finish_look(
+            engine, &mut found, &mut base, &unsettled, &mut spool, request,
+        )?;
     }
-
-    fn list_request(
-        &self,
-        base: &Base,
-        local: &[LocalCategory],
-        request: &Request,
-    ) -> anyhow::Result<ListRequest> {
-        let categories: BTreeSet<CategoryId> = base
-            .categories
-            .keys()
-            .chain(&self.settings.categories)
-            .copied()
-            .chain(local.iter().filter_map(|category| category.id))
-            .collect();
-        Ok(ListRequest {
-            workspace: self.settings.workspace,
-            categories: categories.into_iter().collect(),
-            validator: self.validator()?,
-            known: None,
-            purpose: request.purpose,
-        })
+    let known = fingerprints.with(&base.articles);
+    listing.recall(
+        &known,
+        Memory::of(&mut engine.gathered.memory, &engine.store)?,
+    );
+    let mut observed = Observation::of_mirror(found.scanned, spool, now, seen_at, extent);
+    take_listing(engine, &base, listing, request, &known, &mut observed).await?;
+    if extent == Looked::All {
+        observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
+    } else {
+        // Nothing is concluded from an absence among a few articles.
+        observed.local.complete = false;
+        observed.remote.complete = false;
     }
+    take_creations(
+        &mut engine.store,
+        &engine.settings,
+        engine.clock.now(),
+        &mut base,
+        &mut observed,
+        request,
+    )?;
+    observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
+    let listed = observed.extent(&base);
+    let has_asked = ask_absent(engine, &mut base, request, fingerprints, &mut observed).await?;
+    let known = fingerprints.with(&base.articles);
+    place_strangers(engine, &base, request, &known, &mut observed).await?;
+    // A file may meet an article that only the answers brought to light. With many articles there is no
+    // room for both.
+    if has_asked || listed.is_none() || observed.extent(&base) != listed {
+        observed.paired = Paired::default();
+        observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
+    }
+    let out_of_reach =
+        |place: &Place| observed.mirror.layout.ignores(place) || unsettled.covers(place);
+    let ignored = ignored(&out_of_reach, &base, &observed);
+    observed.local.ignored = ignored;
+    observed.base = base;
+    Ok(Some(observed))
+}
 
-    async fn take_listing(
-        &mut self,
-        base: &Base,
-        mut listing: Listing,
-        request: &Request,
-        known: &Known<'_>,
-        observed: &mut Observation,
-    ) -> anyhow::Result<()> {
-        for why in &listing.nameless {
+/// Looks at the mirror, with the index where the differences from it may be enough, and else with all rows.
+fn look_at_mirror<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    look: &Look,
+    request: &Request,
+    spool: &mut Spool,
+) -> anyhow::Result<Option<Mirror>> {
+    let paths = match look {
+        Look::Paths(places) => Some(places),
+        Look::Whole => None,
+    };
+    let (mut index, mut base) = match indexed(
+        &engine.store,
+        &engine.settings,
+        engine.clock.now(),
+        &engine.gathered.answers,
+        look,
+        request,
+    )? {
+        Some((index, base)) => (Some(index), base),
+        None if paths.is_some() => return Ok(None),
+        None => (
+            None,
+            whole_base(
+                &*engine.disk,
+                &mut engine.store,
+                engine.clock.now(),
+                request,
+            )?,
+        ),
+    };
+    if paths.is_none() {
+        progress::begin(&engine.teller, "scanning", None, 0);
+    }
+    let unsettled = unsettled(&engine.store, look, request)?;
+    let mut looker = Looker {
+        disk: &*engine.disk,
+        store: &mut engine.store,
+        spool,
+        unsettled: &unsettled,
+    };
+    let Some(mut found) = looker.look(&base, index.as_ref(), paths)? else {
+        return Ok(None);
+    };
+    if let Some(known) = &index
+        && !is_as_indexed(&engine.store, &engine.settings, &found, look, known, &base)?
+    {
+        if paths.is_some() {
+            return Ok(None);
+        }
+        index = None;
+        base = whole_base(
+            &*engine.disk,
+            &mut engine.store,
+            engine.clock.now(),
+            request,
+        )?;
+        found.is_part = false;
+    }
+    if index.is_none() {
+        finish_look(engine, &mut found, &mut base, &unsettled, spool, request)?;
+    }
+    Ok(Some(Mirror {
+        index,
+        base,
+        found,
+        unsettled,
+    }))
+}
+
+/// Loads the base with all rows.
+fn whole_base(
+    disk: &impl Disk,
+    store: &mut Store,
+    now: Timestamp,
+    request: &Request,
+) -> anyhow::Result<Base> {
+    let mut base = load_base(store)?;
+    if request.dry_run {
+        overlay(disk, store, &mut base)?;
+    }
+    drop_damaged(store, now, &mut base, request)?;
+    Ok(base)
+}
+
+/// Returns the paths that are in motion. Of a look at some paths none is.
+fn unsettled(store: &Store, look: &Look, request: &Request) -> anyhow::Result<Unsettled> {
+    if matches!(look, Look::Paths(_)) {
+        return Ok(Unsettled::default());
+    }
+    let unsettled = Unsettled::new(&request.unsettled.paths);
+    let Some(listed_at) = request.unsettled.listed_at else {
+        return Ok(unsettled);
+    };
+    let held = waiting::held(store)?.into_iter();
+    let held = held.filter_map(|held| held.id).collect();
+    Ok(unsettled.since(listed_at, held, &request.unsettled.removed))
+}
+
+/// Compares what was found in the mirror with the base.
+fn finish_look<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    found: &mut Found,
+    base: &mut Base,
+    unsettled: &Unsettled,
+    spool: &mut Spool,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let mut looker = Looker {
+        disk: &*engine.disk,
+        store: &mut engine.store,
+        spool,
+        unsettled,
+    };
+    looker.finish(found, base)?;
+    forget_out_of_scope(engine, base, &mut found.scanned, unsettled, request)?;
+    warn_of_inner(engine, &found.scanned.inner);
+    Ok(())
+}
+
+fn validator(store: &Store) -> anyhow::Result<Option<Validator>> {
+    let stored = store.meta(VALIDATOR)?;
+    Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// Warns once that articles' files in folders within categories are not synced.
+fn warn_of_inner<S: Service, D: Disk>(engine: &mut Engine<S, D>, inner: &[Place]) {
+    for place in inner {
+        if engine.told_inner.insert(place.clone()) {
+            tracing::warn!(path = %place, "{INNER}");
+        }
+    }
+}
+
+/// Lists the workspace. Entries that say what the base says are not read.
+async fn list<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &Base,
+    index: Option<&Index>,
+    fingerprints: Marks<'_>,
+    found: &mut Found,
+    request: &Request,
+    spool: &mut Spool,
+) -> anyhow::Result<Listing> {
+    progress::begin(&engine.teller, "listing", None, 0);
+    let mut list = list_request(
+        &engine.store,
+        &engine.settings,
+        base,
+        &found.scanned.snapshot.categories,
+        request,
+    )?;
+    let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
+    let mut rows = if let Some(index) = index {
+        let said = |id| {
+            let row = index.row(id)?;
+            Some(memory.said(&row.remote, &row.revision))
+        };
+        list.known = Some(memory.known_entries_by(&said));
+        Rows::Read(std::mem::take(&mut found.rows))
+    } else {
+        list.known = Some(memory.known_entries(&base.articles));
+        Rows::Whole(&base.articles)
+    };
+    let store = &mut engine.store;
+    let listing = listing::list(
+        &engine.service,
+        list,
+        fingerprints,
+        &mut rows,
+        store,
+        spool,
+        memory,
+    );
+    let listing = listing.await.map_err(listing::ListError::in_cycle)?;
+    found.rows = rows.into_read();
+    Ok(listing)
+}
+
+fn list_request(
+    store: &Store,
+    settings: &Settings,
+    base: &Base,
+    local: &[LocalCategory],
+    request: &Request,
+) -> anyhow::Result<ListRequest> {
+    let categories: BTreeSet<CategoryId> = base
+        .categories
+        .keys()
+        .chain(&settings.categories)
+        .copied()
+        .chain(local.iter().filter_map(|category| category.id))
+        .collect();
+    Ok(ListRequest {
+        workspace: settings.workspace,
+        categories: categories.into_iter().collect(),
+        validator: validator(store)?,
+        known: None,
+        purpose: request.purpose,
+    })
+}
+
+async fn take_listing<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &Base,
+    mut listing: Listing,
+    request: &Request,
+    known: &Known<'_>,
+    observed: &mut Observation,
+) -> anyhow::Result<()> {
+    for why in &listing.nameless {
+        observed.problems.push(Problem {
+            path: String::new(),
+            id: None,
+            message: format!("the listing has an article that cannot be read: {why}"),
+        });
+    }
+    for (id, entry) in &listing.articles {
+        if let Remote::Unknown(why) = entry {
+            observed.remote.unreadable.insert(*id);
             observed.problems.push(Problem {
-                path: String::new(),
-                id: None,
-                message: format!("the listing has an article that cannot be read: {why}"),
+                path: base
+                    .articles
+                    .get(id)
+                    .map(|row| row.place.to_string())
+                    .unwrap_or_default(),
+                id: Some(*id),
+                message: format!("the service's entry of this article cannot be read: {why}"),
             });
         }
-        for (id, entry) in &listing.articles {
-            if let Remote::Unknown(why) = entry {
-                observed.remote.unreadable.insert(*id);
-                observed.problems.push(Problem {
-                    path: base
-                        .articles
-                        .get(id)
-                        .map(|row| row.place.to_string())
-                        .unwrap_or_default(),
-                    id: Some(*id),
-                    message: format!("the service's entry of this article cannot be read: {why}"),
-                });
-            }
-        }
-        if !listing.nameless.is_empty() {
-            observed.doubt = Some("the listing had an article that could not be read".to_owned());
-        }
-        for category in std::mem::take(&mut listing.categories).into_values() {
-            if self.is_foreign(&category, base, observed) {
-                continue;
-            }
-            if !request.dry_run {
-                let now = self.clock.now();
-                let store = &mut self.store;
-                keep_category_there(&*self.disk, store, category.id, &category.version, now)?;
-            }
-            observed
-                .remote
-                .categories
-                .insert(category.id, (category.version, category.revision));
-        }
-        if observed.looked.lists() {
-            let wanted = self.categories_to_read(base, &listing, request, observed)?;
-            self.read_categories(&wanted, base, &mut listing, request, known, observed)
-                .await?;
-        }
-        self.fetch_bodies(&mut listing, request, known, observed)
-            .await?;
-        match &listing.end {
-            Some(ListEnd::Whole { validator, .. }) => {
-                observed.service.validator.clone_from(validator);
-                observed.service.met = Some(std::mem::take(&mut listing.met));
-            }
-            Some(ListEnd::NotModified) => observed.service.not_modified = true,
-            None => {}
-        }
-        observed.remote.complete = listing.nameless.is_empty() && observed.service.stop.is_none();
-        observed.service.unread = listing.bodiless.len();
-        for left in listing.bodiless {
-            let why = "its body was not read".to_owned();
-            listing.articles.insert(left.id, Remote::Unknown(why));
-        }
-        observed.remote.articles = listing.articles;
-        for (id, problem) in self.pending_problems()? {
-            let why = Remote::Unknown(problem.message.clone());
-            observed.remote.articles.insert(id, why);
-            observed.problems.push(problem);
-        }
-        observed.doubt = observed.doubt.take().or(self.gathered.failed_look.take());
-        foreign::leave_alone(base, &mut observed.remote);
-        self.gathered.figures.append(&mut listing.figures);
-        Ok(())
     }
+    if !listing.nameless.is_empty() {
+        observed.doubt = Some("the listing had an article that could not be read".to_owned());
+    }
+    for category in std::mem::take(&mut listing.categories).into_values() {
+        if is_foreign(&engine.settings, &category, base, observed) {
+            continue;
+        }
+        if !request.dry_run {
+            let now = engine.clock.now();
+            let store = &mut engine.store;
+            keep_category_there(&*engine.disk, store, category.id, &category.version, now)?;
+        }
+        observed
+            .remote
+            .categories
+            .insert(category.id, (category.version, category.revision));
+    }
+    if observed.looked.lists() {
+        let wanted = categories_to_read(engine, base, &listing, request, observed)?;
+        read_categories(
+            engine,
+            &wanted,
+            base,
+            &mut listing,
+            request,
+            known,
+            observed,
+        )
+        .await?;
+    }
+    fetch_bodies(engine, &mut listing, request, known, observed).await?;
+    match &listing.end {
+        Some(ListEnd::Whole { validator, .. }) => {
+            observed.service.validator.clone_from(validator);
+            observed.service.met = Some(std::mem::take(&mut listing.met));
+        }
+        Some(ListEnd::NotModified) => observed.service.not_modified = true,
+        None => {}
+    }
+    observed.remote.complete = listing.nameless.is_empty() && observed.service.stop.is_none();
+    observed.service.unread = listing.bodiless.len();
+    for left in listing.bodiless {
+        let why = "its body was not read".to_owned();
+        listing.articles.insert(left.id, Remote::Unknown(why));
+    }
+    observed.remote.articles = listing.articles;
+    for (id, problem) in pending_problems(&engine.store)? {
+        let why = Remote::Unknown(problem.message.clone());
+        observed.remote.articles.insert(id, why);
+        observed.problems.push(problem);
+    }
+    observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
+    foreign::leave_alone(base, &mut observed.remote);
+    engine.gathered.figures.append(&mut listing.figures);
+    Ok(())
 }
 
 /// Loads the base.

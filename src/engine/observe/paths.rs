@@ -8,11 +8,12 @@
 use super::local::Found;
 use super::progress;
 use super::questions::Question;
-use crate::engine::backoff::Answer;
+use crate::engine::backoff::{Answer, Answers};
 use crate::engine::index::Index;
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::as_recorded;
-use crate::engine::settings::Request;
+use crate::engine::observe::questions::{answered, ask};
+use crate::engine::settings::{Request, Settings};
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
@@ -22,6 +23,7 @@ use crate::reconcile::plan::{Plan, Settle, Step};
 use crate::reconcile::snapshot::{Base, Remote, Seen};
 use crate::service::Service;
 use crate::state::Target;
+use crate::state::store::Store;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -30,170 +32,183 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// leave a large listing alone.
 pub(super) const MAX_PATHS: usize = 3;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Loads the index of the articles at these places, and the base of their categories. `None`: a look at them is not
-    /// enough.
-    pub(super) fn indexed_at(
-        &self,
-        places: &BTreeSet<Place>,
-        request: &Request,
-    ) -> anyhow::Result<Option<(Index, Base)>> {
-        if !self.is_plain(places, request)? {
-            return Ok(None);
-        }
-        let Some(mut base) = self.base_at(places)? else {
-            return Ok(None);
-        };
-        let rows = std::mem::take(&mut base.articles);
-        let index = Index::of(rows.values().map(ArticleRow::index).collect());
-        Ok(Some((index, base)))
+/// Loads the index of the articles at these places, and the base of their categories. `None`: a look at them is not
+/// enough.
+pub(super) fn indexed_at(
+    store: &Store,
+    settings: &Settings,
+    answers: &Answers,
+    places: &BTreeSet<Place>,
+    request: &Request,
+) -> anyhow::Result<Option<(Index, Base)>> {
+    if !is_plain(store, places, request)? {
+        return Ok(None);
     }
+    let Some(mut base) = base_at(store, settings, answers, places)? else {
+        return Ok(None);
+    };
+    let rows = std::mem::take(&mut base.articles);
+    let index = Index::of(rows.values().map(ArticleRow::index).collect());
+    Ok(Some((index, base)))
+}
 
-    /// Returns whether the request and the state leave it at that: nothing half done, and no word of a person
-    /// that concerns more.
-    fn is_plain(&self, places: &BTreeSet<Place>, request: &Request) -> anyhow::Result<bool> {
-        let is_few = (1..=MAX_PATHS).contains(&places.len());
-        Ok(request.is_plain() && is_few && self.store.intents()?.is_empty())
-    }
+/// Returns whether the request and the state leave it at that: nothing half done, and no word of a person
+/// that concerns more.
+fn is_plain(store: &Store, places: &BTreeSet<Place>, request: &Request) -> anyhow::Result<bool> {
+    let is_few = (1..=MAX_PATHS).contains(&places.len());
+    Ok(request.is_plain() && is_few && store.intents()?.is_empty())
+}
 
-    /// The rows of the articles at these places, and of their categories. `None`: not each has one, or one
-    /// is not as simple.
-    fn base_at(&self, places: &BTreeSet<Place>) -> anyhow::Result<Option<Base>> {
-        let mut base = Base::default();
-        for place in places {
-            let rows = self.store.articles_at(place)?;
-            let [row] = rows.as_slice() else {
-                return Ok(None);
-            };
-            base.articles.insert(row.id, row.clone());
-        }
-        let conflicts = self.store.conflicts()?;
-        // A new conflict's copy must not have the name of a standing one's.
-        let in_conflict = |row: &ArticleRow| {
-            conflicts
-                .iter()
-                .any(|conflict| conflict.id == row.id || conflict.place.folder == row.place.folder)
-        };
-        let held = waiting::held(&self.store)?;
-        let is_held = |row: &ArticleRow| {
-            let path = row.place.to_string();
-            held.iter()
-                .any(|held| held.id == Some(row.id) || held.path == path)
-        };
-        let may_probe = self.may_probe()?;
-        let readable = |row: &ArticleRow| match row.visibility {
-            // Whether it is listed is what tells about one that was disabled.
-            Visibility::Published => !row.remote_flags.hides(),
-            Visibility::Unpublished => may_probe,
-            Visibility::NotVisible | Visibility::Gone => false,
-        };
-        for category in self.store.categories()? {
-            let here = |row: &&ArticleRow| category.folder.as_ref() == Some(&row.place.folder);
-            if base.articles.values().any(|row| here(&row)) {
-                base.categories.insert(category.id, category);
-            }
-        }
-        let at_home = |row: &ArticleRow| is_at_home(row, &base.categories);
-        let simple =
-            |row: &ArticleRow| !in_conflict(row) && !is_held(row) && readable(row) && at_home(row);
-        let all = base.articles.values().all(simple);
-        Ok(all.then_some(base))
-    }
-
-    /// Reads the articles whose files changed; of the others the base says enough. `None`: an answer leaves
-    /// something open.
-    pub(super) async fn read_saved(
-        &mut self,
-        found: &Found,
-        request: &Request,
-        spool: &mut Spool,
-    ) -> anyhow::Result<Option<Listing>> {
-        let Some(rows) = found.rows.few() else {
+/// The rows of the articles at these places, and of their categories. `None`: not each has one, or one
+/// is not as simple.
+fn base_at(
+    store: &Store,
+    settings: &Settings,
+    answers: &Answers,
+    places: &BTreeSet<Place>,
+) -> anyhow::Result<Option<Base>> {
+    let mut base = Base::default();
+    for place in places {
+        let rows = store.articles_at(place)?;
+        let [row] = rows.as_slice() else {
             return Ok(None);
         };
-        let (scanned, tombstones) = (&found.scanned, HashSet::new());
-        let known = Known {
-            rows,
-            tombstones: &tombstones,
-            changed: &scanned.changed,
-        };
-        let edited: BTreeSet<ArticleId> = scanned
-            .snapshot
-            .files
+        base.articles.insert(row.id, row.clone());
+    }
+    let conflicts = store.conflicts()?;
+    // A new conflict's copy must not have the name of a standing one's.
+    let in_conflict = |row: &ArticleRow| {
+        conflicts
             .iter()
-            .filter_map(|file| {
-                let row = rows.get(&file.id?)?;
-                (file.version != row.local || file.flags != row.file_flags).then_some(row.id)
-            })
-            .collect();
-        if !edited.is_empty() {
-            progress::begin(
-                &self.teller,
-                "reading articles",
-                Some(edited.len() as u64),
-                1,
-            );
-            // What is read is going to be written: a look without its write would be in vain.
-            let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
-            self.service
-                .reserve(requests, request.purpose)
-                .await
-                .context("failed to read the article")?;
+            .any(|conflict| conflict.id == row.id || conflict.place.folder == row.place.folder)
+    };
+    let held = waiting::held(store)?;
+    let is_held = |row: &ArticleRow| {
+        let path = row.place.to_string();
+        held.iter()
+            .any(|held| held.id == Some(row.id) || held.path == path)
+    };
+    let may_probe = answers.may_probe(store, settings)?;
+    let readable = |row: &ArticleRow| match row.visibility {
+        // Whether it is listed is what tells about one that was disabled.
+        Visibility::Published => !row.remote_flags.hides(),
+        Visibility::Unpublished => may_probe,
+        Visibility::NotVisible | Visibility::Gone => false,
+    };
+    for category in store.categories()? {
+        let here = |row: &&ArticleRow| category.folder.as_ref() == Some(&row.place.folder);
+        if base.articles.values().any(|row| here(&row)) {
+            base.categories.insert(category.id, category);
         }
-        let mut listing = Listing::default();
-        for row in rows.values() {
-            if !edited.contains(&row.id) {
-                let entry = Remote::Present(as_recorded(row));
-                listing.articles.insert(row.id, entry);
-                continue;
-            }
-            match self.ask_one(row, request, &known, spool).await? {
-                Some(seen) if stays(row, &seen) => {
-                    let answer = Remote::Present(seen);
-                    if row.visibility == Visibility::Unpublished {
-                        let noted = Answer::Article {
-                            remote: answer.clone(),
-                            file: None,
-                        };
-                        self.note_answer(Target::Article(row.id), noted);
-                    }
-                    listing.articles.insert(row.id, answer);
-                }
-                Some(_) | None => return Ok(None),
-            }
-        }
-        Ok(Some(listing))
     }
+    let at_home = |row: &ArticleRow| is_at_home(row, &base.categories);
+    let simple =
+        |row: &ArticleRow| !in_conflict(row) && !is_held(row) && readable(row) && at_home(row);
+    let all = base.articles.values().all(simple);
+    Ok(all.then_some(base))
+}
 
-    /// Reads one article by the way that shows it: a GET, or a probe of one that is known to be unpublished.
-    async fn ask_one(
-        &mut self,
-        row: &ArticleRow,
-        request: &Request,
-        known: &Known<'_>,
-        spool: &mut Spool,
-    ) -> anyhow::Result<Option<Seen>> {
-        let answer = match row.visibility {
-            Visibility::Published => match self.service.article(row.id, request.purpose).await {
-                Ok(article) => Ok(self.answered(article, row.visibility, known, spool)?),
-                Err(error) => Err(error),
-            },
-            Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
-                let question = Question {
-                    id: row.id,
-                    get: false,
-                    listed: false,
-                };
-                self.ask(question, request, known, spool).await?
-            }
-        };
-        match answer {
-            Ok(Remote::Present(seen)) => Ok(Some(seen)),
-            Err(error) if error.stops_all() => {
-                Err(anyhow::Error::new(error)).context("failed to read the article")
-            }
-            Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | Err(_) => Ok(None),
+/// Reads the articles whose files changed; of the others the base says enough. `None`: an answer leaves
+/// something open.
+pub(super) async fn read_saved<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    found: &Found,
+    request: &Request,
+    spool: &mut Spool,
+) -> anyhow::Result<Option<Listing>> {
+    let Some(rows) = found.rows.few() else {
+        return Ok(None);
+    };
+    let (scanned, tombstones) = (&found.scanned, HashSet::new());
+    let known = Known {
+        rows,
+        tombstones: &tombstones,
+        changed: &scanned.changed,
+    };
+    let edited: BTreeSet<ArticleId> = scanned
+        .snapshot
+        .files
+        .iter()
+        .filter_map(|file| {
+            let row = rows.get(&file.id?)?;
+            (file.version != row.local || file.flags != row.file_flags).then_some(row.id)
+        })
+        .collect();
+    if !edited.is_empty() {
+        progress::begin(
+            &engine.teller,
+            "reading articles",
+            Some(edited.len() as u64),
+            1,
+        );
+        // What is read is going to be written: a look without its write would be in vain.
+        let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
+        engine
+            .service
+            .reserve(requests, request.purpose)
+            .await
+            .context("failed to read the article")?;
+    }
+    let mut listing = Listing::default();
+    for row in rows.values() {
+        if !edited.contains(&row.id) {
+            let entry = Remote::Present(as_recorded(row));
+            listing.articles.insert(row.id, entry);
+            continue;
         }
+        match ask_one(engine, row, request, &known, spool).await? {
+            Some(seen) if stays(row, &seen) => {
+                let answer = Remote::Present(seen);
+                if row.visibility == Visibility::Unpublished {
+                    let noted = Answer::Article {
+                        remote: answer.clone(),
+                        file: None,
+                    };
+                    engine.gathered.answers.note(Target::Article(row.id), noted);
+                }
+                listing.articles.insert(row.id, answer);
+            }
+            Some(_) | None => return Ok(None),
+        }
+    }
+    Ok(Some(listing))
+}
+
+/// Reads one article by the way that shows it: a GET, or a probe of one that is known to be unpublished.
+async fn ask_one<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    row: &ArticleRow,
+    request: &Request,
+    known: &Known<'_>,
+    spool: &mut Spool,
+) -> anyhow::Result<Option<Seen>> {
+    let answer = match row.visibility {
+        Visibility::Published => match engine.service.article(row.id, request.purpose).await {
+            Ok(article) => Ok(answered(
+                &mut engine.store,
+                &mut engine.gathered,
+                article,
+                row.visibility,
+                known,
+                spool,
+            )?),
+            Err(error) => Err(error),
+        },
+        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
+            let question = Question {
+                id: row.id,
+                get: false,
+                listed: false,
+            };
+            ask(engine, question, request, known, spool).await?
+        }
+    };
+    match answer {
+        Ok(Remote::Present(seen)) => Ok(Some(seen)),
+        Err(error) if error.stops_all() => {
+            Err(anyhow::Error::new(error)).context("failed to read the article")
+        }
+        Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | Err(_) => Ok(None),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use crate::engine::Engine;
 use crate::engine::backoff::{self, Backoff};
+use crate::engine::gathered::Gathered;
 use crate::engine::listing::{Known, figure_row, take_seen, visibility_of};
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
@@ -15,6 +16,7 @@ use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
 use crate::state::Target;
+use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// One article to ask for.
@@ -211,87 +213,115 @@ pub(super) fn listed_but_disabled(
 /// The result of one question: an answer, or the error that ends all asking.
 pub(in crate::engine) type Asked = Result<Remote, ServiceError>;
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Asks for one article: GET where it may be published, then a probe.
-    pub(in crate::engine) async fn ask(
-        &mut self,
-        question: Question,
-        request: &Request,
-        known: &Known<'_>,
-        spool: &mut Spool,
-    ) -> anyhow::Result<Asked> {
-        // A service may let disabled articles be read: then only the probe says why one is not listed.
-        let mut read = None;
-        if question.get {
-            match self.service.article(question.id, request.purpose).await {
-                // One that we deleted, in the revision that we deleted, is an old copy.
-                Ok(article) => {
-                    let deleted = (question.id, article.revision.clone());
-                    read = Some(article).filter(|_| !known.tombstones.contains(&deleted));
-                }
-                Err(error) if is_not_found(&error) => {}
-                Err(error) if error.stops_all() => return Ok(Err(error)),
-                Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
-            }
-        }
-        if !self.may_probe()? {
-            if let Some(article) = read {
-                let published = Visibility::Published;
-                return self.answered(article, published, known, spool).map(Ok);
-            }
-            return Ok(Ok(Remote::NotVisible(
-                "it is not listed, and probing is off".to_owned(),
-            )));
-        }
-        match self.service.probe(question.id, request.purpose).await {
+/// Asks for one article: GET where it may be published, then a probe.
+pub(in crate::engine) async fn ask<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    question: Question,
+    request: &Request,
+    known: &Known<'_>,
+    spool: &mut Spool,
+) -> anyhow::Result<Asked> {
+    // A service may let disabled articles be read: then only the probe says why one is not listed.
+    let mut read = None;
+    if question.get {
+        match engine.service.article(question.id, request.purpose).await {
+            // One that we deleted, in the revision that we deleted, is an old copy.
             Ok(article) => {
-                let visibility = visibility_of(article.flags);
-                let visibility = match visibility {
-                    Visibility::Published if question.listed => Visibility::Published,
-                    // Not listed although nothing hides it: it is asked for again after a day.
-                    Visibility::Published => Visibility::Unpublished,
-                    Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
-                        visibility
-                    }
-                };
-                self.answered(article, visibility, known, spool).map(Ok)
+                let deleted = (question.id, article.revision.clone());
+                read = Some(article).filter(|_| !known.tombstones.contains(&deleted));
             }
-            Err(error) if error.stops_all() => Ok(Err(error)),
-            Err(error) => {
-                if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) {
-                    self.stop_probing(&error, request)?;
-                }
-                match read {
-                    Some(article) => self
-                        .answered(article, Visibility::Published, known, spool)
-                        .map(Ok),
-                    None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
-                    None => Ok(Ok(Remote::NotVisible(error.to_string()))),
-                }
+            Err(error) if is_not_found(&error) => {}
+            Err(error) if error.stops_all() => return Ok(Err(error)),
+            Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
+        }
+    }
+    if !engine
+        .gathered
+        .answers
+        .may_probe(&engine.store, &engine.settings)?
+    {
+        if let Some(article) = read {
+            let published = Visibility::Published;
+            return answered(
+                &mut engine.store,
+                &mut engine.gathered,
+                article,
+                published,
+                known,
+                spool,
+            )
+            .map(Ok);
+        }
+        return Ok(Ok(Remote::NotVisible(
+            "it is not listed, and probing is off".to_owned(),
+        )));
+    }
+    match engine.service.probe(question.id, request.purpose).await {
+        Ok(article) => {
+            let visibility = visibility_of(article.flags);
+            let visibility = match visibility {
+                Visibility::Published if question.listed => Visibility::Published,
+                // Not listed although nothing hides it: it is asked for again after a day.
+                Visibility::Published => Visibility::Unpublished,
+                Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
+            };
+            answered(
+                &mut engine.store,
+                &mut engine.gathered,
+                article,
+                visibility,
+                known,
+                spool,
+            )
+            .map(Ok)
+        }
+        Err(error) if error.stops_all() => Ok(Err(error)),
+        Err(error) => {
+            if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) {
+                engine.gathered.answers.stop_probing(
+                    &mut engine.store,
+                    engine.clock.now(),
+                    &error,
+                    request,
+                )?;
+            }
+            match read {
+                Some(article) => answered(
+                    &mut engine.store,
+                    &mut engine.gathered,
+                    article,
+                    Visibility::Published,
+                    known,
+                    spool,
+                )
+                .map(Ok),
+                None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
+                None => Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
         }
     }
+}
 
-    pub(super) fn answered(
-        &mut self,
-        article: RemoteArticle,
-        visibility: Visibility,
-        known: &Known<'_>,
-        spool: &mut Spool,
-    ) -> anyhow::Result<Remote> {
-        let id = article.id;
-        if article.text.is_none() {
-            return Ok(Remote::Unknown("the answer has no body".to_owned()));
-        }
-        if let Some(figures) = article.figures {
-            self.gathered
-                .figures
-                .insert(id, figure_row(figures, article.full_url.clone()));
-        }
-        let seen = take_seen(article, visibility, known, &mut self.store, spool)?;
-        spool.flush(&mut self.store)?;
-        Ok(Remote::Present(seen))
+pub(super) fn answered(
+    store: &mut Store,
+    gathered: &mut Gathered,
+    article: RemoteArticle,
+    visibility: Visibility,
+    known: &Known<'_>,
+    spool: &mut Spool,
+) -> anyhow::Result<Remote> {
+    let id = article.id;
+    if article.text.is_none() {
+        return Ok(Remote::Unknown("the answer has no body".to_owned()));
     }
+    if let Some(figures) = article.figures {
+        gathered
+            .figures
+            .insert(id, figure_row(figures, article.full_url.clone()));
+    }
+    let seen = take_seen(article, visibility, known, store, spool)?;
+    spool.flush(store)?;
+    Ok(Remote::Present(seen))
 }
 
 /// Only the service's own word counts: a proxy's 404 is no answer.

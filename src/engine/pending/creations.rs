@@ -10,280 +10,297 @@
 use crate::engine::history::{agreed, met};
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::{Looked, Observation};
-use crate::engine::settings::Request;
-use crate::engine::{Engine, recreated};
-use crate::mirror::disk::Disk;
+use crate::engine::recreated;
+use crate::engine::settings::{Request, Settings};
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
-use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Side, Version, html, path};
+use crate::model::{
+    ArticleId, CategoryId, Flags, Place, Revision, Side, Timestamp, Version, html, path,
+};
 use crate::reconcile::pairing::may_be_of;
 use crate::reconcile::plan::{Kind, Problem};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
-use crate::service::Service;
+use crate::state::store::Store;
 use crate::state::{Deed, IntentId, Subject};
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Removes the articles under creation from the observation. A creation ends when a file has the article's id.
-    pub(in crate::engine) fn take_creations(
-        &mut self,
-        base: &mut Base,
-        observed: &mut Observation,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        for mut creation in std::mem::take(&mut base.creations) {
-            if let Some(row) = self.row_of_named_file(&creation, observed) {
-                self.confirm(row, base, request)?;
-                continue;
-            }
-            if is_missing(&creation, base, observed) {
-                self.end_missing(&creation, observed, request)?;
-                continue;
-            }
-            let mut made = creation.row.as_ref().map(|row| row.id);
-            if made.is_none() {
-                made = self.answer_by_listing(&mut creation, base, observed, request)?;
-            }
-            let seen = made.and_then(|id| observed.remote.articles.remove(&id));
-            // The tag of the listing does not cover a removed entry.
-            observed.service.unlisted |= seen.is_some();
-            if let Some(row) = &creation.row {
-                if let Some(Remote::Present(seen)) = seen {
-                    if seen.version != row.remote || seen.visibility != row.visibility {
-                        observed.service.recalled.insert(row.id);
-                    }
-                    self.keep_met(row, &seen, request)?;
-                }
-                self.forget_replaced(&creation, row.id, base, request)?;
-            }
-            base.creations.push(creation);
+/// Removes the articles under creation from the observation. A creation ends when a file has the article's id.
+pub(in crate::engine) fn take_creations(
+    store: &mut Store,
+    settings: &Settings,
+    now: Timestamp,
+    base: &mut Base,
+    observed: &mut Observation,
+    request: &Request,
+) -> anyhow::Result<()> {
+    for mut creation in std::mem::take(&mut base.creations) {
+        if let Some(row) = row_of_named_file(settings, &creation, observed) {
+            confirm(store, now, row, base, request)?;
+            continue;
         }
-        Ok(())
-    }
-
-    /// The row of a new article whose id is in a file.
-    fn row_of_named_file(&self, creation: &Creation, observed: &Observation) -> Option<ArticleRow> {
-        let row = creation.row.as_ref()?;
-        let mut files = observed.local.files.iter();
-        let file = files.find(|file| file.id == Some(row.id))?;
-        Some(ArticleRow {
-            place: file.place.clone(),
-            file_flags: self.flags_when_sent(file.flags, row.file_flags),
-            ..(**row).clone()
-        })
-    }
-
-    fn confirm(
-        &mut self,
-        row: ArticleRow,
-        base: &mut Base,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        if !request.dry_run {
-            let now = self.clock.now();
-            self.store.write(now, |tx| {
-                tx.put_article(&row)?;
-                tx.end_creation(row.id)
-            })?;
+        if is_missing(&creation, base, observed) {
+            end_missing(store, now, &creation, observed, request)?;
+            continue;
         }
-        base.articles.insert(row.id, row);
-        Ok(())
-    }
-
-    /// Forgets the deleted article that the new article replaces.
-    fn forget_replaced(
-        &mut self,
-        creation: &Creation,
-        new: ArticleId,
-        base: &mut Base,
-        request: &Request,
-    ) -> anyhow::Result<()> {
-        let mut rows = base.articles.values();
-        let old = rows.find(|row| row.place == creation.place && is_known_gone(row.id, base));
-        let Some(old) = old.map(|row| row.id) else {
-            return Ok(());
-        };
-        base.articles.remove(&old);
-        base.conflicts.remove(&old);
-        if !request.dry_run {
-            let now = self.clock.now();
-            self.store.write(now, |tx| {
-                tx.remove_article(old)?;
-                tx.remove_conflict(old)?;
-                tx.rename_subject(&Subject::Article(old), &Subject::Article(new))?;
-                recreated::note(tx, old, new)
-            })?;
+        let mut made = creation.row.as_ref().map(|row| row.id);
+        if made.is_none() {
+            made = answer_by_listing(store, now, &mut creation, base, observed, request)?;
         }
-        Ok(())
-    }
-
-    /// Looks in the listing for the created article: the article at the address, or the one that was there before. Returns
-    /// its id, if there is one, whether it is what was sent or not.
-    fn answer_by_listing(
-        &mut self,
-        creation: &mut Creation,
-        base: &Base,
-        observed: &Observation,
-        request: &Request,
-    ) -> anyhow::Result<Option<ArticleId>> {
-        let is_named_by_a_file =
-            |id: ArticleId| observed.local.files.iter().any(|file| file.id == Some(id));
-        let mut entries = observed.remote.articles.iter();
-        let found = entries.find_map(|(id, entry)| match entry {
-            Remote::Present(seen)
-                if creation.unclear == Some(*id)
-                    || has_address(creation, address_of(&seen.version)) =>
-            {
-                Some((*id, seen))
-            }
-            Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
-        });
-        let found =
-            found.filter(|(id, _)| !base.articles.contains_key(id) && !is_named_by_a_file(*id));
-        let before = creation.unclear.take();
-        if let Some((id, seen)) = found {
-            let text = observed.spool.text(&self.store, seen.version.text)?;
-            match self.find_sent(creation, &seen.version, text.as_deref())? {
-                Some(sent) => {
-                    creation.row = Some(Box::new(row_of(&creation.place, &sent, id, seen)));
-                }
-                // A dry run keeps no body to compare.
-                None if text.is_some() => creation.unclear = Some(id),
-                None => {}
-            }
-        }
-        if !request.dry_run {
-            if creation.row.is_some() {
-                self.record_created(creation, None, None)?;
-            } else if creation.unclear != before {
-                let now = self.clock.now();
-                self.store.write(now, |tx| tx.put_creation(creation))?;
-            }
-        }
-        Ok(found.map(|(id, _)| id))
-    }
-
-    /// Keeps what the service shows of a new article, if that is not what was sent.
-    fn keep_met(&mut self, row: &ArticleRow, seen: &Seen, request: &Request) -> anyhow::Result<()> {
-        let is_new = seen.version != row.remote && self.store.has_body(seen.version.text)?;
-        if is_new && !request.dry_run {
-            let met = met(row.id, &row.place, &seen.version);
-            let now = self.clock.now();
-            self.store.write(now, |tx| tx.record(&met).map(drop))?;
-        }
-        Ok(())
-    }
-
-    /// Returns the try whose title and text an article has. Case, outer spaces and the form of the HTML do not count. A
-    /// visible try is preferred.
-    pub(in crate::engine) fn find_sent(
-        &self,
-        creation: &Creation,
-        found: &Version,
-        text: Option<&str>,
-    ) -> anyhow::Result<Option<Sent>> {
-        let mut likely: Option<&Sent> = None;
-        for sent in creation.sent() {
-            let is_better = likely.is_none_or(|likely| likely.flags.hides());
-            if !is_better || !is_same(&sent.version.title, &found.title) {
-                continue;
-            }
-            let is_same_text = sent.version.text == found.text || {
-                let sent = self.store.body(sent.version.text)?;
-                let both = sent.as_deref().zip(text);
-                both.is_some_and(|(sent, text)| html::is_same_markup(sent, text))
-            };
-            if is_same_text {
-                likely = Some(sent);
-            }
-        }
-        Ok(likely.cloned())
-    }
-
-    /// Records a created article before its id is in the file. `text`: its body, where the service rewrote it.
-    pub(in crate::engine) fn record_created(
-        &mut self,
-        creation: &Creation,
-        text: Option<&str>,
-        instead_of: Option<ArticleId>,
-    ) -> anyhow::Result<()> {
-        let Some(row) = &creation.row else {
-            return Ok(());
-        };
-        let (id, place) = (row.id, &creation.place);
-        let path = place.to_string();
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            if let Some(text) = text {
-                tx.put_body(text)?;
-            }
-            if let Some(old) = instead_of {
-                tx.rename_subject(&Subject::Article(old), &Subject::Article(id))?;
-                recreated::note(tx, old, id)?;
-            }
-            tx.rename_subject(&Subject::File(place.clone()), &Subject::Article(id))?;
-            tx.record(&agreed(id, place, &row.local, "created"))?;
-            tx.put_creation(creation)?;
-            tx.unpark(&format!("{} {path}", Kind::Create.word()))?;
-            tx.event(&Deed::new("create", Side::Remote, &path, Some(id), ""))
-        })?;
-        Ok(())
-    }
-
-    /// The base's flags of a file that was sent with `sent` and says `now`: where it says what was sent, it has no new wish.
-    pub(in crate::engine) fn flags_when_sent(&self, now: Flags, sent: Flags) -> Flags {
-        let said = |now: Option<bool>, sent: Option<bool>, usual: bool| {
-            if sent.is_none_or(|sent| now.unwrap_or(usual) == sent) {
-                now
-            } else {
-                sent
-            }
-        };
-        Flags {
-            enabled: said(now.enabled, sent.enabled, self.settings.new_enabled),
-            draft: said(now.draft, sent.draft, self.settings.new_draft),
-        }
-    }
-
-    /// Ends a creation whose file is gone: what arrived is an article like any other.
-    fn end_missing(
-        &mut self,
-        creation: &Creation,
-        observed: &mut Observation,
-        request: &Request,
-    ) -> anyhow::Result<()> {
+        let seen = made.and_then(|id| observed.remote.articles.remove(&id));
+        // The tag of the listing does not cover a removed entry.
+        observed.service.unlisted |= seen.is_some();
         if let Some(row) = &creation.row {
-            observed.problems.push(Problem {
-                path: creation.place.to_string(),
-                id: Some(row.id),
-                message: format!(
-                    "article {} was created from this file, which went before it got its `id:` line; the article stays on \
-                     the service, and has a file again once the service lists it",
-                    row.id
-                ),
-            });
-        }
-        if request.dry_run {
-            return Ok(());
-        }
-        self.drop_creation(creation)
-    }
-
-    /// Ends the creations at whose place an article has its file by now.
-    pub(in crate::engine) fn end_taken(&mut self, observed: &Observation) -> anyhow::Result<()> {
-        for creation in &observed.base.creations {
-            if is_taken(creation, observed) {
-                self.drop_creation(creation)?;
+            if let Some(Remote::Present(seen)) = seen {
+                if seen.version != row.remote || seen.visibility != row.visibility {
+                    observed.service.recalled.insert(row.id);
+                }
+                keep_met(store, now, row, &seen, request)?;
             }
+            forget_replaced(store, now, &creation, row.id, base, request)?;
         }
-        Ok(())
+        base.creations.push(creation);
     }
+    Ok(())
+}
 
-    /// Deletes the creation's request. The article gets no row.
-    pub(in crate::engine) fn drop_creation(&mut self, creation: &Creation) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        let request = IntentId(creation.request);
-        self.store.write(now, |tx| tx.remove_intent(request))?;
-        Ok(())
+/// The row of a new article whose id is in a file.
+fn row_of_named_file(
+    settings: &Settings,
+    creation: &Creation,
+    observed: &Observation,
+) -> Option<ArticleRow> {
+    let row = creation.row.as_ref()?;
+    let mut files = observed.local.files.iter();
+    let file = files.find(|file| file.id == Some(row.id))?;
+    Some(ArticleRow {
+        place: file.place.clone(),
+        file_flags: flags_when_sent(settings, file.flags, row.file_flags),
+        ..(**row).clone()
+    })
+}
+
+fn confirm(
+    store: &mut Store,
+    now: Timestamp,
+    row: ArticleRow,
+    base: &mut Base,
+    request: &Request,
+) -> anyhow::Result<()> {
+    if !request.dry_run {
+        store.write(now, |tx| {
+            tx.put_article(&row)?;
+            tx.end_creation(row.id)
+        })?;
     }
+    base.articles.insert(row.id, row);
+    Ok(())
+}
+
+/// Forgets the deleted article that the new article replaces.
+fn forget_replaced(
+    store: &mut Store,
+    now: Timestamp,
+    creation: &Creation,
+    new: ArticleId,
+    base: &mut Base,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let mut rows = base.articles.values();
+    let old = rows.find(|row| row.place == creation.place && is_known_gone(row.id, base));
+    let Some(old) = old.map(|row| row.id) else {
+        return Ok(());
+    };
+    base.articles.remove(&old);
+    base.conflicts.remove(&old);
+    if !request.dry_run {
+        store.write(now, |tx| {
+            tx.remove_article(old)?;
+            tx.remove_conflict(old)?;
+            tx.rename_subject(&Subject::Article(old), &Subject::Article(new))?;
+            recreated::note(tx, old, new)
+        })?;
+    }
+    Ok(())
+}
+
+/// Looks in the listing for the created article: the article at the address, or the one that was there before. Returns
+/// its id, if there is one, whether it is what was sent or not.
+fn answer_by_listing(
+    store: &mut Store,
+    now: Timestamp,
+    creation: &mut Creation,
+    base: &Base,
+    observed: &Observation,
+    request: &Request,
+) -> anyhow::Result<Option<ArticleId>> {
+    let is_named_by_a_file =
+        |id: ArticleId| observed.local.files.iter().any(|file| file.id == Some(id));
+    let mut entries = observed.remote.articles.iter();
+    let found = entries.find_map(|(id, entry)| match entry {
+        Remote::Present(seen)
+            if creation.unclear == Some(*id)
+                || has_address(creation, address_of(&seen.version)) =>
+        {
+            Some((*id, seen))
+        }
+        Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+    });
+    let found = found.filter(|(id, _)| !base.articles.contains_key(id) && !is_named_by_a_file(*id));
+    let before = creation.unclear.take();
+    if let Some((id, seen)) = found {
+        let text = observed.spool.text(store, seen.version.text)?;
+        match find_sent(store, creation, &seen.version, text.as_deref())? {
+            Some(sent) => {
+                creation.row = Some(Box::new(row_of(&creation.place, &sent, id, seen)));
+            }
+            // A dry run keeps no body to compare.
+            None if text.is_some() => creation.unclear = Some(id),
+            None => {}
+        }
+    }
+    if !request.dry_run {
+        if creation.row.is_some() {
+            record_created(store, now, creation, None, None)?;
+        } else if creation.unclear != before {
+            store.write(now, |tx| tx.put_creation(creation))?;
+        }
+    }
+    Ok(found.map(|(id, _)| id))
+}
+
+/// Keeps what the service shows of a new article, if that is not what was sent.
+fn keep_met(
+    store: &mut Store,
+    now: Timestamp,
+    row: &ArticleRow,
+    seen: &Seen,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let is_new = seen.version != row.remote && store.has_body(seen.version.text)?;
+    if is_new && !request.dry_run {
+        let met = met(row.id, &row.place, &seen.version);
+        store.write(now, |tx| tx.record(&met).map(drop))?;
+    }
+    Ok(())
+}
+
+/// Returns the try whose title and text an article has. Case, outer spaces and the form of the HTML do not count. A
+/// visible try is preferred.
+pub(in crate::engine) fn find_sent(
+    store: &Store,
+    creation: &Creation,
+    found: &Version,
+    text: Option<&str>,
+) -> anyhow::Result<Option<Sent>> {
+    let mut likely: Option<&Sent> = None;
+    for sent in creation.sent() {
+        let is_better = likely.is_none_or(|likely| likely.flags.hides());
+        if !is_better || !is_same(&sent.version.title, &found.title) {
+            continue;
+        }
+        let is_same_text = sent.version.text == found.text || {
+            let sent = store.body(sent.version.text)?;
+            let both = sent.as_deref().zip(text);
+            both.is_some_and(|(sent, text)| html::is_same_markup(sent, text))
+        };
+        if is_same_text {
+            likely = Some(sent);
+        }
+    }
+    Ok(likely.cloned())
+}
+
+/// Records a created article before its id is in the file. `text`: its body, where the service rewrote it.
+pub(in crate::engine) fn record_created(
+    store: &mut Store,
+    now: Timestamp,
+    creation: &Creation,
+    text: Option<&str>,
+    instead_of: Option<ArticleId>,
+) -> anyhow::Result<()> {
+    let Some(row) = &creation.row else {
+        return Ok(());
+    };
+    let (id, place) = (row.id, &creation.place);
+    let path = place.to_string();
+    store.write(now, |tx| {
+        if let Some(text) = text {
+            tx.put_body(text)?;
+        }
+        if let Some(old) = instead_of {
+            tx.rename_subject(&Subject::Article(old), &Subject::Article(id))?;
+            recreated::note(tx, old, id)?;
+        }
+        tx.rename_subject(&Subject::File(place.clone()), &Subject::Article(id))?;
+        tx.record(&agreed(id, place, &row.local, "created"))?;
+        tx.put_creation(creation)?;
+        tx.unpark(&format!("{} {path}", Kind::Create.word()))?;
+        tx.event(&Deed::new("create", Side::Remote, &path, Some(id), ""))
+    })?;
+    Ok(())
+}
+
+/// The base's flags of a file that was sent with `sent` and says `now`: where it says what was sent, it has no new wish.
+pub(in crate::engine) fn flags_when_sent(settings: &Settings, now: Flags, sent: Flags) -> Flags {
+    let said = |now: Option<bool>, sent: Option<bool>, usual: bool| {
+        if sent.is_none_or(|sent| now.unwrap_or(usual) == sent) {
+            now
+        } else {
+            sent
+        }
+    };
+    Flags {
+        enabled: said(now.enabled, sent.enabled, settings.new_enabled),
+        draft: said(now.draft, sent.draft, settings.new_draft),
+    }
+}
+
+/// Ends a creation whose file is gone: what arrived is an article like any other.
+fn end_missing(
+    store: &mut Store,
+    now: Timestamp,
+    creation: &Creation,
+    observed: &mut Observation,
+    request: &Request,
+) -> anyhow::Result<()> {
+    if let Some(row) = &creation.row {
+        observed.problems.push(Problem {
+            path: creation.place.to_string(),
+            id: Some(row.id),
+            message: format!(
+                "article {} was created from this file, which went before it got its `id:` line; the article stays on \
+                 the service, and has a file again once the service lists it",
+                row.id
+            ),
+        });
+    }
+    if request.dry_run {
+        return Ok(());
+    }
+    drop_creation(store, now, creation)
+}
+
+/// Ends the creations at whose place an article has its file by now.
+pub(in crate::engine) fn end_taken(
+    store: &mut Store,
+    now: Timestamp,
+    observed: &Observation,
+) -> anyhow::Result<()> {
+    for creation in &observed.base.creations {
+        if is_taken(creation, observed) {
+            drop_creation(store, now, creation)?;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the creation's request. The article gets no row.
+pub(in crate::engine) fn drop_creation(
+    store: &mut Store,
+    now: Timestamp,
+    creation: &Creation,
+) -> anyhow::Result<()> {
+    let request = IntentId(creation.request);
+    store.write(now, |tx| tx.remove_intent(request))?;
+    Ok(())
 }
 
 /// Returns whether an article has the address to which something was sent.

@@ -13,15 +13,18 @@ pub(super) mod creations;
 
 use super::Engine;
 use super::settings::Request;
+use crate::engine::Clock;
+use crate::engine::backoff::Backoff;
+
 use crate::engine::observation::{version_of, version_with};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Field, Revision, Side, TextDigest, Version, html};
+use crate::model::{ArticleId, Field, Revision, Side, TextDigest, Timestamp, Version, html};
 use crate::reconcile::plan::Problem;
 use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
 };
-use crate::state::store::Writing;
+use crate::state::store::{Store, Writing};
 use crate::state::{
     Attempt, Deletion, Intent, IntentId, Outcome, RowChange, Seen as SeenVersion, Subject, Target,
     Update,
@@ -106,354 +109,409 @@ pub(super) struct Recorded {
     pub(super) warning: Option<String>,
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Settles the requests that an earlier cycle left without an answer, before anything is observed.
-    pub(super) async fn settle_pending(&mut self, request: &Request) -> anyhow::Result<()> {
-        let changes = self.pending()?;
-        if changes.is_empty() {
-            return Ok(());
+/// Settles the requests that an earlier cycle left without an answer, before anything is observed.
+pub(super) async fn settle_pending<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let changes = pending(&engine.store)?;
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let backoff = Backoff::read(&engine.store, engine.clock.now(), request)?;
+    for (pending, change) in changes {
+        let target = Target::Request(change.id());
+        if request.patient && backoff.rests(target) {
+            continue;
         }
-        let backoff = self.backoff(request)?;
-        for (pending, change) in changes {
-            let target = Target::Request(change.id());
-            if request.patient && backoff.rests(target) {
-                continue;
+        match look_after(engine, &change, request.purpose, true).await? {
+            Found::Arrived(answer) => {
+                record_arrived(
+                    &mut engine.store,
+                    engine.clock.now(),
+                    pending,
+                    &change,
+                    answer,
+                )?;
             }
-            match self.look_after(&change, request.purpose, true).await? {
-                Found::Arrived(answer) => {
-                    self.record_arrived(pending, &change, answer)?;
-                }
-                Found::NotArrived => self.end_request(pending, &change)?,
-                Found::Changed(now) => self.record_changed(pending, &change, now.as_deref())?,
-                Found::Unclear(error) => {
-                    let now = self.clock.now();
-                    let attempt = Attempt {
-                        last_asked: now,
-                        failures: backoff.failures(target).saturating_add(1),
-                        answer: None,
-                    };
-                    self.store
-                        .write(now, |tx| tx.put_attempt(target, &attempt))?;
-                    let Some(error) = error else {
-                        continue;
-                    };
-                    self.gathered.failed_look =
-                        Some(format!("a request could not be settled: {error}"));
-                    if error.stops_all() {
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the requests whose outcome is not known.
-    fn pending(&self) -> anyhow::Result<Vec<(IntentId, Change)>> {
-        let intents = self.store.intents()?.into_iter();
-        let changes = intents.filter_map(|(pending, intent)| Some((pending, Change::of(intent)?)));
-        Ok(changes.collect())
-    }
-
-    /// Returns whether the outcome of a request to an article is not known: nothing else is sent for it.
-    pub(super) fn is_pending(&self, id: ArticleId) -> anyhow::Result<bool> {
-        let changes = self.pending()?;
-        Ok(changes.iter().any(|(_, change)| change.id() == id))
-    }
-
-    /// Stores a request and sends it once. After a lost answer the article is looked at.
-    pub(super) async fn send_request(&mut self, change: &Change) -> anyhow::Result<SendOutcome> {
-        let (now, intent) = (self.clock.now(), change.intent());
-        let pending = self.store.write(now, |tx| tx.add_intent(&intent))?;
-        let error = match self.send_once(change).await? {
-            Ok(answer) => return self.record_arrived(pending, change, answer),
-            Err(error) => error,
-        };
-        if !error.answer_lost {
-            self.end_request(pending, change)?;
-            return Ok(SendOutcome::NotDone(error));
-        }
-        if !worth_another_try(&error) {
-            return Ok(SendOutcome::Pending(error));
-        }
-        tracing::warn!(%error, "no answer to a write; looking whether it arrived");
-        self.clock.pause(pause(1)).await;
-        match self.look_after(change, Purpose::Push, false).await? {
-            Found::Arrived(answer) => self.record_arrived(pending, change, answer),
             Found::NotArrived => {
-                self.end_request(pending, change)?;
-                Ok(SendOutcome::NotArrived(error))
+                end_request(&mut engine.store, engine.clock.now(), pending, &change)?;
             }
-            Found::Changed(now) => {
-                self.record_changed(pending, change, now.as_deref())?;
-                Ok(SendOutcome::Changed)
-            }
-            Found::Unclear(_) => Ok(SendOutcome::Pending(error)),
-        }
-    }
-
-    async fn send_once(
-        &self,
-        change: &Change,
-    ) -> anyhow::Result<Answer<Option<Box<RemoteArticle>>>> {
-        match change {
-            Change::Put(update) => {
-                let patch = self.patch(update)?;
-                let answer = self.service.update_article(update.id, &patch).await;
-                Ok(answer.map(|answer| Some(Box::new(answer))))
-            }
-            Change::Delete(deletion) => match self.service.delete_article(deletion.id).await {
-                // With our own request pending, this is what we wanted (failures row 16).
-                Err(error) if error.kind == ErrorKind::NotFound => Ok(Ok(None)),
-                answer => Ok(answer.map(|()| None)),
-            },
-        }
-    }
-
-    fn end_request(&mut self, pending: IntentId, change: &Change) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        self.store.write(now, |tx| end(tx, pending, change))?;
-        Ok(())
-    }
-
-    fn patch(&self, update: &Update) -> anyhow::Result<ArticlePatch> {
-        let sent = &update.version;
-        let mut patch = ArticlePatch {
-            enabled: update.enabled,
-            ..ArticlePatch::default()
-        };
-        for field in &update.fields {
-            match field {
-                Field::Title => patch.title = Some(sent.title.clone()),
-                Field::Slug => patch.slug = Some(sent.slug.clone()),
-                Field::Category => patch.category = Some(sent.category),
-                Field::Introtext => patch.introtext = Some(sent.introtext.clone()),
-                Field::Keywords => patch.keywords = Some(sent.keywords.clone()),
-                Field::Text => {
-                    let text = self.store.body(sent.text)?;
-                    let Some(text) = text else {
-                        anyhow::bail!("failed to find the body {} in the state", sent.text);
-                    };
-                    patch.text = Some(text);
+            Found::Changed(now) => record_changed(
+                &mut engine.store,
+                engine.clock.now(),
+                pending,
+                &change,
+                now.as_deref(),
+            )?,
+            Found::Unclear(error) => {
+                let now = engine.clock.now();
+                let attempt = Attempt {
+                    last_asked: now,
+                    failures: backoff.failures(target).saturating_add(1),
+                    answer: None,
+                };
+                engine
+                    .store
+                    .write(now, |tx| tx.put_attempt(target, &attempt))?;
+                let Some(error) = error else {
+                    continue;
+                };
+                engine.gathered.failed_look =
+                    Some(format!("a request could not be settled: {error}"));
+                if error.stops_all() {
+                    break;
                 }
-                Field::Enabled
-                | Field::Draft
-                | Field::Name
-                | Field::Description
-                | Field::MetaDescription => {}
             }
         }
-        Ok(patch)
     }
+    Ok(())
+}
 
-    /// Waits before a request that was not carried out is sent again: for room, where it was not sent for want of budget.
-    pub(super) async fn wait_to_repeat(&self, error: &ServiceError, tries: u32) -> Answer<()> {
-        if is_throttled(error) {
-            return self.service.reserve(2, Purpose::Push).await;
+/// Returns the requests whose outcome is not known.
+fn pending(store: &Store) -> anyhow::Result<Vec<(IntentId, Change)>> {
+    let intents = store.intents()?.into_iter();
+    let changes = intents.filter_map(|(pending, intent)| Some((pending, Change::of(intent)?)));
+    Ok(changes.collect())
+}
+
+/// Returns whether the outcome of a request to an article is not known: nothing else is sent for it.
+pub(super) fn is_pending(store: &Store, id: ArticleId) -> anyhow::Result<bool> {
+    let changes = pending(store)?;
+    Ok(changes.iter().any(|(_, change)| change.id() == id))
+}
+
+/// Stores a request and sends it once. After a lost answer the article is looked at.
+pub(super) async fn send_request<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    change: &Change,
+) -> anyhow::Result<SendOutcome> {
+    let (now, intent) = (engine.clock.now(), change.intent());
+    let pending = engine.store.write(now, |tx| tx.add_intent(&intent))?;
+    let error = match send_once(&engine.service, &engine.store, change).await? {
+        Ok(answer) => {
+            return record_arrived(
+                &mut engine.store,
+                engine.clock.now(),
+                pending,
+                change,
+                answer,
+            );
         }
-        self.clock.pause(pause(tries)).await;
-        Ok(())
+        Err(error) => error,
+    };
+    if !error.answer_lost {
+        end_request(&mut engine.store, engine.clock.now(), pending, change)?;
+        return Ok(SendOutcome::NotDone(error));
     }
+    if !worth_another_try(&error) {
+        return Ok(SendOutcome::Pending(error));
+    }
+    tracing::warn!(%error, "no answer to a write; looking whether it arrived");
+    engine.clock.pause(pause(1)).await;
+    match look_after(engine, change, Purpose::Push, false).await? {
+        Found::Arrived(answer) => record_arrived(
+            &mut engine.store,
+            engine.clock.now(),
+            pending,
+            change,
+            answer,
+        ),
+        Found::NotArrived => {
+            end_request(&mut engine.store, engine.clock.now(), pending, change)?;
+            Ok(SendOutcome::NotArrived(error))
+        }
+        Found::Changed(now) => {
+            record_changed(
+                &mut engine.store,
+                engine.clock.now(),
+                pending,
+                change,
+                now.as_deref(),
+            )?;
+            Ok(SendOutcome::Changed)
+        }
+        Found::Unclear(_) => Ok(SendOutcome::Pending(error)),
+    }
+}
 
-    /// Looks up the outcome of a request. `is_later`: it was sent in an earlier cycle.
-    async fn look_after(
-        &self,
-        change: &Change,
-        purpose: Purpose,
-        is_later: bool,
-    ) -> anyhow::Result<Found> {
-        let (answer, is_sure) = self.look_at(change.id(), purpose).await?;
-        let is_believed = is_sure || is_later;
-        let now = match answer {
-            Ok(now) => Box::new(now),
-            // What a GET does not find may be hidden; a later cycle has nothing better to ask.
-            Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
-                return Ok(match change {
-                    Change::Delete(_) => Found::Arrived(None),
-                    // Absent is not deleted: the questions about absent articles tell.
-                    Change::Put(_) => Found::Changed(None),
-                });
+async fn send_once(
+    service: &impl Service,
+    store: &Store,
+    change: &Change,
+) -> anyhow::Result<Answer<Option<Box<RemoteArticle>>>> {
+    match change {
+        Change::Put(update) => {
+            let patch = patch(store, update)?;
+            let answer = service.update_article(update.id, &patch).await;
+            Ok(answer.map(|answer| Some(Box::new(answer))))
+        }
+        Change::Delete(deletion) => match service.delete_article(deletion.id).await {
+            // With our own request pending, this is what we wanted (failures row 16).
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(Ok(None)),
+            answer => Ok(answer.map(|()| None)),
+        },
+    }
+}
+
+fn end_request(
+    store: &mut Store,
+    now: Timestamp,
+    pending: IntentId,
+    change: &Change,
+) -> anyhow::Result<()> {
+    store.write(now, |tx| end(tx, pending, change))?;
+    Ok(())
+}
+
+fn patch(store: &Store, update: &Update) -> anyhow::Result<ArticlePatch> {
+    let sent = &update.version;
+    let mut patch = ArticlePatch {
+        enabled: update.enabled,
+        ..ArticlePatch::default()
+    };
+    for field in &update.fields {
+        match field {
+            Field::Title => patch.title = Some(sent.title.clone()),
+            Field::Slug => patch.slug = Some(sent.slug.clone()),
+            Field::Category => patch.category = Some(sent.category),
+            Field::Introtext => patch.introtext = Some(sent.introtext.clone()),
+            Field::Keywords => patch.keywords = Some(sent.keywords.clone()),
+            Field::Text => {
+                let text = store.body(sent.text)?;
+                let Some(text) = text else {
+                    anyhow::bail!("failed to find the body {} in the state", sent.text);
+                };
+                patch.text = Some(text);
             }
-            Err(error) => return Ok(Found::Unclear(Some(error))),
-        };
-        let Some(text) = now.text.as_deref() else {
-            return Ok(Found::Unclear(None));
-        };
-        let version = version_with(&now, TextDigest::of(text));
-        if change.is_target_version(&version, &now.revision) {
-            return Ok(if is_believed {
-                Found::NotArrived
-            } else {
-                Found::Unclear(None)
+            Field::Enabled
+            | Field::Draft
+            | Field::Name
+            | Field::Description
+            | Field::MetaDescription => {}
+        }
+    }
+    Ok(patch)
+}
+
+/// Waits before a request that was not carried out is sent again: for room, where it was not sent for want of budget.
+pub(super) async fn wait_to_repeat(
+    service: &impl Service,
+    clock: &dyn Clock,
+    error: &ServiceError,
+    tries: u32,
+) -> Answer<()> {
+    if is_throttled(error) {
+        return service.reserve(2, Purpose::Push).await;
+    }
+    clock.pause(pause(tries)).await;
+    Ok(())
+}
+
+/// Looks up the outcome of a request. `is_later`: it was sent in an earlier cycle.
+async fn look_after<S: Service, D: Disk>(
+    engine: &Engine<S, D>,
+    change: &Change,
+    purpose: Purpose,
+    is_later: bool,
+) -> anyhow::Result<Found> {
+    let (answer, is_sure) = look_at(engine, change.id(), purpose).await?;
+    let is_believed = is_sure || is_later;
+    let now = match answer {
+        Ok(now) => Box::new(now),
+        // What a GET does not find may be hidden; a later cycle has nothing better to ask.
+        Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
+            return Ok(match change {
+                Change::Delete(_) => Found::Arrived(None),
+                // Absent is not deleted: the questions about absent articles tell.
+                Change::Put(_) => Found::Changed(None),
             });
         }
-        // A replica may be behind by several versions.
-        let row = self.store.article(change.id())?;
-        if !is_sure && row.is_some_and(|row| row.has_replaced(&version, &now.revision)) {
-            return Ok(Found::Unclear(None));
-        }
-        Ok(match change {
-            Change::Put(update) if self.is_as_sent(update, &version, &now)? => {
-                Found::Arrived(Some(now))
-            }
-            Change::Put(_) | Change::Delete(_) => Found::Changed(Some(now)),
-        })
-    }
-
-    /// Returns whether an article says what was sent.
-    fn is_as_sent(
-        &self,
-        update: &Update,
-        version: &Version,
-        now: &RemoteArticle,
-    ) -> anyhow::Result<bool> {
-        // An answer without `enabled` is that of a GET, which shows what nothing hides.
-        let enabled = now.flags.enabled.unwrap_or(true);
-        if update.enabled.is_some_and(|sent| sent != enabled) {
-            return Ok(false);
-        }
-        let fields = update.fields.iter();
-        let differ: Vec<_> = fields
-            .filter(|field| !version.agrees(&update.version, **field))
-            .collect();
-        match differ.as_slice() {
-            [] => Ok(true),
-            [Field::Text] => {
-                let sent = self.store.body(update.version.text)?;
-                let text = now.text.as_deref().unwrap_or_default();
-                Ok(sent.is_some_and(|sent| html::is_same_markup(&sent, text)))
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// Reads an article, by a probe where that is possible. The second value says whether the answer is that of a probe.
-    async fn look_at(
-        &self,
-        id: ArticleId,
-        purpose: Purpose,
-    ) -> anyhow::Result<(Answer<RemoteArticle>, bool)> {
-        if self.may_probe()? {
-            match self.service.probe(id, purpose).await {
-                Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => {}
-                answer => return Ok((answer, true)),
-            }
-        }
-        Ok((self.service.article(id, purpose).await, false))
-    }
-
-    /// Records what a request made, and ends it.
-    fn record_arrived(
-        &mut self,
-        pending: IntentId,
-        change: &Change,
-        answer: Option<Box<RemoteArticle>>,
-    ) -> anyhow::Result<SendOutcome> {
-        let (mut rewritten, mut warning) = (None, None);
-        let rows = match (change, answer.as_deref()) {
-            (Change::Put(update), Some(answer)) => {
-                let text = answer.text.as_deref();
-                rewritten = text.filter(|text| TextDigest::of(text) != update.version.text);
-                if let Some(text) = rewritten.filter(|_| update.fields.contains(&Field::Text)) {
-                    let sent = self.store.body(update.version.text)?;
-                    warning = sent.and_then(|sent| html::shrank(&sent, text));
-                }
-                rows_after(update, answer)
-            }
-            (Change::Put(_), None) => Vec::new(),
-            (Change::Delete(deletion), _) => deletion.rows.clone(),
-        };
-        if let Some(lost) = &warning {
-            tracing::warn!(id = %change.id(), "the service keeps less than it was sent: {lost}");
-        }
-        let before = self.store.article(change.id())?;
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            end(tx, pending, change)?;
-            if let Some(text) = rewritten {
-                tx.put_body(text)?;
-            }
-            if let Change::Delete(deletion) = change {
-                tx.bury(deletion.id, &deletion.revision, before.as_ref())?;
-            }
-            rows.iter().try_for_each(|row| tx.apply(row))
-        })?;
-        let row = rows.into_iter().find_map(|row| {
-            if let RowChange::Article(row) = row {
-                Some(row)
-            } else {
-                None
-            }
+        Err(error) => return Ok(Found::Unclear(Some(error))),
+    };
+    let Some(text) = now.text.as_deref() else {
+        return Ok(Found::Unclear(None));
+    };
+    let version = version_with(&now, TextDigest::of(text));
+    if change.is_target_version(&version, &now.revision) {
+        return Ok(if is_believed {
+            Found::NotArrived
+        } else {
+            Found::Unclear(None)
         });
-        Ok(SendOutcome::Done(Recorded {
-            row,
-            answer,
-            warning,
-        }))
     }
-
-    /// Ends a request over whose article something else was written. What it was to replace is not there any more: should
-    /// the service show that again, it is behind.
-    fn record_changed(
-        &mut self,
-        pending: IntentId,
-        change: &Change,
-        now: Option<&RemoteArticle>,
-    ) -> anyhow::Result<()> {
-        let row = self.store.article(change.id())?;
-        let over = match change {
-            Change::Put(update) => Some((update.over, update.over_revision.clone())),
-            Change::Delete(deletion) => {
-                let digest = deletion.version;
-                digest.map(|digest| (digest, deletion.revision.clone()))
-            }
-        };
-        let at = self.clock.now();
-        self.store.write(at, |tx| {
-            end(tx, pending, change)?;
-            // A hidden article is asked for at once.
-            tx.remove_attempt(Target::Article(change.id()))?;
-            let Some(mut row) = row else {
-                return Ok(());
-            };
-            if let Some(now) = now
-                && let Some(text) = &now.text
-            {
-                tx.put_body(text)?;
-                tx.record(&SeenVersion {
-                    subject: Subject::Article(row.id),
-                    place: row.place.clone(),
-                    side: Side::Remote,
-                    cause: "edited on the service".to_owned(),
-                    version: version_of(now, &row.remote),
-                    file: None,
-                })?;
-            }
-            let by = now.map(|now| now.revision.clone()).unwrap_or_default();
-            if let Some(over) = over.filter(|over| by != over.1) {
-                row.was_replaced(over, &by);
-                tx.put_article(&row)?;
-            }
-            Ok(())
-        })?;
-        Ok(())
+    // A replica may be behind by several versions.
+    let row = engine.store.article(change.id())?;
+    if !is_sure && row.is_some_and(|row| row.has_replaced(&version, &now.revision)) {
+        return Ok(Found::Unclear(None));
     }
-
-    /// Returns what is said of the articles whose requests are pending.
-    pub(super) fn pending_problems(&self) -> anyhow::Result<Vec<(ArticleId, Problem)>> {
-        let mut problems = Vec::new();
-        for (_, change) in self.pending()? {
-            let id = change.id();
-            let row = self.store.article(id)?;
-            let problem = Problem {
-                path: row.map(|row| row.place.to_string()).unwrap_or_default(),
-                id: Some(id),
-                message: PENDING.to_owned(),
-            };
-            problems.push((id, problem));
+    Ok(match change {
+        Change::Put(update) if is_as_sent(&engine.store, update, &version, &now)? => {
+            Found::Arrived(Some(now))
         }
-        Ok(problems)
+        Change::Put(_) | Change::Delete(_) => Found::Changed(Some(now)),
+    })
+}
+
+/// Returns whether an article says what was sent.
+fn is_as_sent(
+    store: &Store,
+    update: &Update,
+    version: &Version,
+    now: &RemoteArticle,
+) -> anyhow::Result<bool> {
+    // An answer without `enabled` is that of a GET, which shows what nothing hides.
+    let enabled = now.flags.enabled.unwrap_or(true);
+    if update.enabled.is_some_and(|sent| sent != enabled) {
+        return Ok(false);
     }
+    let fields = update.fields.iter();
+    let differ: Vec<_> = fields
+        .filter(|field| !version.agrees(&update.version, **field))
+        .collect();
+    match differ.as_slice() {
+        [] => Ok(true),
+        [Field::Text] => {
+            let sent = store.body(update.version.text)?;
+            let text = now.text.as_deref().unwrap_or_default();
+            Ok(sent.is_some_and(|sent| html::is_same_markup(&sent, text)))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Reads an article, by a probe where that is possible. The second value says whether the answer is that of a probe.
+async fn look_at<S: Service, D: Disk>(
+    engine: &Engine<S, D>,
+    id: ArticleId,
+    purpose: Purpose,
+) -> anyhow::Result<(Answer<RemoteArticle>, bool)> {
+    if engine
+        .gathered
+        .answers
+        .may_probe(&engine.store, &engine.settings)?
+    {
+        match engine.service.probe(id, purpose).await {
+            Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => {}
+            answer => return Ok((answer, true)),
+        }
+    }
+    Ok((engine.service.article(id, purpose).await, false))
+}
+
+/// Records what a request made, and ends it.
+fn record_arrived(
+    store: &mut Store,
+    now: Timestamp,
+    pending: IntentId,
+    change: &Change,
+    answer: Option<Box<RemoteArticle>>,
+) -> anyhow::Result<SendOutcome> {
+    let (mut rewritten, mut warning) = (None, None);
+    let rows = match (change, answer.as_deref()) {
+        (Change::Put(update), Some(answer)) => {
+            let text = answer.text.as_deref();
+            rewritten = text.filter(|text| TextDigest::of(text) != update.version.text);
+            if let Some(text) = rewritten.filter(|_| update.fields.contains(&Field::Text)) {
+                let sent = store.body(update.version.text)?;
+                warning = sent.and_then(|sent| html::shrank(&sent, text));
+            }
+            rows_after(update, answer)
+        }
+        (Change::Put(_), None) => Vec::new(),
+        (Change::Delete(deletion), _) => deletion.rows.clone(),
+    };
+    if let Some(lost) = &warning {
+        tracing::warn!(id = %change.id(), "the service keeps less than it was sent: {lost}");
+    }
+    let before = store.article(change.id())?;
+    store.write(now, |tx| {
+        end(tx, pending, change)?;
+        if let Some(text) = rewritten {
+            tx.put_body(text)?;
+        }
+        if let Change::Delete(deletion) = change {
+            tx.bury(deletion.id, &deletion.revision, before.as_ref())?;
+        }
+        rows.iter().try_for_each(|row| tx.apply(row))
+    })?;
+    let row = rows.into_iter().find_map(|row| {
+        if let RowChange::Article(row) = row {
+            Some(row)
+        } else {
+            None
+        }
+    });
+    Ok(SendOutcome::Done(Recorded {
+        row,
+        answer,
+        warning,
+    }))
+}
+
+/// Ends a request over whose article something else was written. What it was to replace is not there any more: should
+/// the service show that again, it is behind.
+fn record_changed(
+    store: &mut Store,
+    now: Timestamp,
+    pending: IntentId,
+    change: &Change,
+    found: Option<&RemoteArticle>,
+) -> anyhow::Result<()> {
+    let row = store.article(change.id())?;
+    let over = match change {
+        Change::Put(update) => Some((update.over, update.over_revision.clone())),
+        Change::Delete(deletion) => {
+            let digest = deletion.version;
+            digest.map(|digest| (digest, deletion.revision.clone()))
+        }
+    };
+    store.write(now, |tx| {
+        end(tx, pending, change)?;
+        // A hidden article is asked for at once.
+        tx.remove_attempt(Target::Article(change.id()))?;
+        let Some(mut row) = row else {
+            return Ok(());
+        };
+        if let Some(found) = found
+            && let Some(text) = &found.text
+        {
+            tx.put_body(text)?;
+            tx.record(&SeenVersion {
+                subject: Subject::Article(row.id),
+                place: row.place.clone(),
+                side: Side::Remote,
+                cause: "edited on the service".to_owned(),
+                version: version_of(found, &row.remote),
+                file: None,
+            })?;
+        }
+        let by = found
+            .map(|found| found.revision.clone())
+            .unwrap_or_default();
+        if let Some(over) = over.filter(|over| by != over.1) {
+            row.was_replaced(over, &by);
+            tx.put_article(&row)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Returns what is said of the articles whose requests are pending.
+pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, Problem)>> {
+    let mut problems = Vec::new();
+    for (_, change) in pending(store)? {
+        let id = change.id();
+        let row = store.article(id)?;
+        let problem = Problem {
+            path: row.map(|row| row.place.to_string()).unwrap_or_default(),
+            id: Some(id),
+            message: PENDING.to_owned(),
+        };
+        problems.push((id, problem));
+    }
+    Ok(problems)
 }
 
 /// Ends a request.

@@ -22,7 +22,7 @@ use super::mirror_view::MirrorView;
 use super::progress::{self, Teller};
 use super::report::{Line, Status, put_below};
 use super::spool::Spool;
-use super::{Engine, history};
+use super::{Engine, cycle, history};
 use crate::config::NewArticles;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::Document;
@@ -313,7 +313,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub async fn restore(&mut self, requests: &[RestoreRequest]) -> Restored {
         let mut restored = Restored::default();
         let teller = Teller::clone(&self.teller);
-        let written = match self.recover().and_then(Recovered::or_open) {
+        let written = match cycle::recover(self).and_then(Recovered::or_open) {
             Ok(()) => restore_each(&mut self.journal(), &teller, requests, &mut restored).await,
             Err(error) => Err(error),
         };

@@ -347,7 +347,8 @@ impl GitView for Moved {
 async fn what_git_does_during_the_scan_holds_what_is_missing_then() {
     let (world, ..) = world().await;
     world.remove("a/one.html");
-    let mut engine = world.engine().with_git(std::sync::Arc::new(Moved));
+    let mut engine = world.engine();
+    engine.set_git(std::sync::Arc::new(Moved));
     let report = engine.cycle(&both()).await.expect("a cycle");
     assert_eq!(lines(&report), ["delete remote a/one.html held"]);
     drop(engine);

@@ -249,8 +249,8 @@ pub(super) struct Run<'a> {
     outlasts: bool,
     compares_all: bool,
     pub(super) cycles: usize,
-    /// Those of the processes that ended which compared only what was not as it was.
-    sifted: u64,
+    /// Cycles that compared a few articles only.
+    pub(super) sifted: u64,
     /// What there was when it came to rest for the first time.
     rested: Option<Rested>,
     /// Whether the last cycle of all left both sides equal.
@@ -310,7 +310,7 @@ impl Run<'_> {
             violation: world.ledger.violation.clone(),
             hash: world.hash,
             cycles: self.cycles,
-            sifted: self.sifted + self.engine.as_ref().map_or(0, Engine::sifted),
+            sifted: self.sifted,
             held: self.held.clone(),
             left,
             halfway: Vec::new(),
@@ -420,7 +420,6 @@ impl Run<'_> {
     pub(super) fn end(&mut self) {
         self.purse.forget();
         if let Some(engine) = self.engine.take() {
-            self.sifted += engine.sifted();
             let (_, _, store) = engine.into_parts();
             self.store = Some(match &self.root {
                 // A new process opens the database anew.

@@ -1,0 +1,248 @@
+//! The steps of one cycle, in their order: observe, reconcile, guard, apply, record, report.
+
+use crate::engine::apply::{Rest, apply, finish_cycle, keep_unmet, remove_settled_copies};
+use crate::engine::facts::{facts, forget_refusals};
+use crate::engine::gathered::Gathered;
+use crate::engine::journal::recover::Recovered;
+use crate::engine::observation::{Looked, Observation};
+use crate::engine::observe::{bodies, is_enough, observe};
+use crate::engine::pending::creations::end_taken;
+use crate::engine::pending::settle_pending;
+use crate::engine::recent_rollbacks::note_gone_back;
+use crate::engine::report::{BudgetLeft, Report, Requests};
+use crate::engine::settings::{Look, Request};
+use crate::engine::stock::{begin_state, bind_home};
+use crate::engine::stop::service_stop;
+use crate::engine::unfinished::forget_restored;
+use crate::engine::{Checkout, Engine, Stop};
+use crate::mirror::disk::Disk;
+use crate::reconcile::plan::{Outcome, Plan, Problem};
+use crate::reconcile::snapshot::Direction;
+use crate::reconcile::{self, World};
+use crate::service::Service;
+use std::borrow::Cow;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The time that a cycle waits for a git command that changes files.
+const GIT_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The pause between two looks at git while a cycle waits.
+const GIT_LOOK: Duration = Duration::from_millis(50);
+
+/// Runs one cycle, and reports it.
+pub(super) async fn look_once<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    request: &Request,
+) -> anyhow::Result<Report> {
+    let started = Instant::now();
+    engine.gathered = Gathered::default();
+    let before = engine.service.usage();
+    let mut report = Report::new(request.dry_run);
+    report.partial = request.direction != Direction::Both || !request.scope.is_empty();
+    let ran = run(engine, request, &mut report).await;
+    engine.service.release().await;
+    let stop = match ran {
+        Ok(stop) => stop,
+        Err(error) => Some(service_stop(error)?),
+    };
+    if let Some(stop) = &stop {
+        let known = report
+            .problems
+            .iter()
+            .any(|problem| problem.message == stop.message);
+        if !known {
+            report.problems.push(Problem {
+                path: String::new(),
+                id: None,
+                message: stop.message.clone(),
+            });
+        }
+    }
+    if stop.is_some() {
+        // The next command or cycle looks again.
+        report.overtaken.clear();
+    }
+    report.conclude(stop.as_ref().map(Stop::ending));
+    report.stopped = stop;
+    let after = engine.service.usage();
+    report.requests = Requests::between(before, after);
+    report.budget = BudgetLeft {
+        minute_left: after.minute_left,
+        day_left: after.day_left,
+    };
+    report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(report)
+}
+
+/// Settles what an earlier run began.
+pub(super) fn recover<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<Recovered> {
+    let first = !engine.cleared_up;
+    let recovered = engine.journal().recover(first)?;
+    if first {
+        begin_state(&mut engine.store, engine.clock.now(), engine.home.as_ref())?;
+    }
+    engine.cleared_up = true;
+    Ok(recovered)
+}
+
+async fn run<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    request: &Request,
+    report: &mut Report,
+) -> anyhow::Result<Option<Stop>> {
+    let mut request = Cow::Borrowed(request);
+    let mut recovered = Recovered::default();
+    if !request.dry_run {
+        recovered = recover(engine)?;
+        settle_pending(engine, &request).await?;
+    }
+    if !recovered.open.is_empty() {
+        // What the journal has still to settle is nobody's edit and nobody's removal.
+        let request = request.to_mut();
+        request.look = Look::Whole;
+        request.unsettled.paths.extend(recovered.open);
+    }
+    let request = &*request;
+    let (plan, mut observed) = decide(engine, request).await?;
+    report.problems.clone_from(&plan.problems);
+    report.problems.extend(recovered.problems);
+    report.compared_few = observed.looked == Looked::Differences;
+    report.doubt = observed.mirror.hides || observed.doubt.is_some();
+    if request.dry_run {
+        report.plan(&plan);
+        return Ok(observed.service.stop);
+    }
+    let settled = plan.outcomes.values().all(|outcome| match outcome {
+        Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
+        Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
+    });
+    let rest = Rest::of(&plan, &observed, request).filter(|_| settled);
+    if let Some(stop) = other_checkout(engine).await {
+        return Ok(Some(stop));
+    }
+    let applied = apply(engine, plan, &mut observed, request, report).await;
+    let late = engine.journal().look_at_displaced(request.patient);
+    if engine.git.is_there() {
+        report.want_ids_committed();
+    }
+    let stop = applied?;
+    remove_settled_copies(&mut engine.journal(), &observed)?;
+    report.problems.extend(late?);
+    let whole = settled && stop.is_none() && observed.looked.lists();
+    let rest = rest.filter(|_| stop.is_none());
+    finish_cycle(engine, &observed, request, report, whole, rest)?;
+    if stop.is_none() {
+        bind_home(
+            &mut engine.store,
+            engine.clock.now(),
+            engine.home.as_ref(),
+            &observed,
+            request,
+        )?;
+    }
+    keep_unmet(&mut engine.store, &observed, engine.clock.now())?;
+    note_gone_back(
+        &mut engine.store,
+        engine.clock.now(),
+        &observed.older,
+        request,
+        report,
+    )?;
+    // Kept until the next cycle they would hold on to the pages of all that was made beside them.
+    engine.gathered = Gathered::default();
+    Ok(stop.or(observed.service.stop))
+}
+
+/// Returns the stop of a cycle whose files git replaced, or still replaces, with those of another branch. A command of
+/// git's that only refreshes its index is waited for.
+async fn other_checkout<S: Service, D: Disk>(engine: &Engine<S, D>) -> Option<Stop> {
+    let until = Instant::now() + GIT_PATIENCE;
+    loop {
+        match engine.git.checkout() {
+            Checkout::Same => return None,
+            Checkout::Other(why) => return Some(Stop::of_git(&why)),
+            Checkout::Changing(why) if Instant::now() >= until => {
+                return Some(Stop::of_git(&why));
+            }
+            Checkout::Changing(_) => tokio::time::sleep(GIT_LOOK).await,
+        }
+    }
+}
+
+/// Observes both sides and makes the plan. A plan for a few articles that concerns others is made anew for all.
+pub(super) async fn decide<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    request: &Request,
+) -> anyhow::Result<(Plan, Observation)> {
+    engine.store.reread();
+    let mut look = &request.look;
+    loop {
+        let Some(observed) = Box::pin(observe(engine, look, request)).await? else {
+            look = &Look::Whole;
+            continue;
+        };
+        let looked = observed.looked;
+        let (plan, observed) = plan_for(engine, observed, request)?;
+        if looked == Looked::All || is_enough(&plan) {
+            return Ok((plan, observed));
+        }
+        // More is to be done than with a few articles: the next look compares everything.
+        if looked == Looked::Differences {
+            engine.store.write(engine.clock.now(), |tx| {
+                tx.end_rest()?;
+                Ok(())
+            })?;
+        }
+        look = &Look::Whole;
+    }
+}
+
+/// Makes the plan for what was seen.
+fn plan_for<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    mut observed: Observation,
+    request: &Request,
+) -> anyhow::Result<(Plan, Observation)> {
+    observed.recall_old_copies();
+    let bodies = bodies(&engine.store, &observed, request)?;
+    let policy = engine.settings.policy(request);
+    let world = World {
+        base: &observed.base,
+        local: &observed.local,
+        paired: &observed.paired,
+        remote: &observed.remote,
+        bodies: &bodies,
+        policy: &policy,
+    };
+    let mut plan = reconcile::reconcile(world);
+    let facts = facts(engine, &plan, &observed, request)?;
+    // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
+    observed
+        .service
+        .recalled
+        .extend(facts.rollbacks.remote.iter().copied());
+    reconcile::guard::hold(&mut plan, &facts);
+    // What a person released is no mistake, nor the first of one.
+    if facts.approved.is_empty() {
+        observed.older.clone_from(&facts.rollbacks.local);
+    }
+    if let Some(doubt) = &observed.doubt {
+        reconcile::guard::hold_restores(&mut plan, doubt);
+    }
+    if !request.dry_run {
+        forget_refusals(
+            &mut engine.store,
+            engine.clock.now(),
+            &plan,
+            &facts,
+            &observed,
+            request,
+        )?;
+        forget_restored(&mut engine.store, engine.clock.now(), &observed)?;
+        end_taken(&mut engine.store, engine.clock.now(), &observed)?;
+    }
+    plan.problems.append(&mut observed.problems);
+    reconcile::order::arrange(&mut plan, &observed.base, &observed.remote);
+    Ok((plan, observed))
+}
