@@ -117,17 +117,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// Looks into the folders of other workspaces, before an article is deleted because its file is missing.
+    /// Looks into the folders of other workspaces before an article is deleted because its file is missing, and compares
+    /// the state with its own folder: by the word of another folder's state nothing is deleted.
     #[must_use]
-    pub fn with_neighbours(mut self, neighbours: Neighbours) -> Self {
+    pub fn with_folders(mut self, neighbours: Neighbours, home: Option<Home>) -> Self {
         self.neighbours = neighbours;
-        self
-    }
-
-    /// Compares the state with the mirror's folder: by the word of another folder's state nothing is deleted.
-    #[must_use]
-    pub fn with_home(mut self, home: Home) -> Self {
-        self.home = Some(home);
+        self.home = home;
         self
     }
 

@@ -66,9 +66,7 @@ fn over<S: Service>(
     let disk = RealDisk::open(&root.path)?;
     let engine = Engine::new(service, disk, store, settings(config, root));
     let home = Home::of(&root.path, &config.user_state_dir)?;
-    Ok(engine
-        .with_neighbours(neighbours::of(config, root))
-        .with_home(home))
+    Ok(engine.with_folders(neighbours::of(config, root), Some(home)))
 }
 
 /// The state of a workspace, for writing.

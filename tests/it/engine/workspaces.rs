@@ -185,7 +185,9 @@ async fn while_another_workspaces_folder_cannot_be_looked_at_no_file_counts_as_r
     let request = Request::new(Direction::Both);
     let beside = |path: &str| {
         let folders = vec![("de".to_owned(), world.path(path))];
-        world.engine().with_neighbours(neighbours::among(folders))
+        world
+            .engine()
+            .with_folders(neighbours::among(folders), None)
     };
     let mut engine = beside("not-mounted");
     let report = engine.cycle(&request).await.expect("a cycle");
