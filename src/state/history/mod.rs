@@ -102,73 +102,65 @@ impl Writing<'_> {
     }
 
     fn prune_versions(&mut self, cutoff: Timestamp, keep: u32) -> Outcome<usize> {
-        let removed = self
-            .sql()?
-            .prepare_cached(
-                "DELETE FROM versions WHERE (subject, number) IN ( \
-                 SELECT subject, number FROM ( \
-                   SELECT subject, number, at, digest, rank, newest, \
-                   sum(newest) OVER (PARTITION BY subject ORDER BY number DESC) AS unlike \
-                   FROM (SELECT subject, number, at, digest, \
-                     row_number() OVER (PARTITION BY subject ORDER BY number DESC) AS rank, \
-                     row_number() OVER (PARTITION BY subject, digest, whole ORDER BY number DESC) \
-                       = 1 AS newest \
-                     FROM versions WHERE subject IN ( \
-                       SELECT subject FROM versions GROUP BY subject \
-                       HAVING count(*) > ?1 AND min(at) < ?2))) \
-                 WHERE rank > ?1 AND NOT (newest AND unlike <= ?1) AND at < ?2 AND digest NOT IN ( \
-                   SELECT local_digest FROM articles \
-                   UNION ALL SELECT remote_digest FROM articles \
-                   UNION ALL SELECT replaced_digest FROM articles WHERE replaced_digest IS NOT NULL \
-                   UNION ALL SELECT digest FROM conflict_digests \
-                   UNION ALL SELECT digest FROM intent_digests) \
-                 LIMIT ?3)",
-            )?
-            .execute(params![keep, cutoff, AT_ONCE])?;
-        Ok(removed)
+        self.run_and_count(
+            "DELETE FROM versions WHERE (subject, number) IN ( \
+             SELECT subject, number FROM ( \
+               SELECT subject, number, at, digest, rank, newest, \
+               sum(newest) OVER (PARTITION BY subject ORDER BY number DESC) AS unlike \
+               FROM (SELECT subject, number, at, digest, \
+                 row_number() OVER (PARTITION BY subject ORDER BY number DESC) AS rank, \
+                 row_number() OVER (PARTITION BY subject, digest, whole ORDER BY number DESC) \
+                   = 1 AS newest \
+                 FROM versions WHERE subject IN ( \
+                   SELECT subject FROM versions GROUP BY subject \
+                   HAVING count(*) > ?1 AND min(at) < ?2))) \
+             WHERE rank > ?1 AND NOT (newest AND unlike <= ?1) AND at < ?2 AND digest NOT IN ( \
+               SELECT local_digest FROM articles \
+               UNION ALL SELECT remote_digest FROM articles \
+               UNION ALL SELECT replaced_digest FROM articles WHERE replaced_digest IS NOT NULL \
+               UNION ALL SELECT digest FROM conflict_digests \
+               UNION ALL SELECT digest FROM intent_digests) \
+             LIMIT ?3)",
+            params![keep, cutoff, AT_ONCE],
+        )
     }
 
     fn prune_bodies(&mut self, put_before: Timestamp) -> Outcome<usize> {
-        let removed = self
-            .sql()?
-            .prepare_cached(
-                "DELETE FROM bodies WHERE rowid IN ( \
-                 SELECT rowid FROM bodies WHERE put_at < ?1 AND digest NOT IN ( \
-                   SELECT local_text FROM articles \
-                   UNION ALL SELECT local_text_lf FROM articles WHERE local_text_lf IS NOT NULL \
-                   UNION ALL SELECT remote_text FROM articles WHERE remote_text IS NOT NULL \
-                   UNION ALL SELECT text FROM versions \
-                   UNION ALL SELECT whole FROM versions WHERE whole IS NOT NULL \
-                   UNION ALL SELECT digest FROM conflict_digests \
-                   UNION ALL SELECT digest FROM intent_digests) \
-                 LIMIT ?2)",
-            )?
-            .execute(params![put_before, AT_ONCE])?;
-        Ok(removed)
+        self.run_and_count(
+            "DELETE FROM bodies WHERE rowid IN ( \
+             SELECT rowid FROM bodies WHERE put_at < ?1 AND digest NOT IN ( \
+               SELECT local_text FROM articles \
+               UNION ALL SELECT local_text_lf FROM articles WHERE local_text_lf IS NOT NULL \
+               UNION ALL SELECT remote_text FROM articles WHERE remote_text IS NOT NULL \
+               UNION ALL SELECT text FROM versions \
+               UNION ALL SELECT whole FROM versions WHERE whole IS NOT NULL \
+               UNION ALL SELECT digest FROM conflict_digests \
+               UNION ALL SELECT digest FROM intent_digests) \
+             LIMIT ?2)",
+            params![put_before, AT_ONCE],
+        )
     }
 
     /// That an article was hidden when it went is in the log alone, and is needed as long as it can come back.
     fn prune_events(&mut self, cutoff: Timestamp) -> Outcome<usize> {
-        let removed = self
-            .sql()?
-            .prepare_cached(
-                "DELETE FROM events WHERE id IN ( \
-                 SELECT id FROM events WHERE at < ?1 \
-                 AND NOT (action IN ('delete', 'forget') AND article IS NOT NULL AND detail <> '') \
-                 AND id <= (SELECT max(id) FROM events) - ?2 LIMIT ?3)",
-            )?
-            .execute(params![cutoff, EVENTS_KEPT, AT_ONCE])?;
-        Ok(removed)
+        self.run_and_count(
+            "DELETE FROM events WHERE id IN ( \
+             SELECT id FROM events WHERE at < ?1 \
+             AND NOT (action IN ('delete', 'forget') AND article IS NOT NULL AND detail <> '') \
+             AND id <= (SELECT max(id) FROM events) - ?2 LIMIT ?3)",
+            params![cutoff, EVENTS_KEPT, AT_ONCE],
+        )
     }
 
     fn prune_guards(&mut self, now: Timestamp) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("DELETE FROM deletions WHERE at < ?1")?
-            .execute([now.before(DELETION_DAYS * DAY)])?;
-        self.sql()?
-            .prepare_cached("DELETE FROM tombstones WHERE at < ?1")?
-            .execute([now.before(TOMBSTONE_DAYS * DAY)])?;
-        Ok(())
+        self.run(
+            "DELETE FROM deletions WHERE at < ?1",
+            [now.before(DELETION_DAYS * DAY)],
+        )?;
+        self.run(
+            "DELETE FROM tombstones WHERE at < ?1",
+            [now.before(TOMBSTONE_DAYS * DAY)],
+        )
     }
 }
 

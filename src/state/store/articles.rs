@@ -2,15 +2,14 @@
 
 use super::{
     Store, Writing,
-    columns::{
-        Json, collect, flags, place, stamp, stamp_columns, unless_equal, version, version_like,
-    },
+    columns::{Json, flags, place, stamp, stamp_columns, unless_equal, version, version_like},
+    one,
 };
 use crate::{
     model::{ArticleId, Place, base::IndexRow},
     state::{ArticleRow, Outcome},
 };
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 macro_rules! columns {
     () => {
@@ -56,47 +55,39 @@ pub(super) const HIDDEN: &str = concat!(
 impl Store {
     /// Reads the base of all articles in one pass, by id.
     pub fn articles(&self) -> Outcome<Vec<ArticleRow>> {
-        self.read(|conn| collect(conn.prepare_cached(ALL)?.query_map([], row)?))
+        self.all(ALL, [], row)
     }
 
     /// Counts the articles.
     pub fn article_count(&self) -> Outcome<usize> {
-        let count: i64 = self
-            .read(|conn| conn.query_row("SELECT count(*) FROM articles", [], |row| row.get(0)))?;
-        Ok(usize::try_from(count).unwrap_or(0))
+        let count: Option<i64> = self.one("SELECT count(*) FROM articles", [], |row| row.get(0))?;
+        Ok(usize::try_from(count.unwrap_or_default()).unwrap_or(0))
     }
 
     /// Reads the base of one article.
     pub fn article(&self, id: ArticleId) -> Outcome<Option<ArticleRow>> {
-        self.read(|conn| article(conn, id))
+        self.one(ONE, [id], row)
     }
 
     /// Finds the articles whose base has this place; more than one only while names are being swapped.
     pub fn articles_at(&self, place: &Place) -> Outcome<Vec<ArticleRow>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached(AT_PLACE)?
-                    .query_map(params![place.folder, place.file], row)?,
-            )
-        })
+        self.all(AT_PLACE, params![place.folder, place.file], row)
     }
 
     /// Reads the index, by place.
     pub fn index(&self) -> Outcome<Vec<IndexRow>> {
-        self.read(|conn| collect(conn.prepare_cached(INDEX)?.query_map([], index_row)?))
+        self.all(INDEX, [], index_row)
     }
 
     /// Reads the rows of articles that readers do not see.
     pub fn hidden_articles(&self) -> Outcome<Vec<IndexRow>> {
-        self.read(|conn| collect(conn.prepare_cached(HIDDEN)?.query_map([], index_row)?))
+        self.all(HIDDEN, [], index_row)
     }
 
     /// Returns whether there is the base of any article.
     pub fn has_articles(&self) -> Outcome<bool> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT EXISTS (SELECT 1 FROM articles)")?
-                .query_row([], |row| row.get(0))
-        })
+        let found = self.one("SELECT 1 FROM articles", [], |_row| Ok(()))?;
+        Ok(found.is_some())
     }
 }
 
@@ -111,60 +102,55 @@ impl Writing<'_> {
             .as_ref()
             .map(|(digest, revision)| (digest, revision))
             .unzip();
-        self.sql()?.prepare_cached(PUT)?.execute(params![
-            article.id,
-            article.place.folder,
-            article.place.file,
-            local.title,
-            local.slug,
-            local.category,
-            local.introtext,
-            local.keywords,
-            local.text,
-            article.local_text_lf,
-            unless_equal(&remote.title, &local.title),
-            unless_equal(&remote.slug, &local.slug),
-            unless_equal(&remote.category, &local.category),
-            unless_equal(&remote.introtext, &local.introtext),
-            unless_equal(&remote.keywords, &local.keywords),
-            unless_equal(&remote.text, &local.text),
-            article.revision,
-            article.file_flags.enabled,
-            article.file_flags.draft,
-            article.remote_flags.enabled,
-            article.remote_flags.draft,
-            article.visibility,
-            size,
-            mtime,
-            ctime,
-            inode,
-            replaced_digest,
-            replaced_revision,
-            article.written,
-            (!article.earlier.is_empty()).then_some(Json(&article.earlier)),
-            local.digest(),
-            remote.digest(),
-        ])?;
-        Ok(())
+        self.run(
+            PUT,
+            params![
+                article.id,
+                article.place.folder,
+                article.place.file,
+                local.title,
+                local.slug,
+                local.category,
+                local.introtext,
+                local.keywords,
+                local.text,
+                article.local_text_lf,
+                unless_equal(&remote.title, &local.title),
+                unless_equal(&remote.slug, &local.slug),
+                unless_equal(&remote.category, &local.category),
+                unless_equal(&remote.introtext, &local.introtext),
+                unless_equal(&remote.keywords, &local.keywords),
+                unless_equal(&remote.text, &local.text),
+                article.revision,
+                article.file_flags.enabled,
+                article.file_flags.draft,
+                article.remote_flags.enabled,
+                article.remote_flags.draft,
+                article.visibility,
+                size,
+                mtime,
+                ctime,
+                inode,
+                replaced_digest,
+                replaced_revision,
+                article.written,
+                (!article.earlier.is_empty()).then_some(Json(&article.earlier)),
+                local.digest(),
+                remote.digest(),
+            ],
+        )
     }
 
     /// Forgets the base of one article. Its versions stay in the history.
     pub fn remove_article(&mut self, id: ArticleId) -> Outcome<()> {
         self.end_rest()?;
-        self.sql()?
-            .prepare_cached("DELETE FROM articles WHERE id = ?1")?
-            .execute([id])?;
-        Ok(())
+        self.run("DELETE FROM articles WHERE id = ?1", [id])
     }
 
     /// Reads the base of one article as this transaction sees it.
     pub fn article(&self, id: ArticleId) -> Outcome<Option<ArticleRow>> {
-        Ok(article(self.sql()?, id)?)
+        Ok(one(self.sql()?, ONE, [id], row)?)
     }
-}
-
-fn article(conn: &Connection, id: ArticleId) -> rusqlite::Result<Option<ArticleRow>> {
-    conn.prepare_cached(ONE)?.query_row([id], row).optional()
 }
 
 fn index_row(row: &Row<'_>) -> rusqlite::Result<IndexRow> {

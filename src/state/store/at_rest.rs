@@ -4,10 +4,9 @@
 //! The mark is a value that the engine chooses. It goes with a write of a category's words, of a conflict, of a new
 //! or removed article, of an article's place, and of a row that waits for another write.
 
-use super::{Store, Writing};
+use super::{Store, Writing, columns::place, one};
 use crate::model::{ArticleId, Place};
 use crate::state::{ArticleRow, CategoryRow, Outcome};
-use rusqlite::OptionalExtension as _;
 
 /// The mark's key.
 const AT_REST: &str = "at_rest";
@@ -55,10 +54,7 @@ impl Writing<'_> {
     }
 
     fn place_of(&self, id: ArticleId) -> Outcome<Option<Place>> {
-        Ok(self
-            .sql()?
-            .prepare_cached("SELECT folder, file FROM articles WHERE id = ?1")?
-            .query_row([id], |row| super::columns::place(row, 0))
-            .optional()?)
+        let sql = "SELECT folder, file FROM articles WHERE id = ?1";
+        Ok(one(self.sql()?, sql, [id], |row| place(row, 0))?)
     }
 }

@@ -17,23 +17,23 @@ const REQUEST: &str = "request";
 impl Store {
     /// Reads all attempts.
     pub fn backoff(&self) -> Outcome<BTreeMap<Target, Attempt>> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT kind, id, last_asked, failures, answer FROM backoff")?
-                .query_map([], |row| {
-                    let target = match row.get_ref(0)?.as_str()? {
-                        ARTICLE => Target::Article(row.get::<_, ArticleId>(1)?),
-                        REQUEST => Target::Request(row.get::<_, ArticleId>(1)?),
-                        _ => Target::Category(row.get::<_, CategoryId>(1)?),
-                    };
-                    let attempt = Attempt {
-                        last_asked: row.get(2)?,
-                        failures: row.get(3)?,
-                        answer: row.get(4)?,
-                    };
-                    Ok((target, attempt))
-                })?
-                .collect()
-        })
+        self.all(
+            "SELECT kind, id, last_asked, failures, answer FROM backoff",
+            [],
+            |row| {
+                let target = match row.get_ref(0)?.as_str()? {
+                    ARTICLE => Target::Article(row.get::<_, ArticleId>(1)?),
+                    REQUEST => Target::Request(row.get::<_, ArticleId>(1)?),
+                    _ => Target::Category(row.get::<_, CategoryId>(1)?),
+                };
+                let attempt = Attempt {
+                    last_asked: row.get(2)?,
+                    failures: row.get(3)?,
+                    answer: row.get(4)?,
+                };
+                Ok((target, attempt))
+            },
+        )
     }
 }
 
@@ -41,28 +41,26 @@ impl Writing<'_> {
     /// Records an attempt, in place of the one before.
     pub fn put_attempt(&mut self, target: Target, attempt: &Attempt) -> Outcome<()> {
         let (kind, id) = columns(&target);
-        self.sql()?
-            .prepare_cached(
-                "INSERT OR REPLACE INTO backoff (kind, id, last_asked, failures, answer) \
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![
+        self.run(
+            "INSERT OR REPLACE INTO backoff (kind, id, last_asked, failures, answer) \
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
                 kind,
                 id,
                 attempt.last_asked,
                 attempt.failures,
                 attempt.answer
-            ])?;
-        Ok(())
+            ],
+        )
     }
 
     /// Forgets an attempt: the service is asked again at once.
     pub fn remove_attempt(&mut self, target: Target) -> Outcome<()> {
         let (kind, id) = columns(&target);
-        self.sql()?
-            .prepare_cached("DELETE FROM backoff WHERE kind = ?1 AND id = ?2")?
-            .execute(params![kind, id])?;
-        Ok(())
+        self.run(
+            "DELETE FROM backoff WHERE kind = ?1 AND id = ?2",
+            params![kind, id],
+        )
     }
 }
 

@@ -3,12 +3,12 @@
 //! A body is there as long as a base, a version, a conflict or an intent names it, and at least a day
 //! after it was last put: `history` removes the rest. What comes out is what went in, or an error.
 
-use super::{Store, Writing, packing::Packing};
+use super::{Store, Writing, one, packing::Packing};
 use crate::{
     model::{TextDigest, Timestamp},
     state::{Outcome, StateError},
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 /// The age at which the mark of the last put is renewed, in milliseconds.
 const RENEW_AFTER: u64 = 12 * 3_600_000;
@@ -16,22 +16,23 @@ const RENEW_AFTER: u64 = 12 * 3_600_000;
 impl Store {
     /// Loads a body. `None`: it is not there, or no longer.
     pub fn body(&self, digest: TextDigest) -> Outcome<Option<String>> {
-        let found = self.read(|conn| {
-            conn.prepare_cached("SELECT size, packed FROM bodies WHERE digest = ?1")?
-                .query_row([digest], |row| {
-                    let size = row.get::<_, i64>(0)?.cast_unsigned();
-                    let packed = row.get_ref(1)?.as_blob()?;
-                    Ok(unpack(&self.packing, digest, size, packed))
-                })
-                .optional()
-        })?;
+        let found = self.one(
+            "SELECT size, packed FROM bodies WHERE digest = ?1",
+            [digest],
+            |row| {
+                let size = row.get::<_, i64>(0)?.cast_unsigned();
+                let packed = row.get_ref(1)?.as_blob()?;
+                Ok(unpack(&self.packing, digest, size, packed))
+            },
+        )?;
         let text = found.transpose();
         text.map_err(|error| error.at(self.path.as_deref()))
     }
 
     /// Returns whether a body is there.
     pub fn has_body(&self, digest: TextDigest) -> Outcome<bool> {
-        self.read(|conn| put_at(conn, digest).map(|found| found.is_some()))
+        let found = self.read(|conn| put_at(conn, digest))?;
+        Ok(found.is_some())
     }
 }
 
@@ -51,18 +52,18 @@ impl Writing<'_> {
         match put_at(self.sql()?, digest)? {
             Some(at) if at <= self.now && self.now.millis_since(at) < RENEW_AFTER => {}
             Some(_stale) => {
-                self.sql()?
-                    .prepare_cached("UPDATE bodies SET put_at = ?2 WHERE digest = ?1")?
-                    .execute(params![digest, self.now])?;
+                self.run(
+                    "UPDATE bodies SET put_at = ?2 WHERE digest = ?1",
+                    params![digest, self.now],
+                )?;
             }
             None => {
                 let packed = self.packing.pack(text).map_err(StateError::io)?;
                 let size = i64::try_from(text.len()).unwrap_or(i64::MAX);
-                self.sql()?
-                    .prepare_cached(
-                        "INSERT INTO bodies (digest, size, packed, put_at) VALUES (?1, ?2, ?3, ?4)",
-                    )?
-                    .execute(params![digest, size, packed, self.now])?;
+                self.run(
+                    "INSERT INTO bodies (digest, size, packed, put_at) VALUES (?1, ?2, ?3, ?4)",
+                    params![digest, size, packed, self.now],
+                )?;
             }
         }
         Ok(())
@@ -70,9 +71,8 @@ impl Writing<'_> {
 }
 
 fn put_at(conn: &Connection, digest: TextDigest) -> rusqlite::Result<Option<Timestamp>> {
-    conn.prepare_cached("SELECT put_at FROM bodies WHERE digest = ?1")?
-        .query_row([digest], |row| row.get(0))
-        .optional()
+    let sql = "SELECT put_at FROM bodies WHERE digest = ?1";
+    one(conn, sql, [digest], |row| row.get(0))
 }
 
 /// Unpacks a body, and trusts neither its size nor its bytes.

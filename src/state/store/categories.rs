@@ -2,13 +2,14 @@
 
 use super::{
     Store, Writing,
-    columns::{category_version, collect, stamp, stamp_columns},
+    columns::{category_version, stamp, stamp_columns},
+    one,
 };
 use crate::{
     model::CategoryId,
     state::{CategoryRow, Outcome},
 };
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 macro_rules! columns {
     () => {
@@ -29,12 +30,12 @@ const PUT: &str = concat!(
 impl Store {
     /// Reads the base of all categories, by id.
     pub fn categories(&self) -> Outcome<Vec<CategoryRow>> {
-        self.read(|conn| collect(conn.prepare_cached(ALL)?.query_map([], row)?))
+        self.all(ALL, [], row)
     }
 
     /// Reads the base of one category.
     pub fn category(&self, id: CategoryId) -> Outcome<Option<CategoryRow>> {
-        self.read(|conn| conn.prepare_cached(ONE)?.query_row([id], row).optional())
+        self.one(ONE, [id], row)
     }
 }
 
@@ -44,40 +45,38 @@ impl Writing<'_> {
         self.end_rest_of_category(category)?;
         let (local, remote) = (&category.local, &category.remote);
         let [size, mtime, ctime, inode] = stamp_columns(category.stamp);
-        self.sql()?.prepare_cached(PUT)?.execute(params![
-            category.id,
-            category.folder,
-            local.name,
-            local.slug,
-            local.description,
-            local.meta_description,
-            remote.name,
-            remote.slug,
-            remote.description,
-            remote.meta_description,
-            category.revision,
-            category.read_at,
-            size,
-            mtime,
-            ctime,
-            inode,
-        ])?;
-        Ok(())
+        self.run(
+            PUT,
+            params![
+                category.id,
+                category.folder,
+                local.name,
+                local.slug,
+                local.description,
+                local.meta_description,
+                remote.name,
+                remote.slug,
+                remote.description,
+                remote.meta_description,
+                category.revision,
+                category.read_at,
+                size,
+                mtime,
+                ctime,
+                inode,
+            ],
+        )
     }
 
     /// Reads the base of one category as this transaction sees it.
     pub(super) fn category(&self, id: CategoryId) -> Outcome<Option<CategoryRow>> {
-        let mut one = self.sql()?.prepare_cached(ONE)?;
-        Ok(one.query_row([id], row).optional()?)
+        Ok(one(self.sql()?, ONE, [id], row)?)
     }
 
     /// Forgets the base of one category.
     pub fn remove_category(&mut self, id: CategoryId) -> Outcome<()> {
         self.end_rest()?;
-        self.sql()?
-            .prepare_cached("DELETE FROM categories WHERE id = ?1")?
-            .execute([id])?;
-        Ok(())
+        self.run("DELETE FROM categories WHERE id = ?1", [id])
     }
 }
 

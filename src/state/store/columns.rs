@@ -215,10 +215,3 @@ pub(super) fn count(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(at)?;
     u64::try_from(number).map_err(|_negative| rusqlite::Error::IntegralValueOutOfRange(at, number))
 }
-
-/// Collects the rows of a statement.
-pub(super) fn collect<T>(
-    rows: rusqlite::MappedRows<'_, impl FnMut(&Row<'_>) -> rusqlite::Result<T>>,
-) -> rusqlite::Result<Vec<T>> {
-    rows.collect()
-}

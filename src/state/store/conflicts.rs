@@ -2,7 +2,7 @@
 
 use super::{
     Store, Writing,
-    columns::{Json, collect, place},
+    columns::{Json, place},
 };
 use crate::{
     model::{ArticleId, Version},
@@ -14,35 +14,32 @@ use std::collections::BTreeMap;
 impl Store {
     /// Reads the conflicts that were shown and not settled, by article.
     pub fn conflicts(&self) -> Outcome<Vec<ConflictRow>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached(
-                    "SELECT article, folder, file, local, remote, revision, copy, reason, at \
-                     FROM conflicts",
-                )?
-                .query_map([], conflict)?,
-            )
-        })
+        self.all(
+            "SELECT article, folder, file, local, remote, revision, copy, reason, at \
+             FROM conflicts",
+            [],
+            conflict,
+        )
     }
 
     /// Reads what was refused or waits for a person, by key.
     pub fn parked(&self) -> Outcome<BTreeMap<String, Parked>> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT key, fingerprint, reason, at FROM parked")?
-                .query_map([], |row| {
-                    let key: String = row.get(0)?;
-                    Ok((
-                        key.clone(),
-                        Parked {
-                            key,
-                            fingerprint: row.get(1)?,
-                            reason: row.get(2)?,
-                            at: row.get(3)?,
-                        },
-                    ))
-                })?
-                .collect()
-        })
+        self.all(
+            "SELECT key, fingerprint, reason, at FROM parked",
+            [],
+            |row| {
+                let key: String = row.get(0)?;
+                Ok((
+                    key.clone(),
+                    Parked {
+                        key,
+                        fingerprint: row.get(1)?,
+                        reason: row.get(2)?,
+                        at: row.get(3)?,
+                    },
+                ))
+            },
+        )
     }
 }
 
@@ -51,13 +48,11 @@ impl Writing<'_> {
     pub fn put_conflict(&mut self, conflict: &ConflictRow) -> Outcome<()> {
         self.end_rest()?;
         self.remove_conflict(conflict.id)?;
-        self.sql()?
-            .prepare_cached(
-                "INSERT INTO conflicts \
-                 (article, folder, file, local, remote, revision, copy, reason, at) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )?
-            .execute(params![
+        self.run(
+            "INSERT INTO conflicts \
+             (article, folder, file, local, remote, revision, copy, reason, at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
                 conflict.id,
                 conflict.place.folder,
                 conflict.place.file,
@@ -67,7 +62,8 @@ impl Writing<'_> {
                 conflict.copy,
                 conflict.reason,
                 conflict.at,
-            ])?;
+            ],
+        )?;
         let mut put = self.sql()?.prepare_cached(
             "INSERT OR IGNORE INTO conflict_digests (article, digest) VALUES (?1, ?2)",
         )?;
@@ -81,46 +77,30 @@ impl Writing<'_> {
     /// Forgets where the copy of a conflict that stands was: it is written anew, as that of a new one.
     pub fn forget_copy(&mut self, id: ArticleId) -> Outcome<()> {
         self.end_rest()?;
-        self.sql()?
-            .prepare_cached("UPDATE conflicts SET copy = NULL WHERE article = ?1")?
-            .execute([id])?;
-        Ok(())
+        self.run("UPDATE conflicts SET copy = NULL WHERE article = ?1", [id])
     }
 
     /// Forgets a conflict that was settled.
     pub fn remove_conflict(&mut self, id: ArticleId) -> Outcome<()> {
         self.end_rest()?;
-        self.sql()?
-            .prepare_cached("DELETE FROM conflicts WHERE article = ?1")?
-            .execute([id])?;
-        Ok(())
+        self.run("DELETE FROM conflicts WHERE article = ?1", [id])
     }
 
     /// Parks what is not to be tried again unseen. Parked as it is already, it costs no write.
     pub fn park(&mut self, parked: &Parked) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached(
-                "INSERT INTO parked (key, fingerprint, reason, at) VALUES (?1, ?2, ?3, ?4) \
-                 ON CONFLICT (key) DO UPDATE SET \
-                 fingerprint = excluded.fingerprint, reason = excluded.reason, at = excluded.at \
-                 WHERE (fingerprint, reason, at) \
-                 IS NOT (excluded.fingerprint, excluded.reason, excluded.at)",
-            )?
-            .execute(params![
-                parked.key,
-                parked.fingerprint,
-                parked.reason,
-                parked.at
-            ])?;
-        Ok(())
+        self.run(
+            "INSERT INTO parked (key, fingerprint, reason, at) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT (key) DO UPDATE SET \
+             fingerprint = excluded.fingerprint, reason = excluded.reason, at = excluded.at \
+             WHERE (fingerprint, reason, at) \
+             IS NOT (excluded.fingerprint, excluded.reason, excluded.at)",
+            params![parked.key, parked.fingerprint, parked.reason, parked.at],
+        )
     }
 
     /// Lets what was parked be tried again.
     pub fn unpark(&mut self, key: &str) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("DELETE FROM parked WHERE key = ?1")?
-            .execute([key])?;
-        Ok(())
+        self.run("DELETE FROM parked WHERE key = ?1", [key])
     }
 }
 

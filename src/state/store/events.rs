@@ -1,6 +1,6 @@
 //! The activity log: what was done, and why.
 
-use super::{Store, Writing, columns::collect};
+use super::{Store, Writing};
 use crate::{
     model::ArticleId,
     state::{Deed, Event, Outcome},
@@ -11,24 +11,22 @@ impl Store {
     /// Reads the newest lines of the log, newest first; with a path, those of that file or folder.
     pub fn events(&self, limit: usize, path: Option<&str>) -> Outcome<Vec<Event>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|conn| match path {
-            None => collect(
-                conn.prepare_cached(
-                    "SELECT at, action, side, path, article, detail FROM events \
-                     ORDER BY id DESC LIMIT ?1",
-                )?
-                .query_map([limit], event)?,
+        match path {
+            None => self.all(
+                "SELECT at, action, side, path, article, detail FROM events \
+                 ORDER BY id DESC LIMIT ?1",
+                [limit],
+                event,
             ),
             // The paths in a folder sort between `folder/` and `folder0`, the next character.
-            Some(path) => collect(
-                conn.prepare_cached(
-                    "SELECT at, action, side, path, article, detail FROM events \
-                     WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0') \
-                     ORDER BY id DESC LIMIT ?2",
-                )?
-                .query_map(params![path, limit], event)?,
+            Some(path) => self.all(
+                "SELECT at, action, side, path, article, detail FROM events \
+                 WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0') \
+                 ORDER BY id DESC LIMIT ?2",
+                params![path, limit],
+                event,
             ),
-        })
+        }
     }
 }
 
@@ -36,15 +34,12 @@ impl Store {
     /// Reads the newest lines of the log about an article, newest first, wherever its file was.
     pub fn events_of(&self, id: ArticleId, limit: usize) -> Outcome<Vec<Event>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached(
-                    "SELECT at, action, side, path, article, detail FROM events \
-                     WHERE article = ?1 ORDER BY id DESC LIMIT ?2",
-                )?
-                .query_map(params![id, limit], event)?,
-            )
-        })
+        self.all(
+            "SELECT at, action, side, path, article, detail FROM events \
+             WHERE article = ?1 ORDER BY id DESC LIMIT ?2",
+            params![id, limit],
+            event,
+        )
     }
 }
 
@@ -52,20 +47,11 @@ impl Writing<'_> {
     /// Adds a line to the log, under this transaction's moment.
     pub fn event(&mut self, deed: &Deed) -> Outcome<()> {
         let id: Option<ArticleId> = deed.id;
-        self.sql()?
-            .prepare_cached(
-                "INSERT INTO events (at, action, side, path, article, detail) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?
-            .execute(params![
-                self.now,
-                deed.action,
-                deed.side,
-                deed.path,
-                id,
-                deed.detail
-            ])?;
-        Ok(())
+        self.run(
+            "INSERT INTO events (at, action, side, path, article, detail) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![self.now, deed.action, deed.side, deed.path, id, deed.detail],
+        )
     }
 }
 

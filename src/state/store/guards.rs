@@ -1,9 +1,6 @@
 //! The memory of the guards: approvals, the deletions of the last days, and ids that we deleted.
 
-use super::{
-    Store, Writing,
-    columns::{collect, count},
-};
+use super::{Store, Writing, columns::count};
 use crate::{
     model::{ArticleId, Digest, Revision, Side, Timestamp, base::ArticleRow},
     state::{Approval, Outcome},
@@ -13,61 +10,49 @@ use rusqlite::params;
 impl Store {
     /// Reads the sets of held actions that a person released.
     pub fn approvals(&self) -> Outcome<Vec<Approval>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached("SELECT side, kind, held, at FROM approvals")?
-                    .query_map([], |row| {
-                        Ok(Approval {
-                            side: row.get(0)?,
-                            kind: row.get(1)?,
-                            set: row.get(2)?,
-                            at: row.get(3)?,
-                        })
-                    })?,
-            )
+        self.all("SELECT side, kind, held, at FROM approvals", [], |row| {
+            Ok(Approval {
+                side: row.get(0)?,
+                kind: row.get(1)?,
+                set: row.get(2)?,
+                at: row.get(3)?,
+            })
         })
     }
 
     /// Returns whether the refusal or the approval of any action is remembered.
     pub fn has_waiting(&self) -> Outcome<bool> {
-        self.read(|conn| {
-            conn.prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM parked) OR EXISTS (SELECT 1 FROM approvals)",
-            )?
-            .query_row([], |row| row.get(0))
-        })
+        let sql = "SELECT 1 FROM parked UNION ALL SELECT 1 FROM approvals";
+        Ok(self.one(sql, [], |_row| Ok(()))?.is_some())
     }
 
     /// Counts the deletions towards one side since a moment that nobody approved.
     pub fn deletions_since(&self, since: Timestamp, side: Side) -> Outcome<u64> {
-        self.read(|conn| {
-            conn.prepare_cached(
-                "SELECT coalesce(sum(count), 0) FROM deletions \
-                 WHERE at >= ?1 AND side = ?2 AND NOT approved",
-            )?
-            .query_row(params![since, side], |row| count(row, 0))
-        })
+        let sum = self.one(
+            "SELECT coalesce(sum(count), 0) FROM deletions \
+             WHERE at >= ?1 AND side = ?2 AND NOT approved",
+            params![since, side],
+            |row| count(row, 0),
+        )?;
+        Ok(sum.unwrap_or_default())
     }
 
     /// Counts the deletions towards one side since a moment of what lay in a folder.
     pub fn deletions_in(&self, folder: &str, since: Timestamp, side: Side) -> Outcome<u64> {
-        self.read(|conn| {
-            // The paths in a folder sort between `folder/` and `folder0`, the next character.
-            conn.prepare_cached(
-                "SELECT count(*) FROM events WHERE action = 'delete' AND at >= ?1 AND side = ?2 \
-                 AND path > ?3 || '/' AND path < ?3 || '0'",
-            )?
-            .query_row(params![since, side, folder], |row| count(row, 0))
-        })
+        // The paths in a folder sort between `folder/` and `folder0`, the next character.
+        let count = self.one(
+            "SELECT count(*) FROM events WHERE action = 'delete' AND at >= ?1 AND side = ?2 \
+             AND path > ?3 || '/' AND path < ?3 || '0'",
+            params![since, side, folder],
+            |row| count(row, 0),
+        )?;
+        Ok(count.unwrap_or_default())
     }
 
     /// Lists the articles that we deleted, with the revisions that they were last shown with.
     pub fn tombstones(&self) -> Outcome<Vec<(ArticleId, Revision)>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached("SELECT article, revision FROM tombstones")?
-                    .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?,
-            )
+        self.all("SELECT article, revision FROM tombstones", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
         })
     }
 }
@@ -75,20 +60,18 @@ impl Store {
 impl Writing<'_> {
     /// Releases exactly one set of held actions. An earlier approval of that side and kind is void.
     pub fn approve(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached(
-                "INSERT OR REPLACE INTO approvals (side, kind, held, at) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![side, kind, set, self.now])?;
-        Ok(())
+        self.run(
+            "INSERT OR REPLACE INTO approvals (side, kind, held, at) VALUES (?1, ?2, ?3, ?4)",
+            params![side, kind, set, self.now],
+        )
     }
 
     /// Uses up an approval. `false`: there is none of exactly this set.
     pub fn take_approval(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<bool> {
-        let taken = self
-            .sql()?
-            .prepare_cached("DELETE FROM approvals WHERE side = ?1 AND kind = ?2 AND held = ?3")?
-            .execute(params![side, kind, set])?;
+        let taken = self.run_and_count(
+            "DELETE FROM approvals WHERE side = ?1 AND kind = ?2 AND held = ?3",
+            params![side, kind, set],
+        )?;
         Ok(taken > 0)
     }
 
@@ -98,22 +81,18 @@ impl Writing<'_> {
             return Ok(());
         }
         let number = i64::try_from(number).unwrap_or(i64::MAX);
-        self.sql()?
-            .prepare_cached(
-                "INSERT INTO deletions (at, side, approved, count) VALUES (?1, ?2, ?3, ?4)",
-            )?
-            .execute(params![self.now, side, approved, number])?;
-        Ok(())
+        self.run(
+            "INSERT INTO deletions (at, side, approved, count) VALUES (?1, ?2, ?3, ?4)",
+            params![self.now, side, approved, number],
+        )
     }
 
     /// Remembers that we deleted an article: seen again with this revision, it is an old copy.
     pub fn tombstone(&mut self, id: ArticleId, revision: &Revision) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached(
-                "INSERT OR REPLACE INTO tombstones (article, revision, at) VALUES (?1, ?2, ?3)",
-            )?
-            .execute(params![id, revision, self.now])?;
-        Ok(())
+        self.run(
+            "INSERT OR REPLACE INTO tombstones (article, revision, at) VALUES (?1, ?2, ?3)",
+            params![id, revision, self.now],
+        )
     }
 
     /// Remembers that we deleted an article, as it was seen and as its row knows it: what was seen may have been an old
@@ -132,9 +111,6 @@ impl Writing<'_> {
 
     /// Forgets that we deleted an article, since it exists again.
     pub fn remove_tombstone(&mut self, id: ArticleId) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("DELETE FROM tombstones WHERE article = ?1")?
-            .execute([id])?;
-        Ok(())
+        self.run("DELETE FROM tombstones WHERE article = ?1", [id])
     }
 }

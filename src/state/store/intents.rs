@@ -2,10 +2,7 @@
 //!
 //! The digests that an intent names stand beside it, so that its bodies and versions are not pruned.
 
-use super::{
-    Store, Writing,
-    columns::{Json, collect},
-};
+use super::{Store, Writing, columns::Json};
 use crate::model::ArticleId;
 use crate::state::{Creation, Intent, IntentId, Outcome};
 use rusqlite::params;
@@ -13,13 +10,8 @@ use rusqlite::params;
 impl Store {
     /// Reads the intents that were not settled, oldest first.
     pub fn intents(&self) -> Outcome<Vec<(IntentId, Intent)>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached("SELECT id, json FROM intents ORDER BY id")?
-                    .query_map([], |row| {
-                        Ok((IntentId(row.get(0)?), row.get::<_, Json<Intent>>(1)?.0))
-                    })?,
-            )
+        self.all("SELECT id, json FROM intents ORDER BY id", [], |row| {
+            Ok((IntentId(row.get(0)?), row.get::<_, Json<Intent>>(1)?.0))
         })
     }
 }
@@ -42,9 +34,7 @@ impl Store {
 impl Writing<'_> {
     /// Writes down what is about to be done.
     pub fn add_intent(&mut self, intent: &Intent) -> Outcome<IntentId> {
-        self.sql()?
-            .prepare_cached("INSERT INTO intents (json) VALUES (?1)")?
-            .execute([Json(intent)])?;
+        self.run("INSERT INTO intents (json) VALUES (?1)", [Json(intent)])?;
         let id = IntentId(self.sql()?.last_insert_rowid());
         self.name_digests(id, intent)?;
         Ok(id)
@@ -52,27 +42,25 @@ impl Writing<'_> {
 
     /// Settles an intent: its outcome is recorded, or it never took place.
     pub fn remove_intent(&mut self, id: IntentId) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("DELETE FROM intents WHERE id = ?1")?
-            .execute([id.0])?;
-        Ok(())
+        self.run("DELETE FROM intents WHERE id = ?1", [id.0])
     }
 
     /// Writes down what else was sent to create an article, or its row.
     pub fn put_creation(&mut self, creation: &Creation) -> Outcome<()> {
         let intent = Intent::CreateArticle(creation.clone());
-        self.sql()?
-            .prepare_cached("UPDATE intents SET json = ?2 WHERE id = ?1")?
-            .execute(params![creation.request, Json(&intent)])?;
+        self.run(
+            "UPDATE intents SET json = ?2 WHERE id = ?1",
+            params![creation.request, Json(&intent)],
+        )?;
         self.name_digests(IntentId(creation.request), &intent)
     }
 
     /// Ends the request that created an article: the article's id is in its file.
     pub fn end_creation(&mut self, id: ArticleId) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("DELETE FROM intents WHERE json ->> '$.create_article.row.id' = ?1")?
-            .execute([id.to_string()])?;
-        Ok(())
+        self.run(
+            "DELETE FROM intents WHERE json ->> '$.create_article.row.id' = ?1",
+            [id.to_string()],
+        )
     }
 
     fn name_digests(&mut self, id: IntentId, intent: &Intent) -> Outcome<()> {

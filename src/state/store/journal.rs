@@ -5,36 +5,35 @@
 
 use super::{
     Store, Writing,
-    columns::{Json, collect, place, stamp, stamp_columns},
+    columns::{Json, place, stamp, stamp_columns},
 };
 use crate::model::KnownFile;
 use crate::state::{DisplacedRow, Entry, Journalled, Outcome, RowChange};
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::params;
 
 impl Store {
     /// Reads the changes of the mirror that were begun, in their order.
     pub fn journal(&self) -> Outcome<Vec<Journalled>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached("SELECT slot, entry, changes FROM journal ORDER BY slot")?
-                    .query_map([], |row| {
-                        Ok(Journalled {
-                            slot: row.get(0)?,
-                            entry: row.get::<_, Json<Entry>>(1)?.0,
-                            rows: row.get::<_, Json<Vec<RowChange>>>(2)?.0,
-                        })
-                    })?,
-            )
-        })
+        self.all(
+            "SELECT slot, entry, changes FROM journal ORDER BY slot",
+            [],
+            |row| {
+                Ok(Journalled {
+                    slot: row.get(0)?,
+                    entry: row.get::<_, Json<Entry>>(1)?.0,
+                    rows: row.get::<_, Json<Vec<RowChange>>>(2)?.0,
+                })
+            },
+        )
     }
 
     /// Reads the last slot that the journal has seen.
     pub fn last_slot(&self) -> Outcome<i64> {
-        let last = self.read(|conn| {
-            conn.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'journal'")?
-                .query_row([], |row| row.get(0))
-                .optional()
-        })?;
+        let last = self.one(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'journal'",
+            [],
+            |row| row.get(0),
+        )?;
         Ok(last.unwrap_or_default())
     }
 
@@ -50,47 +49,37 @@ impl Store {
 
     /// Reads the files that were displaced, oldest first.
     pub fn displaced(&self) -> Outcome<Vec<DisplacedRow>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached(
-                    "SELECT slot, folder, file, stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
-                     digest, since FROM displaced ORDER BY slot",
-                )?
-                .query_map([], |row| {
-                    Ok(DisplacedRow {
-                        slot: row.get(0)?,
-                        place: place(row, 1)?,
-                        known: KnownFile {
-                            stamp: stamp(row, 3)?.unwrap_or_default(),
-                            digest: row.get(7)?,
-                        },
-                        since: row.get(8)?,
-                    })
-                })?,
-            )
-        })
+        self.all(
+            "SELECT slot, folder, file, stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
+             digest, since FROM displaced ORDER BY slot",
+            [],
+            |row| {
+                Ok(DisplacedRow {
+                    slot: row.get(0)?,
+                    place: place(row, 1)?,
+                    known: KnownFile {
+                        stamp: stamp(row, 3)?.unwrap_or_default(),
+                        digest: row.get(7)?,
+                    },
+                    since: row.get(8)?,
+                })
+            },
+        )
     }
 }
 
 impl Writing<'_> {
     /// Writes down a change of the mirror before it is made.
     pub fn begin_change(&mut self, change: &Journalled) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("INSERT INTO journal (slot, entry, changes) VALUES (?1, ?2, ?3)")?
-            .execute(params![
-                change.slot,
-                Json(&change.entry),
-                Json(&change.rows)
-            ])?;
-        Ok(())
+        self.run(
+            "INSERT INTO journal (slot, entry, changes) VALUES (?1, ?2, ?3)",
+            params![change.slot, Json(&change.entry), Json(&change.rows)],
+        )
     }
 
     /// Takes a change out of the journal: it is recorded, or was never made.
     pub fn end_change(&mut self, slot: i64) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("DELETE FROM journal WHERE slot = ?1")?
-            .execute([slot])?;
-        Ok(())
+        self.run("DELETE FROM journal WHERE slot = ?1", [slot])
     }
 
     /// Makes a row true.
@@ -111,12 +100,8 @@ impl Writing<'_> {
     /// Remembers a displaced file, or what was last seen of it.
     pub fn put_displaced(&mut self, row: &DisplacedRow) -> Outcome<()> {
         let [size, mtime, ctime, inode] = stamp_columns(Some(row.known.stamp));
-        self.sql()?
-            .prepare_cached(
-                "INSERT OR REPLACE INTO displaced (slot, folder, file, stamp_size, stamp_mtime, \
-                 stamp_ctime, stamp_inode, digest, since) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )?
-            .execute(params![
+        self.run("INSERT OR REPLACE INTO displaced (slot, folder, file, stamp_size, stamp_mtime, \
+                 stamp_ctime, stamp_inode, digest, since) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", params![
                 row.slot,
                 row.place.folder,
                 row.place.file,
@@ -126,15 +111,11 @@ impl Writing<'_> {
                 inode,
                 row.known.digest,
                 row.since,
-            ])?;
-        Ok(())
+            ])
     }
 
     /// Forgets a displaced file.
     pub fn remove_displaced(&mut self, slot: i64) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("DELETE FROM displaced WHERE slot = ?1")?
-            .execute([slot])?;
-        Ok(())
+        self.run("DELETE FROM displaced WHERE slot = ?1", [slot])
     }
 }

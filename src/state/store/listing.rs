@@ -1,9 +1,6 @@
 //! The meaning of each entry of the last listing, in the order of the entries.
 
-use super::{
-    Store, Writing,
-    columns::{collect, flags},
-};
+use super::{Store, Writing, columns::flags};
 use crate::{
     model::{ArticleId, Flags},
     state::Outcome,
@@ -29,44 +26,39 @@ pub struct ListingEntry {
 impl Store {
     /// Reads the entries of the last listing, in their order.
     pub fn listing_entries(&self) -> Outcome<Vec<ListingEntry>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached(
-                    "SELECT article, fingerprint, said, enabled, draft FROM listing_entries \
-                     ORDER BY position",
-                )?
-                .query_map([], entry)?,
-            )
-        })
+        self.all(
+            "SELECT article, fingerprint, said, enabled, draft FROM listing_entries \
+             ORDER BY position",
+            [],
+            entry,
+        )
     }
 }
 
 impl Writing<'_> {
     /// Writes the entry at a position, in place of the one there.
     pub fn put_listing_entry(&mut self, position: usize, entry: &ListingEntry) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached(
-                "INSERT OR REPLACE INTO listing_entries \
-                 (position, article, fingerprint, said, enabled, draft) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?
-            .execute(params![
+        self.run(
+            "INSERT OR REPLACE INTO listing_entries \
+             (position, article, fingerprint, said, enabled, draft) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
                 number(position),
                 entry.article,
                 entry.fingerprint,
                 entry.said,
                 entry.flags.enabled,
                 entry.flags.draft,
-            ])?;
-        Ok(())
+            ],
+        )
     }
 
     /// Removes the entries from a position on.
     pub fn cut_listing_entries(&mut self, position: usize) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached("DELETE FROM listing_entries WHERE position >= ?1")?
-            .execute([number(position)])?;
-        Ok(())
+        self.run(
+            "DELETE FROM listing_entries WHERE position >= ?1",
+            [number(position)],
+        )
     }
 }
 

@@ -3,12 +3,12 @@
 //! The values are read all at once and kept until the next cycle begins ([`Store::reread`]): a cycle asks for some ten
 //! of them. What this store writes is kept along; what is taken back drops all that is kept.
 
-use super::{Store, Writing, columns::collect};
+use super::{Store, Writing};
 use crate::{
     model::ArticleId,
     state::{FigureRow, Outcome},
 };
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 use std::collections::BTreeMap;
 
 impl Store {
@@ -34,25 +34,20 @@ impl Store {
 
     /// Reads views, ratings and public addresses.
     pub fn figures(&self) -> Outcome<Vec<(ArticleId, FigureRow)>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached(
-                    "SELECT article, views, happy, neutral, sad, full_url FROM figures",
-                )?
-                .query_map([], |row| Ok((row.get(0)?, figures(row)?)))?,
-            )
-        })
+        self.all(
+            "SELECT article, views, happy, neutral, sad, full_url FROM figures",
+            [],
+            |row| Ok((row.get(0)?, figures(row)?)),
+        )
     }
 
     /// Reads the figures of one article.
     pub fn figures_of(&self, id: ArticleId) -> Outcome<Option<FigureRow>> {
-        self.read(|conn| {
-            conn.prepare_cached(
-                "SELECT article, views, happy, neutral, sad, full_url FROM figures WHERE article = ?1",
-            )?
-            .query_row([id], figures)
-            .optional()
-        })
+        self.one(
+            "SELECT article, views, happy, neutral, sad, full_url FROM figures WHERE article = ?1",
+            [id],
+            figures,
+        )
     }
 }
 
@@ -78,14 +73,12 @@ impl Writing<'_> {
             }
             values.insert(key.to_owned(), value.to_owned());
         }
-        self.sql()?
-            .prepare_cached(
-                "INSERT INTO meta (key, value) VALUES (?1, ?2) \
-                 ON CONFLICT (key) DO UPDATE SET value = excluded.value \
-                 WHERE value IS NOT excluded.value",
-            )?
-            .execute([key, value])?;
-        Ok(())
+        self.run(
+            "INSERT INTO meta (key, value) VALUES (?1, ?2) \
+             ON CONFLICT (key) DO UPDATE SET value = excluded.value \
+             WHERE value IS NOT excluded.value",
+            [key, value],
+        )
     }
 
     /// Returns whether there is certainly no value under a key.
@@ -101,33 +94,28 @@ impl Writing<'_> {
         {
             return Ok(());
         }
-        self.sql()?
-            .prepare_cached("DELETE FROM meta WHERE key = ?1")?
-            .execute([key])?;
-        Ok(())
+        self.run("DELETE FROM meta WHERE key = ?1", [key])
     }
 
     /// Writes an article's figures, if they differ. An address that is not shown this time stays known.
     pub fn put_figures(&mut self, id: ArticleId, figures: &FigureRow) -> Outcome<()> {
-        self.sql()?
-            .prepare_cached(
-                "INSERT INTO figures (article, views, happy, neutral, sad, full_url) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-                 ON CONFLICT (article) DO UPDATE SET \
-                 views = excluded.views, happy = excluded.happy, neutral = excluded.neutral, \
-                 sad = excluded.sad, full_url = coalesce(excluded.full_url, full_url) \
-                 WHERE (views, happy, neutral, sad, full_url) IS NOT (excluded.views, \
-                 excluded.happy, excluded.neutral, excluded.sad, \
-                 coalesce(excluded.full_url, full_url))",
-            )?
-            .execute(params![
+        self.run(
+            "INSERT INTO figures (article, views, happy, neutral, sad, full_url) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+             ON CONFLICT (article) DO UPDATE SET \
+             views = excluded.views, happy = excluded.happy, neutral = excluded.neutral, \
+             sad = excluded.sad, full_url = coalesce(excluded.full_url, full_url) \
+             WHERE (views, happy, neutral, sad, full_url) IS NOT (excluded.views, \
+             excluded.happy, excluded.neutral, excluded.sad, \
+             coalesce(excluded.full_url, full_url))",
+            params![
                 id,
                 figures.views,
                 figures.happy,
                 figures.neutral,
                 figures.sad,
                 figures.full_url
-            ])?;
-        Ok(())
+            ],
+        )
     }
 }

@@ -33,7 +33,7 @@ use crate::model::Timestamp;
 pub use listing::{ListingEntry, StoredFingerprint};
 use meta::Values;
 use packing::Packing;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -99,6 +99,45 @@ impl Store {
     fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Outcome<T> {
         work(&self.conn).map_err(|error| StateError::from(error).at(self.path.as_deref()))
     }
+
+    /// Reads all rows of a statement.
+    fn all<T, C: FromIterator<T>>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        map: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Outcome<C> {
+        self.read(|conn| all(conn, sql, params, map))
+    }
+
+    /// Reads the first row of a statement.
+    fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        map: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Outcome<Option<T>> {
+        self.read(|conn| one(conn, sql, params, map))
+    }
+}
+
+fn all<T, C: FromIterator<T>>(
+    conn: &Connection,
+    sql: &str,
+    params: impl Params,
+    map: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<C> {
+    let mut statement = conn.prepare_cached(sql)?;
+    statement.query_map(params, map)?.collect()
+}
+
+fn one<T>(
+    conn: &Connection,
+    sql: &str,
+    params: impl Params,
+    map: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Option<T>> {
+    conn.prepare_cached(sql)?.query_row(params, map).optional()
 }
 
 fn transact<T>(
@@ -189,6 +228,16 @@ impl Writing<'_> {
             });
         }
         Ok(self.conn)
+    }
+
+    /// Runs a statement.
+    pub(super) fn run(&self, sql: &str, params: impl Params) -> Outcome<()> {
+        self.run_and_count(sql, params).map(drop)
+    }
+
+    /// Runs a statement, and counts the rows that it changed.
+    pub(super) fn run_and_count(&self, sql: &str, params: impl Params) -> Outcome<usize> {
+        Ok(self.sql()?.prepare_cached(sql)?.execute(params)?)
     }
 }
 

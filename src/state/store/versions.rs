@@ -4,14 +4,15 @@
 //! article's are numbered anew, in the order in which they were recorded.
 
 use super::{
-    Store, Writing,
-    columns::{collect, count, place, version},
+    Store, Writing, all,
+    columns::{count, place, version},
+    one,
 };
 use crate::{
     model::{ArticleId, Digest, Place, Side, TextDigest, path::CONFLICT_EXTENSION},
     state::{Outcome, Seen, StoredVersion, Subject},
 };
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 macro_rules! columns {
     () => {
@@ -21,21 +22,24 @@ macro_rules! columns {
 }
 
 impl Store {
+    fn find(&self, subject: &Subject) -> Outcome<Option<i64>> {
+        self.read(|conn| find(conn, subject))
+    }
+
     /// Lists the versions of a subject, newest first, without their bodies.
     pub fn versions(&self, subject: &Subject) -> Outcome<Vec<StoredVersion>> {
-        self.read(|conn| {
-            let Some(key) = find(conn, subject)? else {
-                return Ok(Vec::new());
-            };
-            collect(
-                conn.prepare_cached(concat!(
-                    "SELECT ",
-                    columns!(),
-                    " FROM versions WHERE subject = ?1 ORDER BY number DESC"
-                ))?
-                .query_map([key], |row| kept(row, subject.clone()))?,
-            )
-        })
+        let Some(key) = self.find(subject)? else {
+            return Ok(Vec::new());
+        };
+        self.all(
+            concat!(
+                "SELECT ",
+                columns!(),
+                " FROM versions WHERE subject = ?1 ORDER BY number DESC"
+            ),
+            [key],
+            |row| kept(row, subject.clone()),
+        )
     }
 
     /// Reads one version of a subject.
@@ -43,57 +47,48 @@ impl Store {
         let Ok(number) = i64::try_from(number) else {
             return Ok(None);
         };
-        self.read(|conn| {
-            let Some(key) = find(conn, subject)? else {
-                return Ok(None);
-            };
-            conn.prepare_cached(concat!(
+        let Some(key) = self.find(subject)? else {
+            return Ok(None);
+        };
+        self.one(
+            concat!(
                 "SELECT ",
                 columns!(),
                 " FROM versions WHERE subject = ?1 AND number = ?2"
-            ))?
-            .query_row([key, number], |row| kept(row, subject.clone()))
-            .optional()
-        })
+            ),
+            [key, number],
+            |row| kept(row, subject.clone()),
+        )
     }
 
     /// Returns whether a subject had a version with this digest at a place, on whatever side.
     pub fn has_version(&self, subject: &Subject, place: &Place, digest: Digest) -> Outcome<bool> {
-        self.read(|conn| {
-            let Some(key) = find(conn, subject)? else {
-                return Ok(false);
-            };
-            conn.prepare_cached(
-                "SELECT 1 FROM versions WHERE subject = ?1 AND digest = ?2 AND folder = ?3 AND file = ?4",
-            )?
-            .exists(params![key, digest, place.folder, place.file])
-        })
+        let found = self.one(
+            "SELECT 1 FROM versions WHERE subject = ?1 AND digest = ?2 AND folder = ?3 AND file = ?4",
+            params![self.find(subject)?, digest, place.folder, place.file],
+            |_row| Ok(()),
+        )?;
+        Ok(found.is_some())
     }
 
     /// Returns whether a subject was ever in the mirror, not only seen on the service.
     pub fn was_met(&self, subject: &Subject) -> Outcome<bool> {
-        self.read(|conn| {
-            let Some(key) = find(conn, subject)? else {
-                return Ok(false);
-            };
-            conn.prepare_cached("SELECT 1 FROM versions WHERE subject = ?1 AND side <> ?2")?
-                .exists(params![key, Side::Remote])
-        })
+        let found = self.one(
+            "SELECT 1 FROM versions WHERE subject = ?1 AND side <> ?2",
+            params![self.find(subject)?, Side::Remote],
+            |_row| Ok(()),
+        )?;
+        Ok(found.is_some())
     }
 
     /// The digest of the version that a subject had last on one side; `None`: there is none of that side alone.
     pub fn last_seen(&self, subject: &Subject, side: Side) -> Outcome<Option<Digest>> {
-        self.read(|conn| {
-            let Some(key) = find(conn, subject)? else {
-                return Ok(None);
-            };
-            conn.prepare_cached(
-                "SELECT digest FROM versions WHERE subject = ?1 AND side = ?2 \
-                 ORDER BY number DESC LIMIT 1",
-            )?
-            .query_row(params![key, side], |row| row.get(0))
-            .optional()
-        })
+        self.one(
+            "SELECT digest FROM versions WHERE subject = ?1 AND side = ?2 \
+             ORDER BY number DESC LIMIT 1",
+            params![self.find(subject)?, side],
+            |row| row.get(0),
+        )
     }
 
     /// Lists the subjects that are or were at a place: the present one first, then the latest.
@@ -103,17 +98,14 @@ impl Store {
             .into_iter()
             .map(|article| Subject::Article(article.id));
         let mut subjects: Vec<Subject> = present.collect();
-        let recorded = self.read(|conn| {
-            collect(
-                conn.prepare_cached(
-                    "SELECT article, subjects.folder, subjects.file, max(at) FROM versions \
-                     JOIN subjects ON subjects.id = versions.subject \
-                     WHERE versions.folder = ?1 AND versions.file = ?2 \
-                     GROUP BY subjects.id ORDER BY max(at) DESC, subjects.id DESC",
-                )?
-                .query_map(params![place.folder, place.file], |row| subject(row, 0))?,
-            )
-        })?;
+        let recorded: Vec<Subject> = self.all(
+            "SELECT article, subjects.folder, subjects.file, max(at) FROM versions \
+             JOIN subjects ON subjects.id = versions.subject \
+             WHERE versions.folder = ?1 AND versions.file = ?2 \
+             GROUP BY subjects.id ORDER BY max(at) DESC, subjects.id DESC",
+            params![place.folder, place.file],
+            |row| subject(row, 0),
+        )?;
         for subject in recorded {
             if !subjects.contains(&subject) {
                 subjects.push(subject);
@@ -125,57 +117,49 @@ impl Store {
     /// Lists the last version of every article that has no base any more, the latest first; not of those that were
     /// seen on the service only, and never met.
     pub fn deleted_articles(&self) -> Outcome<Vec<StoredVersion>> {
-        self.read(|conn| {
-            collect(
-                conn.prepare_cached(concat!(
-                    "SELECT ",
-                    columns!(),
-                    ", article, subjects.folder, subjects.file \
-                     FROM subjects JOIN versions ON versions.subject = subjects.id \
-                     WHERE article IS NOT NULL AND article NOT IN (SELECT id FROM articles) \
-                     AND EXISTS (SELECT 1 FROM versions AS met WHERE met.subject = subjects.id AND met.side <> ?1) \
-                     AND number = (SELECT max(number) FROM versions WHERE subject = subjects.id) \
-                     ORDER BY at DESC, subjects.id DESC"
-                ))?
-                .query_map([Side::Remote], |row| kept(row, subject(row, 13)?))?,
-            )
-        })
+        self.all(
+            concat!(
+                "SELECT ",
+                columns!(),
+                ", article, subjects.folder, subjects.file \
+                 FROM subjects JOIN versions ON versions.subject = subjects.id \
+                 WHERE article IS NOT NULL AND article NOT IN (SELECT id FROM articles) \
+                 AND EXISTS (SELECT 1 FROM versions AS met \
+                   WHERE met.subject = subjects.id AND met.side <> ?1) \
+                 AND number = (SELECT max(number) FROM versions WHERE subject = subjects.id) \
+                 ORDER BY at DESC, subjects.id DESC"
+            ),
+            [Side::Remote],
+            |row| kept(row, subject(row, 13)?),
+        )
     }
 
     /// Finds an older version of an article with this digest, the newest of them, that its side or both have
     /// left since: seen again on that side, it is a roll-back. What a conflict's copy held was never in the file.
     pub fn knew(&self, id: ArticleId, digest: Digest, side: Side) -> Outcome<Option<u64>> {
-        self.read(|conn| {
-            conn.prepare_cached(
-                "SELECT max(number) FROM versions, (SELECT id AS key FROM subjects WHERE article = ?1) \
-                 WHERE subject = key AND digest = ?2 AND EXISTS ( \
-                   SELECT 1 FROM versions AS later WHERE later.subject = key \
-                   AND later.number > versions.number AND later.digest <> ?2 \
-                   AND later.side IN (?3, 'both') AND later.file NOT LIKE ?4)",
-            )?
-            .query_row(params![id, digest, side, copies()], |row| {
-                match row.get::<_, Option<i64>>(0)? {
-                    Some(_number) => count(row, 0).map(Some),
-                    None => Ok(None),
-                }
-            })
-        })
+        self.one(
+            "SELECT number FROM versions, (SELECT id AS key FROM subjects WHERE article = ?1) \
+             WHERE subject = key AND digest = ?2 AND EXISTS ( \
+               SELECT 1 FROM versions AS later WHERE later.subject = key \
+               AND later.number > versions.number AND later.digest <> ?2 \
+               AND later.side IN (?3, 'both') AND later.file NOT LIKE ?4) \
+             ORDER BY number DESC LIMIT 1",
+            params![id, digest, side, copies()],
+            |row| count(row, 0),
+        )
     }
 
     /// Reads sides and digests of the last four changes that one side alone made, newest first.
     ///
     /// A version that was only recorded again, because its file moved, is no change; nor is a conflict's copy.
     pub fn recent_exchange(&self, id: ArticleId) -> Outcome<Vec<(Side, Digest)>> {
-        let recent: Vec<(Side, Digest)> = self.read(|conn| {
-            collect(
-                conn.prepare_cached(
-                    "SELECT side, digest FROM versions \
-                     WHERE subject = (SELECT id FROM subjects WHERE article = ?1) AND file NOT LIKE ?2 \
-                     ORDER BY number DESC LIMIT 32",
-                )?
-                .query_map(params![id, copies()], |row| Ok((row.get(0)?, row.get(1)?)))?,
-            )
-        })?;
+        let recent: Vec<(Side, Digest)> = self.all(
+            "SELECT side, digest FROM versions \
+             WHERE subject = (SELECT id FROM subjects WHERE article = ?1) AND file NOT LIKE ?2 \
+             ORDER BY number DESC LIMIT 32",
+            params![id, copies()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
         let known_before = |index: usize, side: Side| {
             let mut older = recent.iter().skip(index + 1);
             older.find(|(other, _)| *other == side || *other == Side::Both)
@@ -215,13 +199,11 @@ impl Writing<'_> {
             return Ok(None);
         }
         let words = &seen.version;
-        self.sql()?
-            .prepare_cached(
-                "INSERT INTO versions (subject, number, at, folder, file, side, cause, \
-                 title, slug, category, introtext, keywords, text, whole, digest) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-            )?
-            .execute(params![
+        self.run(
+            "INSERT INTO versions (subject, number, at, folder, file, side, cause, \
+             title, slug, category, introtext, keywords, text, whole, digest) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            params![
                 key,
                 number,
                 self.now,
@@ -237,7 +219,8 @@ impl Writing<'_> {
                 words.text,
                 seen.file,
                 digest,
-            ])?;
+            ],
+        )?;
         Ok(u64::try_from(number).ok())
     }
 
@@ -255,33 +238,30 @@ impl Writing<'_> {
             self.interleave(old, new)?;
         } else {
             let new = self.add_subject(to)?;
-            self.sql()?
-                .prepare_cached("UPDATE versions SET subject = ?2 WHERE subject = ?1")?
-                .execute([old, new])?;
+            self.run(
+                "UPDATE versions SET subject = ?2 WHERE subject = ?1",
+                [old, new],
+            )?;
         }
-        self.sql()?
-            .prepare_cached("DELETE FROM subjects WHERE id = ?1")?
-            .execute([old])?;
-        Ok(())
+        self.run("DELETE FROM subjects WHERE id = ?1", [old])
     }
 
     fn interleave(&mut self, old: i64, new: i64) -> Outcome<()> {
         // The running maximum keeps each subject's own order when a clock went back. Numbers are
         // negative meanwhile, so that no two versions meet at one.
-        self.sql()?
-            .prepare_cached(
-                "UPDATE versions SET subject = ?2, number = -ranked.rank FROM ( \
-                   SELECT s, n, row_number() OVER (ORDER BY moment, s <> ?1, n) AS rank FROM ( \
-                     SELECT subject AS s, number AS n, \
-                     max(at) OVER (PARTITION BY subject ORDER BY number) AS moment \
-                     FROM versions WHERE subject IN (?1, ?2))) AS ranked \
-                 WHERE subject = ranked.s AND number = ranked.n",
-            )?
-            .execute([old, new])?;
-        self.sql()?
-            .prepare_cached("UPDATE versions SET number = -number WHERE subject = ?1")?
-            .execute([new])?;
-        Ok(())
+        self.run(
+            "UPDATE versions SET subject = ?2, number = -ranked.rank FROM ( \
+               SELECT s, n, row_number() OVER (ORDER BY moment, s <> ?1, n) AS rank FROM ( \
+                 SELECT subject AS s, number AS n, \
+                 max(at) OVER (PARTITION BY subject ORDER BY number) AS moment \
+                 FROM versions WHERE subject IN (?1, ?2))) AS ranked \
+             WHERE subject = ranked.s AND number = ranked.n",
+            [old, new],
+        )?;
+        self.run(
+            "UPDATE versions SET number = -number WHERE subject = ?1",
+            [new],
+        )
     }
 
     fn add_subject(&mut self, subject: &Subject) -> Outcome<i64> {
@@ -289,13 +269,14 @@ impl Writing<'_> {
             Subject::Article(id) => (Some(*id), None),
             Subject::File(place) => (None, Some(place)),
         };
-        self.sql()?
-            .prepare_cached("INSERT INTO subjects (article, folder, file) VALUES (?1, ?2, ?3)")?
-            .execute(params![
+        self.run(
+            "INSERT INTO subjects (article, folder, file) VALUES (?1, ?2, ?3)",
+            params![
                 article,
                 place.map(|place| &place.folder),
                 place.map(|place| &place.file)
-            ])?;
+            ],
+        )?;
         Ok(self.sql()?.last_insert_rowid())
     }
 }
@@ -343,11 +324,9 @@ fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
 
 /// The last versions of a subject, newest first: two of both sides, though a copy or two may be among them.
 fn last_of(conn: &Connection, subject: i64) -> rusqlite::Result<Vec<Last>> {
-    conn.prepare_cached(
-        "SELECT number, side, digest, whole, folder, file FROM versions WHERE subject = ?1 \
-         ORDER BY number DESC LIMIT 4",
-    )?
-    .query_map([subject], |row| {
+    let sql = "SELECT number, side, digest, whole, folder, file FROM versions WHERE subject = ?1 \
+               ORDER BY number DESC LIMIT 4";
+    all(conn, sql, [subject], |row| {
         Ok(Last {
             number: row.get(0)?,
             side: row.get(1)?,
@@ -355,20 +334,22 @@ fn last_of(conn: &Connection, subject: i64) -> rusqlite::Result<Vec<Last>> {
             whole: row.get(3)?,
             place: place(row, 4)?,
         })
-    })?
-    .collect()
+    })
 }
 
 fn find(conn: &Connection, subject: &Subject) -> rusqlite::Result<Option<i64>> {
+    let key = |row: &Row<'_>| row.get(0);
     match subject {
-        Subject::Article(id) => conn
-            .prepare_cached("SELECT id FROM subjects WHERE article = ?1")?
-            .query_row([id], |row| row.get(0))
-            .optional(),
-        Subject::File(place) => conn
-            .prepare_cached("SELECT id FROM subjects WHERE folder = ?1 AND file = ?2")?
-            .query_row([&place.folder, &place.file], |row| row.get(0))
-            .optional(),
+        Subject::Article(id) => one(
+            conn,
+            "SELECT id FROM subjects WHERE article = ?1",
+            [id],
+            key,
+        ),
+        Subject::File(place) => {
+            let sql = "SELECT id FROM subjects WHERE folder = ?1 AND file = ?2";
+            one(conn, sql, [&place.folder, &place.file], key)
+        }
     }
 }
 
