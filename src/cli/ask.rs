@@ -213,7 +213,6 @@ pub(super) async fn known(
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Closed
         | ErrorKind::Unreadable
-        | ErrorKind::NoEndpoint
         | ErrorKind::TooLarge => Ok(()),
     }
 }

@@ -360,7 +360,7 @@ fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
             ExitCode::Failed,
             "ask the workspace's owner for the right to do this, or use another token".into(),
         ),
-        service::ErrorKind::NotFound | service::ErrorKind::NoEndpoint => (
+        service::ErrorKind::NotFound => (
             ExitCode::Failed,
             "check the service's address and the workspace's id; `kbsync workspaces` lists what the token may use".into(),
         ),

@@ -124,7 +124,6 @@ pub fn outage_of(kind: &ErrorKind) -> Option<Outage> {
         | ErrorKind::NotFound
         | ErrorKind::Refused
         | ErrorKind::Unreadable
-        | ErrorKind::NoEndpoint
         | ErrorKind::TooLarge => None,
     }
 }

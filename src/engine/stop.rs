@@ -109,7 +109,6 @@ pub fn ending_of(kind: &ErrorKind) -> Ending {
         | ErrorKind::NotFound
         | ErrorKind::Refused
         | ErrorKind::Unreadable
-        | ErrorKind::NoEndpoint
         | ErrorKind::TooLarge => Ending::Failed,
     }
 }

@@ -13,15 +13,13 @@ use super::{
     budget::{Budget, Counted, Refusal, Reservation},
     origin::{Origin, parse_address},
     reading::header,
-    retry::{self, Decision, Outcome, Verb},
+    retry::{self, Decision, MAX_WAIT, Outcome, Verb},
     transport,
 };
 use crate::drill::failpoint;
 use reqwest::{
     Response, Url,
-    header::{
-        CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, RETRY_AFTER,
-    },
+    header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_NONE_MATCH, RETRY_AFTER},
 };
 use std::{
     fmt,
@@ -142,18 +140,10 @@ impl Client {
         }
         let counted = self.pay(call).await?;
         let mut request = self.http.request(call.verb.method(), call.url.clone());
-        if let Some(validator) = call.validator {
-            let conditions = [
-                (IF_NONE_MATCH, &validator.etag),
-                (IF_MODIFIED_SINCE, &validator.last_modified),
-            ];
-            for (name, value) in conditions {
-                // A value that is no valid header did not come from a header.
-                let value = value.as_deref().and_then(|v| HeaderValue::from_str(v).ok());
-                if let Some(value) = value {
-                    request = request.header(name, value);
-                }
-            }
+        // A value that is no valid header did not come from a header.
+        let etag = |validator: &Validator| HeaderValue::from_str(&validator.etag).ok();
+        if let Some(etag) = call.validator.and_then(etag) {
+            request = request.header(IF_NONE_MATCH, etag);
         }
         if let Some(body) = &call.body {
             request = request
@@ -212,14 +202,13 @@ impl Client {
         attempt: u32,
     ) -> Answer<()> {
         let Failure { error, outcome } = failure;
-        let max_wait = self.options.max_wait;
         let throttled = matches!(outcome, Outcome::Throttled { .. });
         let attempt = if throttled && call.guarded {
             self.throttled.fetch_add(1, Ordering::Relaxed) + 1
         } else {
             attempt
         };
-        let decision = retry::decide(call.verb, outcome, attempt, jitter(), max_wait);
+        let decision = retry::decide(call.verb, outcome, attempt, jitter());
         if throttled {
             let wait = match (decision, outcome) {
                 (Decision::Wait(wait), _) => Some(wait),
@@ -280,7 +269,7 @@ impl Client {
     pub(super) async fn make_room(&self, call: &Call<'_>, refusal: Refusal) -> Result<(), Failure> {
         match refusal {
             Refusal::Minute { free_in } => self.wait(WaitReason::Minute, free_in, None).await,
-            Refusal::Blocked { free_in } if free_in <= self.options.max_wait => {
+            Refusal::Blocked { free_in } if free_in <= MAX_WAIT => {
                 self.wait(WaitReason::Throttled, free_in, None).await;
             }
             Refusal::Blocked { free_in } => {

@@ -31,8 +31,6 @@ pub enum ErrorKind {
     Closed,
     /// An answer that `docs/api.md` does not show, such as a proxy's 404 page.
     Unreadable,
-    /// The endpoint does not exist (404 that is not the service's, 405 or 501 to a listing).
-    NoEndpoint,
     /// An answer over the size limit.
     TooLarge,
 }
@@ -69,7 +67,6 @@ impl ErrorKind {
             | Self::NotFound
             | Self::Refused
             | Self::Unreadable
-            | Self::NoEndpoint
             | Self::TooLarge => false,
         }
     }

@@ -22,7 +22,7 @@ use super::{
 use crate::model::{CategoryId, WorkspaceId};
 use reqwest::{
     Response, Url,
-    header::{CONTENT_TYPE, ETAG, LAST_MODIFIED, LINK},
+    header::{CONTENT_TYPE, ETAG, LINK},
 };
 use std::{collections::HashSet, sync::atomic::Ordering};
 
@@ -304,11 +304,7 @@ impl Client {
         let envelope = splitter
             .finish()
             .map_err(|error| self.unsplittable(call, status, error))?;
-        let text = |name| header(&response, name).map(str::to_owned);
-        let validator = Validator {
-            etag: text(&ETAG),
-            last_modified: text(&LAST_MODIFIED),
-        };
+        let etag = header(&response, &ETAG).map(str::to_owned);
         Ok(Whole {
             envelope,
             linked: response
@@ -317,7 +313,7 @@ impl Client {
                 .iter()
                 .filter_map(|link| link.to_str().ok())
                 .any(|link| link.contains("rel=\"next\"") || link.contains("rel=next")),
-            validator: Some(validator).filter(|validator| *validator != Validator::default()),
+            validator: etag.map(|etag| Validator { etag }),
         })
     }
 

@@ -149,13 +149,11 @@ pub struct ListRequest {
     pub purpose: Purpose,
 }
 
-/// The `ETag` or `Last-Modified` of an answer.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+/// The `ETag` of an answer. `Last-Modified` counts whole seconds: two changes within one would look like one.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Validator {
     /// `ETag`, as sent.
-    pub etag: Option<String>,
-    /// `Last-Modified`, as sent.
-    pub last_modified: Option<String>,
+    pub etag: String,
 }
 
 /// How a complete listing ended. An incomplete listing is an error.

@@ -13,18 +13,12 @@ pub struct ClientOptions {
     pub token: Token,
     /// The budget, with the clock for waits.
     pub budget: Budget,
-    /// `kbsync/VERSION`.
-    pub user_agent: String,
     /// Allows plain `http` to other hosts than this machine.
     pub allow_insecure_http: bool,
-    /// The longest wait for a connection.
-    pub connect_timeout: Duration,
     /// The longest time without a byte.
     pub idle_timeout: Duration,
     /// The longest time for one answer as a whole.
     pub total_timeout: Duration,
-    /// The longest wait that the service may ask for. For a longer one, the request fails.
-    pub max_wait: Duration,
     /// The most bytes of JSON for one article.
     pub max_article: usize,
     /// The most bytes of one answer, decompressed.
@@ -53,12 +47,9 @@ impl ClientOptions {
             base_url: base_url.into(),
             token,
             budget,
-            user_agent: concat!("kbsync/", env!("CARGO_PKG_VERSION")).to_owned(),
             allow_insecure_http: false,
-            connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_mins(1),
             total_timeout: Duration::from_mins(30),
-            max_wait: Duration::from_mins(2),
             max_article: 16 * 1024 * 1024,
             max_body: 2 * 1024 * 1024 * 1024,
             notify: None,

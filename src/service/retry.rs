@@ -15,6 +15,9 @@ use std::time::Duration;
 /// The most attempts for one request.
 pub const MAX_TRIES: u32 = 5;
 
+/// The longest wait that the service may ask for. For a longer one, the request fails.
+pub const MAX_WAIT: Duration = Duration::from_mins(2);
+
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Four of these pauses (5, 10, 20, 40 s) outlast the service's minute.
 const FIRST_PAUSE_THROTTLED: Duration = Duration::from_secs(5);
@@ -92,13 +95,7 @@ pub enum Decision {
 }
 
 /// Decides after the `attempt`-th attempt (from 1); `jitter` is from 0 to 1.
-pub fn decide(
-    verb: Verb,
-    outcome: Outcome,
-    attempt: u32,
-    jitter: f64,
-    max_wait: Duration,
-) -> Decision {
+pub fn decide(verb: Verb, outcome: Outcome, attempt: u32, jitter: f64) -> Decision {
     if attempt >= MAX_TRIES {
         return Decision::GiveUp;
     }
@@ -112,7 +109,7 @@ pub fn decide(
         Outcome::Unsent | Outcome::Lost => (None, FIRST_PAUSE),
     };
     let pause = asked.unwrap_or_else(|| first * 2_u32.saturating_pow(attempt.saturating_sub(1)));
-    if pause > max_wait {
+    if pause > MAX_WAIT {
         return Decision::GiveUp;
     }
     // Jitter only adds to the wait: the request is never repeated earlier than asked.
@@ -158,8 +155,6 @@ pub(super) fn http_date(text: &str) -> Option<DateTime<Utc>> {
 mod tests {
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_mins(2);
-
     fn seconds(count: u64) -> Duration {
         Duration::from_secs(count)
     }
@@ -180,25 +175,16 @@ mod tests {
                 .into_iter()
                 .zip(again)
             {
-                let decision = decide(verb, outcome, 1, 0.0, PATIENCE);
+                let decision = decide(verb, outcome, 1, 0.0);
                 assert_eq!(decision != Decision::GiveUp, again, "{verb:?} {outcome:?}");
-                assert_eq!(
-                    decide(verb, outcome, MAX_TRIES, 0.0, PATIENCE),
-                    Decision::GiveUp
-                );
+                assert_eq!(decide(verb, outcome, MAX_TRIES, 0.0), Decision::GiveUp);
             }
         }
     }
 
     #[test]
     fn pauses_double_and_never_shrink_below_what_was_asked() {
-        let pause = |outcome, attempt, jitter| match decide(
-            Verb::Get,
-            outcome,
-            attempt,
-            jitter,
-            PATIENCE,
-        ) {
+        let pause = |outcome, attempt, jitter| match decide(Verb::Get, outcome, attempt, jitter) {
             Decision::Wait(wait) => wait,
             Decision::GiveUp => panic!("gave up on {outcome:?}"),
         };
@@ -223,11 +209,11 @@ mod tests {
             retry_after: Some(wait),
         };
         assert_eq!(
-            decide(Verb::Get, asked(seconds(121)), 1, 0.0, PATIENCE),
+            decide(Verb::Get, asked(seconds(121)), 1, 0.0),
             Decision::GiveUp
         );
         assert_eq!(
-            decide(Verb::Put, asked(seconds(120)), 1, 0.0, PATIENCE),
+            decide(Verb::Put, asked(seconds(120)), 1, 0.0),
             Decision::Wait(seconds(120))
         );
     }

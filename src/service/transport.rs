@@ -7,13 +7,16 @@ use reqwest::{
     redirect::Policy,
 };
 use secrecy::ExposeSecret;
-use std::sync::Once;
+use std::{sync::Once, time::Duration};
+
+/// The longest wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why no client could be built.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The token or the user agent is invalid in a header.
-    #[error("the token or the user agent cannot be sent in a header")]
+    /// The token is invalid in a header.
+    #[error("the token cannot be sent in a header")]
     Header,
     /// TLS could not be set up.
     #[error("TLS cannot be set up")]
@@ -50,12 +53,12 @@ fn built_in_roots() -> Result<Vec<Certificate>, TransportError> {
 fn configure(options: &ClientOptions, origin: &Origin, headers: HeaderMap) -> ClientBuilder {
     let builder = Client::builder()
         .default_headers(headers)
-        .user_agent(&options.user_agent)
+        .user_agent(concat!("kbsync/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
         .https_only(origin.as_str().starts_with("https:"))
-        .connect_timeout(options.connect_timeout)
+        .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(options.idle_timeout)
         .timeout(options.total_timeout);
     if !origin.is_loopback() {
@@ -76,7 +79,6 @@ fn headers(options: &ClientOptions) -> Result<HeaderMap, TransportError> {
     let mut value =
         HeaderValue::from_str(bearer.expose_secret()).map_err(|_| TransportError::Header)?;
     value.set_sensitive(true);
-    HeaderValue::from_str(&options.user_agent).map_err(|_| TransportError::Header)?;
     let mut headers = HeaderMap::new();
     headers.insert(AUTHORIZATION, value);
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));

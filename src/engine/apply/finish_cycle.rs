@@ -15,7 +15,7 @@ use crate::model::{ArticleId, CategoryId, Side, Timestamp};
 use crate::reconcile::is_calm;
 use crate::reconcile::plan::{Kind, Plan};
 use crate::reconcile::snapshot::{LocalFile, Remote};
-use crate::service::{Service, Validator};
+use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{FigureRow, history};
 use std::cell::OnceCell;
@@ -86,13 +86,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         && request.scope.is_empty()
         && request.unsettled.paths.is_empty()
         && !report.actions.iter().any(may_send);
-    let validator = observed
-        .service
-        .validator
-        .as_ref()
-        .filter(|_| clean)
-        .and_then(strong);
-    let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
+    let validator = observed.service.validator.as_ref().filter(|_| clean);
+    let validator = validator.map(serde_json::to_string).transpose()?;
     let held = still_held(&engine.store, &engine.settings, request, report, now)?;
     let undone = still_undone(&engine.store, &engine.settings, request, report, now)?;
     let over = over(observed);
@@ -325,15 +320,6 @@ fn may_send(line: &Line) -> bool {
     }
 }
 
-/// Returns the validator that may stand for a listing. `Last-Modified` counts whole seconds: two changes within one would look
-/// like one, and the second would never be seen. So only an `ETag` counts.
-fn strong(validator: &Validator) -> Option<Validator> {
-    validator.etag.as_ref().map(|etag| Validator {
-        etag: Some(etag.clone()),
-        last_modified: None,
-    })
-}
-
 /// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
 fn over(observed: &Observation) -> Vec<ArticleId> {
     let seen_all = observed.looked == Looked::All
@@ -353,28 +339,4 @@ fn over(observed: &Observation) -> Vec<ArticleId> {
         .filter(|row| row.copy.is_none() && !is_left(&row.id))
         .map(|row| row.id)
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_of_whole_seconds_vouches_for_no_listing() {
-        let validator = |etag: Option<&str>, modified: Option<&str>| Validator {
-            etag: etag.map(str::to_owned),
-            last_modified: modified.map(str::to_owned),
-        };
-        let modified = Some("Fri, 01 May 2026 10:00:00 GMT");
-        for (given, kept) in [
-            (validator(None, modified), None),
-            (validator(None, None), None),
-            (
-                validator(Some("\"a\""), modified),
-                Some(validator(Some("\"a\""), None)),
-            ),
-        ] {
-            assert_eq!(strong(&given), kept, "{given:?}");
-        }
-    }
 }

@@ -279,8 +279,7 @@ pub(super) fn not_done(
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Unavailable
         | ErrorKind::Closed
-        | ErrorKind::Unreadable
-        | ErrorKind::NoEndpoint => Ok(failed(error)),
+        | ErrorKind::Unreadable => Ok(failed(error)),
     }
 }
 
@@ -402,7 +401,7 @@ pub(super) fn failed(error: ServiceError) -> StepResult {
             StepResult::Retry("the service says that it is not there any more".to_owned())
         }
         // No answer of the service: something stands between.
-        ErrorKind::Unreadable | ErrorKind::NoEndpoint => StepResult::Unsafe(error.to_string()),
+        ErrorKind::Unreadable => StepResult::Unsafe(error.to_string()),
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden
         | ErrorKind::Refused

@@ -301,11 +301,6 @@ impl Budget {
         counts.per_minute(&self.limits).saturating_sub(spent)
     }
 
-    /// Returns the limits.
-    pub fn limits(&self) -> Limits {
-        self.limits
-    }
-
     /// Returns the clock of the budget, which the client uses for its waits.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock

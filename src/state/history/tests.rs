@@ -286,7 +286,7 @@ fn the_log_and_the_guards_memory_do_not_grow_for_ever() {
     for at in [0, 100] {
         store
             .write(day(at), |tx| {
-                tx.count_deletion(Side::Remote, false, 1)?;
+                tx.count_deletion(Side::Remote, false)?;
                 tx.tombstone(id(u8::try_from(at).expect("small")), &Revision::default())?;
                 (0..1500).try_for_each(|_| {
                     tx.event(&Deed {

@@ -75,15 +75,11 @@ impl Writing<'_> {
         Ok(taken > 0)
     }
 
-    /// Counts deletions that were carried out towards one side.
-    pub fn count_deletion(&mut self, side: Side, approved: bool, number: u64) -> Outcome<()> {
-        if number == 0 {
-            return Ok(());
-        }
-        let number = i64::try_from(number).unwrap_or(i64::MAX);
+    /// Counts a deletion that was carried out towards one side.
+    pub fn count_deletion(&mut self, side: Side, approved: bool) -> Outcome<()> {
         self.run(
-            "INSERT INTO deletions (at, side, approved, count) VALUES (?1, ?2, ?3, ?4)",
-            params![self.now, side, approved, number],
+            "INSERT INTO deletions (at, side, approved, count) VALUES (?1, ?2, ?3, 1)",
+            params![self.now, side, approved],
         )
     }
 
@@ -107,10 +103,5 @@ impl Writing<'_> {
         let known = row.map(ArticleRow::revisions).unwrap_or_default();
         let mut known = known.into_iter();
         known.try_for_each(|revision| self.tombstone(id, revision))
-    }
-
-    /// Forgets that we deleted an article, since it exists again.
-    pub fn remove_tombstone(&mut self, id: ArticleId) -> Outcome<()> {
-        self.run("DELETE FROM tombstones WHERE article = ?1", [id])
     }
 }

@@ -93,7 +93,7 @@ impl Writing<'_> {
             RowChange::NoConflict(id) => self.remove_conflict(*id),
             RowChange::Version(seen) => self.record(seen).map(drop),
             RowChange::Event(deed) => self.event(deed),
-            RowChange::Deletion { side, approved } => self.count_deletion(*side, *approved, 1),
+            RowChange::Deletion { side, approved } => self.count_deletion(*side, *approved),
         }
     }
 

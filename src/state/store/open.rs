@@ -4,7 +4,11 @@ use super::{Store, packing::Packing};
 use crate::{
     drill::failpoint,
     model::{Timestamp, WorkspaceId},
-    state::{Binding, ErrorKind, Outcome, StateError, disk, schema},
+    state::{
+        Binding, ErrorKind, Outcome, StateError,
+        disk::{self, Identity},
+        schema,
+    },
 };
 use rusqlite::{
     Connection, OpenFlags, OptionalExtension, backup::Backup, config::DbConfig, params,
@@ -20,8 +24,10 @@ use std::{
 /// The time for which a writer waits for another writer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Statements that stay prepared: about one per method, and two per table for [`Store::clear`].
+/// Statements that stay prepared: about one per method.
 const STATEMENTS: usize = 128;
+
+const NO_BINDING: &str = "its binding is gone";
 
 /// The size of a page of a database in memory: nothing is gained by reading much at once, and each page that a
 /// transaction changes is copied first.
@@ -39,18 +45,10 @@ impl Store {
     /// one is refused, never replaced.
     pub fn open(dir: &Path, binding: &Binding, now: Timestamp) -> Outcome<Self> {
         let path = disk::locate(dir)?;
-        open_at(&path, binding, now)
-            .and_then(|conn| {
-                Ok(Self {
-                    conn,
-                    path: Some(path.clone()),
-                    identity: Some(disk::identity(&path).map_err(StateError::io)?),
-                    packing: Packing::default(),
-                    values: RefCell::default(),
-                    slot: None,
-                })
-            })
-            .map_err(|error| error.at(Some(&path)))
+        let opened = open_at(&path, binding, now)
+            .and_then(|conn| Ok((conn, disk::identity(&path).map_err(StateError::io)?)));
+        let (conn, identity) = opened.map_err(|error| error.at(Some(&path)))?;
+        Ok(Self::of(conn, Some(path), Some(identity)))
     }
 
     /// Opens the database for reading, also while another process writes to it.
@@ -64,15 +62,8 @@ impl Store {
         }
         let path = disk::locate(dir)?;
         let found = open_reader(&path, binding).map_err(|error| error.at(Some(&path)))?;
-        Ok(found.map(|conn| Self {
-            conn,
-            path: Some(path),
-            // Nothing is written here.
-            identity: None,
-            packing: Packing::default(),
-            values: RefCell::default(),
-            slot: None,
-        }))
+        // Nothing is written here, so it does not matter which file it is.
+        Ok(found.map(|conn| Self::of(conn, Some(path), None)))
     }
 
     /// Makes a store that is gone when it is dropped, for trying things out.
@@ -82,18 +73,7 @@ impl Store {
         prepare(&conn)?;
         schema::migrate(&mut conn, schema::STEPS)?;
         bind(&mut conn, binding, Timestamp::default())?;
-        Ok(Self::in_memory_of(conn))
-    }
-
-    fn in_memory_of(conn: Connection) -> Self {
-        Self {
-            conn,
-            path: None,
-            identity: None,
-            packing: Packing::default(),
-            values: RefCell::default(),
-            slot: None,
-        }
+        Ok(Self::of(conn, None, None))
     }
 
     /// Copies everything into a store in memory, which then goes its own way.
@@ -106,48 +86,24 @@ impl Store {
         conn.pragma_update(None, "page_size", page)?;
         Backup::new(&self.conn, &mut conn)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
         prepare(&conn)?;
-        Ok(Self::in_memory_of(conn))
-    }
-
-    /// Forgets everything but whose state it is.
-    pub fn clear(&mut self) -> Outcome<()> {
-        self.values.get_mut().take();
-        let tx = self.conn.transaction()?;
-        let tables: Vec<String> = tx
-            .prepare_cached(
-                // Versions name their subjects, so these go last.
-                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'binding' \
-                 ORDER BY name = 'subjects'",
-            )?
-            .query_map([], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        // One query for all of them is much quicker than one for each.
-        let looks: Vec<String> = tables
-            .iter()
-            .map(|table| format!("EXISTS (SELECT 1 FROM {table})"))
-            .collect();
-        let used: Vec<bool> = tx
-            .prepare_cached(&format!("SELECT {}", looks.join(", ")))?
-            .query_row([], |row| (0..tables.len()).map(|at| row.get(at)).collect())?;
-        for (table, _) in tables.iter().zip(used).filter(|(_, used)| *used) {
-            tx.prepare_cached(&format!("DELETE FROM {table}"))?
-                .execute([])?;
-        }
-        tx.commit()?;
-        Ok(())
+        Ok(Self::of(conn, None, None))
     }
 
     /// The service and workspace that this state belongs to.
     pub fn binding(&self) -> Outcome<Binding> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT service, workspace FROM binding")?
-                .query_row([], |row| {
-                    Ok(Binding {
-                        service: row.get(0)?,
-                        workspace: row.get(1)?,
-                    })
-                })
-        })
+        let bound = self.read(bound_to)?;
+        bound.ok_or_else(|| StateError::corrupt(NO_BINDING).at(self.path.as_deref()))
+    }
+
+    fn of(conn: Connection, path: Option<PathBuf>, identity: Option<Identity>) -> Self {
+        Self {
+            conn,
+            path,
+            identity,
+            packing: Packing::default(),
+            values: RefCell::default(),
+            slot: None,
+        }
     }
 }
 
@@ -347,7 +303,7 @@ fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()>
             now: Box::new(binding.clone()),
         })),
         Some(_same) => Ok(()),
-        None => Err(StateError::corrupt("its binding is gone")),
+        None => Err(StateError::corrupt(NO_BINDING)),
     }
 }
 

@@ -61,16 +61,6 @@ impl Store {
         )
     }
 
-    /// Returns whether a subject had a version with this digest at a place, on whatever side.
-    pub fn has_version(&self, subject: &Subject, place: &Place, digest: Digest) -> Outcome<bool> {
-        let found = self.one(
-            "SELECT 1 FROM versions WHERE subject = ?1 AND digest = ?2 AND folder = ?3 AND file = ?4",
-            params![self.find(subject)?, digest, place.folder, place.file],
-            |_row| Ok(()),
-        )?;
-        Ok(found.is_some())
-    }
-
     /// Returns whether a subject was ever in the mirror, not only seen on the service.
     pub fn was_met(&self, subject: &Subject) -> Outcome<bool> {
         let found = self.one(

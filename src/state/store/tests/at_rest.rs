@@ -86,7 +86,4 @@ fn only_what_a_look_at_a_few_articles_sees_leaves_it_at_rest() {
             );
         }
     }
-    let mut store = at_rest();
-    store.clear().expect("cleared");
-    assert_eq!(store.at_rest().expect("readable"), None);
 }

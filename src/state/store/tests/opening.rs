@@ -1,12 +1,10 @@
 //! Opening, damage, other processes, full disks.
 
-use super::{NOW, article, binding, id, memory, seen};
+use super::{NOW, article, binding, id, memory};
 use crate::{
     drill::death,
     model::{ArticleId, CategoryId, Flags, Place, Side, Timestamp, WorkspaceId},
-    state::{
-        ArticleRow, Attempt, Binding, Creation, ErrorKind, Sent, Store, Subject, Target, Visibility,
-    },
+    state::{ArticleRow, Attempt, Binding, Creation, ErrorKind, Sent, Store, Target, Visibility},
 };
 use rusqlite::{Connection, StatementStatus, config::DbConfig};
 use std::{
@@ -70,28 +68,6 @@ fn a_copy_goes_its_own_way() {
     assert_eq!(copy.binding().expect("bound"), binding());
     assert_eq!(copy.path(), None);
     assert_eq!(store.articles().expect("rows").len(), 3);
-}
-
-#[test]
-fn a_store_that_was_cleared_is_as_good_as_new() {
-    let mut store = memory();
-    put(&mut store, 1..3);
-    store
-        .write(NOW, |tx| {
-            let subject = Subject::Article(id(1));
-            tx.put_body("<p>ours</p>")?;
-            tx.record(&seen(&subject, Side::Local, "<p>ours</p>"))?;
-            tx.set_meta("key", "value")
-        })
-        .expect("written");
-    store.clear().expect("cleared");
-    assert_eq!(store.articles().expect("rows"), []);
-    assert_eq!(store.meta("key").expect("read"), None);
-    let subject = Subject::Article(id(1));
-    assert_eq!(store.versions(&subject).expect("rows"), []);
-    assert_eq!(store.binding().expect("bound"), binding());
-    put(&mut store, 1..2);
-    assert_eq!(store.articles().expect("rows"), [article(1)]);
 }
 
 #[test]

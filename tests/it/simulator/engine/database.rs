@@ -50,10 +50,9 @@ pub(super) fn restore(store: Store, saved: Saved, now: i64) -> Store {
 }
 
 /// Loses a state: the next one knows nothing.
-pub(super) fn lose(mut store: Store, now: i64) -> Store {
+pub(super) fn lose(store: Store, now: i64) -> Store {
     if store.path().is_none() {
-        store.clear().expect("cleared");
-        return store;
+        return Store::in_memory(&binding()).expect("a state");
     }
     let (root, path) = closed(store);
     std::fs::remove_file(path).expect("removed");

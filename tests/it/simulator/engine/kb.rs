@@ -596,8 +596,7 @@ impl Kb {
                 sum = mix(sum ^ low ^ number);
             }
             Validator {
-                etag: Some(format!("\"{sum:x}\"")),
-                last_modified: None,
+                etag: format!("\"{sum:x}\""),
             }
         });
         if validator.is_some() && request.validator == validator {

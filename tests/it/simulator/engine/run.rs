@@ -112,7 +112,7 @@ pub(crate) struct Rested {
 )]
 pub(crate) struct Bench {
     runtime: Runtime,
-    store: Option<Store>,
+    pristine: Store,
     /// Whether runs are to be told in words.
     pub(crate) talk: bool,
     /// Whether every entry of every listing is read, though its bytes are known.
@@ -134,7 +134,7 @@ impl Bench {
             .expect("a runtime");
         Self {
             runtime,
-            store: None,
+            pristine: Store::in_memory(&binding()).expect("a state"),
             talk: false,
             reads_all: false,
             compares_all: false,
@@ -154,13 +154,7 @@ impl Bench {
             }
         };
         let store = match ground {
-            Ground::Memory => match self.store.take() {
-                Some(mut store) => {
-                    store.clear().expect("cleared");
-                    store
-                }
-                None => Store::in_memory(&binding()).expect("a state"),
-            },
+            Ground::Memory => self.pristine.copy().expect("copied"),
             Ground::Folder(root) => open(root, now),
         };
         let mut world = World::new(setup, mirror, now);
@@ -200,18 +194,14 @@ impl Bench {
         };
         let (first, known) = (run.first, run.known());
         run.finish();
-        let outcome = Outcome {
+        Outcome {
             halfway,
             calls,
             struck,
             first,
             known,
             ..run.outcome(Trace { setup, steps })
-        };
-        if ground == Ground::Memory {
-            self.store = run.take_store();
         }
-        outcome
     }
 }
 
@@ -345,13 +335,6 @@ impl Run<'_> {
             (row.id, address)
         })
         .collect()
-    }
-
-    fn take_store(&mut self) -> Option<Store> {
-        match self.engine.take() {
-            Some(engine) => Some(engine.into_parts().2),
-            None => self.store.take(),
-        }
     }
 
     pub(super) fn settings(&self) -> Settings {
