@@ -175,7 +175,6 @@ pub(super) async fn decide<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     request: &Request,
 ) -> anyhow::Result<(Plan, Observation)> {
-    engine.store.reread();
     let mut look = &request.look;
     loop {
         let Some(observed) = Box::pin(observe(engine, look, request)).await? else {

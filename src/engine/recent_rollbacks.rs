@@ -12,16 +12,10 @@ use crate::engine::keys::GONE_BACK;
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::plan::HoldRule;
 use crate::state::store::Store;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest time between two cycles of one roll-back, in milliseconds.
 const CLOSELY: u64 = 60 * 1000;
-
-/// Articles whose files went back to older versions, and when that was sent.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(transparent)]
-struct GoneBack(BTreeMap<ArticleId, Timestamp>);
 
 /// Returns how many articles went back to older versions before this plan, in the same roll-back.
 pub(super) fn lately_older(
@@ -34,7 +28,7 @@ pub(super) fn lately_older(
         return Ok(0);
     }
     let goes_on = is_held_back(store)?;
-    let gone_back = gone_back(store)?.0;
+    let gone_back = gone_back(store)?;
     Ok(gone_back
         .into_iter()
         .filter(|(id, at)| (goes_on || is_close(*at, now)) && !now_older.contains(id))
@@ -51,7 +45,7 @@ pub(super) fn note_gone_back(
     report: &Report,
 ) -> anyhow::Result<()> {
     let before = gone_back(store)?;
-    if before.0.is_empty() && older.is_empty() {
+    if before.is_empty() && older.is_empty() {
         return Ok(());
     }
     let sent = report
@@ -62,27 +56,20 @@ pub(super) fn note_gone_back(
         .filter(|id| request.patient && older.contains(id));
     let mut after = before.clone();
     if !is_held_back(store)? {
-        after.0.retain(|_, at| is_close(*at, now));
+        after.retain(|_, at| is_close(*at, now));
     }
-    after.0.extend(sent.map(|id| (id, now)));
+    after.extend(sent.map(|id| (id, now)));
     if after == before {
         return Ok(());
     }
-    if after.0.is_empty() {
-        store.write(now, |tx| tx.remove_meta(GONE_BACK))?;
-        return Ok(());
-    }
-    let text = serde_json::to_string(&after)?;
-    store.write(now, |tx| tx.set_meta(GONE_BACK, &text))?;
+    let after = (!after.is_empty()).then_some(&after);
+    store.write(now, |tx| tx.put_value(GONE_BACK, after))?;
     Ok(())
 }
 
-fn gone_back(store: &Store) -> anyhow::Result<GoneBack> {
-    let stored = store.meta(GONE_BACK)?;
-    // A later version may write the list in another form: then it begins anew.
-    Ok(stored
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default())
+/// Reads which articles' files went back to older versions, and when that was sent.
+fn gone_back(store: &Store) -> anyhow::Result<BTreeMap<ArticleId, Timestamp>> {
+    Ok(store.value(GONE_BACK)?.unwrap_or_default())
 }
 
 /// Returns whether files that went back still wait for a person.

@@ -11,9 +11,7 @@ use std::collections::BTreeSet;
 
 /// Returns the articles that were to come back.
 pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
-    let stored = store.meta(RESTORING)?;
-    let stored = stored.and_then(|text| serde_json::from_str(&text).ok());
-    Ok(stored.unwrap_or_default())
+    Ok(store.value(RESTORING)?.unwrap_or_default())
 }
 
 /// Remembers the articles before the first of their files is written.
@@ -32,14 +30,8 @@ pub fn begin(
 }
 
 fn put(store: &mut Store, ids: &BTreeSet<ArticleId>, now: Timestamp) -> anyhow::Result<()> {
-    let text = serde_json::to_string(ids)?;
-    store.write(now, |tx| {
-        if ids.is_empty() {
-            tx.remove_meta(RESTORING)
-        } else {
-            tx.set_meta(RESTORING, &text)
-        }
-    })?;
+    let some = (!ids.is_empty()).then_some(ids);
+    store.write(now, |tx| tx.put_value(RESTORING, some))?;
     Ok(())
 }
 

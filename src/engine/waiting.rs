@@ -52,28 +52,12 @@ impl Held {
 
 /// Reads what was held at the end of the last cycle.
 pub(super) fn held(store: &Store) -> anyhow::Result<Vec<Held>> {
-    remembered(store, HELD)
+    Ok(store.value(HELD)?.unwrap_or_default())
 }
 
 /// Reads what had failed at the end of the last cycle. What the service refused is remembered elsewhere.
 pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Held>> {
-    remembered(store, UNDONE)
-}
-
-/// Returns the text to store; `None`: it is stored already.
-fn written(before: &[Held], after: &[Held]) -> anyhow::Result<Option<String>> {
-    if after == before {
-        return Ok(None);
-    }
-    Ok(Some(serde_json::to_string(after)?))
-}
-
-fn remembered(store: &Store, key: &str) -> anyhow::Result<Vec<Held>> {
-    let written = store.meta(key)?;
-    // A later version may write it in another way: then what is held next is written anew.
-    Ok(written
-        .and_then(|text| serde_json::from_str(&text).ok())
-        .unwrap_or_default())
+    Ok(store.value(UNDONE)?.unwrap_or_default())
 }
 
 /// Counts the deletions that wait for a person, wherever they are: a cycle over a part tells of that part alone.
@@ -102,14 +86,14 @@ pub fn untold<'a>(
     Ok(actions.into_iter().filter(|action| !told(action)).count())
 }
 
-/// Returns the held actions after a cycle, as they are stored; `None`: it is what was held before.
+/// Returns the held actions after a cycle; `None`: it is what was held before.
 pub(super) fn still_held(
     store: &Store,
     settings: &Settings,
     request: &Request,
     report: &Report,
     now: Timestamp,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Option<Vec<Held>>> {
     let before = held(store)?;
     if before.is_empty() && !report.has(Status::Held) {
         return Ok(None);
@@ -124,17 +108,17 @@ pub(super) fn still_held(
     let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
     let lines = report.actions.iter().filter(waits);
     let after = still(settings, &known, lines, (request, report), now);
-    written(&before, &after)
+    Ok((after != before).then_some(after))
 }
 
-/// Returns the failed actions after a cycle, as they are stored; `None`: it is what was not done before.
+/// Returns the failed actions after a cycle; `None`: it is what was not done before.
 pub(super) fn still_undone(
     store: &Store,
     settings: &Settings,
     request: &Request,
     report: &Report,
     now: Timestamp,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Option<Vec<Held>>> {
     let before = undone(store)?;
     if before.is_empty() && !report.has(Status::Failed) {
         return Ok(None);
@@ -148,7 +132,7 @@ pub(super) fn still_undone(
     let failed = |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
     let lines = report.actions.iter().filter(failed);
     let after = still(settings, &before, lines, (request, report), now);
-    written(&before, &after)
+    Ok((after != before).then_some(after))
 }
 
 /// Some lines of a report, with what was remembered of all that the cycle did not look at.

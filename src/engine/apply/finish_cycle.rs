@@ -87,7 +87,6 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         && request.unsettled.paths.is_empty()
         && !report.actions.iter().any(may_send);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
-    let validator = validator.map(serde_json::to_string).transpose()?;
     let held = still_held(&engine.store, &engine.settings, request, report, now)?;
     let undone = still_undone(&engine.store, &engine.settings, request, report, now)?;
     let over = over(observed);
@@ -113,8 +112,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
                 tx.put_figures(*id, row)?;
             }
         }
-        match &validator {
-            Some(validator) => tx.set_meta(VALIDATOR, validator)?,
+        match validator {
+            Some(_) => tx.put_value(VALIDATOR, validator)?,
             // A quiet cycle that was answered with 304 leaves the validator as it is. One that was answered
             // with a listing and no tag does not: the listing may come back to what the old tag stands for.
             None if clean && observed.service.not_modified => {}
@@ -122,21 +121,19 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
             None if !observed.looked.lists() && report.actions.is_empty() => {}
             None => tx.remove_meta(VALIDATOR)?,
         }
-        if let Some(held) = &held {
-            tx.set_meta(HELD, held)?;
+        if held.is_some() {
+            tx.put_value(HELD, held.as_ref())?;
         }
-        if let Some(undone) = &undone {
-            tx.set_meta(UNDONE, undone)?;
+        if undone.is_some() {
+            tx.put_value(UNDONE, undone.as_ref())?;
         }
         if observed.read_the_mirror() {
-            tx.set_meta(MIRROR_READ, &now.0.to_string())?;
+            tx.put_value(MIRROR_READ, Some(&now))?;
         }
         if observed.looked.lists() {
-            tx.set_meta(LAST_POLL, &now.0.to_string())?;
-            match observed.service.unread {
-                0 => tx.remove_meta(UNREAD)?,
-                unread => tx.set_meta(UNREAD, &unread.to_string())?,
-            }
+            tx.put_value(LAST_POLL, Some(&now))?;
+            let unread = Some(&observed.service.unread).filter(|unread| **unread > 0);
+            tx.put_value(UNREAD, unread)?;
         }
         if let (Some(memory), Some(met)) = (memory, &observed.service.met) {
             memory.store(met, tx)?;

@@ -295,8 +295,7 @@ fn finish_look<S: Service, D: Disk>(
 }
 
 fn validator(store: &Store) -> anyhow::Result<Option<Validator>> {
-    let stored = store.meta(VALIDATOR)?;
-    Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
+    Ok(store.value(VALIDATOR)?)
 }
 
 /// Warns once that articles' files in folders within categories are not synced.

@@ -157,10 +157,7 @@ pub fn status<D: Disk>(
         invisible,
         problems,
         last_sync: last_poll(store)?.map(Timestamp::to_rfc3339),
-        unread: store
-            .meta(UNREAD)?
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(0),
+        unread: store.value(UNREAD)?.unwrap_or_default(),
         ..Status::empty()
     };
     status.sort();
@@ -253,6 +250,5 @@ impl Status {
 
 /// Returns the time of the last whole listing.
 pub(crate) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
-    let millis = store.meta(LAST_POLL)?.and_then(|text| text.parse().ok());
-    Ok(millis.map(Timestamp))
+    Ok(store.value(LAST_POLL)?)
 }

@@ -72,7 +72,7 @@ pub fn prune(
         let full = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
         let more = versions >= full || bodies >= full || events >= full;
         if !more {
-            tx.set_meta(PRUNED_AT, &now.0.to_string())?;
+            tx.put_value(PRUNED_AT, Some(&now))?;
         }
         Ok(Pruned {
             versions,
@@ -84,8 +84,8 @@ pub fn prune(
 
 /// Returns whether the last pruning was less than a day ago. A clock that went back counts as no rest.
 fn rested(store: &Store, now: Timestamp) -> Outcome<bool> {
-    let last = store.meta(PRUNED_AT)?.and_then(|text| text.parse().ok());
-    Ok(last.is_some_and(|last: i64| last <= now.0 && now.0.saturating_sub(last) < DAY))
+    let last: Option<Timestamp> = store.value(PRUNED_AT)?;
+    Ok(last.is_some_and(|last| last <= now && now.0.saturating_sub(last.0) < DAY))
 }
 
 impl Writing<'_> {

@@ -94,7 +94,7 @@ impl Store {
 impl Writing<'_> {
     /// Writes the base of one article, in place of what was there.
     pub fn put_article(&mut self, article: &ArticleRow) -> Outcome<()> {
-        self.end_rest_of(article)?;
+        self.end_rest_before_article(article)?;
         let (local, remote) = (&article.local, &article.remote);
         let [size, mtime, ctime, inode] = stamp_columns(article.stamp);
         let (replaced_digest, replaced_revision) = article

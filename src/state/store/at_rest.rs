@@ -29,9 +29,14 @@ impl Writing<'_> {
         self.remove_meta(AT_REST)
     }
 
+    fn is_at_rest(&self) -> Outcome<bool> {
+        let sql = "SELECT 1 FROM meta WHERE key = ?1";
+        Ok(one(self.sql()?, sql, [AT_REST], |_row| Ok(()))?.is_some())
+    }
+
     /// Removes the mark before a write of an article's row, unless only its versions change.
-    pub(super) fn end_rest_of(&mut self, row: &ArticleRow) -> Outcome<()> {
-        if self.is_without(AT_REST) {
+    pub(super) fn end_rest_before_article(&mut self, row: &ArticleRow) -> Outcome<()> {
+        if !self.is_at_rest()? {
             return Ok(());
         }
         let waits =
@@ -43,8 +48,8 @@ impl Writing<'_> {
     }
 
     /// Removes the mark before a write of a category's row, unless only its times change.
-    pub(super) fn end_rest_of_category(&mut self, row: &CategoryRow) -> Outcome<()> {
-        if self.is_without(AT_REST) {
+    pub(super) fn end_rest_before_category(&mut self, row: &CategoryRow) -> Outcome<()> {
+        if !self.is_at_rest()? {
             return Ok(());
         }
         let same = self.category(row.id)?.is_some_and(|known| {

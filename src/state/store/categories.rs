@@ -42,7 +42,7 @@ impl Store {
 impl Writing<'_> {
     /// Writes the base of one category, in place of what was there.
     pub fn put_category(&mut self, category: &CategoryRow) -> Outcome<()> {
-        self.end_rest_of_category(category)?;
+        self.end_rest_before_category(category)?;
         let (local, remote) = (&category.local, &category.remote);
         let [size, mtime, ctime, inode] = stamp_columns(category.stamp);
         self.run(

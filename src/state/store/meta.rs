@@ -1,35 +1,29 @@
 //! Single values by key, and the figures that readers make.
-//!
-//! The values are read all at once and kept until the next cycle begins ([`Store::reread`]): a cycle asks for some ten
-//! of them. What this store writes is kept along; what is taken back drops all that is kept.
 
-use super::{Store, Writing};
+use super::{Store, Writing, columns::Json};
 use crate::{
     model::ArticleId,
     state::{FigureRow, Outcome},
 };
 use rusqlite::{Row, params};
-use std::collections::BTreeMap;
+use serde::{Serialize, de::DeserializeOwned};
+
+const SET: &str = "INSERT INTO meta (key, value) VALUES (?1, ?2) \
+                   ON CONFLICT (key) DO UPDATE SET value = excluded.value \
+                   WHERE value IS NOT excluded.value";
 
 impl Store {
-    /// Reads a single value. What another process wrote since the values were last read is not in it.
+    /// Reads a single value.
     pub fn meta(&self, key: &str) -> Outcome<Option<String>> {
-        let mut kept = self.values.borrow_mut();
-        if let Some(values) = kept.as_ref() {
-            return Ok(values.get(key).cloned());
-        }
-        let read = self.read(|conn| {
-            conn.prepare_cached("SELECT key, value FROM meta")?
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect::<rusqlite::Result<Values>>()
-        })?;
-        let values = kept.insert(read);
-        Ok(values.get(key).cloned())
+        let sql = "SELECT value FROM meta WHERE key = ?1";
+        self.one(sql, [key], |row| row.get(0))
     }
 
-    /// Reads single values anew from then on: another process may have written some.
-    pub fn reread(&mut self) {
-        self.values.get_mut().take();
+    /// Reads a single value that [`Writing::put_value`] wrote. A later version may have written it in another form: then
+    /// there is none.
+    pub fn value<T: DeserializeOwned>(&self, key: &str) -> Outcome<Option<T>> {
+        let text = self.meta(key)?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     /// Reads views, ratings and public addresses.
@@ -51,9 +45,6 @@ impl Store {
     }
 }
 
-/// Single values by their keys.
-pub(super) type Values = BTreeMap<String, String>;
-
 fn figures(row: &Row<'_>) -> rusqlite::Result<FigureRow> {
     Ok(FigureRow {
         views: row.get(1)?,
@@ -67,34 +58,20 @@ fn figures(row: &Row<'_>) -> rusqlite::Result<FigureRow> {
 impl Writing<'_> {
     /// Sets a single value. One that it has already costs no write.
     pub fn set_meta(&mut self, key: &str, value: &str) -> Outcome<()> {
-        if let Some(values) = self.values.as_deref_mut() {
-            if values.get(key).is_some_and(|known| known == value) {
-                return Ok(());
-            }
-            values.insert(key.to_owned(), value.to_owned());
-        }
-        self.run(
-            "INSERT INTO meta (key, value) VALUES (?1, ?2) \
-             ON CONFLICT (key) DO UPDATE SET value = excluded.value \
-             WHERE value IS NOT excluded.value",
-            [key, value],
-        )
-    }
-
-    /// Returns whether there is certainly no value under a key.
-    pub(super) fn is_without(&self, key: &str) -> bool {
-        let values = self.values.as_deref();
-        values.is_some_and(|values| !values.contains_key(key))
+        self.run(SET, [key, value])
     }
 
     /// Removes a single value.
     pub fn remove_meta(&mut self, key: &str) -> Outcome<()> {
-        if let Some(values) = self.values.as_deref_mut()
-            && values.remove(key).is_none()
-        {
-            return Ok(());
-        }
         self.run("DELETE FROM meta WHERE key = ?1", [key])
+    }
+
+    /// Sets a single value that is more than a text, as JSON; `None` removes it.
+    pub fn put_value<T: Serialize>(&mut self, key: &str, value: Option<&T>) -> Outcome<()> {
+        match value {
+            Some(value) => self.run(SET, params![key, Json(value)]),
+            None => self.remove_meta(key),
+        }
     }
 
     /// Writes an article's figures, if they differ. An address that is not shown this time stays known.

@@ -31,10 +31,8 @@ use super::{
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
 pub use listing::{ListingEntry, StoredFingerprint};
-use meta::Values;
 use packing::Packing;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
-use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -46,8 +44,6 @@ pub struct Store {
     /// Which file that was when it was opened; `None` for one in memory.
     identity: Option<Identity>,
     packing: Packing,
-    /// The single values, once they were read.
-    values: RefCell<Option<Values>>,
     /// The last slot that was given; `None`: the journal knows.
     slot: Option<i64>,
 }
@@ -63,16 +59,7 @@ impl Store {
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
         self.stay()?;
-        let outcome = transact(
-            &mut self.conn,
-            &self.packing,
-            self.values.get_mut(),
-            now,
-            work,
-        );
-        if outcome.is_err() {
-            self.values.get_mut().take();
-        }
+        let outcome = transact(&mut self.conn, &self.packing, now, work);
         outcome.map_err(|error| error.at(self.path.as_deref()))
     }
 
@@ -143,7 +130,6 @@ fn one<T>(
 fn transact<T>(
     conn: &mut Connection,
     packing: &Packing,
-    values: &mut Option<Values>,
     now: Timestamp,
     work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
@@ -152,7 +138,6 @@ fn transact<T>(
         conn: tx.conn,
         now,
         packing,
-        values: values.as_mut(),
     };
     let value = work(&mut writing)?;
     // A swallowed error may have taken the transaction back.
@@ -206,8 +191,6 @@ pub struct Writing<'store> {
     conn: &'store Connection,
     now: Timestamp,
     packing: &'store Packing,
-    /// The single values as they are kept.
-    values: Option<&'store mut Values>,
 }
 
 impl Writing<'_> {

@@ -14,7 +14,6 @@ use rusqlite::{
     Connection, OpenFlags, OptionalExtension, backup::Backup, config::DbConfig, params,
 };
 use std::{
-    cell::RefCell,
     fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -101,7 +100,6 @@ impl Store {
             path,
             identity,
             packing: Packing::default(),
-            values: RefCell::default(),
             slot: None,
         }
     }
