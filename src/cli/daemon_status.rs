@@ -9,12 +9,21 @@ use super::{
 use crate::daemon::control::DaemonStatus;
 use std::time::Duration;
 
-/// Returns the lines.
-pub(super) fn daemon_lines(daemon: &DaemonStatus) -> Vec<String> {
-    let interval = crate::model::time::in_words(Duration::from_secs(daemon.interval));
-    let often = match &daemon.cron {
-        Some(cron) => format!("by the cron line {}", escape(cron)),
-        None => format!("every {interval}"),
+/// Returns the lines. `unsent` is the number of saved changes that the daemon has not sent yet.
+pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize) -> Vec<String> {
+    let words = |seconds| crate::model::time::in_words(Duration::from_secs(seconds));
+    let interval = words(daemon.interval);
+    let often = match (&daemon.cron, daemon.planned) {
+        (Some(cron), None) => format!("by the cron line {}", escape(cron)),
+        (Some(cron), Some(_)) => format!(
+            "by the cron line {}, but at most every {interval} to keep the request budget",
+            escape(cron)
+        ),
+        (None, None) => format!("every {interval}"),
+        (None, Some(planned)) => format!(
+            "every {interval} (poll: {}, slowed down to keep the request budget)",
+            words(planned)
+        ),
     };
     let or = |written: &Option<String>, none: &str| {
         written.as_deref().map_or_else(|| none.to_owned(), time_of)
@@ -30,10 +39,10 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus) -> Vec<String> {
         format!("  polls {often}: last {last}, next {next}"),
         format!("  notices changes by {}", escape(&daemon.watching)),
     ];
-    if daemon.pending > 0 {
+    if unsent > 0 {
         lines.push(format!(
-            "  {} to be synced",
-            report::waiting(daemon.pending, "path")
+            "  {} to be sent",
+            report::waiting(unsent, "saved change")
         ));
     }
     let troubles = [&daemon.waiting_for, &daemon.unhealthy];
@@ -63,20 +72,29 @@ mod tests {
             next_poll: Some("2026-11-20T11:00:00Z".to_owned()),
             last_poll: None,
             interval: 60,
+            planned: None,
             cron: None,
             watching: "events".to_owned(),
-            pending: 0,
             waiting_for: None,
             unhealthy: None,
         };
-        let lines = daemon_lines(&daemon);
+        let lines = daemon_lines(&daemon, 0);
         assert!(
             lines[1].starts_with("  polls every 1m: last none yet, next 2026-11-2"),
             "{lines:?}"
         );
         assert!(!lines.join("\n").contains("00Z"), "{lines:?}");
+        daemon.planned = Some(30);
+        assert_eq!(
+            daemon_lines(&daemon, 1)[3],
+            "  1 saved change waits to be sent"
+        );
+        let lines = daemon_lines(&daemon, 0);
+        let slowed = "  polls every 1m (poll: 30s, slowed down to keep the request budget): last";
+        assert!(lines[1].starts_with(slowed), "{lines:?}");
+        daemon.planned = None;
         daemon.cron = Some("*/5 8-18 * * 1-5 (Europe/Berlin)".to_owned());
-        let lines = daemon_lines(&daemon);
+        let lines = daemon_lines(&daemon, 0);
         let shown = "  polls by the cron line */5 8-18 * * 1-5 (Europe/Berlin): last none yet";
         assert!(lines[1].starts_with(shown), "{lines:?}");
     }

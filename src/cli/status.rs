@@ -75,11 +75,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         // A daemon's own lines say the same, and more.
         let busy = busy(&config).filter(|_| daemon.is_none());
         let conflicts = conflict::open(&config)?;
-        for line in shown(&found, now, busy.as_deref(), &conflicts, &|path| {
+        for line in shown(&found, busy.as_deref(), &conflicts, &|path| {
             config.mirror.join(path).symlink_metadata().is_ok()
         }) {
             context.out.line(line)?;
         }
+        let free_in = last_budget(&config).and_then(|budget| budget.minute_free_in());
+        context.out.line(ending(&found, now, free_in))?;
         for line in branch_lines(&git_heads, &config) {
             context.out.line(line)?;
         }
@@ -87,7 +89,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         for line in times.into_iter().flatten() {
             context.out.line(line)?;
         }
-        for line in daemon.iter().flat_map(daemon_lines) {
+        let unsent = unsent(&found).count();
+        for line in daemon
+            .iter()
+            .flat_map(|daemon| daemon_lines(daemon, unsent))
+        {
             context.out.line(line)?;
         }
         if daemon.is_none() && found.last_sync.is_some() {
@@ -188,8 +194,11 @@ const PER_CHANGE: u32 = 2;
 /// Returns how long the budget makes the local changes take, if it is more than a moment.
 fn time_to_send(status: &Status, config: &Config) -> Option<String> {
     let budget = status.budget?;
-    let here = |change: &&Change| change.side != Some(Side::Remote);
-    let changes = u32::try_from(status.changes.iter().filter(here).count()).ok()?;
+    if is_never_synced(status) {
+        // Nothing is known to be a change, and most files have their article.
+        return None;
+    }
+    let changes = u32::try_from(unsent(status).count()).ok()?;
     let limits = config.options.budget;
     let pace = Pace {
         per_minute: limits.per_minute,
@@ -208,6 +217,30 @@ fn time_to_send(status: &Status, config: &Config) -> Option<String> {
     })
 }
 
+/// Returns the changes of the mirror that a sync sends. A conflict or a held file waits for a person.
+fn unsent(status: &Status) -> impl Iterator<Item = &Change> {
+    let waits = |change: &&Change| {
+        let mut open = status.conflicts.iter().chain(&status.held);
+        open.any(|open| open.path == change.path)
+    };
+    let here = status.changes.iter();
+    here.filter(move |change| change.side != Some(Side::Remote) && !waits(change))
+}
+
+/// Before the first sync, nobody knows which files have articles. Returns the files.
+fn never_compared(status: &Status) -> usize {
+    let unmet = status.changes.iter().filter(|change| {
+        change.side.is_none()
+            && change.change == ChangeKind::Created
+            && change.path.ends_with(EXTENSION)
+    });
+    unmet.count()
+}
+
+fn is_never_synced(status: &Status) -> bool {
+    status.last_sync.is_none() && never_compared(status) > 0
+}
+
 /// Returns the process that works on the mirror.
 fn busy(config: &Config) -> Option<String> {
     let holder = |root: &crate::config::Root| Lock::holder(&root.path).ok().flatten();
@@ -218,18 +251,11 @@ fn busy(config: &Config) -> Option<String> {
 /// Returns the lines. `occupied` returns whether there is a file at a path.
 fn shown(
     status: &Status,
-    now: Timestamp,
     busy: Option<&str>,
     conflicts: &[Conflict],
     occupied: &dyn Fn(&str) -> bool,
 ) -> Vec<String> {
     let mut lines = Vec::new();
-    // A conflict or a held file is listed once.
-    let waits = |change: &Change| {
-        let mut open = status.conflicts.iter().chain(&status.held);
-        open.any(|open| open.path == change.path)
-    };
-    let here = |change: &&Change| change.side != Some(Side::Remote) && !waits(change);
     let there = |change: &&Change| change.side == Some(Side::Remote);
     // Nothing is restored to a path that is occupied.
     let removed = |change: &Change| {
@@ -237,26 +263,17 @@ fn shown(
             && change.path.ends_with(EXTENSION)
             && !occupied(&change.path)
     };
-    // Before the first sync, nobody knows which files have articles.
-    let unmet = status.changes.iter().filter(|change| {
-        change.side.is_none()
-            && change.change == ChangeKind::Created
-            && change.path.ends_with(EXTENSION)
-    });
-    let unmet = unmet.count();
-    if unmet > 0 && status.last_sync.is_none() {
+    if is_never_synced(status) {
         lines.push(format!(
             "Never synced here: {} not compared with the service yet. `kbsync sync` pairs each with its article; those \
              without one become new articles.",
-            several_are(unmet, "file")
+            several_are(never_compared(status), "file")
         ));
-        lines.push(ending(status, now));
         return lines;
     }
-    let back = status.changes.iter().filter(here).any(removed);
-    let changed = |wanted: &dyn Fn(&&Change) -> bool| {
-        let changes = status.changes.iter().filter(wanted);
-        let mut changes: Vec<String> = changes.map(change_line).collect();
+    let back = unsent(status).any(removed);
+    let changed = |changes: Vec<&Change>| {
+        let mut changes: Vec<String> = changes.into_iter().map(change_line).collect();
         let (named, more) = report::some_of(changes.len());
         changes.truncate(named);
         changes.extend(more);
@@ -265,14 +282,15 @@ fn shown(
     section(
         &mut lines,
         "Changed in the mirror:",
-        changed(&here)
+        // A conflict or a held file is listed below.
+        changed(unsent(status).collect())
             .into_iter()
             .chain(back.then(|| format!("    {DIM}{BACK}{DIM:#}"))),
     );
     section(
         &mut lines,
         "Changed on the service:",
-        changed(&there).into_iter(),
+        changed(status.changes.iter().filter(there).collect()).into_iter(),
     );
     section(
         &mut lines,
@@ -317,7 +335,6 @@ fn shown(
     if let Some(busy) = busy {
         lines.push(format!("{busy} is at work."));
     }
-    lines.push(ending(status, now));
     lines
 }
 
@@ -420,7 +437,8 @@ fn open_lines(open: &[Open]) -> Vec<String> {
     lines
 }
 
-fn ending(status: &Status, now: Timestamp) -> String {
+/// `free_in`: when the next request may be sent, if that is not at once.
+fn ending(status: &Status, now: Timestamp, free_in: Option<Duration>) -> String {
     let when = match status.last_sync.as_deref().and_then(moment) {
         Some(then) => format!("last sync {}", ago(now.millis_since(then))),
         None => "never synced".to_owned(),
@@ -428,7 +446,11 @@ fn ending(status: &Status, now: Timestamp) -> String {
     let left = status.budget.map_or_else(String::new, |budget| {
         let minute = usize::try_from(budget.minute_left).unwrap_or(usize::MAX);
         let (minute, day) = (report::several(minute, "request"), grouped(budget.day_left));
-        format!("; {minute} left this minute, {day} today")
+        let next = free_in.map_or_else(String::new, |wait| {
+            let wait = Duration::from_secs(wait.as_secs().max(1));
+            format!(" (the next in {})", crate::model::time::in_words(wait))
+        });
+        format!("; {minute} left this minute{next}, {day} today")
     });
     format!("{DIM}{when}{left}{DIM:#}")
 }

@@ -122,6 +122,8 @@ impl<C: CycleRunner> EventLoop<C> {
             // A poll that becomes due while a cycle runs is noticed here, after the cycle.
             let cycles = &mut self.cycles;
             self.state.work_queue.tick(now, || cycles.budget_left());
+            self.judge();
+            let cycles = &mut self.cycles;
             let next = self
                 .state
                 .work_queue
@@ -177,8 +179,17 @@ impl<C: CycleRunner> EventLoop<C> {
             // kbsync's own writes cause events as well.
             if !self.cycles.drop_unchanged(saved).is_empty() {
                 let wait = crate::model::time::in_words(Duration::from_secs(wait.as_secs() + 1));
-                tracing::info!(path, "saved, sent in {wait}");
+                tracing::info!(path, "saved, synced in {wait}");
             }
+        }
+    }
+
+    /// Looks which of the waiting paths a person changed: only they count as not sent.
+    fn judge(&mut self) {
+        let unjudged = self.state.work_queue.unjudged();
+        if !unjudged.is_empty() {
+            let changed = self.cycles.drop_unchanged(unjudged);
+            self.state.work_queue.judge(&changed);
         }
     }
 
@@ -258,7 +269,7 @@ impl<C: CycleRunner> EventLoop<C> {
             }
             Some(OutageChange::Ended(after)) => {
                 let after = crate::model::time::in_words(Duration::from_secs(after.as_secs()));
-                tracing::warn!("syncing works again, after {after}");
+                tracing::info!("syncing works again, after {after}");
             }
             None => {}
         }

@@ -181,6 +181,7 @@ impl LoopState {
             status.heartbeat = now.steady;
             status.next_poll = Some(summary.next_poll);
             status.interval = summary.interval;
+            status.planned = summary.planned;
             status.cron = cron;
             status.pending = summary.pending;
             status.oldest = summary.oldest;

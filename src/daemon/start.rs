@@ -148,9 +148,9 @@ pub fn status(shared: &SharedStatus) -> DaemonStatus {
         next_poll: snapshot.next_poll.map(shown),
         last_poll: snapshot.last_poll.map(|(at, _)| shown(at)),
         interval: snapshot.interval.as_secs(),
+        planned: snapshot.planned.map(|planned| planned.as_secs()),
         cron: snapshot.cron.clone(),
         watching: snapshot.watching.clone(),
-        pending: snapshot.pending,
         waiting_for: snapshot.paused.clone().or_else(|| snapshot.outage.clone()),
         unhealthy: health::illness(&snapshot, Instant::now()),
     }

@@ -149,7 +149,11 @@ impl Metrics {
             }
         }
         let numbers = [
-            ("pending_pushes", "Changes that wait", status.pending),
+            (
+                "pending_pushes",
+                "Saved changes that are not sent yet",
+                status.pending,
+            ),
             ("articles", "Articles", status.articles),
             ("left_out", "Files and articles left out", status.left_out),
             ("conflicts", "Articles in conflict", status.conflicts),

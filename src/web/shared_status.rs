@@ -31,9 +31,11 @@ pub struct StatusSnapshot {
     pub next_poll: Option<DateTime<Utc>>,
     /// The effective interval between polls.
     pub interval: Duration,
+    /// The interval of the settings, where the budget makes the effective one longer.
+    pub planned: Option<Duration>,
     /// The cron line of the polls, with its time zone, if there is one.
     pub cron: Option<String>,
-    /// The number of waiting paths.
+    /// The number of paths that a person changed, and that are not sent yet.
     pub pending: usize,
     /// Since when the oldest of them waits.
     pub oldest: Option<Instant>,
@@ -79,6 +81,7 @@ impl SharedStatus {
                 last_push: None,
                 next_poll: None,
                 interval: Duration::ZERO,
+                planned: None,
                 cron: None,
                 pending: 0,
                 oldest: None,

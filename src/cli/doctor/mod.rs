@@ -262,8 +262,15 @@ fn clock(ahead: i64) -> Check {
 fn budget(config: &Config, client: &Client) -> Check {
     let usage = client.usage();
     let reserve = config.options.budget.per_day * config.options.budget.reserve_for_pushes / 100;
+    let next = client
+        .budget()
+        .minute_free_in()
+        .map_or_else(String::new, |wait| {
+            let wait = Duration::from_secs(wait.as_secs().max(1));
+            format!(" (the next in {})", crate::model::time::in_words(wait))
+        });
     let message = format!(
-        "{} left in this minute, {} in this day",
+        "{} left in this minute{next}, {} in this day",
         several(
             usize::try_from(usage.minute_left).unwrap_or(usize::MAX),
             "request"

@@ -125,13 +125,12 @@ pub struct DaemonStatus {
     pub last_poll: Option<String>,
     /// The effective time between two polls, in seconds.
     pub interval: u64,
+    /// The interval of the settings in seconds, where the budget makes the effective one longer.
+    pub planned: Option<u64>,
     /// The cron line of the polls, with its time zone, if there is one.
-    #[serde(default)]
     pub cron: Option<String>,
     /// How changes are noticed.
     pub watching: String,
-    /// Paths that wait to be pushed.
-    pub pending: usize,
     /// Why nothing is synced at present.
     pub waiting_for: Option<String>,
     /// Why the daemon is unhealthy.

@@ -96,6 +96,8 @@ struct Waiting {
     gone: Instant,
     /// Whether a person was told that it waits for its push interval.
     is_announced: bool,
+    /// Whether the path is as the state says, as after kbsync's own writes; `None`: nobody has looked yet.
+    is_own: Option<bool>,
 }
 
 impl Waiting {
@@ -158,6 +160,7 @@ impl Debounce {
                 waiting.touch = touch;
                 waiting.last = now;
                 waiting.is_announced = false;
+                waiting.is_own = None;
             })
             .or_insert(Waiting {
                 touch,
@@ -165,6 +168,7 @@ impl Debounce {
                 last: now,
                 gone: now,
                 is_announced: false,
+                is_own: None,
             });
     }
 
@@ -268,13 +272,48 @@ impl Debounce {
         })
     }
 
-    /// Returns the number of waiting paths, of those that count, and the first event of the oldest.
-    pub fn backlog(&self, counts: impl Fn(&str) -> bool) -> (usize, Option<Instant>) {
+    /// Returns the waiting paths of which nobody knows whether a person changed them.
+    pub fn unjudged(&self) -> DuePaths {
+        let mut unjudged = DuePaths::default();
+        for (path, waiting) in &self.waiting {
+            match (waiting.is_own, waiting.touch) {
+                (Some(_), _) => {}
+                (None, Touch::Changed) => {
+                    unjudged.changed.insert(path.clone());
+                }
+                (None, Touch::Removed) => {
+                    unjudged.removed.insert(path.clone(), waiting.gone);
+                }
+            }
+        }
+        unjudged
+    }
+
+    /// Records which of the [`Self::unjudged`] paths differ from the state.
+    pub fn judge(&mut self, changed: &DuePaths) {
+        let unjudged = self.waiting.iter_mut();
+        for (path, waiting) in unjudged.filter(|(_, waiting)| waiting.is_own.is_none()) {
+            let is_changed = changed.changed.contains(path) || changed.removed.contains_key(path);
+            waiting.is_own = Some(!is_changed);
+        }
+    }
+
+    /// Returns the first event of the oldest waiting path, of those that count.
+    pub fn oldest(&self, counts: impl Fn(&str) -> bool) -> Option<Instant> {
         let waiting = self.waiting.iter().filter(|(path, _)| counts(path));
-        waiting.fold((0, None), |(count, oldest), (_, waiting)| {
-            let oldest = oldest.map_or(waiting.first, |oldest: Instant| oldest.min(waiting.first));
-            (count + 1, Some(oldest))
-        })
+        waiting.map(|(_, waiting)| waiting.first).min()
+    }
+
+    /// Returns the waiting paths that are not as kbsync left them, with their first events.
+    pub fn unsent(&self) -> impl Iterator<Item = (&str, Instant)> {
+        let waiting = self.waiting.iter();
+        let unsent = waiting.filter(|(_, waiting)| waiting.is_own != Some(true));
+        unsent.map(|(path, waiting)| (path.as_str(), waiting.first))
+    }
+
+    /// Returns whether no path waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     fn deadlines(&self) -> Deadlines<'_> {

@@ -38,6 +38,7 @@ impl WorkQueue {
                 self.debounce.pushed(&line.path, now.steady);
             }
         }
+        self.running.clear();
         let covered = std::mem::take(&mut self.covered);
         let doubts = std::mem::take(&mut self.covered_doubts);
         if job.scope == Scope::Everything && !outcome.is_complete() {
@@ -99,9 +100,8 @@ impl WorkQueue {
             Scope::Command(command) => command.is_whole(),
         };
         // A path that became due while the cycle ran was not part of the cycle.
-        let (waiting, _) = self.debounce.backlog(|_| true);
         let settled = looked
-            && waiting == 0
+            && self.debounce.is_empty()
             && self.due.is_empty()
             && self.deferred.is_empty()
             && !held

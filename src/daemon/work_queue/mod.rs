@@ -98,6 +98,8 @@ pub struct WorkQueue {
     deferred: Deferred,
     /// Since when the oldest of the due paths waits.
     due_since: Option<Instant>,
+    /// The changed paths that the running cycle looks at.
+    running: BTreeSet<String>,
     /// The paths that the running full cycle covers.
     covered: DuePaths,
     /// The doubts that the running full cycle covers.
@@ -131,6 +133,7 @@ impl WorkQueue {
             due: DuePaths::default(),
             deferred: Deferred::default(),
             due_since: None,
+            running: BTreeSet::new(),
             covered: DuePaths::default(),
             covered_doubts: BTreeSet::new(),
             left_out: BTreeSet::new(),
@@ -202,6 +205,16 @@ impl WorkQueue {
         if self.schedule.wait(now, self.min_interval).is_zero() {
             self.full_cycle.get_or_insert(Trigger::Poll);
         }
+    }
+
+    /// Returns the waiting paths of which nobody knows whether a person changed them.
+    pub fn unjudged(&self) -> DuePaths {
+        self.debounce.unjudged()
+    }
+
+    /// Records which of the [`Self::unjudged`] paths differ from the state.
+    pub fn judge(&mut self, changed: &DuePaths) {
+        self.debounce.judge(changed);
     }
 
     /// Returns how long an outage still pauses the sync.

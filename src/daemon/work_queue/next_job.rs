@@ -28,7 +28,7 @@ impl WorkQueue {
             self.due_since = None;
         }
         self.requeue_deferred(now.steady);
-        let (_, oldest) = self.debounce.backlog(may_matter);
+        let oldest = self.debounce.oldest(may_matter);
         let due = self.debounce.due(now.steady);
         if !due.is_empty() {
             self.due.add_later(due);
@@ -118,6 +118,7 @@ impl WorkQueue {
             self.full_cycle.get_or_insert(Trigger::Poll);
         }
         self.left_out.retain(|path| !settled.contains(path));
+        self.running = due.paths();
         (!due.is_empty()).then(|| self.job(Trigger::Watch, Scope::Paths(due), unsettled.clone()))
     }
 
@@ -134,6 +135,7 @@ impl WorkQueue {
         if unsettled.is_empty() {
             // The full cycle covers all of this.
             self.covered = std::mem::take(&mut self.due);
+            self.running = self.covered.paths();
             self.covered_doubts = std::mem::take(&mut self.doubts);
             self.doubtful_since = None;
         }

@@ -2,7 +2,8 @@
 
 use super::WorkQueue;
 use crate::daemon::schedule::Moment;
-use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, ignored_name};
+use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -39,18 +40,45 @@ impl WorkQueue {
         }
     }
 
+    /// Returns the number of paths that a person changed and that are not sent yet, and the first event of the oldest
+    /// waiting one. A folder counts only where nothing in it does.
+    fn unsent(&self) -> (usize, Option<Instant>) {
+        let waiting = self.debounce.unsent().filter(|(path, _)| may_matter(path));
+        let (mut paths, mut oldest) = (BTreeSet::new(), None::<Instant>);
+        for (path, first) in waiting {
+            paths.insert(path.to_owned());
+            oldest = Some(oldest.map_or(first, |oldest| oldest.min(first)));
+        }
+        let more = [
+            self.due.paths(),
+            self.deferred.due.paths(),
+            self.running.clone(),
+        ];
+        paths.extend(more.into_iter().flatten().filter(|path| may_matter(path)));
+        let is_counted = |path: &&String| {
+            let is_file = path.ends_with(EXTENSION) || path.ends_with(CATEGORY_FILE);
+            let inside = || {
+                let prefix = format!("{path}/");
+                let mut after = paths.range(prefix.clone()..);
+                after.next().is_some_and(|next| next.starts_with(&prefix))
+            };
+            is_file || !inside()
+        };
+        (paths.iter().filter(is_counted).count(), oldest)
+    }
+
     /// Returns the values for `status` and the metrics.
     pub fn summary(&self, now: Moment) -> QueueSummary {
-        let (waiting, oldest) = self.debounce.backlog(may_matter);
-        let due_since = self.due_since.filter(|_| !self.due.is_empty());
+        let (pending, oldest) = self.unsent();
+        let is_due = !self.due.is_empty() || !self.running.is_empty();
+        let due_since = self.due_since.filter(|_| is_due);
+        let interval = self.schedule.interval(now, self.min_interval);
+        let planned = self.schedule.interval(now, Duration::ZERO);
         QueueSummary {
             next_poll: self.schedule.next(now, self.min_interval),
-            interval: self.schedule.interval(now, self.min_interval),
-            pending: waiting
-                + [&self.due, &self.deferred.due]
-                    .iter()
-                    .map(|due| due.paths().iter().filter(|path| may_matter(path)).count())
-                    .sum::<usize>(),
+            interval,
+            planned: (planned < interval).then_some(planned),
+            pending,
             oldest: [oldest, due_since].into_iter().flatten().min(),
             paused: self.paused().map(|pause| pause.to_string()),
             outage: self.outage.current().map(|wall| wall.to_string()),
@@ -72,7 +100,9 @@ pub struct QueueSummary {
     pub next_poll: chrono::DateTime<chrono::Utc>,
     /// The effective interval between polls.
     pub interval: Duration,
-    /// The number of waiting paths.
+    /// The interval of the settings, where the budget makes the effective one longer.
+    pub planned: Option<Duration>,
+    /// The number of paths that a person changed, and that are not sent yet.
     pub pending: usize,
     /// Since when the oldest of them waits.
     pub oldest: Option<Instant>,

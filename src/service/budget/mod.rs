@@ -280,6 +280,14 @@ impl Budget {
         counts.frees(now, DAY_MS, self.limits.per_day)
     }
 
+    /// Returns when the next request may be sent, if that is not at once: the minute is spent, or the service asked for
+    /// a pause.
+    pub fn minute_free_in(&self) -> Option<Duration> {
+        let (counts, now) = self.present()?;
+        let minute = counts.frees(now, MINUTE_MS, counts.per_minute(&self.limits));
+        minute.max(counts.paused(now))
+    }
+
     /// Reads the counts as they are now.
     fn present(&self) -> Option<(Counts, Moment)> {
         let mut counts = match &self.store {

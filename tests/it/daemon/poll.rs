@@ -2,7 +2,7 @@
 
 use crate::support::daemon::{Daemon, articles, mirror, unlimited, until};
 use crate::support::kb::{Kb, Service};
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RetryAfter};
 use rustix::process::Signal;
 use std::{os::unix::fs::MetadataExt as _, path::PathBuf, time::SystemTime};
 
@@ -104,11 +104,14 @@ fn f079_after_its_own_pull_the_daemon_pulls_the_next_edit_as_well() {
 fn f079_a_file_that_was_only_touched_takes_part_in_a_look_at_everything() {
     let settings = [("quiet_period: 20ms", "quiet_period: 4s")];
     let (service, kb, id) = one_article(&settings);
-    let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
-    let waiting = || daemon.figure("kbsync_pending_pushes").unwrap_or_default() > 0.0;
-    until("its own first writes are quiet", || !waiting());
+    let daemon = Daemon::start_with(&kb, &[], &[("KBSYNC_LOG", "kbsync=trace")]);
+    let before = daemon.log();
     kb.write("a/one.html", &kb.read("a/one.html"));
-    until("the touch is noticed", waiting);
+    until("the touch is noticed", || {
+        let log = daemon.log_since(&before);
+        log.lines()
+            .any(|line| line.contains("touched path=\"a/one.html\""))
+    });
     colleague(&service, id, "<p>Theirs.</p>");
     daemon.signal(Signal::USR1);
     let done = "trigger=manual outcome=Done actions=1 problems=0";
@@ -116,6 +119,71 @@ fn f079_a_file_that_was_only_touched_takes_part_in_a_look_at_everything() {
         daemon.log().contains(done)
     });
     assert!(kb.read("a/one.html").contains("Theirs."));
+    daemon.stop();
+}
+
+#[test]
+fn its_own_removals_do_not_count_as_saved_changes() {
+    // The grace time of removals is longer than the test.
+    let settings = [("poll: 1h", "poll: 1h"), ("grace: 50ms", "grace: 10m")];
+    let (service, kb, id) = one_article(&settings);
+    let stays = service.category("b");
+    let other = service.article(stays, "two", "<p>Two.</p>");
+    service.article(stays, "three", "<p>Three.</p>");
+    let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
+    assert!(service.sandbox.remove(id).is_some());
+    daemon.signal(Signal::USR1);
+    until("the file is removed", || !kb.exists("a/one.html"));
+    // A later event: the one of the removal has arrived.
+    kb.edit("b/two.html", "Two.", "2.");
+    until("it is sent", || service.text(other).contains("2."));
+    until("all is sent", || {
+        daemon.figure("kbsync_pending_pushes") == Some(0.0)
+    });
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(!status.contains("to be sent"), "{status}");
+    // A person's removal counts.
+    kb.remove("b/three.html");
+    until("it waits", || {
+        daemon.figure("kbsync_pending_pushes") == Some(1.0)
+    });
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains("  1 saved change waits to be sent"),
+        "{status}"
+    );
+    daemon.stop();
+}
+
+#[test]
+fn a_save_that_the_service_lets_wait_counts_until_it_is_sent() {
+    let (service, kb, id) = one_article(&[("poll: 1h", "poll: 1h\nguard_window: 0s")]);
+    let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
+    let refused = FaultKind::RateLimited {
+        retry_after: Some(RetryAfter::Seconds(3)),
+    };
+    let reading = Matcher::new("GET", "/api/article/");
+    let asked = || {
+        let mut requests = service.sandbox.requests().into_iter();
+        requests.any(|request| request.status == 429)
+    };
+    service.sandbox.inject(Fault::once(reading, refused));
+    kb.edit("a/one.html", "One.", "1.");
+    until("the service lets it wait", asked);
+    assert_eq!(daemon.figure("kbsync_pending_pushes"), Some(1.0));
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains("  1 saved change waits to be sent"),
+        "{status}"
+    );
+    assert!(
+        status.contains("left this minute (the next in "),
+        "{status}"
+    );
+    until("it is sent", || service.text(id).contains("1."));
+    until("nothing waits", || {
+        daemon.figure("kbsync_pending_pushes") == Some(0.0)
+    });
     daemon.stop();
 }
 

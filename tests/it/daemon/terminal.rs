@@ -34,7 +34,7 @@ fn a_writer_reads_what_was_saved_sent_and_fetched() {
     sees(&format!("→ update    {path} (text)"));
     // The second save waits.
     kb.write(&path, &(before + "<p>Twice.</p>\n"));
-    sees(&format!("{path}: saved, sent in 1h"));
+    sees(&format!("{path}: saved, synced in 1h"));
     let articles = service.sandbox.articles();
     let other = articles
         .iter()
@@ -81,7 +81,7 @@ fn the_lines_fit_narrow_and_wide_terminals() {
         kb.edit(path, "easy", "very easy");
         sees("→ update");
         kb.edit(path, "easy", "not so easy");
-        sees("saved, sent in");
+        sees("saved, synced in");
         let lines = shown(&daemon).join("\n");
         // The lines before have the path of the mirror, which differs from run to run.
         let at = lines.find("both sides are equal").expect("the first cycle");
