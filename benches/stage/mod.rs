@@ -168,7 +168,7 @@ impl Stage {
             if !line.contains("a cycle is done") || !line.contains(&format!("{words} ")) {
                 continue;
             }
-            anyhow::ensure!(line.contains("outcome=Done"), "a cycle failed: {line}");
+            anyhow::ensure!(line.contains("outcome=done"), "a cycle failed: {line}");
             return Ok(());
         }
     }

@@ -4,23 +4,21 @@ use super::{
     Outcome,
     connect::budget_left,
     context::Context,
-    exit::ExitCode,
-    failure::Failure,
     published_branch, report,
     scope::{self, Part},
-    session::{Session, SessionReport},
+    session::Session,
     version_spec::never_synced,
     via_daemon,
 };
 use crate::{
     config::{Config, Need},
     engine::{
-        report::{Ending, Report, Status},
+        report::{Report, Status},
         settings::Request,
     },
     reconcile::{
         new_categories::NewCategories,
-        plan::{Kind, Problem},
+        plan::Kind,
         snapshot::{Direction, OnConflict},
     },
 };
@@ -103,30 +101,13 @@ pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome)
         Err(failure) if context.out.json => failure,
         outcome => return outcome,
     };
-    report.outcome = ending(&failure);
     if report.requests.total == 0
         && let Ok(config) = context.config(Need::Workspace)
     {
         report.budget = budget_left(&config).unwrap_or_default();
     }
-    report.problems.push(Problem {
-        path: String::new(),
-        id: None,
-        message: format!("{:#}", failure.error),
-    });
-    context.out.json(&report)?;
+    context.out.json_failure(report, &failure)?;
     Err(failure)
-}
-
-/// Returns the ending of a report that a failure cut off.
-pub(super) fn ending(failure: &Failure) -> Ending {
-    match failure.code {
-        ExitCode::Attention => Ending::Attention,
-        ExitCode::Partial => Ending::Partial,
-        // The next run continues the work.
-        ExitCode::Retry | ExitCode::Interrupted | ExitCode::Terminated => Ending::Retry,
-        ExitCode::Done | ExitCode::Failed | ExitCode::Usage => Ending::Failed,
-    }
 }
 
 async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
@@ -170,10 +151,8 @@ pub(super) async fn work(
     request: &Request,
     exit_code: bool,
 ) -> Outcome {
-    if !request.dry_run
-        && let Err(failure) = published_branch::may_write(config).await
-    {
-        return refuse(context, request, &failure);
+    if !request.dry_run {
+        published_branch::may_write(config).await?;
     }
     // A state that cannot be read fails the cycle, which says why.
     let is_first = never_synced(config, parts).unwrap_or(false);
@@ -195,21 +174,4 @@ pub(super) async fn work(
         context.out.note(FIRST_CONFLICTS);
     }
     Ok(session_report.code(exit_code))
-}
-
-/// Prints an empty report with the reason, for scripts.
-fn refuse(context: &Context, request: &Request, failure: &Failure) -> Outcome {
-    let mut report = Report::new(request.dry_run);
-    report.outcome = ending(failure);
-    report.problems.push(Problem {
-        path: String::new(),
-        id: None,
-        message: failure.error.to_string(),
-    });
-    if context.out.json {
-        let failures = Vec::new();
-        report::print(context, &SessionReport { report, failures })?;
-    }
-    context.out.failure(failure);
-    Ok(failure.code)
 }

@@ -6,7 +6,7 @@
 use super::exit::ExitCode;
 use crate::{
     config::ConfigError,
-    engine::Stop,
+    engine::{Stop, report::Ending},
     mirror::{
         disk::{DiskError, DiskErrorKind},
         lock::LockError,
@@ -64,6 +64,17 @@ impl Failure {
             return Some(RAISE_LIMIT);
         }
         self.help.as_deref()
+    }
+
+    /// Returns the ending of a report that this failure cut off.
+    pub fn ending(&self) -> Ending {
+        match self.code {
+            ExitCode::Attention => Ending::Attention,
+            ExitCode::Partial => Ending::Partial,
+            // The next run continues the work.
+            ExitCode::Retry | ExitCode::Interrupted | ExitCode::Terminated => Ending::Retry,
+            ExitCode::Done | ExitCode::Failed | ExitCode::Usage => Ending::Failed,
+        }
     }
 
     /// Returns whether the reader of our output has closed the pipe (`kbsync … | head`), which is no error.

@@ -66,6 +66,20 @@ pub(super) fn start(
     started.map_err(|error| Failure::failed(anyhow::Error::from_boxed(error)))
 }
 
+/// Logs why the daemon did not start, for a log that a program reads. If the log could not be started either, the
+/// failure is its only record.
+pub(super) fn record(failure: &Failure) {
+    let only_errors = fmt()
+        .with_max_level(tracing::Level::ERROR)
+        .with_writer(io::stderr)
+        .json()
+        .flatten_event(true);
+    // Usually the log has been started.
+    only_errors.try_init().ok();
+    let (code, help) = (failure.code.number(), failure.remedy());
+    tracing::error!(exit_code = code, help, "{:#}", failure.error);
+}
+
 /// Libraries log only at the highest level: their lines are about bytes, not articles.
 fn standard(verbose: u8, quiet: bool) -> &'static str {
     match (quiet, verbose) {

@@ -57,6 +57,7 @@ mod version_spec;
 mod via_daemon;
 mod workspaces;
 
+use crate::engine::report::Report;
 use clap::FromArgMatches as _;
 use context::Context;
 use exit::ExitCode;
@@ -221,11 +222,36 @@ impl Cli {
         let out = self.output();
         // A daemon shows only its log.
         let is_daemon = matches!(self.command, Command::Run(_));
+        let has_json_log = is_daemon && self.global.log_format == LogFormat::Json;
+        let outcome = self.run_logged(current, env, is_daemon).await;
+        match outcome {
+            Err(failure) if has_json_log && !failure.is_broken_pipe() => {
+                logging::record(&failure);
+                if out.json {
+                    out.json_failure(Report::new(false), &failure)?;
+                }
+                Ok(failure.code)
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn run_logged(
+        self,
+        current: PathBuf,
+        env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+        is_daemon: bool,
+    ) -> Outcome {
+        let out = self.output();
         logging::start(&self.global, is_daemon, out, env("KBSYNC_LOG"))?;
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         let warning = print::WARNING;
         for note in crate::config::mistyped(names) {
-            out.note(format!("{warning}warning:{warning:#} {note}"));
+            if is_daemon {
+                tracing::warn!("{note}");
+            } else {
+                out.note(format!("{warning}warning:{warning:#} {note}"));
+            }
         }
         let context = Context {
             global: self.global,
@@ -283,10 +309,17 @@ pub fn refuse(mut error: clap::Error) -> ExitCode {
         out.line(text.trim_end()).ok();
         return ExitCode::Done;
     }
-    if std::env::args_os().any(|argument| argument == "--json") {
-        print::json_of_usage(&error.render().to_string());
+    let has = |wanted: &str| std::env::args_os().any(|argument| argument == wanted);
+    let failure = print::failure_of_usage(&error.render().to_string());
+    if has("--json") {
+        // If stdout is closed, stderr and the exit code have the same message.
+        out.json_failure(Report::new(false), &failure).ok();
     }
-    out.wrong(text.trim_end());
+    if has("run") && (has("--log-format=json") || (has("--log-format") && has("json"))) {
+        logging::record(&failure);
+    } else {
+        out.wrong(text.trim_end());
+    }
     ExitCode::Usage
 }
 

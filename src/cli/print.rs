@@ -4,6 +4,7 @@
 //! (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
 
 use super::{failure::Failure, layout};
+use crate::{engine::report::Report, reconcile::plan::Problem};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 use dialoguer::console::Term;
@@ -40,32 +41,25 @@ pub struct Output {
     pub color: anstream::ColorChoice,
 }
 
-/// A failure as JSON.
+/// A failure as JSON: a report, and what a person reads on stderr.
 #[derive(Serialize)]
-struct Told<'f> {
-    version: u32,
+struct FailedReport<'f> {
+    #[serde(flatten)]
+    report: Report,
     error: String,
     help: Option<&'f str>,
     exit_code: u8,
 }
 
-/// Prints an error about the arguments as JSON, in clap's words.
-pub(super) fn json_of_usage(words: &str) {
+/// Makes a failure from clap's words about the arguments.
+pub(super) fn failure_of_usage(words: &str) -> Failure {
     let said = words.strip_prefix("error: ").unwrap_or(words);
     let (error, help) = said.split_once("\n\n").unwrap_or((said, ""));
-    let out = Output {
-        json: true,
-        quiet: true,
-        color: anstream::ColorChoice::Never,
-    };
-    let told = out.json(&Told {
-        version: 1,
-        error: error.trim().to_owned(),
-        help: Some(help.trim()).filter(|help| !help.is_empty()),
-        exit_code: 2,
-    });
-    // If stdout is closed, stderr and the exit code have the same message.
-    drop(told);
+    let help = Some(help.trim()).filter(|help| !help.is_empty());
+    Failure {
+        help: help.map(str::to_owned),
+        ..Failure::usage(error.trim(), "")
+    }
 }
 
 impl Output {
@@ -91,6 +85,23 @@ impl Output {
         let mut stdout = io::stdout().lock();
         stdout.write_all(&text)?;
         stdout.flush()
+    }
+
+    /// Prints a report that a failure cut off, with the failure, to stdout.
+    pub fn json_failure(self, mut report: Report, failure: &Failure) -> io::Result<()> {
+        let error = format!("{:#}", failure.error);
+        report.outcome = failure.ending();
+        report.problems.push(Problem {
+            path: String::new(),
+            id: None,
+            message: error.clone(),
+        });
+        self.json(&FailedReport {
+            report,
+            error,
+            help: failure.remedy(),
+            exit_code: failure.code.number(),
+        })
     }
 
     /// Prints bytes to stdout unchanged, unless `-q` was given.
@@ -119,14 +130,8 @@ impl Output {
     /// JSON was printed yet.
     pub fn failure(self, failure: &Failure) {
         if self.json && !JSON_IS_WRITTEN.load(Ordering::Relaxed) {
-            let told = self.json(&Told {
-                version: 1,
-                error: format!("{:#}", failure.error),
-                help: failure.remedy(),
-                exit_code: failure.code.number(),
-            });
             // If stdout is closed, stderr and the exit code have the same message.
-            drop(told);
+            self.json_failure(Report::new(false), failure).ok();
         }
         let mut text = format!(
             "{ERROR}error:{ERROR:#} {}",

@@ -199,7 +199,7 @@ fn log_cycle(job: &Job, outcome: &CycleOutcome, took: Duration) {
             tracing::$level!(
                 target: "kbsync::cycle",
                 trigger = %job.trigger,
-                outcome = ?outcome.report.outcome,
+                outcome = %outcome.report.outcome.word(),
                 actions = outcome.report.actions.len(),
                 problems = outcome.report.problems.len(),
                 requests = outcome.report.requests.total,

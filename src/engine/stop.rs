@@ -33,6 +33,17 @@ impl Ending {
             Self::Retry => 5,
         }
     }
+
+    /// The word in reports and logs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Attention => "attention",
+            Self::Partial => "partial",
+            Self::Retry => "retry",
+        }
+    }
 }
 
 /// The reason for an early end of a cycle.

@@ -199,7 +199,7 @@ async fn carry_out_all(
             Err(failure) if is_first => return Err(failure),
             // The earlier workspaces were restored, and the report says so.
             Err(failure) => {
-                all.report.outcome = all.report.outcome.min(cycle::ending(&failure));
+                all.report.outcome = all.report.outcome.min(failure.ending());
                 all.failures.push(failure);
             }
         }
@@ -287,7 +287,7 @@ async fn here(
         }
         // The files are written, and the report says so.
         Err(failure) => {
-            report.outcome = cycle::ending(&failure);
+            report.outcome = failure.ending();
             vec![failure]
         }
     };

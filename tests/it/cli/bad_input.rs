@@ -368,12 +368,32 @@ fn a_script_that_asks_for_json_gets_one_object_whatever_fails() {
         assert!(said, "{arguments:?}: {ran:#?}");
         assert_eq!(ran.stdout.lines().count(), 1, "{ran:#?}");
     }
-    // Commands with a report of their own print only that.
+    // What commands with a report print is a report as well.
     for arguments in [["sync", "start/none.html"], ["restore", "start/none.html"]] {
         let all: Vec<&str> = arguments.into_iter().chain(["--json"]).collect();
         let ran = quiet.unchanged(&all).exits(2);
         schema::check("report", &ran.json());
+        schema::check("error", &ran.json());
     }
+}
+
+#[test]
+fn failures_before_a_report_have_one_shape() {
+    let kb = Kb::with_settings(&format!(
+        "service: https://kb.example.com\nworkspace: {WORKSPACE}\n"
+    ));
+    let keys = |arguments: &[&str], code: i32| {
+        let json = kb.run(arguments).exits(code).json();
+        schema::check("error", &json);
+        assert_eq!(json["problems"][0]["message"], json["error"], "{json}");
+        let keys = json.as_object().expect("an object").keys();
+        keys.cloned().collect::<Vec<String>>()
+    };
+    let usage = keys(&["sync", "--prefer", "x", "--json"], 2);
+    let no_token = keys(&["sync", "--json"], 2);
+    let no_file = keys(&["show", "start/none.html", "--json"], 2);
+    assert_eq!(usage, no_token);
+    assert_eq!(usage, no_file);
 }
 
 /// In this process, so that the pauses before retries take no time.

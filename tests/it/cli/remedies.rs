@@ -278,7 +278,7 @@ fn f097_a_daemon_that_may_not_write_reports_the_same() {
     command.args([env!("CARGO_BIN_EXE_kbsync"), "run"]);
     let daemon = Daemon::spawn_by(command, &busy.kb, &[]);
     until("the first cycle", || {
-        daemon.log().contains("trigger=startup outcome=Done")
+        daemon.log().contains("trigger=startup outcome=done")
     });
     let folder = busy.path("start");
     let allow = |mode| {

@@ -46,7 +46,7 @@ fn f012_a_poll_that_was_refused_is_no_successful_one() {
     let asked = Instant::now();
     daemon.signal(Signal::USR1);
     until("the poll is refused", || {
-        daemon.log().contains("trigger=manual outcome=Retry")
+        daemon.log().contains("trigger=manual outcome=retry")
     });
     let elapsed = asked.elapsed().as_secs_f64();
     let age = age();
@@ -173,7 +173,7 @@ fn each_answer_counts_by_its_own_status() {
     until("the poll is done", || {
         daemon
             .log_since(&before)
-            .contains("trigger=manual outcome=Done")
+            .contains("trigger=manual outcome=done")
     });
     assert_eq!(gets(503), Some(3.0));
     let requests = u32::try_from(service.sandbox.counts().get).expect("few");

@@ -58,3 +58,43 @@ fn f131_the_most_talkative_log_has_no_token() {
         daemon.stop();
     }
 }
+
+/// The records that a daemon printed which did not start.
+#[track_caller]
+fn records(kb: &Kb, arguments: &[&str], code: i32) -> Vec<serde_json::Value> {
+    let all: Vec<&str> = ["run", "--log-format", "json"]
+        .into_iter()
+        .chain(arguments.iter().copied())
+        .collect();
+    let ran = kb.run(&all).exits(code);
+    let lines = ran.stderr.lines();
+    let records: Vec<_> = lines
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{ran:#?}")))
+        .collect();
+    assert!(!records.is_empty(), "{ran:#?}");
+    records
+}
+
+#[test]
+fn a_daemon_that_cannot_start_says_so_in_the_form_of_its_log() {
+    let service = Service::start();
+    let mut kb = service.mirror();
+    let settings = kb.read("kbsync.yaml");
+    let says = |kb: &Kb, arguments: &[&str], code: i32, words: &str| {
+        let records = records(kb, arguments, code);
+        let last = records.last().expect("a record");
+        assert_eq!(last["level"], "ERROR", "{last}");
+        assert_eq!(last["exit_code"], code, "{last}");
+        let message = last["message"].as_str().expect("a text");
+        assert!(message.contains(words), "{last}");
+        assert!(last["help"].is_string(), "{last}");
+    };
+    says(&kb, &["--listne", "x"], 2, "unexpected argument");
+    kb.write("kbsync.yaml", &format!("{settings}nonsense: 1\n"));
+    says(&kb, &[], 2, "nonsense");
+    kb.write("kbsync.yaml", &settings);
+    kb.set("KBSYNC_TOKEN", "").set("KBSYNC_TOKENN", "x");
+    says(&kb, &[], 2, "there is no token");
+    kb.set("KBSYNC_LOG", "kbsync=loud");
+    says(&kb, &[], 2, "is no log filter");
+}

@@ -34,13 +34,13 @@ fn a_poll_brings_a_colleagues_edit(poll: &str) {
     service.sandbox.edit(id, |article| {
         "<p>from the dashboard</p>".clone_into(&mut article.text);
     });
-    let brought = "trigger=poll outcome=Done actions=1 problems=0 requests=1 ";
+    let brought = "trigger=poll outcome=done actions=1 problems=0 requests=1 ";
     until("a poll brings it", || daemon.log().contains(brought));
     let mut files = articles(&kb).into_iter();
     assert!(files.any(|path| kb.read(&path).contains("from the dashboard")));
     // Without news, a poll costs one request and touches nothing.
     let before = stamps(&kb);
-    let quiet = "trigger=poll outcome=Done actions=0 problems=0 requests=1 ";
+    let quiet = "trigger=poll outcome=done actions=0 problems=0 requests=1 ";
     let polls = || daemon.log().matches(quiet).count();
     let polled = polls();
     until("another poll", || polls() > polled);
@@ -114,7 +114,7 @@ fn f079_a_file_that_was_only_touched_takes_part_in_a_look_at_everything() {
     });
     colleague(&service, id, "<p>Theirs.</p>");
     daemon.signal(Signal::USR1);
-    let done = "trigger=manual outcome=Done actions=1 problems=0";
+    let done = "trigger=manual outcome=done actions=1 problems=0";
     until("the look at everything brings it", || {
         daemon.log().contains(done)
     });

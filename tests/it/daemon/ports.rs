@@ -33,7 +33,7 @@ fn with_few_files(kb: &Kb, arguments: &[&str]) -> Daemon {
         .args(arguments);
     let daemon = Daemon::spawn_by(command, kb, &[]);
     until("the first cycle", || {
-        daemon.log().contains("trigger=startup outcome=Done")
+        daemon.log().contains("trigger=startup outcome=done")
     });
     daemon
 }

@@ -26,7 +26,7 @@ fn a_saved_file_is_live_and_a_colleagues_edit_is_in_the_folder() {
     until("it is noted", || {
         daemon
             .log()
-            .contains("trigger=watch outcome=Done actions=1")
+            .contains("trigger=watch outcome=done actions=1")
     });
     assert_eq!(
         service.sandbox.counts().total,
@@ -421,7 +421,7 @@ fn f088_a_daemon_whose_state_was_cleaned_away_deletes_nothing_and_ends() {
     until("it is noted", || {
         daemon
             .log()
-            .contains("trigger=watch outcome=Done actions=1")
+            .contains("trigger=watch outcome=done actions=1")
     });
     let count = service.sandbox.articles().len();
     // Git removes the article, and the private folder with the state and the lock.

@@ -120,7 +120,7 @@ impl Daemon {
                 "{}",
                 daemon.log()
             );
-            daemon.log().contains("trigger=startup outcome=Done")
+            daemon.log().contains("trigger=startup outcome=done")
         });
         daemon
     }
