@@ -16,7 +16,7 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize) -> Vec<String> 
     let often = match (&daemon.cron, daemon.planned) {
         (Some(cron), None) => format!("by the cron line {}", escape(cron)),
         (Some(cron), Some(_)) => format!(
-            "by the cron line {}, but at most every {interval} to keep the request budget",
+            "by the cron line {}, but not more often than every {interval}, to keep the request budget",
             escape(cron)
         ),
         (None, None) => format!("every {interval}"),
