@@ -12,7 +12,6 @@
 
 use super::{
     ErrorKind,
-    lenient::Lenient,
     retry::{Outcome, Verb, retry_after},
     wire::Head,
 };
@@ -139,20 +138,15 @@ pub(super) fn check_success(reply: &Reply<'_>) -> Result<(), Verdict> {
             Verdict::unreadable(format!("no readable JSON: {error}"), reply.verb)
         }
     })?;
-    if succeeded(&head.success) {
+    if head.success == Some(true) {
         return Ok(());
     }
     let mut message = "an answer without success: true".to_owned();
-    if let Some(said) = head.message.text() {
+    if let Some(said) = &head.message {
         message.push_str(": ");
         message.push_str(&shown(said, LONGEST_MESSAGE));
     }
     Err(Verdict::unreadable(message, reply.verb))
-}
-
-/// Returns whether `success` is true.
-pub(super) fn succeeded(success: &Lenient) -> bool {
-    success.flag() == Some(true)
 }
 
 /// Returns whether an answer is a web page, by its type or its first byte.
@@ -197,7 +191,7 @@ fn throttled(retry_after: Option<std::time::Duration>, said: Option<String>) -> 
 
 /// Returns whether a body is JSON with `success: false`.
 fn says_no(body: &[u8]) -> bool {
-    serde_json::from_slice::<Head>(body).is_ok_and(|head| head.success.flag() == Some(false))
+    serde_json::from_slice::<Head>(body).is_ok_and(|head| head.success == Some(false))
 }
 
 /// Returns the `message` of a body, with the details under `errors`, whose layout is not specified.

@@ -8,17 +8,21 @@ use super::{
     answer::{Verdict, shown},
     client::{Call, Client},
     entry_reader::EntryReader,
+    lenient,
     retry::Verb,
-    wire::{ArticleAnswer, BaseAnswer, BasesAnswer, CategoryAnswer, CategoryPost, Seen},
+    wire::{BasesAnswer, CategoryPost, Shown, WireArticle, WireBase, WireCategory},
 };
 use crate::model::{ArticleId, CategoryId, WorkspaceId};
 use reqwest::Url;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
 
 impl ServiceRead for Client {
     async fn workspaces(&self) -> Answer<Vec<Workspace>> {
         let call = self.call(Verb::Get, "api/bases", Purpose::Push);
-        let answer: BasesAnswer = self.parsed(&call).await?;
+        let body = self.ask(&call).await?;
+        let answer: BasesAnswer = self.parsed(&call, &body)?;
         let mut workspaces: Vec<Workspace> = Vec::new();
         for base in answer.bases {
             let workspace = base
@@ -122,12 +126,7 @@ impl Client {
         purpose: Purpose,
     ) -> Answer<Workspace> {
         let call = self.call(Verb::Get, &format!("api/base/{id}"), purpose);
-        let answer: BaseAnswer = self.parsed(&call).await?;
-        let workspace = answer
-            .base
-            .0
-            .into_workspace()
-            .map_err(|why| self.wrong(&call, &why))?;
+        let workspace = self.one(&call, "base", WireBase::into_workspace).await?;
         self.same(&call, &id, &workspace.id)?;
         Ok(workspace)
     }
@@ -187,12 +186,8 @@ impl Client {
         call: &Call<'_>,
         asked: Option<ArticleId>,
     ) -> Answer<RemoteArticle> {
-        let answer: ArticleAnswer = self.parsed(call).await?;
-        let article = answer
-            .article
-            .0
-            .into_article(Seen::Alone, None)
-            .map_err(|why| self.wrong(call, &why))?;
+        let read = |article: WireArticle| article.into_article(Shown::Alone, None);
+        let article = self.one(call, "article", read).await?;
         if let Some(asked) = asked {
             self.same(call, &asked, &article.id)?;
         }
@@ -204,22 +199,36 @@ impl Client {
         call: &Call<'_>,
         asked: Option<CategoryId>,
     ) -> Answer<RemoteCategory> {
-        let answer: CategoryAnswer = self.parsed(call).await?;
-        let category = answer
-            .category
-            .0
-            .into_category()
-            .map_err(|why| self.wrong(call, &why))?;
+        let read = WireCategory::into_category;
+        let category = self.one(call, "category", read).await?;
         if let Some(asked) = asked {
             self.same(call, &asked, &category.id)?;
         }
         Ok(category)
     }
 
-    async fn parsed<T: DeserializeOwned>(&self, call: &Call<'_>) -> Answer<T> {
+    /// Reads the object under a key of an answer; it may be in an array of one, as A4.2 shows it.
+    async fn one<W: DeserializeOwned, T>(
+        &self,
+        call: &Call<'_>,
+        key: &str,
+        read: impl FnOnce(W) -> Result<T, String>,
+    ) -> Answer<T> {
         let body = self.ask(call).await?;
-        serde_json::from_slice(&body)
-            .map_err(|error| self.wrong(call, &shown(&error.to_string(), 200)))
+        let fields: HashMap<String, &RawValue> = self.parsed(call, &body)?;
+        let object = fields
+            .get(key)
+            .ok_or_else(|| self.wrong(call, &format!("it has no {key}")))?;
+        let object = lenient::one(object.get()).map_err(|error| self.unparsed(call, &error))?;
+        read(object).map_err(|why| self.wrong(call, &why))
+    }
+
+    fn parsed<'b, T: Deserialize<'b>>(&self, call: &Call<'_>, body: &'b [u8]) -> Answer<T> {
+        serde_json::from_slice(body).map_err(|error| self.unparsed(call, &error))
+    }
+
+    fn unparsed(&self, call: &Call<'_>, error: &serde_json::Error) -> ServiceError {
+        self.wrong(call, &shown(&error.to_string(), 200))
     }
 
     fn same<T: PartialEq + std::fmt::Display>(

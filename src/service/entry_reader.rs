@@ -7,7 +7,7 @@ use super::{
     Listed, RemoteCategory, answer,
     fingerprint::KnownEntries,
     splitter_types::{Entry, Sink},
-    wire::{Seen, WireArticle, peek_id},
+    wire::{Shown, WireArticle, peek_id},
 };
 use crate::model::{ArticleId, CategoryId};
 use std::collections::HashSet;
@@ -207,7 +207,7 @@ fn decode(entry: &Entry<'_>, owner: Option<CategoryId>) -> Result<Listed, String
         Err(error) => return Err(format!("an article in it is no JSON: {error}")),
     };
     let owner = owner.or_else(|| std::str::from_utf8(entry.owner?).ok()?.parse().ok());
-    Ok(match article.into_article(Seen::Listed, owner) {
+    Ok(match article.into_article(Shown::Listed, owner) {
         Ok(article) => Listed::Article(Box::new(article)),
         Err(why) => unreadable(why),
     })

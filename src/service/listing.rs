@@ -10,7 +10,7 @@ use super::{
     answer::{self, Verdict},
     client::{Call, Client, Failure},
     entry_reader::EntryReader,
-    lenient::One,
+    lenient,
     origin::Origin,
     paging::{self, Next, Page},
     reading::header,
@@ -230,10 +230,11 @@ impl Client {
         let category = paging::read_category(&whole.envelope)
             .and_then(|mut root| {
                 let category = root.get_mut("category").map(serde_json::Value::take);
-                serde_json::from_value::<One<WireCategory>>(category.unwrap_or_default())
-                    .map_err(|error| error.to_string())
+                let category: WireCategory =
+                    lenient::one(&category.unwrap_or_default().to_string())
+                        .map_err(|error| error.to_string())?;
+                category.into_category()
             })
-            .and_then(|One(category)| category.into_category())
             .map_err(|why| self.void(&call, why))?;
         if category.id != id {
             return Err(self.void(&call, format!("another category: {}", category.id)));

@@ -4,12 +4,11 @@
 //! is an error that names the keys: it is never taken for an empty or a complete listing.
 
 use super::{
-    answer::{shown, succeeded},
-    lenient::Lenient,
+    answer::shown,
+    lenient::as_flag,
     splitter_types::{Envelope, Path, Step},
 };
 use crate::model::WorkspaceId;
-use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 /// The paths at which a listing may have its articles.
@@ -138,11 +137,8 @@ fn read_root(envelope: &Envelope) -> Result<Map<String, Value>, String> {
     let Value::Object(root) = root else {
         return Err("no JSON object".to_owned());
     };
-    let success = root
-        .get("success")
-        .map_or(Ok(Lenient::Missing), Lenient::deserialize)
-        .map_err(|error| error.to_string())?;
-    if !succeeded(&success) {
+    let success = root.get("success").map(Value::to_string);
+    if success.as_deref().and_then(as_flag) != Some(true) {
         return Err(format!(
             "an answer without success: true; it has the keys {}",
             keys(&root)

@@ -3,10 +3,7 @@
 //! Unknown fields are ignored, optional fields may be absent, and a `null` text is empty. Flags and numbers may be
 //! numbers, strings or booleans. An id must be a UUID.
 
-use super::{
-    Figures, NewCategory, RemoteArticle, RemoteCategory, Workspace,
-    lenient::{Lenient, One, Presence},
-};
+use super::{Figures, NewCategory, RemoteArticle, RemoteCategory, Workspace, lenient};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId, article::MAX_CHARS,
 };
@@ -17,11 +14,11 @@ use std::{fmt, str::FromStr};
 #[derive(Deserialize)]
 pub(super) struct Head {
     /// True in a success.
-    #[serde(default)]
-    pub(super) success: Lenient,
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub(super) success: Option<bool>,
     /// The service's message.
-    #[serde(default)]
-    pub(super) message: Lenient,
+    #[serde(default, deserialize_with = "lenient::text")]
+    pub(super) message: Option<String>,
 }
 
 /// An article, as any endpoint may give it.
@@ -31,29 +28,33 @@ pub(super) struct WireArticle {
     category_id: Option<String>,
     title: String,
     slug: String,
-    #[serde(default)]
-    text: Presence<String>,
+    #[serde(default, deserialize_with = "lenient::given")]
+    #[expect(
+        clippy::option_option,
+        reason = "absent, null and a text are three cases"
+    )]
+    text: Option<Option<String>>,
     introtext: Option<String>,
     keywords: Option<String>,
-    #[serde(default)]
-    enabled: Lenient,
-    #[serde(default)]
-    draft: Lenient,
+    #[serde(default, deserialize_with = "lenient::flag")]
+    enabled: Option<bool>,
+    #[serde(default, deserialize_with = "lenient::flag")]
+    draft: Option<bool>,
     updated_at: String,
-    #[serde(default)]
-    views: Lenient,
-    #[serde(default)]
-    rating_happy: Lenient,
-    #[serde(default)]
-    rating_neutral: Lenient,
-    #[serde(default)]
-    rating_sad: Lenient,
+    #[serde(default, deserialize_with = "lenient::number")]
+    views: Option<i64>,
+    #[serde(default, deserialize_with = "lenient::number")]
+    rating_happy: Option<i64>,
+    #[serde(default, deserialize_with = "lenient::number")]
+    rating_neutral: Option<i64>,
+    #[serde(default, deserialize_with = "lenient::number")]
+    rating_sad: Option<i64>,
     full_url: Option<String>,
 }
 
-/// The origin of an article, which decides what a `null` body means.
+/// How an answer shows an article, which decides what a `null` body means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Seen {
+pub(super) enum Shown {
     /// A single article: a `null` body is empty.
     Alone,
     /// An entry of a list: a `null` body was left out.
@@ -64,45 +65,42 @@ impl WireArticle {
     /// Checks the ids. `owner` is the id of the category around the entry.
     pub(super) fn into_article(
         self,
-        seen: Seen,
+        shown: Shown,
         owner: Option<CategoryId>,
     ) -> Result<RemoteArticle, String> {
         let category = match self.category_id {
             Some(id) => parse_id("category_id", &id)?,
             None => owner.ok_or("it has no category_id")?,
         };
-        let figures = [
-            &self.views,
-            &self.rating_happy,
-            &self.rating_neutral,
-            &self.rating_sad,
+        let known = [
+            self.views,
+            self.rating_happy,
+            self.rating_neutral,
+            self.rating_sad,
         ];
-        let figures = figures
-            .iter()
-            .any(|figure| !figure.is_missing())
-            .then(|| Figures {
-                views: self.views.number(),
-                happy: self.rating_happy.number(),
-                neutral: self.rating_neutral.number(),
-                sad: self.rating_sad.number(),
-            });
+        let figures = known.iter().any(Option::is_some).then(|| {
+            let [views, happy, neutral, sad] = known.map(Option::unwrap_or_default);
+            Figures {
+                views,
+                happy,
+                neutral,
+                sad,
+            }
+        });
         Ok(RemoteArticle {
             id: parse_id("id", &self.id)?,
             category,
             title: self.title,
             slug: self.slug,
-            text: match (self.text, seen) {
-                (Presence::Given(text), Seen::Alone | Seen::Listed) => Some(text),
-                (Presence::Null, Seen::Alone) => Some(String::new()),
-                (Presence::Null, Seen::Listed) | (Presence::Absent, Seen::Alone | Seen::Listed) => {
-                    None
-                }
+            text: match (self.text, shown) {
+                (Some(None), Shown::Alone) => Some(String::new()),
+                (text, Shown::Alone | Shown::Listed) => text.flatten(),
             },
             introtext: self.introtext.unwrap_or_default(),
             keywords: self.keywords.unwrap_or_default(),
             flags: Flags {
-                enabled: self.enabled.flag(),
-                draft: self.draft.flag(),
+                enabled: self.enabled,
+                draft: self.draft,
             },
             revision: Revision(self.updated_at),
             figures,
@@ -160,8 +158,8 @@ fn writable_slug(slug: String, id: CategoryId) -> String {
 pub(super) struct WireBase {
     id: String,
     name: Option<String>,
-    #[serde(default)]
-    public: Lenient,
+    #[serde(default, deserialize_with = "lenient::flag")]
+    public: Option<bool>,
     custom_domain: Option<String>,
 }
 
@@ -171,24 +169,10 @@ impl WireBase {
         Ok(Workspace {
             id: parse_id("id", &self.id)?,
             name: self.name.unwrap_or_default(),
-            public: self.public.flag().unwrap_or(false),
+            public: self.public.unwrap_or(false),
             custom_domain: self.custom_domain.filter(|domain| !domain.is_empty()),
         })
     }
-}
-
-/// `{success, article}`; the article may be in an array of one.
-#[derive(Deserialize)]
-pub(super) struct ArticleAnswer {
-    /// The article.
-    pub(super) article: One<WireArticle>,
-}
-
-/// `{success, category}`.
-#[derive(Deserialize)]
-pub(super) struct CategoryAnswer {
-    /// The category.
-    pub(super) category: One<WireCategory>,
 }
 
 /// `{success, bases}`.
@@ -196,13 +180,6 @@ pub(super) struct CategoryAnswer {
 pub(super) struct BasesAnswer {
     /// The workspaces.
     pub(super) bases: Vec<WireBase>,
-}
-
-/// `{success, base}`; the documentation shows an array (A4.2).
-#[derive(Deserialize)]
-pub(super) struct BaseAnswer {
-    /// The workspace.
-    pub(super) base: One<WireBase>,
 }
 
 /// A new article: the body of `POST /api/article` (A4.6). The slug is always sent: it is the idempotency key.
@@ -316,10 +293,7 @@ pub(super) fn peek_id(bytes: &[u8]) -> Option<ArticleId> {
         fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
             while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
                 if key == "id" {
-                    *self.0 = map
-                        .next_value::<Lenient>()?
-                        .text()
-                        .and_then(|id| id.parse().ok());
+                    *self.0 = map.next_value::<String>()?.parse().ok();
                 } else {
                     map.next_value::<serde::de::IgnoredAny>()?;
                 }

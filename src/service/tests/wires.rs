@@ -2,17 +2,17 @@
 
 use super::super::{
     ArticlePatch, CategoryPatch, Figures, NewArticle, NewCategory,
-    lenient::Lenient,
-    wire::{ArticleAnswer, BaseAnswer, CategoryPost, Seen, WireArticle, peek_id},
+    lenient::{as_flag, one},
+    wire::{CategoryPost, Shown, WireArticle, WireBase, peek_id},
 };
 use super::{article_id, article_json, category_id, workspace_id};
 use crate::model::CategoryVersion;
 use serde_json::json;
 
-fn read(json: &str, seen: Seen) -> Result<super::super::RemoteArticle, String> {
+fn read(json: &str, shown: Shown) -> Result<super::super::RemoteArticle, String> {
     serde_json::from_str::<WireArticle>(json)
         .map_err(|error| error.to_string())?
-        .into_article(seen, None)
+        .into_article(shown, None)
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn s2_3_unknown_fields_are_ignored_and_absent_ones_tolerated() {
             1,
             r#","introtext":null,"new_field":{"a":[1,{}]},"user_id":"x""#,
         ),
-        Seen::Alone,
+        Shown::Alone,
     )
     .expect("an article");
     assert_eq!(article.id, article_id(1));
@@ -36,7 +36,7 @@ fn s2_3_unknown_fields_are_ignored_and_absent_ones_tolerated() {
 #[test]
 fn flags_and_figures_may_be_numbers_texts_or_booleans() {
     let extra = r#","enabled":1,"draft":"0","views":"12","rating_happy":3.0,"rating_sad":null"#;
-    let article = read(&article_json(1, extra), Seen::Alone).expect("an article");
+    let article = read(&article_json(1, extra), Shown::Alone).expect("an article");
     assert_eq!(article.flags.enabled, Some(true));
     assert_eq!(article.flags.draft, Some(false));
     assert_eq!(
@@ -56,8 +56,7 @@ fn flags_and_figures_may_be_numbers_texts_or_booleans() {
         ("{\"a\":1}", None),
         ("null", None),
     ] {
-        let lenient: Lenient = serde_json::from_str(json).expect(json);
-        assert_eq!(lenient.flag(), flag, "{json}");
+        assert_eq!(as_flag(json), flag, "{json}");
     }
 }
 
@@ -65,13 +64,13 @@ fn flags_and_figures_may_be_numbers_texts_or_booleans() {
 fn a_null_body_is_empty_alone_and_left_out_in_a_list() {
     let json = article_json(1, r#","text":null"#);
     assert_eq!(
-        read(&json, Seen::Alone).expect("it").text.as_deref(),
+        read(&json, Shown::Alone).expect("it").text.as_deref(),
         Some("")
     );
-    assert_eq!(read(&json, Seen::Listed).expect("it").text, None);
+    assert_eq!(read(&json, Shown::Listed).expect("it").text, None);
     let json = article_json(1, r#","text":"""#);
     assert_eq!(
-        read(&json, Seen::Listed).expect("it").text.as_deref(),
+        read(&json, Shown::Listed).expect("it").text.as_deref(),
         Some("")
     );
 }
@@ -86,7 +85,7 @@ fn what_identifies_an_article_must_be_there() {
         (r#""id":""#, r#""id":7,"x":""#),
     ] {
         let json = article_json(1, "").replacen(from, to, 1);
-        assert!(read(&json, Seen::Alone).is_err(), "{json}");
+        assert!(read(&json, Shown::Alone).is_err(), "{json}");
     }
 }
 
@@ -94,9 +93,8 @@ fn what_identifies_an_article_must_be_there() {
 fn an_article_may_stand_in_an_array_of_one() {
     let object = article_json(1, "");
     for article in [object.clone(), format!("[{object}]")] {
-        let answer: ArticleAnswer =
-            serde_json::from_str(&format!(r#"{{"article":{article}}}"#)).expect("an answer");
-        let article = answer.article.0.into_article(Seen::Alone, None);
+        let article: WireArticle = one(&article).expect("one");
+        let article = article.into_article(Shown::Alone, None);
         assert_eq!(article.expect("an article").id, article_id(1));
     }
     for article in [
@@ -104,22 +102,18 @@ fn an_article_may_stand_in_an_array_of_one() {
         format!("[{object},{object}]"),
         "null".into(),
     ] {
-        let json = format!(r#"{{"article":{article}}}"#);
-        assert!(
-            serde_json::from_str::<ArticleAnswer>(&json).is_err(),
-            "{json}"
-        );
+        assert!(one::<WireArticle>(&article).is_err(), "{article}");
     }
 }
 
 #[test]
 fn s2_1_a_workspace_is_read() {
     let json = format!(
-        r#"{{"base":[{{"id":"{}","public":1,"name":"Help","custom_domain":null,"theme":"x"}}]}}"#,
+        r#"[{{"id":"{}","public":1,"name":"Help","custom_domain":null,"theme":"x"}}]"#,
         workspace_id()
     );
-    let answer: BaseAnswer = serde_json::from_str(&json).expect("an answer");
-    let workspace = answer.base.0.into_workspace().expect("a workspace");
+    let base: WireBase = one(&json).expect("one");
+    let workspace = base.into_workspace().expect("a workspace");
     assert_eq!((workspace.id, workspace.public), (workspace_id(), true));
     assert_eq!(
         (workspace.name.as_str(), workspace.custom_domain),
