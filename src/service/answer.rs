@@ -12,34 +12,18 @@
 
 use super::{
     ErrorKind,
-    retry::{Outcome, Verb, retry_after},
+    client::REMAINING,
+    reading::header,
+    retry::{Outcome, retry_after},
     wire::Head,
 };
 use chrono::{DateTime, Utc};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use serde_json::Value;
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 /// The longest message that is shown, in characters.
 const LONGEST_MESSAGE: usize = 1000;
-
-/// The parts of an answer that matter.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reply<'a> {
-    /// The method of the request.
-    pub(super) verb: Verb,
-    /// The status.
-    pub(super) status: u16,
-    /// `Content-Type`.
-    pub(super) content_type: Option<&'a str>,
-    /// `Retry-After`.
-    pub(super) retry_after: Option<&'a str>,
-    /// `Date`.
-    pub(super) date: Option<&'a str>,
-    /// `x-ratelimit-remaining`.
-    pub(super) remaining: Option<u32>,
-    /// The body, or its beginning.
-    pub(super) body: &'a [u8],
-}
 
 /// The fault of an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,8 +34,8 @@ pub(super) struct Verdict {
     pub(super) message: String,
     /// Whether a repetition may help.
     pub(super) outcome: Outcome,
-    /// Whether a write may have been carried out all the same.
-    pub(super) answer_lost: bool,
+    /// Whether the request may have been carried out all the same.
+    pub(super) may_have_arrived: bool,
 }
 
 impl Verdict {
@@ -60,20 +44,20 @@ impl Verdict {
             kind,
             message: message.into(),
             outcome: Outcome::Final,
-            answer_lost: false,
+            may_have_arrived: false,
         }
     }
 
     /// An answer that is not the service's: it is unknown whether the request arrived.
-    pub(super) fn unreadable(message: impl Into<String>, verb: Verb) -> Self {
+    pub(super) fn unreadable(message: impl Into<String>) -> Self {
         Self {
-            answer_lost: !verb.is_read(),
+            may_have_arrived: true,
             ..Self::last(ErrorKind::Unreadable, message)
         }
     }
 
     /// A success whose body is empty or breaks off: the connection broke.
-    pub(super) fn broken_off(empty: bool, verb: Verb) -> Self {
+    pub(super) fn broken_off(empty: bool) -> Self {
         let message = if empty {
             "the answer is empty"
         } else {
@@ -82,15 +66,15 @@ impl Verdict {
         Self {
             kind: ErrorKind::Unavailable,
             message: message.to_owned(),
-            outcome: Outcome::Lost,
-            answer_lost: !verb.is_read(),
+            outcome: Outcome::Down { retry_after: None },
+            may_have_arrived: true,
         }
     }
 
     /// A web page in place of JSON: a sign-in page, or a captive portal's.
-    pub(super) fn web_page(verb: Verb) -> Self {
+    pub(super) fn web_page() -> Self {
         Self {
-            answer_lost: !verb.is_read(),
+            may_have_arrived: true,
             ..Self::not_signed_in("the service answered with a web page")
         }
     }
@@ -101,41 +85,47 @@ impl Verdict {
 }
 
 /// Judges an answer that is no success.
-pub(super) fn judge(reply: &Reply<'_>, now: DateTime<Utc>) -> Verdict {
-    let html = is_html(reply.content_type, reply.body);
-    let said = said(reply.body);
-    let asked = retry_after(reply.retry_after, reply.date, now);
-    match reply.status {
+pub(super) fn judge(status: u16, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> Verdict {
+    let html = is_html(header(headers, &CONTENT_TYPE), body);
+    let said = said(body);
+    let asked = asked_wait(headers, now);
+    let nothing_left = header(headers, &REMAINING).is_some_and(|left| left.trim() == "0");
+    match status {
         300..=399 => Verdict::not_signed_in("the service answered with a redirect"),
         401 => Verdict::not_signed_in(said.as_deref().unwrap_or("the token was refused")),
         429 => throttled(asked, said),
-        400..=499 if reply.remaining == Some(0) => throttled(asked, said),
+        400..=499 if nothing_left => throttled(asked, said),
         403 if html => Verdict::not_signed_in("the service answered with a web page"),
         403 => Verdict::last(ErrorKind::Forbidden, said.unwrap_or_default()),
-        404 if says_no(reply.body) => Verdict::last(ErrorKind::NotFound, said.unwrap_or_default()),
-        404 => Verdict::unreadable("a 404 that is not the service's own", reply.verb),
+        404 if says_no(body) => Verdict::last(ErrorKind::NotFound, said.unwrap_or_default()),
+        404 => Verdict::unreadable("a 404 that is not the service's own"),
         408 | 500 | 502..=599 => Verdict {
             kind: ErrorKind::Unavailable,
             message: said.unwrap_or_default(),
             outcome: Outcome::Down { retry_after: asked },
-            answer_lost: !reply.verb.is_read(),
+            may_have_arrived: true,
         },
-        206 => Verdict::unreadable("a partial answer, which nobody asked for", reply.verb),
+        206 => Verdict::unreadable("a partial answer, which nobody asked for"),
         400..=499 | 501 => Verdict::last(ErrorKind::Refused, said.unwrap_or_default()),
-        _ => Verdict::unreadable("a status that the service does not have", reply.verb),
+        _ => Verdict::unreadable("a status that the service does not have"),
     }
 }
 
+/// Returns the wait that a readable `Retry-After` asks for.
+pub(super) fn asked_wait(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
+    retry_after(header(headers, &RETRY_AFTER), header(headers, &DATE), now)
+}
+
 /// Checks that a 2xx answer is the service's and has `success: true`.
-pub(super) fn check_success(reply: &Reply<'_>) -> Result<(), Verdict> {
-    if is_html(reply.content_type, reply.body) {
-        return Err(Verdict::web_page(reply.verb));
+pub(super) fn check_success(content_type: Option<&str>, body: &[u8]) -> Result<(), Verdict> {
+    if is_html(content_type, body) {
+        return Err(Verdict::web_page());
     }
-    let head: Head = serde_json::from_slice(reply.body).map_err(|error| {
+    let head: Head = serde_json::from_slice(body).map_err(|error| {
         if error.is_eof() {
-            Verdict::broken_off(reply.body.trim_ascii().is_empty(), reply.verb)
+            Verdict::broken_off(body.trim_ascii().is_empty())
         } else {
-            Verdict::unreadable(format!("no readable JSON: {error}"), reply.verb)
+            Verdict::unreadable(format!("no readable JSON: {error}"))
         }
     })?;
     if head.success == Some(true) {
@@ -146,7 +136,7 @@ pub(super) fn check_success(reply: &Reply<'_>) -> Result<(), Verdict> {
         message.push_str(": ");
         message.push_str(&shown(said, LONGEST_MESSAGE));
     }
-    Err(Verdict::unreadable(message, reply.verb))
+    Err(Verdict::unreadable(message))
 }
 
 /// Returns whether an answer is a web page, by its type or its first byte.
@@ -180,12 +170,12 @@ fn is_direction_mark(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn throttled(retry_after: Option<std::time::Duration>, said: Option<String>) -> Verdict {
+fn throttled(retry_after: Option<Duration>, said: Option<String>) -> Verdict {
     Verdict {
         kind: ErrorKind::RateLimited { retry_after },
         message: said.unwrap_or_else(|| "over the service's limit".to_owned()),
         outcome: Outcome::Throttled { retry_after },
-        answer_lost: false,
+        may_have_arrived: false,
     }
 }
 

@@ -10,6 +10,7 @@ pub use super::options::{
 
 use super::{
     Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
+    answer::asked_wait,
     budget::{Budget, Counted, Refusal, Reservation},
     origin::{Origin, parse_address},
     reading::header,
@@ -19,13 +20,13 @@ use super::{
 use crate::drill::failpoint;
 use reqwest::{
     Response, Url,
-    header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_NONE_MATCH, RETRY_AFTER},
+    header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_NONE_MATCH},
 };
 use std::{
     fmt,
     sync::{
         Mutex, MutexGuard, Once, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -43,8 +44,6 @@ pub struct Client {
     sent: [AtomicU64; 4],
     /// The requests that are reserved for the current operation.
     reservation: Mutex<Option<Reservation>>,
-    /// The number of guarded requests in a row that were answered with 429.
-    throttled: AtomicU32,
     /// Whether the listing endpoint is known to be missing.
     pub(super) no_listing: AtomicBool,
     /// By how many seconds this machine's clock was ahead of the last answer's `Date`.
@@ -89,7 +88,6 @@ impl Client {
             origin,
             sent: Default::default(),
             reservation: Mutex::default(),
-            throttled: AtomicU32::new(0),
             no_listing: AtomicBool::new(false),
             ahead: Mutex::default(),
             accepted_once: Once::new(),
@@ -164,13 +162,16 @@ impl Client {
             }
         };
         failpoint::pass("service: answer arrived");
-        let number = |name| header(&response, name).and_then(|value| value.trim().parse().ok());
+        let number =
+            |name| header(response.headers(), name).and_then(|value| value.trim().parse().ok());
         // A refusal that names its wait is believed: after the wait there is room, whatever the headers say about
         // this minute.
         let (limit, remaining) = (number(&LIMIT), number(&REMAINING));
-        let remaining = remaining.filter(|_| !names_its_wait(&response));
+        let names_its_wait = !response.status().is_success()
+            && asked_wait(response.headers(), chrono::Utc::now()).is_some();
+        let remaining = remaining.filter(|_| !names_its_wait);
         self.note_limits(limit, remaining).await;
-        if let Some(date) = header(&response, &DATE).and_then(retry::http_date) {
+        if let Some(date) = header(response.headers(), &DATE).and_then(retry::http_date) {
             let ahead = (chrono::Utc::now() - date).num_seconds();
             *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
         }
@@ -182,10 +183,6 @@ impl Client {
             status,
             "answered"
         );
-        // A successful read says nothing about whether the service accepts writes again.
-        if call.guarded && response.status().is_success() {
-            self.throttled.store(0, Ordering::Relaxed);
-        }
         // A partial answer would be taken for a complete one; nothing here asks for a part.
         let is_whole = response.status().is_success() && status != 206;
         if is_whole || (status == 304 && call.validator.is_some()) {
@@ -203,20 +200,12 @@ impl Client {
     ) -> Answer<()> {
         let Failure { error, outcome } = failure;
         let throttled = matches!(outcome, Outcome::Throttled { .. });
-        let attempt = if throttled && call.guarded {
-            self.throttled.fetch_add(1, Ordering::Relaxed) + 1
-        } else {
-            attempt
-        };
         let decision = retry::decide(call.verb, outcome, attempt, jitter());
         if throttled {
             let wait = match (decision, outcome) {
                 (Decision::Wait(wait), _) => Some(wait),
                 (Decision::GiveUp, Outcome::Throttled { retry_after }) => retry_after,
-                (
-                    Decision::GiveUp,
-                    Outcome::Down { .. } | Outcome::Unsent | Outcome::Lost | Outcome::Final,
-                ) => None,
+                (Decision::GiveUp, Outcome::Down { .. } | Outcome::Unsent | Outcome::Final) => None,
             };
             if let Some(wait) = wait
                 && let Err(refusal) = self.options.budget.block(wait).await
@@ -398,12 +387,6 @@ impl fmt::Debug for Client {
             .field("base", &self.base.as_str())
             .finish_non_exhaustive()
     }
-}
-
-/// Returns whether an answer is a refusal with a readable `Retry-After`.
-fn names_its_wait(response: &Response) -> bool {
-    let (wait, date) = (header(response, &RETRY_AFTER), header(response, &DATE));
-    !response.status().is_success() && retry::retry_after(wait, date, chrono::Utc::now()).is_some()
 }
 
 /// Returns a random number from 0 to 1, good enough to spread retries.

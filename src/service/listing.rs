@@ -287,8 +287,8 @@ impl Client {
             .await
             .map_err(|error| self.broken(call, Some(status), error))?
         {
-            if bytes == 0 && answer::is_html(header(&response, &CONTENT_TYPE), &chunk) {
-                let verdict = Verdict::web_page(call.verb);
+            if bytes == 0 && answer::is_html(header(response.headers(), &CONTENT_TYPE), &chunk) {
+                let verdict = Verdict::web_page();
                 return Err(self.failure(call, Some(status), verdict));
             }
             bytes += chunk.len() as u64;
@@ -305,7 +305,7 @@ impl Client {
         let envelope = splitter
             .finish()
             .map_err(|error| self.unsplittable(call, status, error))?;
-        let etag = header(&response, &ETAG).map(str::to_owned);
+        let etag = header(response.headers(), &ETAG).map(str::to_owned);
         Ok(Whole {
             envelope,
             linked: response
@@ -349,7 +349,7 @@ impl Client {
         match error {
             SplitError::TooLong => self.too_large(call, status),
             SplitError::BrokenOff { at } => {
-                let verdict = Verdict::broken_off(at == 0, call.verb);
+                let verdict = Verdict::broken_off(at == 0);
                 self.failure(call, Some(status), verdict)
             }
             SplitError::Syntax { .. } | SplitError::TooDeep { .. } => {
@@ -359,13 +359,13 @@ impl Client {
     }
 
     fn unreadable(&self, call: &Call<'_>, status: u16, why: impl Into<String>) -> Failure {
-        let verdict = Verdict::unreadable(why, call.verb);
+        let verdict = Verdict::unreadable(why);
         self.failure(call, Some(status), verdict)
     }
 
     /// An answer from which nothing may be concluded.
     fn void(&self, call: &Call<'_>, why: impl Into<String>) -> ServiceError {
-        self.failure(call, Some(200), Verdict::unreadable(why, call.verb))
+        self.failure(call, Some(200), Verdict::unreadable(why))
             .error
     }
 }

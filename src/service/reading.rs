@@ -5,14 +5,14 @@
 
 use super::{
     ErrorKind, ServiceError,
-    answer::{self, Reply, Verdict},
-    client::{Call, Client, Failure, REMAINING},
+    answer::{self, Verdict},
+    client::{Call, Client, Failure},
     retry::Outcome,
 };
 use chrono::Utc;
 use reqwest::{
     Response, Url,
-    header::{CONTENT_TYPE, DATE, HeaderName, RETRY_AFTER},
+    header::{CONTENT_TYPE, HeaderMap, HeaderName},
 };
 
 /// How many bytes of a failed answer are read for its message.
@@ -26,20 +26,12 @@ impl Client {
         response: Response,
     ) -> Result<Vec<u8>, Failure> {
         let status = response.status().as_u16();
-        let content_type = header(&response, &CONTENT_TYPE).map(str::to_owned);
+        let content_type = header(response.headers(), &CONTENT_TYPE).map(str::to_owned);
         let body = self
             .read_up_to(call, response, self.options.max_article)
             .await?;
-        answer::check_success(&Reply {
-            verb: call.verb,
-            status,
-            content_type: content_type.as_deref(),
-            retry_after: None,
-            date: None,
-            remaining: None,
-            body: &body,
-        })
-        .map_err(|verdict| self.failure(call, Some(status), verdict))?;
+        answer::check_success(content_type.as_deref(), &body)
+            .map_err(|verdict| self.failure(call, Some(status), verdict))?;
         Ok(body)
     }
 
@@ -81,16 +73,7 @@ impl Client {
                 }
             }
         }
-        let reply = Reply {
-            verb: call.verb,
-            status,
-            content_type: header(&response, &CONTENT_TYPE),
-            retry_after: header(&response, &RETRY_AFTER),
-            date: header(&response, &DATE),
-            remaining: header(&response, &REMAINING).and_then(|value| value.trim().parse().ok()),
-            body: &body,
-        };
-        let verdict = answer::judge(&reply, Utc::now());
+        let verdict = answer::judge(status, response.headers(), &body, Utc::now());
         self.failure(call, Some(status), verdict)
     }
 
@@ -99,7 +82,7 @@ impl Client {
             kind: ErrorKind::TooLarge,
             message: "the answer is larger than the limit".to_owned(),
             outcome: Outcome::Final,
-            answer_lost: !call.verb.is_read(),
+            may_have_arrived: true,
         };
         self.failure(call, Some(status), verdict)
     }
@@ -128,9 +111,9 @@ impl Client {
             outcome: if unsent {
                 Outcome::Unsent
             } else {
-                Outcome::Lost
+                Outcome::Down { retry_after: None }
             },
-            answer_lost: !unsent && !call.verb.is_read(),
+            may_have_arrived: !unsent,
         };
         let mut failure = self.failure(call, status, verdict);
         failure.error.source = Some(deepest(&error.without_url()).into());
@@ -142,7 +125,7 @@ impl Client {
             kind,
             message: message.to_owned(),
             outcome: Outcome::Final,
-            answer_lost: false,
+            may_have_arrived: false,
         };
         self.failure(call, None, verdict)
     }
@@ -162,7 +145,7 @@ impl Client {
                 path: self.options.token.redact(&self.shown_path(&call.url)),
                 status,
                 message: self.options.token.redact(&verdict.message),
-                answer_lost: verdict.answer_lost,
+                answer_lost: verdict.may_have_arrived && !call.verb.is_read(),
                 source: None,
             },
         }
@@ -191,6 +174,6 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
 }
 
 /// Returns a header's value, if it is text.
-pub(super) fn header<'a>(response: &'a Response, name: &HeaderName) -> Option<&'a str> {
-    response.headers().get(name)?.to_str().ok()
+pub(super) fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
 }

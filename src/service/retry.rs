@@ -72,15 +72,13 @@ pub enum Outcome {
         /// The value of `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// 5xx or 408.
+    /// 5xx or 408, or no whole answer came.
     Down {
         /// The value of `Retry-After`.
         retry_after: Option<Duration>,
     },
     /// There was no connection, and nothing was sent.
     Unsent,
-    /// The request was sent, and its answer did not come or broke off.
-    Lost,
     /// An answer that a repetition would not change.
     Final,
 }
@@ -102,11 +100,11 @@ pub fn decide(verb: Verb, outcome: Outcome, attempt: u32, jitter: f64) -> Decisi
     let (asked, first) = match outcome {
         Outcome::Final => return Decision::GiveUp,
         Outcome::Throttled { retry_after } => (retry_after, FIRST_PAUSE_THROTTLED),
-        Outcome::Down { .. } | Outcome::Unsent | Outcome::Lost if !verb.is_read() => {
+        Outcome::Down { .. } | Outcome::Unsent if !verb.is_read() => {
             return Decision::GiveUp;
         }
         Outcome::Down { retry_after } => (retry_after, FIRST_PAUSE),
-        Outcome::Unsent | Outcome::Lost => (None, FIRST_PAUSE),
+        Outcome::Unsent => (None, FIRST_PAUSE),
     };
     let pause = asked.unwrap_or_else(|| first * 2_u32.saturating_pow(attempt.saturating_sub(1)));
     if pause > MAX_WAIT {
@@ -167,7 +165,6 @@ mod tests {
             (throttled, [true, true, true, true]),
             (down, [true, false, false, false]),
             (Outcome::Unsent, [true, false, false, false]),
-            (Outcome::Lost, [true, false, false, false]),
             (Outcome::Final, [false; 4]),
         ];
         for (outcome, again) in cases {
@@ -189,7 +186,7 @@ mod tests {
             Decision::GiveUp => panic!("gave up on {outcome:?}"),
         };
         let waits: Vec<Duration> = (1..MAX_TRIES)
-            .map(|attempt| pause(Outcome::Lost, attempt, 0.0))
+            .map(|attempt| pause(Outcome::Unsent, attempt, 0.0))
             .collect();
         assert_eq!(waits, [1, 2, 4, 8].map(seconds));
         let minute: Duration = (1..MAX_TRIES)

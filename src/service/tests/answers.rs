@@ -2,25 +2,19 @@
 
 use super::super::{
     ErrorKind,
-    answer::{Reply, check_success, is_html, judge, shown},
-    retry::{Outcome, Verb},
+    answer::{Verdict, check_success, is_html, judge, shown},
+    client::REMAINING,
+    retry::Outcome,
 };
 use chrono::Utc;
+use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use std::time::Duration;
 
 const NO: &str = r#"{"success":false,"message":"no such thing"}"#;
 const PAGE: &str = "<html>";
 
-fn reply(verb: Verb, status: u16, body: &str) -> Reply<'_> {
-    Reply {
-        verb,
-        status,
-        content_type: None,
-        retry_after: None,
-        date: None,
-        remaining: None,
-        body: body.as_bytes(),
-    }
+fn judged(status: u16, body: &str) -> Verdict {
+    judge(status, &HeaderMap::new(), body.as_bytes(), Utc::now())
 }
 
 #[test]
@@ -55,9 +49,8 @@ fn s7_every_status_has_one_meaning() {
         (700, "", ErrorKind::Unreadable),
     ];
     for (status, body, kind) in cases {
-        let verdict = judge(&reply(Verb::Get, status, body), Utc::now());
+        let verdict = judged(status, body);
         assert_eq!(verdict.kind, kind, "{status} {body}");
-        assert!(!verdict.answer_lost, "a read loses nothing: {status}");
     }
 }
 
@@ -77,21 +70,19 @@ fn f014_a_write_may_have_been_carried_out_unless_the_service_refused_it() {
         (504, "", true),
     ];
     for (status, body, lost) in cases {
-        let verdict = judge(&reply(Verb::Put, status, body), Utc::now());
-        assert_eq!(verdict.answer_lost, lost, "{status} {body}");
+        let verdict = judged(status, body);
+        assert_eq!(verdict.may_have_arrived, lost, "{status} {body}");
     }
 }
 
 #[test]
 fn s8_a_refusal_with_nothing_left_counts_as_429() {
+    let mut headers = HeaderMap::new();
+    headers.insert(REMAINING, HeaderValue::from_static("0"));
+    headers.insert(RETRY_AFTER, HeaderValue::from_static("7"));
     for status in [400, 403, 404, 409, 422, 429] {
-        let reply = Reply {
-            remaining: Some(0),
-            retry_after: Some("7"),
-            ..reply(Verb::Post, status, NO)
-        };
         let retry_after = Some(Duration::from_secs(7));
-        let verdict = judge(&reply, Utc::now());
+        let verdict = judge(status, &headers, NO.as_bytes(), Utc::now());
         assert_eq!(
             verdict.kind,
             ErrorKind::RateLimited { retry_after },
@@ -99,11 +90,8 @@ fn s8_a_refusal_with_nothing_left_counts_as_429() {
         );
         assert_eq!(verdict.outcome, Outcome::Throttled { retry_after });
     }
-    let signed_out = Reply {
-        remaining: Some(0),
-        ..reply(Verb::Get, 401, NO)
-    };
-    assert_eq!(judge(&signed_out, Utc::now()).kind, ErrorKind::Unauthorized);
+    let signed_out = judge(401, &headers, NO.as_bytes(), Utc::now());
+    assert_eq!(signed_out.kind, ErrorKind::Unauthorized);
 }
 
 #[test]
@@ -123,7 +111,7 @@ fn s7_details_of_any_layout_are_shown() {
         ("garbage", ""),
     ];
     for (body, message) in cases {
-        let verdict = judge(&reply(Verb::Put, 422, body), Utc::now());
+        let verdict = judged(422, body);
         assert_eq!(verdict.message, message, "{body}");
     }
 }
@@ -137,13 +125,13 @@ fn f140_control_characters_are_escaped_and_messages_cut() {
     assert_eq!(shown("äöü", 2), "äö…");
     assert_eq!(shown("äöü", 3), "äöü");
     let body = format!(r#"{{"message":"{}\u001b]0;x\u0007"}}"#, "x".repeat(5));
-    let verdict = judge(&reply(Verb::Put, 422, &body), Utc::now());
+    let verdict = judged(422, &body);
     assert_eq!(verdict.message, "xxxxx\\u{1b}]0;x\\u{7}");
 }
 
 #[test]
 fn s7_4_a_success_says_so() {
-    let ok = |body: &str| check_success(&reply(Verb::Put, 200, body)).map_err(|v| v.kind);
+    let ok = |body: &str| check_success(None, body.as_bytes()).map_err(|v| v.kind);
     assert_eq!(ok(r#"{"success":true}"#), Ok(()));
     assert_eq!(ok(r#"{"success":1}"#), Ok(()));
     for body in [
@@ -168,17 +156,11 @@ fn f020_a_success_that_is_empty_or_breaks_off_is_a_broken_connection() {
         r#"{"success":true"#,
         r#"{"success":true,"article":{"id":"#,
     ] {
-        for (verb, lost) in [
-            (Verb::Get, false),
-            (Verb::Post, true),
-            (Verb::Put, true),
-            (Verb::Delete, true),
-        ] {
-            let verdict = check_success(&reply(verb, 200, body)).expect_err(body);
-            assert_eq!(verdict.kind, ErrorKind::Unavailable, "{verb:?} {body}");
-            assert_eq!(verdict.outcome, Outcome::Lost, "{verb:?} {body}");
-            assert_eq!(verdict.answer_lost, lost, "{verb:?} {body}");
-        }
+        let verdict = check_success(None, body.as_bytes()).expect_err(body);
+        assert_eq!(verdict.kind, ErrorKind::Unavailable, "{body}");
+        let down = Outcome::Down { retry_after: None };
+        assert_eq!(verdict.outcome, down, "{body}");
+        assert!(verdict.may_have_arrived, "{body}");
     }
 }
 
