@@ -1,7 +1,7 @@
 //! The service's side of a cycle: the listing, streamed and compared article by article, and the bodies
 //! that it did not carry.
 
-use crate::engine::memory::{Entries, Memory};
+use crate::engine::memory::Memory;
 use crate::engine::observation::as_recorded;
 use crate::engine::spool::{SeenBody, Spool};
 use crate::model::base::{ArticleRow, Visibility};
@@ -10,7 +10,7 @@ use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{
     Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service, ServiceError,
 };
-use crate::state::store::Store;
+use crate::state::store::{ListingEntry, Store};
 use crate::state::{FigureRow, Seen as SeenVersion, StateError, Subject};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -28,7 +28,7 @@ pub(in crate::engine) struct Listing {
     /// Articles whose entries are familiar: they say what the base says.
     pub(in crate::engine) known: Vec<ArticleId>,
     /// The meaning of its entries, to be recognised by their bytes.
-    pub(in crate::engine) met: Entries,
+    pub(in crate::engine) entries: Vec<ListingEntry>,
 }
 
 /// More rows than these are read in one go.
@@ -221,14 +221,13 @@ impl Listing {
                 if let (Some(fingerprint), Some(Remote::Present(seen))) =
                     (fingerprint, self.articles.get(&id))
                 {
-                    let met = memory.meet(fingerprint, seen);
-                    self.met.push((id, met));
+                    self.entries.push(memory.entry_of(id, fingerprint, seen));
                 }
                 Ok(())
             }
             Listed::Known(id) => {
                 self.known.push(id);
-                self.met.extend(memory.met(id).map(|met| (id, met)));
+                self.entries.extend(memory.entry(id));
                 Ok(())
             }
             Listed::Category(category) => {
@@ -256,7 +255,7 @@ impl Listing {
         self.bodiless.retain(|article| !ids.contains(&article.id));
         self.figures.retain(|id, _| !ids.contains(id));
         self.known.retain(|id| !ids.contains(id));
-        self.met.retain(|(id, _)| !ids.contains(id));
+        self.entries.retain(|entry| !ids.contains(&entry.article));
         let left = self.nameless.len().saturating_sub(without_id);
         self.nameless.truncate(left);
     }
@@ -265,12 +264,12 @@ impl Listing {
     /// before, where nothing changed since.
     pub(in crate::engine) fn recall(&mut self, known: &Known<'_>, memory: &Memory) {
         for id in std::mem::take(&mut self.known) {
-            let entry = match (known.rows.get(&id), memory.met(id)) {
+            let entry = match (known.rows.get(&id), memory.entry(id)) {
                 (Some(row), _) if known.tombstones.contains(&(id, row.revision.clone())) => {
                     continue;
                 }
-                (Some(row), Some(met)) => Remote::Present(Seen {
-                    flags: met.flags,
+                (Some(row), Some(entry)) => Remote::Present(Seen {
+                    flags: entry.flags,
                     visibility: Visibility::Published,
                     ..as_recorded(row)
                 }),

@@ -7,34 +7,20 @@
 //! bytes as something else.
 
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Digest, Flags, Revision};
+use crate::model::{ArticleId, Digest, Fingerprint, Revision};
 use crate::reconcile::snapshot::Seen;
-use crate::service::fingerprint::{Fingerprint, Fingerprinter, KnownEntries};
+use crate::service::fingerprint::{Fingerprinter, KnownEntries};
 use crate::state::StateError;
 use crate::state::store::{ListingEntry, Store, Writing};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-
-/// The meaning of one entry.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Met {
-    /// The fingerprint of the entry's bytes.
-    fingerprint: Fingerprint,
-    /// The fingerprint of the version and the revision in it.
-    said: Fingerprint,
-    /// The flags in it.
-    pub(super) flags: Flags,
-}
-
-/// The meaning of the entries of one listing, in their order.
-pub(super) type Entries = Vec<(ArticleId, Met)>;
 
 /// The memory of the last listing.
 #[derive(Debug)]
 pub(super) struct Memory {
     fingerprinter: Fingerprinter,
     known: KnownEntries,
-    met: HashMap<ArticleId, Met>,
+    entries: HashMap<ArticleId, ListingEntry>,
 }
 
 /// The key of the fingerprints in the state, after the version of kbsync that made them.
@@ -63,26 +49,17 @@ impl Memory {
             return Ok(Self {
                 fingerprinter,
                 known: KnownEntries::new(fingerprinter, Vec::new()),
-                met: HashMap::new(),
+                entries: HashMap::new(),
             });
         };
         let stored = store.listing_entries()?;
-        let entries = stored.iter().map(|entry| {
-            let fingerprint = Fingerprint::of_bytes(entry.fingerprint);
-            (fingerprint, entry.article)
-        });
-        let met = stored.iter().map(|entry| {
-            let met = Met {
-                fingerprint: Fingerprint::of_bytes(entry.fingerprint),
-                said: Fingerprint::of_bytes(entry.said),
-                flags: entry.flags,
-            };
-            (entry.article, met)
-        });
+        let known = stored
+            .iter()
+            .map(|entry| (entry.fingerprint, entry.article));
         Ok(Self {
             fingerprinter,
-            known: KnownEntries::new(fingerprinter, entries.collect()),
-            met: met.collect(),
+            known: KnownEntries::new(fingerprinter, known.collect()),
+            entries: stored.iter().map(|entry| (entry.article, *entry)).collect(),
         })
     }
 
@@ -93,7 +70,7 @@ impl Memory {
     ) -> Arc<KnownEntries> {
         self.known_entries_by(&|id| {
             rows.get(&id)
-                .map(|row| self.said(&row.remote.digest(), &row.revision))
+                .map(|row| self.version(&row.remote.digest(), &row.revision))
         })
     }
 
@@ -103,47 +80,51 @@ impl Memory {
         &self,
         base: &dyn Fn(ArticleId) -> Option<Fingerprint>,
     ) -> Arc<KnownEntries> {
-        let other = self.met.iter();
-        let other = other.filter(|(id, met)| base(**id) != Some(met.said));
+        let other = self.entries.iter();
+        let other = other.filter(|(id, entry)| base(**id) != Some(entry.version));
         Arc::new(self.known.except(other.map(|(id, _)| *id).collect()))
     }
 
     /// Returns the fingerprint of a version and its revision.
-    pub(super) fn said(&self, version: &Digest, revision: &Revision) -> Fingerprint {
+    pub(super) fn version(&self, version: &Digest, revision: &Revision) -> Fingerprint {
         let parts = [version.as_bytes().as_slice(), revision.0.as_bytes()];
         self.fingerprinter.fingerprint(&parts)
     }
 
-    /// Returns the meaning of an entry with this fingerprint.
-    pub(super) fn meet(&self, fingerprint: Fingerprint, seen: &Seen) -> Met {
-        Met {
+    /// Returns the meaning of an entry that was parsed.
+    pub(super) fn entry_of(
+        &self,
+        article: ArticleId,
+        fingerprint: Fingerprint,
+        seen: &Seen,
+    ) -> ListingEntry {
+        ListingEntry {
+            article,
             fingerprint,
-            said: self.said(&seen.version.digest(), &seen.revision),
+            version: self.version(&seen.version.digest(), &seen.revision),
             flags: seen.flags,
         }
     }
 
     /// Returns the meaning of an article's entry in the last listing.
-    pub(super) fn met(&self, id: ArticleId) -> Option<Met> {
-        self.met.get(&id).copied()
+    pub(super) fn entry(&self, id: ArticleId) -> Option<ListingEntry> {
+        self.entries.get(&id).copied()
     }
 
     /// Stores a listing in place of the one before: the entries that are not the same at the same position.
-    pub(super) fn store(&self, entries: &Entries, tx: &mut Writing<'_>) -> Result<(), StateError> {
+    pub(super) fn store(
+        &self,
+        entries: &[ListingEntry],
+        tx: &mut Writing<'_>,
+    ) -> Result<(), StateError> {
         let key = format!("{} {}", env!("CARGO_PKG_VERSION"), self.fingerprinter.key());
         tx.set_meta(KEY, &key)?;
         let before = self.known.entries();
-        for (at, (id, met)) in entries.iter().enumerate() {
-            let same =
-                before.get(at) == Some(&(met.fingerprint, *id)) && self.met.get(id) == Some(met);
+        for (at, entry) in entries.iter().enumerate() {
+            let same = before.get(at) == Some(&(entry.fingerprint, entry.article))
+                && self.entries.get(&entry.article) == Some(entry);
             if !same {
-                let entry = ListingEntry {
-                    article: *id,
-                    fingerprint: met.fingerprint.to_bytes(),
-                    said: met.said.to_bytes(),
-                    flags: met.flags,
-                };
-                tx.put_listing_entry(at, &entry)?;
+                tx.put_listing_entry(at, entry)?;
             }
         }
         tx.cut_listing_entries(entries.len())

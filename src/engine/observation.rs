@@ -1,7 +1,6 @@
 //! The observation of both sides that one cycle acts on.
 
 use crate::engine::Stop;
-use crate::engine::memory::Entries;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::layout::Layout;
@@ -12,6 +11,7 @@ use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Direction, LocalSnapshot, Remote, RemoteSnapshot, Seen};
 use crate::service::{RemoteArticle, ServiceError, Validator};
+use crate::state::store::ListingEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokio::time::Instant;
 
@@ -100,7 +100,7 @@ pub(in crate::engine) struct ServiceSide {
     /// copy was shown, or what may be one: whoever changes them on the service reads them first.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// The meaning of the listing's entries, to be stored once their figures are recorded.
-    pub(in crate::engine) met: Option<Entries>,
+    pub(in crate::engine) entries: Option<Vec<ListingEntry>>,
     /// The reason that the service is not asked any more.
     pub(in crate::engine) stop: Option<Stop>,
     /// The number of listed articles whose bodies were not read.

@@ -34,8 +34,10 @@ mod tests;
 pub use error::{ErrorKind, ServiceError};
 pub use wire::{ArticlePatch, CategoryPatch, NewArticle};
 
-use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
-use fingerprint::{Fingerprint, KnownEntries};
+use crate::model::{
+    ArticleId, CategoryId, CategoryVersion, Fingerprint, Flags, Revision, WorkspaceId,
+};
+use fingerprint::KnownEntries;
 use std::{collections::HashSet, future::Future, sync::Arc};
 
 /// The outcome of one request.

@@ -135,8 +135,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
             let unread = Some(&observed.service.unread).filter(|unread| **unread > 0);
             tx.put_value(UNREAD, unread)?;
         }
-        if let (Some(memory), Some(met)) = (memory, &observed.service.met) {
-            memory.store(met, tx)?;
+        if let (Some(memory), Some(entries)) = (memory, &observed.service.entries) {
+            memory.store(entries, tx)?;
         }
         match rest.filter(|_| is_done) {
             Some(Rest::Begins) => tx.rest(&mark),

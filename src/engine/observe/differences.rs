@@ -167,8 +167,8 @@ fn not_as_listed(
     }
     for id in &listing.known {
         let row = index.row(*id).filter(|row| shown(row) == Shown::Listed)?;
-        let met = gathered.memory.as_ref()?.met(*id)?;
-        if !listed_as_known(row.is_own, met.flags, row.flags) {
+        let entry = gathered.memory.as_ref()?.entry(*id)?;
+        if !listed_as_known(row.is_own, entry.flags, row.flags) {
             left.insert(*id);
         }
     }

@@ -327,11 +327,11 @@ async fn list<S: Service, D: Disk>(
     )?;
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
     let mut rows = if let Some(index) = index {
-        let said = |id| {
+        let version = |id| {
             let row = index.row(id)?;
-            Some(memory.said(&row.remote, &row.revision))
+            Some(memory.version(&row.remote, &row.revision))
         };
-        list.known = Some(memory.known_entries_by(&said));
+        list.known = Some(memory.known_entries_by(&version));
         Rows::Read(std::mem::take(&mut found.rows))
     } else {
         list.known = Some(memory.known_entries(&base.articles));
@@ -438,7 +438,7 @@ async fn take_listing<S: Service, D: Disk>(
     match &listing.end {
         Some(ListEnd::Whole { validator, .. }) => {
             observed.service.validator.clone_from(validator);
-            observed.service.met = Some(std::mem::take(&mut listing.met));
+            observed.service.entries = Some(std::mem::take(&mut listing.entries));
         }
         Some(ListEnd::NotModified) => observed.service.not_modified = true,
         None => {}
@@ -563,7 +563,7 @@ impl Observation {
                 not_modified: false,
                 unlisted: false,
                 recalled: BTreeSet::new(),
-                met: None,
+                entries: None,
                 stop: None,
                 unread: 0,
             },

@@ -4,10 +4,10 @@ use super::super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, ServiceRead as _, Validator,
     budget::{Budget, Limits, clock::Clock},
     client::ClientOptions,
-    fingerprint::{Fingerprint, Fingerprinter, KnownEntries},
+    fingerprint::{Fingerprinter, KnownEntries},
 };
 use super::{Asked, Reply, Responder, Setup, article_id, article_json, category_id, workspace_id};
-use crate::model::ArticleId;
+use crate::model::{ArticleId, Fingerprint};
 use std::{fmt::Write as _, sync::Arc};
 
 fn request() -> ListRequest {

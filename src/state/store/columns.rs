@@ -5,8 +5,8 @@
 
 use crate::{
     model::{
-        ArticleId, CategoryId, CategoryVersion, Digest, Flags, Place, Revision, Side, Stamp,
-        TextDigest, Timestamp, Version, WorkspaceId,
+        ArticleId, CategoryId, CategoryVersion, Digest, Fingerprint, Flags, Place, Revision, Side,
+        Stamp, TextDigest, Timestamp, Version, WorkspaceId,
     },
     state::Visibility,
 };
@@ -35,8 +35,8 @@ macro_rules! id_column {
 
 id_column!(ArticleId, CategoryId, WorkspaceId);
 
-macro_rules! digest_column {
-    ($($name:ident),*) => {$(
+macro_rules! bytes_column {
+    ($length:literal: $($name:ident),*) => {$(
         impl ToSql for $name {
             fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
                 Ok(ToSqlOutput::Borrowed(ValueRef::Blob(self.as_bytes())))
@@ -45,13 +45,14 @@ macro_rules! digest_column {
 
         impl FromSql for $name {
             fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                <[u8; 32]>::column_result(value).map(Self::from_bytes)
+                <[u8; $length]>::column_result(value).map(Self::from_bytes)
             }
         }
     )*};
 }
 
-digest_column!(Digest, TextDigest);
+bytes_column!(32: Digest, TextDigest);
+bytes_column!(20: Fingerprint);
 
 impl ToSql for Revision {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {

@@ -2,13 +2,10 @@
 
 use super::{Store, Writing, columns::flags};
 use crate::{
-    model::{ArticleId, Flags},
+    model::{ArticleId, Fingerprint, Flags},
     state::Outcome,
 };
 use rusqlite::{Row, params};
-
-/// A fingerprint as it is stored.
-pub type StoredFingerprint = [u8; 20];
 
 /// One entry of a listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,9 +13,9 @@ pub struct ListingEntry {
     /// Its article.
     pub article: ArticleId,
     /// The fingerprint of its bytes.
-    pub fingerprint: StoredFingerprint,
+    pub fingerprint: Fingerprint,
     /// The fingerprint of the version and revision that it shows.
-    pub said: StoredFingerprint,
+    pub version: Fingerprint,
     /// The flags that it shows.
     pub flags: Flags,
 }
@@ -46,7 +43,7 @@ impl Writing<'_> {
                 number(position),
                 entry.article,
                 entry.fingerprint,
-                entry.said,
+                entry.version,
                 entry.flags.enabled,
                 entry.flags.draft,
             ],
@@ -70,7 +67,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<ListingEntry> {
     Ok(ListingEntry {
         article: row.get(0)?,
         fingerprint: row.get(1)?,
-        said: row.get(2)?,
+        version: row.get(2)?,
         flags: flags(row, 3)?,
     })
 }

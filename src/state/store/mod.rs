@@ -30,7 +30,7 @@ use super::{
 };
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
-pub use listing::{ListingEntry, StoredFingerprint};
+pub use listing::ListingEntry;
 use packing::Packing;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 use std::io;
