@@ -286,7 +286,7 @@ fn paths_of(files: &[Changed<'_>]) -> BTreeSet<String> {
 fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<'a>> {
     let (places, now, newest) = match &action.step {
         Step::Settle(settle) => {
-            let file = (settle.from.as_ref()?, settle.had.as_ref()?);
+            let file = (settle.from()?, settle.had()?);
             changed_article(settle.id, file, observed)?
         }
         Step::Conflict(conflict) => {
@@ -301,7 +301,6 @@ fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<
         } => changed_article((*instead_of)?, (place, version), observed)?,
         Step::SettleCategory(settle) => changed_category(settle.id, observed)?,
         Step::CreateCategory { .. }
-        | Step::ParkSlug { .. }
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }
         | Step::Forget { .. }

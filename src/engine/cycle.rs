@@ -14,11 +14,13 @@ use crate::engine::settings::{Look, Request};
 use crate::engine::stock::{begin_state, bind_home};
 use crate::engine::stop::service_stop;
 use crate::engine::unfinished::forget_restored;
+use crate::engine::unsettled::Unsettled;
 use crate::engine::{Checkout, Engine, Stop};
 use crate::mirror::disk::Disk;
+use crate::model::Place;
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::Direction;
-use crate::reconcile::{self, World};
+use crate::reconcile::{self, OutOfReach, World};
 use crate::service::Service;
 use std::borrow::Cow;
 use std::time::Duration;
@@ -113,10 +115,12 @@ async fn run<S: Service, D: Disk>(
         report.plan(&plan);
         return Ok(observed.service.stop);
     }
-    let settled = plan.outcomes.values().all(|outcome| match outcome {
-        Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
-        Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
-    });
+    let is_held = plan.actions.iter().any(|action| action.held.is_some());
+    let settled = !is_held
+        && plan.outcomes.values().all(|outcome| match outcome {
+            Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
+            Outcome::Unknown | Outcome::Excluded => false,
+        });
     let rest = Rest::of(&plan, &observed, request).filter(|_| settled);
     if let Some(stop) = other_checkout(engine).await {
         return Ok(Some(stop));
@@ -206,7 +210,11 @@ fn plan_for<S: Service, D: Disk>(
     observed.recall_old_copies();
     let bodies = bodies(&engine.store, &observed, request)?;
     let policy = engine.settings.policy(request);
+    let unsettled = Unsettled::new(&request.unsettled.paths);
+    let layout = &observed.mirror.layout;
+    let out_of_reach = |place: &Place| layout.ignores(place) || unsettled.covers(place);
     let world = World {
+        out_of_reach: OutOfReach(&out_of_reach),
         base: &observed.base,
         local: &observed.local,
         paired: &observed.paired,

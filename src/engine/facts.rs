@@ -126,7 +126,7 @@ fn rollbacks(
             let known = store.knew(settle.id, version.digest(), side);
             known.map(|at| at.is_some())
         };
-        if let Some(had) = settle.had.as_ref().filter(|had| **had != row.local)
+        if let Some(had) = settle.had().filter(|had| **had != row.local)
             && knew(had, Side::Local)?
         {
             rollbacks.local.insert(settle.id);

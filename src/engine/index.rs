@@ -77,6 +77,11 @@ impl<'a> Places<'a> {
         Self(rows)
     }
 
+    /// Returns whether no article is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns the article whose file is at a place, and the file's stamp.
     pub(super) fn get(&self, folder: &str, file: &str) -> Option<(ArticleId, Option<Stamp>)> {
         let wanted = (folder, file);

@@ -126,29 +126,21 @@ impl Rows<'_> {
     }
 }
 
-/// The rows that entries are compared with.
+/// The revisions under which articles were deleted here: an answer that shows one is an old copy.
+pub(in crate::engine) type Tombstones = HashSet<(ArticleId, Revision)>;
+
+/// The rows and tombstones that entries are compared with.
 pub(in crate::engine) struct Known<'a> {
     pub(in crate::engine) rows: &'a BTreeMap<ArticleId, ArticleRow>,
-    pub(in crate::engine) tombstones: &'a HashSet<(ArticleId, Revision)>,
-    /// Articles whose file changed: their bodies may have to be merged.
-    pub(in crate::engine) changed: &'a BTreeSet<ArticleId>,
+    pub(in crate::engine) tombstones: &'a Tombstones,
 }
 
-/// [`Known`] without the rows, which may change between two questions.
-#[derive(Clone, Copy)]
-pub(in crate::engine) struct Marks<'a> {
-    pub(in crate::engine) tombstones: &'a HashSet<(ArticleId, Revision)>,
-    pub(in crate::engine) changed: &'a BTreeSet<ArticleId>,
-}
-
-impl<'a> Marks<'a> {
-    /// Returns the rows and marks that entries are compared with now.
-    pub(in crate::engine) fn with(self, rows: &'a BTreeMap<ArticleId, ArticleRow>) -> Known<'a> {
-        Known {
-            rows,
-            tombstones: self.tombstones,
-            changed: self.changed,
-        }
+impl<'a> Known<'a> {
+    pub(in crate::engine) fn new(
+        rows: &'a BTreeMap<ArticleId, ArticleRow>,
+        tombstones: &'a Tombstones,
+    ) -> Self {
+        Self { rows, tombstones }
     }
 }
 
@@ -156,7 +148,7 @@ impl<'a> Marks<'a> {
 pub(in crate::engine) async fn list<S: Service>(
     service: &S,
     request: ListRequest,
-    fingerprints: Marks<'_>,
+    tombstones: &Tombstones,
     rows: &mut Rows<'_>,
     store: &mut Store,
     spool: &mut Spool,
@@ -165,7 +157,7 @@ pub(in crate::engine) async fn list<S: Service>(
     let mut listing = Listing::default();
     let mut broken = None;
     let mut take = |entry: Listed| -> Result<(), StateError> {
-        let known = fingerprints.with(rows.with(&entry, store)?);
+        let known = Known::new(rows.with(&entry, store)?, tombstones);
         listing.take(entry, &known, store, spool, memory)
     };
     let end = service
@@ -356,15 +348,12 @@ pub(in crate::engine) fn take_seen(
             version: version.clone(),
             file: None,
         });
-        // Where the service had rewritten the body, its next version is merged with what the file has.
-        let rewritten = row.is_some_and(|row| row.local.text != row.remote.text);
-        let may_merge = rewritten || known.changed.contains(&article.id);
         let body = SeenBody {
             text,
             digest: version.text,
             file: None,
             seen: history,
-            may_merge,
+            may_merge: row.is_some(),
         };
         spool.take(store, body)?;
     }

@@ -133,7 +133,6 @@ impl Observation {
             && local.unreadable.is_empty()
             && local.unready_categories.is_empty()
             && local.copies.is_empty()
-            && local.ignored.is_empty()
     }
 
     /// Returns whether all of the mirror was read, for the first time with this state, and every article that has a

@@ -19,7 +19,7 @@ pub(super) struct SeenBody {
     pub(super) file: Option<String>,
     /// The version that the body belongs to, where that goes into the history.
     pub(super) seen: Option<Seen>,
-    /// Whether both sides may have changed the body.
+    /// Whether a merge may need the body: it is one of a known article.
     pub(super) may_merge: bool,
 }
 

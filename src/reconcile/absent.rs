@@ -1,9 +1,8 @@
 //! The file is not there: the article goes too, comes back, or waits.
 
 use super::articles::wait;
-use super::aside;
+use super::creation::arrive;
 use super::creation::homeless;
-use super::creation::{arrive, arrives};
 use super::plan::{Action, HoldRule, Kind, Outcome, Step};
 use super::planner::Planner;
 use super::snapshot::{Base, Keep, Seen};
@@ -58,13 +57,10 @@ pub(super) fn removed(
     if world.local.unreadable.contains(&folder) {
         return Outcome::Unknown;
     }
-    let slug = &seen.version.slug;
-    let slug = aside::original(slug, id.uuid()).unwrap_or(slug);
-    let to = planner.names.give_place(&folder, slug, id);
+    let to = planner.names.give_place(&folder, &seen.version.slug, id);
     let mut settle = arrive(id, to, seen);
     settle.settles = conflict.is_some();
-    aside::give_back_alone(&mut settle, world.policy.direction.pushes());
-    let mut action = Action::settle(Kind::Restore, arrives(&settle), settle);
+    let mut action = Action::settle(Kind::Restore, Side::Local, settle);
     let note = if published || seen.version != row.remote {
         "removed here and edited on the service: the edit wins"
     } else {

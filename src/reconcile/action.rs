@@ -22,7 +22,6 @@ impl Action {
             fields: Vec::new(),
             note: None,
             held: None,
-            makes_way_for: None,
             step,
         }
     }
@@ -46,9 +45,6 @@ impl Action {
 
     /// Digests what the action depends on: while it is the same, a refusal or an approval still holds.
     pub fn fingerprint(&self) -> Digest {
-        if let Some((_, fingerprint)) = &self.makes_way_for {
-            return *fingerprint;
-        }
         let what = match &self.step {
             Step::CreateCategory { version, .. } => version.digest().to_string(),
             Step::SettleCategory(settle) => {
@@ -58,7 +54,6 @@ impl Action {
                 place,
                 version,
                 flags,
-                holder,
                 ..
             } => {
                 // A new category has an id by the next cycle, and the article waits for the same as before.
@@ -66,14 +61,12 @@ impl Action {
                     category: CategoryId::provisional(&place.folder),
                     ..version.clone()
                 };
-                format!("{} {flags:?} {holder:?}", version.digest())
+                format!("{} {flags:?}", version.digest())
             }
             Step::Settle(settle) => {
-                let (enabled, holder) = (settle.send_enabled, settle.holder);
-                let file = settle.file.digest();
-                format!("{file} {enabled:?} {holder:?} {}", shown(&settle.seen))
+                let (file, enabled) = (settle.file.digest(), settle.send_enabled);
+                format!("{file} {enabled:?} {}", shown(&settle.seen))
             }
-            Step::ParkSlug { id, slug, .. } => format!("{id} {slug}"),
             Step::DeleteArticle { id, seen, .. } => format!("{id} {}", shown(seen)),
             Step::RemoveFile { id, version, .. } => format!("{id} {}", version.digest()),
             Step::Forget { id } => id.to_string(),
@@ -91,31 +84,6 @@ impl Action {
         ])
     }
 
-    /// The article that is known to have the address which the action takes.
-    pub fn holder(&self) -> Option<ArticleId> {
-        if let Step::CreateArticle { holder, .. } = &self.step {
-            return *holder;
-        }
-        self.as_settle()?.holder
-    }
-
-    /// Notes the article that is known to have the address which the action takes.
-    pub(super) fn note_holder(&mut self, known: Option<ArticleId>) {
-        if let Step::CreateArticle { holder, .. } = &mut self.step {
-            *holder = known;
-        } else if let Step::Settle(settle) = &mut self.step {
-            settle.holder = known;
-        }
-    }
-
-    /// The same action where nobody is known to have the address.
-    #[must_use]
-    pub fn unaware(&self) -> Self {
-        let mut action = self.clone();
-        action.note_holder(None);
-        action
-    }
-
     /// Returns how the article's two sides are made equal, if the action does that.
     pub(super) fn as_settle(&self) -> Option<&Settle> {
         if let Step::Settle(settle) = &self.step {
@@ -127,9 +95,6 @@ impl Action {
 
     /// Names what waits, in the table of what was refused or held.
     pub fn key(&self) -> String {
-        if let Some((key, _)) = &self.makes_way_for {
-            return key.clone();
-        }
         self.id.map_or_else(
             || format!("{} {}", self.kind.word(), self.path),
             |id| format!("{} {id}", self.kind.word()),
@@ -149,7 +114,6 @@ impl Action {
         match &self.step {
             Step::CreateCategory { .. }
             | Step::CreateArticle { .. }
-            | Step::ParkSlug { .. }
             | Step::DeleteArticle { .. } => true,
             Step::SettleCategory(settle) => !settle.send.is_empty(),
             Step::Settle(settle) => settle.sends(),
@@ -169,6 +133,16 @@ impl Action {
 }
 
 impl Settle {
+    /// Returns the place of the file before the step, if there is a file.
+    pub fn from(&self) -> Option<&Place> {
+        self.before.as_ref().map(|before| &before.place)
+    }
+
+    /// Returns the version of the file before the step, if there is a file.
+    pub fn had(&self) -> Option<&Version> {
+        self.before.as_ref().map(|before| &before.version)
+    }
+
     /// Returns whether a PUT belongs to it.
     pub fn sends(&self) -> bool {
         !self.send.is_empty() || self.send_enabled.is_some()
@@ -181,7 +155,7 @@ impl Settle {
 
     /// Returns whether the file gets another name or folder, or is made.
     pub fn moves_file(&self) -> bool {
-        self.from.as_ref() != Some(&self.to)
+        self.from() != Some(&self.to)
     }
 
     /// Returns whether the mirror changes: the file's content or its name.

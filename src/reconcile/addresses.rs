@@ -1,6 +1,6 @@
 //! Public addresses: who has which, and what an action takes and leaves.
 
-use super::plan::{Action, Plan, Step};
+use super::plan::{Action, Step};
 use super::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::model::{ArticleId, CategoryId, Field, Version};
 use std::collections::BTreeMap;
@@ -22,17 +22,6 @@ impl fmt::Display for Holder {
             Self::Article(id) => write!(f, "article {id}"),
             Self::Category(id) => write!(f, "category {id}"),
         }
-    }
-}
-
-/// Notes who is known to have the addresses that are asked for: a refusal holds until that changes.
-pub(super) fn note_holders(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
-    let holders = holders(&plan.actions, base, remote);
-    for action in &mut plan.actions {
-        action.note_holder(match waits_for(action, &holders) {
-            Some(Holder::Article(id)) => Some(id),
-            Some(Holder::Category(_)) | None => None,
-        });
     }
 }
 
@@ -88,7 +77,6 @@ pub fn takes(action: &Action) -> Option<Address> {
             Some(address(&after))
         }
         Step::Settle(_)
-        | Step::ParkSlug { .. }
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }
         | Step::Forget { .. }

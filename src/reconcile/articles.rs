@@ -2,12 +2,10 @@
 
 use super::World;
 use super::absent::{forget, removed, removed_unseen};
-use super::aside;
 use super::conflict::meet;
 use super::creation::{create_local, plan_fresh};
 use super::flags;
 use super::names::free_names;
-use super::pairing::overlaid;
 use super::plan::{Action, HoldRule, Key, Kind, Outcome, Step};
 use super::planner::{Case, Planner};
 use super::snapshot::{LocalFile, Remote, Seen};
@@ -111,12 +109,6 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
             Outcome::Unknown
         }
         (_, Local::Unknown, _) | (None, Local::Absent, _) => Outcome::Unknown,
-        // Once it was met, nobody would know that the article whose file was there has lost that to it.
-        (None, Local::File(_), Remote::Present(_))
-            if overlaid(world.base, world.paired, id).is_some() =>
-        {
-            Outcome::Unknown
-        }
         (None, Local::File(file), Remote::Present(seen)) => meet(
             planner,
             Case {
@@ -160,15 +152,10 @@ pub(super) fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {
     row.local == file.version && row.file_flags == file.flags
 }
 
-/// Returns whether nothing follows for an article when both sides are as the base says: nothing of its own is
-/// under way, and what the base says of the service cannot be an old copy of what we replaced.
+/// Returns whether nothing follows for an article when both sides are as the base says: what the base says of the
+/// service cannot be an old copy of what we replaced.
 pub(crate) fn is_calm(row: &ArticleRow) -> bool {
-    aside::original(&row.remote.slug, row.id.uuid()).is_none()
-        && !row.has_replaced(&row.remote, &row.revision)
-}
-
-fn is_old_copy(row: &ArticleRow, seen: &Seen) -> bool {
-    row.has_replaced(&seen.version, &seen.revision)
+    !row.has_replaced(&row.remote, &row.revision)
 }
 
 /// Returns whether an answer is an old copy of what our own last write replaced: it says nothing of what a colleague
@@ -178,23 +165,9 @@ pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Versi
     row.has_replaced(version, revision) && !left
 }
 
-/// An old copy of what our own writes replaced counts as the version we wrote. Where that
-/// only freed the article's address for a moment, a colleague's words are still in the copy, and not in the base.
+/// An old copy of what our own writes replaced counts as the version that we wrote.
 fn fresh_or_base(row: &ArticleRow, seen: &Seen) -> Seen {
-    let parked = aside::original(&row.remote.slug, row.id.uuid()).is_some();
-    let last = (seen.version.digest(), seen.revision.clone());
-    if row.replaced.as_ref() == Some(&last) && parked && row.written.as_ref() != Some(&row.revision)
-    {
-        return Seen {
-            version: Version {
-                slug: row.remote.slug.clone(),
-                ..seen.version.clone()
-            },
-            revision: row.written.clone().unwrap_or_default(),
-            ..seen.clone()
-        };
-    }
-    if is_old_copy(row, seen) {
+    if row.has_replaced(&seen.version, &seen.revision) {
         return Seen {
             version: row.remote.clone(),
             revision: row.revision.clone(),

@@ -3,13 +3,12 @@
 //! They are planned in two passes around the articles: first what is known of them, since a renamed
 //! folder takes its files along; then the folders that articles turned out to need.
 
-use super::World;
 use super::change::ThreeWay;
-use super::names;
 use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
 use super::planner::Planner;
 use super::settle::new_address;
 use super::snapshot::{Keep, LocalCategory};
+use super::{World, names};
 use crate::model::base::CategoryRow;
 use crate::model::path::near::likely_meant;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
@@ -150,7 +149,7 @@ fn meet_category(
     }
     let mut way = match row {
         Some(row) => {
-            let mine = words_of(world, local, row);
+            let mine = words_of(local, row);
             ThreeWay::of(&row.local, &row.remote, &mine, remote)
         }
         None => ThreeWay::first_meeting(local.version.as_ref().unwrap_or(remote), remote),
@@ -160,9 +159,6 @@ fn meet_category(
     if !way.clashes.is_empty() {
         let Some(keep) = world.choice(None) else {
             clash_of_category(planner, local, &way, remote);
-            if let Some(row) = row.filter(|_| pulls && local.version.is_none()) {
-                yaml_back(planner, row, local, way.merged);
-            }
             return;
         };
         way.settle_clashes(remote, |_| keep == Keep::Remote);
@@ -198,33 +194,9 @@ fn meet_category(
     category_settle(planner, row, settle, &way.pulled);
 }
 
-/// A file that was removed while its words wait for a person comes back, and waits on.
-fn yaml_back(
-    planner: &mut Planner<'_>,
-    row: &CategoryRow,
-    local: &LocalCategory,
-    mine: CategoryVersion,
-) {
-    let folder = Some(local.folder.clone());
-    let settle = SettleCategory {
-        from: folder.clone(),
-        to: folder,
-        file: mine,
-        write: true,
-        unsent: row.local.clone(),
-        ..SettleCategory::as_seen(row.id, row.remote.clone(), row.revision.clone())
-    };
-    let step = Step::SettleCategory(Box::new(settle));
-    let mut action = Action::new(Kind::Adopt, Side::Local, None, &local.folder, step);
-    action.note = Some("its file was removed, and is back as it was".to_owned());
-    planner.push(action);
-}
-
-/// Returns the folder's version of its category. After `_category.yaml` was removed, its last content counts.
-fn words_of(world: World<'_>, local: &LocalCategory, row: &CategoryRow) -> CategoryVersion {
-    let last = world.local.last_words.get(&local.folder);
-    let known = local.version.as_ref().or(last);
-    known.cloned().unwrap_or_else(|| {
+/// Returns the folder's version of its category. Without a `_category.yaml` it is what both sides agreed on.
+fn words_of(local: &LocalCategory, row: &CategoryRow) -> CategoryVersion {
+    local.version.clone().unwrap_or_else(|| {
         // Only the folder's name speaks then, and only when it changed.
         let mut version = row.local.clone();
         if row.folder.as_ref().is_some_and(|was| *was != local.folder) {

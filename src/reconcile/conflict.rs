@@ -6,7 +6,6 @@
 
 use super::World;
 use super::articles::wait;
-use super::aside;
 use super::change::{self, ThreeWay};
 use super::merge;
 use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
@@ -101,7 +100,6 @@ pub(super) fn meet(planner: &mut Planner<'_>, case: Case<'_>) -> Outcome {
         // What does not clash is merged.
         (_, Some(row)) => compare(&row.local, &row.remote),
     };
-    aside::give_back(&mut way, file, &seen.version.slug, id.uuid());
     if !way.clashes.is_empty() {
         let Some(choice) = world.choice(keep) else {
             return clash(planner, case, &way);

@@ -1,12 +1,11 @@
 //! Articles that only one side has: an article is created for a file, or a file for an article.
 
 use super::World;
-use super::aside;
 use super::plan::{Action, Kind, Outcome, Problem, Settle, Step};
 use super::planner::Planner;
 use super::snapshot::{LocalFile, Seen};
 use crate::model::base::Visibility;
-use crate::model::path::EXTENSION;
+use crate::model::path::{self, EXTENSION};
 use crate::model::{ArticleId, Flags, Place, Side};
 
 /// An article's category cannot be read, so there is no folder for it.
@@ -26,7 +25,7 @@ pub(super) fn homeless(
 
 pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen) -> Outcome {
     let world = planner.world;
-    if !world.policy.direction.pulls() || world.local.ignored.contains(&id) {
+    if !world.policy.direction.pulls() {
         return Outcome::Excluded;
     }
     let category = seen.version.category;
@@ -34,6 +33,15 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
     let Some(folder) = planner.folder_for(category) else {
         return homeless(planner, id, None, seen);
     };
+    // The file at its own name may turn out to be its: no other name will do.
+    let own = path::stem_for(&seen.version.slug, id.uuid(), &|_| false);
+    let own = Place::new(&folder, format!("{own}{EXTENSION}"));
+    if (world.out_of_reach.0)(&own) {
+        if !known {
+            planner.names.take_back(category);
+        }
+        return Outcome::Excluded;
+    }
     if world.local.unreadable.contains(&folder) {
         return Outcome::Unknown;
     }
@@ -47,9 +55,7 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
         planner.plan.problems.push(problem);
         return Outcome::Unknown;
     }
-    let slug = &seen.version.slug;
-    let slug = aside::original(slug, id.uuid()).unwrap_or(slug);
-    let to = planner.names.give_place(&folder, slug, id);
+    let to = planner.names.give_place(&folder, &seen.version.slug, id);
     if !world.policy.covers(&to) {
         planner.names.leave(&to);
         if !known {
@@ -59,8 +65,7 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
     }
     let mut settle = arrive(id, to, seen);
     settle.settles = world.base.conflicts.contains_key(&id);
-    aside::give_back_alone(&mut settle, world.policy.direction.pushes());
-    planner.push(Action::settle(Kind::Create, arrives(&settle), settle))
+    planner.push(Action::settle(Kind::Create, Side::Local, settle))
 }
 
 /// A file in a folder that cannot be read, and of which nobody knows that it is another article's: a second one
@@ -121,19 +126,9 @@ pub(super) fn create_remote(
                 draft: Some(file.flags.draft.unwrap_or(world.policy.new_draft)),
             },
             instead_of,
-            holder: None,
         },
     );
     planner.push(action)
-}
-
-/// The sides that a file which is made for an article changes.
-pub(super) fn arrives(settle: &Settle) -> Side {
-    if settle.sends() {
-        Side::Both
-    } else {
-        Side::Local
-    }
 }
 
 pub(super) fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {
@@ -151,8 +146,7 @@ pub(super) fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {
     };
     Settle {
         id,
-        from: None,
-        had: None,
+        before: None,
         to,
         file: seen.version.clone(),
         file_flags,
@@ -163,6 +157,5 @@ pub(super) fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {
         unsent_flags: file_flags,
         seen,
         settles: false,
-        holder: None,
     }
 }

@@ -121,5 +121,4 @@ pub(super) fn wait_for_categories(planner: &mut Planner<'_>) {
             action.hold(HoldRule::Waits, reason);
         }
     }
-    planner.plan.note_held();
 }

@@ -112,7 +112,6 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
         hold_deletions(plan, facts, side);
     }
     note_rollbacks(plan, facts);
-    plan.note_held();
 }
 
 /// A few files may go back to older versions unasked, as after a stash or a checkout. Somebody may miss what they
@@ -145,7 +144,6 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
         let reason = format!("nothing is brought back in a cycle in which {doubt}");
         action.hold(HoldRule::Doubt, reason);
     }
-    plan.note_held();
 }
 
 /// Why what is left of many held actions is held though it is few by now.
@@ -155,15 +153,8 @@ pub(super) const STANDING: &str =
 /// The start of the reason of an action that was not refused but waits for a person.
 pub const FOR_A_PERSON: &str = "waits for a person: ";
 
-/// The start of the reason of an action that was not sent, because the service would have refused it.
-pub const NOT_SENT: &str = "not sent: ";
-
-/// Returns the reason of an action that was refused, or would have been: the service's words, or why it was not sent.
-pub fn why_not_again(reason: &str, refused: impl FnOnce(&str) -> String) -> String {
-    let why = match reason.strip_prefix(NOT_SENT) {
-        Some(reason) => reason.to_owned(),
-        None => refused(reason),
-    };
+/// Returns the sentence about an action that is not sent again for now, and why.
+pub fn not_again(why: &str) -> String {
     format!("{why}; it is tried again when something changes, or after a day")
 }
 
@@ -175,7 +166,7 @@ fn refused(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     if let Some(reason) = reason.strip_prefix(FOR_A_PERSON) {
         return Some((HoldRule::Person, reason.to_owned()));
     }
-    let reason = why_not_again(reason, |reason| format!("refused before ({reason})"));
+    let reason = not_again(&format!("refused before ({reason})"));
     Some((HoldRule::Refused, reason))
 }
 

@@ -28,7 +28,6 @@ mod absent;
 mod action;
 mod addresses;
 mod articles;
-mod aside;
 pub mod behind;
 mod categories;
 pub mod change;
@@ -53,6 +52,7 @@ mod tests;
 mod unseen;
 mod waiting;
 
+use crate::model::Place;
 pub(crate) use absent::{place_in_conflict, removed_in_conflict};
 pub(crate) use articles::{is_calm, is_outdated};
 pub(crate) use conflict::{copies_of, copy_of};
@@ -78,6 +78,18 @@ pub struct World<'a> {
     pub bodies: &'a Bodies,
     /// The rules.
     pub policy: &'a Policy,
+    /// The places where nothing may be written.
+    pub out_of_reach: OutOfReach<'a>,
+}
+
+/// Returns whether nothing may be written at a place: it is ignored, or in motion.
+#[derive(Clone, Copy)]
+pub struct OutOfReach<'a>(pub &'a dyn Fn(&Place) -> bool);
+
+impl std::fmt::Debug for OutOfReach<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OutOfReach")
+    }
 }
 
 /// Makes the plan, before guards and order.
@@ -87,12 +99,11 @@ pub fn reconcile(world: World<'_>) -> Plan {
     if !names::kept_their_names(&planner).is_empty() {
         planner = attempt(world, &addresses, false);
     }
-    let mut plan = planner.plan;
+    let plan = planner.plan;
     debug_assert!(
         unaccounted(&world, &plan).is_empty(),
         "keys without an outcome"
     );
-    addresses::note_holders(&mut plan, world.base, world.remote);
     plan
 }
 

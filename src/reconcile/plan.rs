@@ -4,7 +4,7 @@
 
 use super::snapshot::{Bodies, Seen};
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Version,
+    ArticleId, CategoryId, CategoryVersion, Field, Flags, Place, Revision, Side, Version,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -91,9 +91,6 @@ pub struct Action {
     pub note: Option<String>,
     /// The reason why the action waits for a person, if it does.
     pub held: Option<Hold>,
-    /// The key and the fingerprint of the action that this one only makes way for: if it is refused, that one is
-    /// not tried again.
-    pub makes_way_for: Option<(String, Digest)>,
     /// The step to take.
     pub step: Step,
 }
@@ -193,20 +190,9 @@ pub enum Step {
         flags: Flags,
         /// The deleted article that the new article replaces.
         instead_of: Option<ArticleId>,
-        /// The article that is known to have the address that this asks for.
-        holder: Option<ArticleId>,
     },
     /// Brings an article's two sides together.
     Settle(Box<Settle>),
-    /// A first PUT that only frees a slug, for addresses that change in a circle.
-    ParkSlug {
-        /// The article.
-        id: ArticleId,
-        /// The slug that it takes for a moment.
-        slug: String,
-        /// The service's version that this was decided on.
-        seen: Box<Seen>,
-    },
     /// `DELETE /api/article/{id}`.
     DeleteArticle {
         /// The article.
@@ -236,15 +222,22 @@ pub enum Step {
     Wait,
 }
 
+/// A file before a step.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FileBefore {
+    /// The place.
+    pub place: Place,
+    /// The version.
+    pub version: Version,
+}
+
 /// Brings an article's two sides together: the file becomes `file`, and `send` of it goes to the service.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settle {
     /// The article.
     pub id: ArticleId,
-    /// The place of the file; `None`: there is no file.
-    pub from: Option<Place>,
-    /// The file's version now; `None`: there is no file.
-    pub had: Option<Version>,
+    /// The file as it is now; `None`: there is no file.
+    pub before: Option<FileBefore>,
     /// The place of the file afterwards.
     pub to: Place,
     /// The file's version afterwards.
@@ -265,8 +258,6 @@ pub struct Settle {
     pub unsent_flags: Flags,
     /// Whether the article had a conflict that is settled by this.
     pub settles: bool,
-    /// The other article that is known to have the address that this asks for.
-    pub holder: Option<ArticleId>,
 }
 
 /// Brings a category's two sides together.
@@ -322,8 +313,6 @@ pub enum Outcome {
     Recorded,
     /// The key has an action in the plan.
     Planned,
-    /// The key has an action in the plan, and the action waits for a person.
-    Held,
     /// The outcome is unknown in this cycle.
     Unknown,
     /// The command's paths or direction exclude the key.
@@ -406,26 +395,5 @@ impl Plan {
     /// Returns whether there is nothing to do, not even for a person.
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty() && self.problems.is_empty()
-    }
-
-    /// Brings the outcomes in line with what is held.
-    pub(super) fn note_held(&mut self) {
-        for action in self.actions.iter().filter(|action| action.held.is_some()) {
-            let mut id = action.id;
-            let mut file = None;
-            if let Step::CreateArticle {
-                instead_of, place, ..
-            } = &action.step
-            {
-                id = *instead_of;
-                file = Some(Key::File(place.clone()));
-            }
-            let Some(key) = id.map(Key::Article).or(file) else {
-                continue;
-            };
-            if let Some(outcome) = self.outcomes.get_mut(&key) {
-                *outcome = Outcome::Held;
-            }
-        }
     }
 }

@@ -65,13 +65,8 @@ impl<'a> Planner<'a> {
 
     /// Adds an action. Returns what becomes of its article.
     pub(super) fn push(&mut self, action: Action) -> Outcome {
-        let outcome = if action.held.is_some() {
-            Outcome::Held
-        } else {
-            Outcome::Planned
-        };
         self.plan.actions.push(action);
-        outcome
+        Outcome::Planned
     }
 
     pub(super) fn problem(

@@ -5,7 +5,7 @@ use super::change::ThreeWay;
 use super::creation::homeless;
 use super::flags::flag_change;
 use super::names;
-use super::plan::{Action, HoldRule, Kind, Outcome, Settle};
+use super::plan::{Action, FileBefore, HoldRule, Kind, Outcome, Settle};
 use super::planner::{Case, Planner};
 use super::snapshot::{Direction, Seen};
 use crate::model::base::ArticleRow;
@@ -47,7 +47,6 @@ pub(super) fn settle_article(
     let content = way.pulled.iter().any(|field| *field != Field::Category);
     let settle = Settle {
         id,
-        had: Some(file.version.clone()),
         write: content || flags.file != file.flags || needs_id || to.file != file.place.file,
         file: way.merged,
         file_flags: flags.file,
@@ -59,9 +58,11 @@ pub(super) fn settle_article(
         unsent: way.unsent,
         unsent_flags: flags.unsent,
         settles: planner.world.base.conflicts.contains_key(&id),
-        holder: None,
         send,
-        from: Some(from),
+        before: Some(FileBefore {
+            place: from,
+            version: file.version.clone(),
+        }),
         to,
     };
     if let Some((digest, body)) = way.body {

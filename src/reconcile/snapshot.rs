@@ -67,8 +67,6 @@ pub struct LocalSnapshot {
     pub files: Vec<LocalFile>,
     /// Folders with a `_category.yaml` or a ready article.
     pub categories: Vec<LocalCategory>,
-    /// The last content of `_category.yaml` in each folder that has no such file any more.
-    pub last_words: BTreeMap<String, CategoryVersion>,
     /// Files that cannot be read as articles, at places of articles.
     pub unknown: Vec<Unknown>,
     /// Files that could not be read: their articles are not known.
@@ -83,8 +81,6 @@ pub struct LocalSnapshot {
     pub names: BTreeMap<String, BTreeSet<String>>,
     /// Every name in the root, with its case folded: a new folder must not clash with any of them.
     pub top: BTreeSet<String>,
-    /// Articles that the mirror does not have and does not want: their places are ignored.
-    pub ignored: BTreeSet<ArticleId>,
     /// The conflict copies, each with the article that its `id:` line names.
     pub copies: BTreeMap<Place, Option<ArticleId>>,
     /// Whether the state is so new that it has not got all articles that have a file: one that cannot be read may be

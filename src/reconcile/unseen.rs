@@ -3,7 +3,6 @@
 use super::articles::{untouched, wait};
 use super::conflict::OUTRUN;
 use super::creation::create_remote;
-use super::pairing::overlaid;
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
 use super::planner::Planner;
 use super::snapshot::{Keep, LocalFile};
@@ -31,11 +30,8 @@ pub(super) fn gone(
     } else {
         wish.clone()
     };
-    // Sent as a new one it would be another article's file on the way, and that article without one.
-    let over = overlaid(world.base, world.paired, id);
-    let keep = keep.filter(|keep| over.is_none() || *keep == Keep::Remote);
     // A person who asks for the file by name gets it, edited or not.
-    if over.is_none() && matches!(wish, Some(Keep::Local | Keep::Both | Keep::Parts(_))) {
+    if matches!(wish, Some(Keep::Local | Keep::Both | Keep::Parts(_))) {
         return create_remote(planner, file, Some(id));
     }
     match (unedited, keep) {
@@ -63,16 +59,9 @@ pub(super) fn gone(
             };
             let path = file.place.to_string();
             let path = quoted(&path);
-            let ways = match over {
-                None => format!(
-                    "`kbsync resolve {path} --keep local` creates it anew, `--keep remote` removes the file"
-                ),
-                Some(row) => format!(
-                    "the file lies where article {} was, and `kbsync resolve {path} --keep remote` replaces it with \
-                     that article's file; {AS_A_NEW_ONE}",
-                    row.id
-                ),
-            };
+            let ways = format!(
+                "`kbsync resolve {path} --keep local` creates it anew, `--keep remote` removes the file"
+            );
             let outrun = if outrun { OUTRUN } else { "" };
             action.hold(HoldRule::Person, format!("{outrun}{what}; {ways}"));
             let standing = world.base.conflicts.get(&id);
@@ -162,31 +151,18 @@ pub(super) fn unmet(
     file: &LocalFile,
     why: &str,
 ) -> Outcome {
-    let world = planner.world;
     let mut action = wait(Kind::Conflict, id, &file.place);
-    // Moved away from another article's place, it would take that one's file along.
-    let (moving, way) = match overlaid(world.base, world.paired, id) {
-        None => ("move", "remove the `id:` line to create a new"),
-        Some(_) => (
-            "copy",
-            "copy it to another name without the `id:` line to create a new",
-        ),
-    };
     let reason = if why == ANOTHERS {
         format!(
-            "the file has the id of an article of another workspace; {moving} it to that workspace's folder, or {way} \
-             article here"
+            "the file has the id of an article of another workspace; move it to that workspace's folder, or {NEW_ONE} here"
         )
     } else {
         format!(
-            "it has the id of an article that cannot be read ({why}); publish that article, or {way} article"
+            "it has the id of an article that cannot be read ({why}); publish that article, or {NEW_ONE}"
         )
     };
     action.hold(HoldRule::Person, reason);
     planner.push(action)
 }
 
-/// Returns the way out for a file at another article's place: without an `id:` line the file would be taken for the
-/// other article's.
-const AS_A_NEW_ONE: &str =
-    "to make a new article from this file, first copy it to another name without the `id:` line";
+const NEW_ONE: &str = "remove the `id:` line to create a new article";

@@ -5,6 +5,7 @@ use super::order::{Name, leaves_name, takes_name};
 use super::plan::{Action, HoldRule, Plan, Step};
 use crate::model::CategoryId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 /// Something that an action can have only after another action.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,13 +85,12 @@ fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> impl Iterator<
         }
         Step::Settle(settle) => {
             category = Some(settle.file.category);
-            let from = settle.from.as_ref().map(|place| place.folder.clone());
+            let from = settle.from().map(|place| place.folder.clone());
             folders = [folder(), from];
         }
-        Step::ParkSlug { .. }
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. } => folders[0] = folder(),
+        Step::DeleteArticle { .. } | Step::RemoveFile { .. } | Step::Forget { .. } => {
+            folders[0] = folder();
+        }
         Step::CreateCategory { .. } | Step::SettleCategory(_) | Step::Conflict(_) | Step::Wait => {}
     }
     let name = takes_name(action).map(Need::Name);
@@ -103,11 +103,12 @@ fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> impl Iterator<
         .chain(folders)
 }
 
-/// Holds actions that take an address which somebody keeps, or which two actions take. A category takes no address that
-/// another category still has, so that no circle of categories needs temporary addresses. Returns whether it held any.
+/// Holds actions that take an address which somebody keeps, or which two actions take, or that take each other's in a
+/// circle. A category takes no address that another category still has. Returns whether it held any.
 fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
     let unheld = || plan.actions.iter().filter(|action| action.held.is_none());
-    let leaving: BTreeSet<Holder> = unheld().filter_map(frees).collect();
+    let wants_to_leave: BTreeSet<Holder> = unheld().filter_map(frees).collect();
+    let leaving = leaving(&plan.actions, holders);
     let mut takers: BTreeMap<Address, Vec<String>> = BTreeMap::new();
     for action in unheld() {
         if let Some(address) = takes(action) {
@@ -119,24 +120,51 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> b
         let Some(address) = takes(action).filter(|_| action.held.is_none()) else {
             continue;
         };
+        let slug = &address.1;
         let is_category = matches!(action.step, Step::SettleCategory(_));
         let holder =
             waits_for(action, holders).filter(|holder| is_category || !leaving.contains(holder));
-        let other = takers
-            .get(&address)
-            .and_then(|paths| paths.iter().find(|path| **path != action.path));
-        // A category's address may be free in the next cycle.
-        let rule = match holder {
-            Some(holder) if leaving.contains(&holder) => HoldRule::Waits,
-            Some(_) | None => HoldRule::Person,
+        let mut others = takers.get(&address).into_iter().flatten();
+        let other = others.find(|path| **path != action.path);
+        let (rule, reason) = match (holder, other) {
+            (Some(holder), _) if is_category && wants_to_leave.contains(&holder) => {
+                // Its address may be free in the next cycle.
+                (HoldRule::Waits, taken(slug, &holder))
+            }
+            (Some(holder), _) if wants_to_leave.contains(&holder) => {
+                let reason = format!(
+                    "its slug \"{slug}\" is that of {holder}, whose own new slug is not free either; give one of \
+                     them a third slug and run `kbsync sync`, then the slug that it is to have"
+                );
+                (HoldRule::Person, reason)
+            }
+            (Some(holder), _) => (HoldRule::Person, taken(slug, &holder)),
+            (None, Some(path)) => (HoldRule::Person, taken(slug, path)),
+            (None, None) => continue,
         };
-        let taken_by = holder.map(|holder| holder.to_string());
-        if let Some(taken_by) = taken_by.as_ref().or(other) {
-            let slug = &address.1;
-            let reason = format!("its slug \"{slug}\" is that of {taken_by}; choose another");
-            action.hold(rule, reason);
-            changed = true;
-        }
+        action.hold(rule, reason);
+        changed = true;
     }
     changed
+}
+
+fn taken(slug: &str, by: &impl Display) -> String {
+    format!("its slug \"{slug}\" is that of {by}; choose another")
+}
+
+/// Returns who leaves an address in this plan: whoever waits for nobody, and whoever waits for these.
+fn leaving(actions: &[Action], holders: &BTreeMap<Address, Holder>) -> BTreeSet<Holder> {
+    let mut leaving = BTreeSet::new();
+    loop {
+        let can_leave = |action: &&Action| {
+            let holder = waits_for(action, holders);
+            action.held.is_none() && holder.is_none_or(|holder| leaving.contains(&holder))
+        };
+        let unheld = actions.iter().filter(can_leave);
+        let found: BTreeSet<Holder> = unheld.filter_map(frees).collect();
+        if found.len() == leaving.len() {
+            return leaving;
+        }
+        leaving = found;
+    }
 }

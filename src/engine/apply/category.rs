@@ -55,7 +55,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
             engine.clock.pause(pause(tries)).await;
             continue;
         }
-        run.blocked.insert(folder.to_owned());
+        run.obstacles.block_folder(folder);
         if error.kind == ErrorKind::Refused && !lost {
             error.message = format!(
                 "{}; if the workspace has a category \"{}\", put its id into {folder}/{CATEGORY_FILE}",
@@ -111,23 +111,8 @@ fn category_born<D: Disk>(
     let Err(error) = write_yaml(journal, &yaml, Vec::new(), run) else {
         return Ok(StepResult::Done(None));
     };
-    let reason = format!("{error:#}");
-    let told = format!(
-        "the category is created, but {folder}/{CATEGORY_FILE} is not written yet: {reason}"
-    );
-    Ok(match unwritten(error)? {
-        StepResult::MirrorUnwritable(stop) => {
-            run.meet_unwritable(stop);
-            StepResult::Failed(told)
-        }
-        StepResult::Unsafe(_) => StepResult::Unsafe(told),
-        StepResult::Failed(_) => StepResult::Failed(told),
-        StepResult::Done(_)
-        | StepResult::Retry(_)
-        | StepResult::Overtaken(_)
-        | StepResult::Stopped(_)
-        | StepResult::Held(_) => StepResult::Done(Some(told)),
-    })
+    let what = format!("the category is created, but {folder}/{CATEGORY_FILE} is not written yet");
+    Ok(run.obstacles.without_file(&what, unwritten(error)?))
 }
 
 /// Brings a category's two sides together: folder, `_category.yaml`, then the service.
@@ -146,14 +131,13 @@ pub(super) async fn settle_category<S: Service, D: Disk>(
         here.err().map(unwritten).transpose()?
     };
     if let Some(done) = done {
-        run.blocked.extend(settle.from.clone());
-        run.blocked.extend(settle.to.clone());
+        run.obstacles.block_category(settle);
         return Ok(done);
     }
     if settle.send.is_empty() {
         return Ok(StepResult::Done(None));
     }
-    if let Some(stop) = &run.stop {
+    if let Some(stop) = &run.obstacles.stop {
         return Ok(StepResult::Retry(stop.message.clone()));
     }
     send_category(engine, action, settle, run).await

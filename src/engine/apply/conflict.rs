@@ -92,9 +92,9 @@ fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
 fn no_copy(error: &DiskError, run: &mut ApplyState<'_>) -> String {
     let reason = format!("the copy could not be written: {}", error.in_words());
     match not_written(error) {
-        StepResult::MirrorUnwritable(stop) => run.meet_unwritable(stop),
+        StepResult::MirrorUnwritable(stop) => run.obstacles.meet_unwritable(stop),
         StepResult::Unsafe(reason) => {
-            run.doubt.get_or_insert(reason);
+            run.obstacles.doubt.get_or_insert(reason);
         }
         StepResult::Done(_)
         | StepResult::Retry(_)

@@ -6,7 +6,7 @@
 
 use super::copies::clear_copies;
 use super::guard_read::{changed_meanwhile, count_as_seen};
-use super::{ApplyState, FILE_CHANGED, StepResult, failed, file_changed, not_written};
+use super::{ApplyState, StepResult, failed, file_changed, not_written};
 use crate::engine::Engine;
 use crate::engine::apply::guard_read::{list_again, read_one};
 use crate::engine::apply::not_done;
@@ -64,7 +64,10 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     // The article is there and known; what goes wrong with its file is left to the next cycle.
     let row = match write_id(engine, new, &row, run)? {
         Ok(row) => row,
-        Err(done) => return Ok(id_not_written(done, run)),
+        Err(done) => {
+            let what = "the article is created, but its id is not in the file yet";
+            return Ok(run.obstacles.without_file(what, done));
+        }
     };
     if let Some(old) = new.instead_of {
         clear_copies(&mut engine.journal(), old, run)?;
@@ -414,23 +417,4 @@ pub(super) fn wait_for_person(
     };
     store.write(now, |tx| tx.park(&parked))?;
     Ok(StepResult::Held(reason))
-}
-
-/// The article is created, and its file does not say so.
-fn id_not_written(done: StepResult, run: &mut ApplyState<'_>) -> StepResult {
-    let told =
-        |reason| format!("the article is created, but its id is not in the file yet: {reason}");
-    match done {
-        StepResult::Done(_)
-        | StepResult::Held(_)
-        | StepResult::Retry(_)
-        | StepResult::Overtaken(_) => StepResult::Done(Some(told(FILE_CHANGED.to_owned()))),
-        StepResult::Failed(reason) => StepResult::Failed(told(reason)),
-        StepResult::Unsafe(reason) => StepResult::Unsafe(told(reason)),
-        StepResult::Stopped(stop) | StepResult::MirrorUnwritable(stop) => {
-            let reason = told(stop.message.clone());
-            run.meet_unwritable(stop);
-            StepResult::Failed(reason)
-        }
-    }
 }

@@ -31,7 +31,7 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     if let Some(done) = ensure_seen(engine, id, seen, run).await? {
         return Ok(done);
     }
-    if let Some((_, doubt)) = run.obstacle(action) {
+    if let Some((_, doubt)) = run.obstacles.of(action) {
         return Ok(StepResult::Retry(doubt));
     }
     let now = engine.clock.now();

@@ -98,7 +98,7 @@ fn settle_batch<D: Disk>(
         let Step::Settle(settle) = &action.step else {
             continue;
         };
-        if let Some((status, reason)) = run.obstacle(action) {
+        if let Some((status, reason)) = run.obstacles.of(action) {
             run.say(action, status, Some(reason));
             continue;
         }
@@ -162,11 +162,11 @@ fn prepare<'a, D: Disk>(
         }
     };
     job.text_lf = lf.or(job.text_lf);
-    let moves = settle.from.as_ref().filter(|from| **from != settle.to);
+    let moves = settle.from().filter(|from| **from != settle.to);
     let same = moves.is_none() && old.as_ref().is_some_and(|(_, had)| *had == bytes);
     job.old = old.map(|(stamp, had)| Old {
         known: KnownFile::of(stamp, &had),
-        scanned: run.observed.vouches(settle.from.as_ref(), stamp),
+        scanned: run.observed.vouches(settle.from(), stamp),
         bytes: had,
     });
     let known = job.old.as_ref().map(|old| old.known);
@@ -311,15 +311,15 @@ impl Job<'_> {
     /// Returns the version that is about to be replaced.
     fn replaced(&self) -> HistoryEntry {
         let settle = self.settle;
-        let (Some(old), Some(had), Some(from)) = (&self.old, &settle.had, &settle.from) else {
+        let (Some(old), Some(before)) = (&self.old, &settle.before) else {
             return HistoryEntry::default();
         };
         let seen = SeenVersion {
             subject: Subject::Article(settle.id),
-            place: from.clone(),
+            place: before.place.clone(),
             side: Side::Local,
             cause: "replaced".to_owned(),
-            version: had.clone(),
+            version: before.version.clone(),
             file: None,
         };
         HistoryEntry::of_file(seen, &old.bytes)
@@ -333,7 +333,7 @@ fn open_circles(actions: &[Action]) -> BTreeMap<ArticleId, Settle> {
         let Step::Settle(settle) = &action.step else {
             return None;
         };
-        Some((settle.from.as_ref()?, &**settle))
+        Some((settle.from()?, &**settle))
     });
     let moves: BTreeMap<&Place, &Settle> = settles
         .filter(|(from, settle)| **from != settle.to)

@@ -6,7 +6,7 @@
 
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
-use crate::engine::listing::{ListError, Listing, Marks, Rows, list};
+use crate::engine::listing::{Known, ListError, Listing, Rows, Tombstones, list};
 use crate::engine::memory::Memory;
 use crate::engine::observation::version_of;
 use crate::engine::pending::{PENDING, is_pending};
@@ -20,7 +20,6 @@ use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
 use crate::state::store::Store;
 use crate::state::{Seen as SeenVersion, Subject};
-use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
 
 /// From this many pending writes on, one listing is cheaper than a GET for each. If a listing was out of
@@ -153,12 +152,8 @@ pub(super) async fn list_again<S: Service, D: Disk>(
     categories: Vec<CategoryId>,
     run: &ApplyState<'_>,
 ) -> Result<Listing, ListError> {
-    let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
+    let tombstones = Tombstones::new();
     let now = engine.clock.now();
-    let fingerprints = Marks {
-        tombstones: &tombstones,
-        changed: &changed,
-    };
     let rows = &run.observed.base.articles;
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
     let request = ListRequest {
@@ -174,14 +169,14 @@ pub(super) async fn list_again<S: Service, D: Disk>(
     let listing = list(
         &engine.service,
         request,
-        fingerprints,
+        &tombstones,
         &mut whole,
         store,
         &mut spool,
         memory,
     );
     let mut listing = listing.await?;
-    listing.recall(&fingerprints.with(rows), memory);
+    listing.recall(&Known::new(rows, &tombstones), memory);
     Ok(listing)
 }
 
@@ -236,10 +231,9 @@ pub(super) fn read_before_replaced<'a>(
     }
 }
 
-/// Returns whether this is the revision under which an article was read or written in this cycle.
+/// Returns whether this is the revision under which an article was read in this cycle.
 fn has_read(id: ArticleId, revision: &Revision, run: &ApplyState<'_>) -> bool {
-    let known = run.own.get(&id).or_else(|| run.latest.get(&id));
-    let known = known.map(|(_, revision)| revision);
+    let known = run.latest.get(&id).map(|(_, revision)| revision);
     let listed = || match run.observed.remote.articles.get(&id) {
         Some(Remote::Present(seen)) => Some(&seen.revision),
         Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
@@ -250,11 +244,7 @@ fn has_read(id: ArticleId, revision: &Revision, run: &ApplyState<'_>) -> bool {
 /// Compares the version that was seen again with the one that was decided on.
 fn changed(id: ArticleId, seen: &Seen, run: &ApplyState<'_>) -> Option<StepResult> {
     let (version, _) = run.latest.get(&id)?;
-    let expected = run
-        .own
-        .get(&id)
-        .map_or(&seen.version, |(version, _)| version);
-    (version != expected).then(changed_meanwhile)
+    (*version != seen.version).then(changed_meanwhile)
 }
 
 /// Returns whether an answer is from before our own last write: nobody has seen what it hides.

@@ -16,13 +16,12 @@ mod files;
 mod finish_cycle;
 mod folder_rename;
 mod guard_read;
-mod put;
+mod obstacles;
 mod record;
 mod remove;
 mod render;
 mod reserve_budget;
 mod send;
-mod slug_conflicts;
 mod unpaired_versions;
 
 pub(super) use apply_state::{ApplyState, StepResult};
@@ -35,7 +34,6 @@ use super::report::{Report, Status};
 use super::settings::Request;
 use super::{Engine, Stop, StopCause};
 use crate::engine::apply::delete::{delete_article, forget};
-use crate::engine::apply::put::park_slug;
 use crate::engine::apply::reserve_budget::keep_for;
 use crate::engine::apply::send::settle_and_send;
 use crate::engine::observation::Observation;
@@ -46,7 +44,8 @@ use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
 use crate::state::{Outcome, Parked};
-use std::collections::{BTreeMap, BTreeSet};
+use obstacles::Obstacles;
+use std::collections::BTreeMap;
 
 /// Carries out a plan. Gives what ended it early, if anything did.
 pub(super) async fn apply<S: Service, D: Disk>(
@@ -79,17 +78,11 @@ pub(super) async fn apply<S: Service, D: Disk>(
         report,
         created: BTreeMap::new(),
         new_ids: BTreeMap::new(),
-        blocked: BTreeSet::new(),
-        taken: BTreeSet::new(),
+        obstacles: Obstacles::after(stop),
         latest: BTreeMap::new(),
-        own: BTreeMap::new(),
         reseen: BTreeMap::new(),
         served,
-        stop,
-        unwritable: None,
-        doubt: None,
         to_send,
-        circles: reserve_budget::circles(&plan.actions),
         edited_copies: Vec::new(),
         done: 0,
     };
@@ -127,7 +120,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         }
     }
     copies::report_edited_copies(&mut run);
-    Ok(run.stop)
+    Ok(run.obstacles.stop)
 }
 
 async fn step<S: Service, D: Disk>(
@@ -136,7 +129,7 @@ async fn step<S: Service, D: Disk>(
     run: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     if let Step::Conflict(conflict) = &action.step {
-        let shown = match run.unwritable.clone() {
+        let shown = match run.obstacles.unwritable.clone() {
             Some(unwritable) => Some(unwritable.message),
             None => conflict::show_conflict(&mut engine.journal(), conflict, run)?,
         };
@@ -144,21 +137,20 @@ async fn step<S: Service, D: Disk>(
         return Ok(());
     }
     if action.held.is_some() {
-        slug_conflicts::remember_taken(&mut engine.store, &action, run, engine.clock.now())?;
-        run.block(&action);
+        run.obstacles.block(&action);
         run.say(&action, Status::Held, None);
         return Ok(());
     }
-    if let Some((status, reason)) = run.obstacle(&action) {
+    if let Some((status, reason)) = run.obstacles.of(&action) {
         if action.sends() {
             run.to_send = run.to_send.saturating_sub(1);
         }
-        run.block(&action);
+        run.obstacles.block(&action);
         run.say(&action, status, Some(reason));
         return Ok(());
     }
     if let Some(done) = keep_for(&engine.service, &engine.settings, &action, run).await {
-        run.block(&action);
+        run.obstacles.block(&action);
         return conclude(
             &mut engine.store,
             engine.clock.now(),
@@ -207,9 +199,6 @@ async fn step<S: Service, D: Disk>(
             }
         },
         Step::Settle(settle) => settle_and_send(engine, &action, settle, run).await?,
-        Step::ParkSlug { id, slug, seen } => {
-            park_slug(engine, &action, (*id, slug, seen), run).await?
-        }
         Step::DeleteArticle { id, place, seen } => {
             delete_article(engine, &action, *id, place, seen, run).await?
         }
@@ -321,17 +310,17 @@ fn report_step(teller: &Teller, action: &Action, done: StepResult, run: &mut App
         }
         StepResult::Unsafe(reason) => {
             tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
-            run.doubt.get_or_insert_with(|| reason.clone());
+            run.obstacles.doubt.get_or_insert_with(|| reason.clone());
             run.say(action, Status::Failed, Some(reason));
         }
         StepResult::Stopped(stop) => {
             run.say(action, Status::Skipped, Some(stop.message.clone()));
-            run.stop = Some(stop);
+            run.obstacles.stop = Some(stop);
         }
         StepResult::MirrorUnwritable(stop) => {
             tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), reason = %stop.message, "{} failed", action.kind.word());
             run.say(action, Status::Failed, Some(stop.message.clone()));
-            run.meet_unwritable(stop);
+            run.obstacles.meet_unwritable(stop);
         }
     }
 }

@@ -134,7 +134,7 @@ pub(super) fn record_quietly(
     }
     let rows: Vec<ArticleRow> = records
         .iter()
-        .filter(|settle| !run.blocked.contains(&settle.to.folder))
+        .filter(|settle| !run.obstacles.blocks(&settle.to.folder))
         .map(|settle| {
             let stamp = run.observed.mirror.stamps.get(&settle.to).copied();
             let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.observed, now));

@@ -27,7 +27,7 @@ pub(super) fn rendered<D: Disk>(
     settle: &Settle,
     run: &ApplyState<'_>,
 ) -> anyhow::Result<Result<Rendered, StepResult>> {
-    let Some(from) = &settle.from else {
+    let Some(from) = settle.from() else {
         let text = text(journal.store, settle.file.text, run)?;
         let lf = text_lf(&text);
         let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
@@ -53,12 +53,11 @@ pub(super) fn rendered<D: Disk>(
     let known =
         |had: &Version| says(&document, had) && (unchanged || knows_flags(&document, settle, run));
     let unchanged = unchanged && !racy;
-    if !unchanged && !settle.had.as_ref().is_some_and(known) {
+    if !unchanged && !settle.had().is_some_and(known) {
         return Ok(Err(file_changed()));
     }
     let new_text = settle
-        .had
-        .as_ref()
+        .had()
         .is_none_or(|had| !had.agrees(&settle.file, Field::Text));
     let text = if new_text {
         Some(text(journal.store, settle.file.text, run)?)

@@ -1,14 +1,12 @@
 //! Requests that belong together are kept together before the first of them is made, so that the budget does
-//! not end between a look and its write, or with an article under a temporary address (failures row 114).
+//! not end between a look and its write (failures row 114).
 
 use super::category_send::is_category_seen;
 use super::{ApplyState, StepResult, failed};
 use crate::engine::apply::guard_read::is_seen;
 use crate::engine::settings::Settings;
-use crate::model::ArticleId;
 use crate::reconcile::plan::{Action, Step};
 use crate::service::{Purpose, Service};
-use std::collections::BTreeMap;
 
 /// Keeps what a step is going to need. Gives why it is not begun, if that is not there.
 pub(super) async fn keep_for(
@@ -32,7 +30,6 @@ fn requests_of(settings: &Settings, action: &Action, run: &ApplyState<'_>) -> u3
     match &action.step {
         Step::Settle(settle) if settle.sends() => 1 + look(settle.id),
         Step::DeleteArticle { id, .. } => 1 + look(*id),
-        Step::ParkSlug { id, .. } => run.circles.get(id).copied().unwrap_or(1) + look(*id),
         Step::SettleCategory(settle) if !settle.send.is_empty() => {
             1 + u32::from(!is_category_seen(settings.guard_window, settle.id, run))
         }
@@ -44,22 +41,4 @@ fn requests_of(settings: &Settings, action: &Action, run: &ApplyState<'_>) -> u3
         | Step::Conflict(_)
         | Step::Wait => 0,
     }
-}
-
-/// Returns the requests that each circle of addresses needs: from the temporary slug to where its article gets its own.
-pub(super) fn circles(actions: &[Action]) -> BTreeMap<ArticleId, u32> {
-    let mut circles = BTreeMap::new();
-    for (start, action) in actions.iter().enumerate() {
-        let Step::ParkSlug { id, .. } = &action.step else {
-            continue;
-        };
-        let ends =
-            |action: &Action| matches!(&action.step, Step::Settle(settle) if settle.id == *id);
-        let length = actions[start..].iter().position(ends).unwrap_or_default();
-        let sending = actions[start..=start + length]
-            .iter()
-            .filter(|action| action.held.is_none() && action.sends());
-        circles.insert(*id, u32::try_from(sending.count()).unwrap_or(u32::MAX));
-    }
-    circles
 }

@@ -85,7 +85,7 @@ async fn send<S: Service, D: Disk>(
         }))
     };
     let sent = send_seen(engine, action, settle.id, &settle.seen, &change, run);
-    let Recorded { row, warning, .. } = match sent.await? {
+    let Recorded { row, warning } = match sent.await? {
         Ok(recorded) => recorded,
         Err(done) => return Ok(done),
     };
@@ -97,7 +97,6 @@ async fn send<S: Service, D: Disk>(
             .gathered
             .answers
             .ask_again(settle.id, row.written.is_none());
-        run.wrote(settle.id, row.remote.clone(), row.revision.clone());
         run.observed.base.articles.insert(settle.id, *row);
     }
     let warning = warning.map(|lost| format!("the service keeps less than it was sent: {lost}"));
@@ -186,11 +185,9 @@ fn rows_when_sent(
     rows
 }
 
-/// The version that a PUT replaces: the one that was seen, or that this run itself has made.
+/// The version that a PUT replaces: the one that was seen last.
 fn over(settle: &Settle, run: &ApplyState<'_>) -> (Digest, Revision) {
-    let own = run.own.get(&settle.id);
-    let latest = run.latest.get(&settle.id);
-    let (version, revision) = own.or(latest).map_or_else(
+    let (version, revision) = run.latest.get(&settle.id).map_or_else(
         || (&settle.seen.version, &settle.seen.revision),
         |(version, revision)| (version, revision),
     );

@@ -3,7 +3,6 @@
 //! whose places are ignored: they are out of scope both ways.
 
 use crate::engine::observation::Observation;
-use crate::engine::observe::out_of_scope;
 use crate::model::path::{EXTENSION, stem_for};
 use crate::model::{ArticleId, Place, Side, Timestamp, Version};
 use crate::reconcile::snapshot::{Base, Remote};
@@ -16,13 +15,16 @@ pub(in crate::engine) fn keep_unmet(
     observed: &Observation,
     now: Timestamp,
 ) -> Outcome<()> {
-    let out_of_scope = out_of_scope(observed);
     let mut unkept = Vec::new();
     for (id, entry) in &observed.remote.articles {
         let Remote::Present(seen) = entry else {
             continue;
         };
-        if observed.base.articles.contains_key(id) || out_of_scope.contains(id) {
+        if observed.base.articles.contains_key(id) {
+            continue;
+        }
+        let place = place(*id, &seen.version, &observed.base);
+        if observed.mirror.layout.ignores(&place) {
             continue;
         }
         let subject = Subject::Article(*id);
@@ -36,7 +38,7 @@ pub(in crate::engine) fn keep_unmet(
         }
         unkept.push(Seen {
             subject,
-            place: place(*id, &seen.version, &observed.base),
+            place,
             side: Side::Remote,
             cause: "seen on the service".to_owned(),
             version: seen.version.clone(),

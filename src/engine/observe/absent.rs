@@ -2,7 +2,7 @@
 
 use super::questions;
 use crate::engine::backoff::{Answer, Backoff};
-use crate::engine::listing::Marks;
+use crate::engine::listing::{Known, Tombstones};
 use crate::engine::observation::Observation;
 use crate::engine::observe::questions::ask;
 use crate::engine::settings::{Request, Settings};
@@ -22,7 +22,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
     request: &Request,
-    marks: Marks<'_>,
+    tombstones: &Tombstones,
     observed: &mut Observation,
 ) -> anyhow::Result<bool> {
     if !observed.remote.complete {
@@ -45,7 +45,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
         );
     }
     for (done, question) in questions.iter().enumerate() {
-        let known = marks.with(&base.articles);
+        let known = Known::new(&base.articles, tombstones);
         let asked = ask(engine, *question, request, &known, &mut observed.spool).await?;
         match asked {
             // Without probes nobody can tell more than the listing does: it has the article.

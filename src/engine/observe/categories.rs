@@ -204,8 +204,7 @@ fn changed_categories(base: &Base, observed: &Observation, request: &Request) ->
             && observed.local.categories.iter().any(|category| {
                 let mine = category.id == Some(row.id)
                     || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
-                let last = observed.local.last_words.get(&category.folder);
-                let words = category.version.as_ref().or(last);
+                let words = category.version.as_ref();
                 mine && (words.is_some_and(|version| *version != row.local)
                     || row.folder.as_deref() != Some(&category.folder))
             })

@@ -4,6 +4,7 @@
 //! prove absent is present and unknown.
 
 use super::reader::Reader;
+use super::yaml::keep_yaml;
 use crate::engine::form::category_version;
 use crate::engine::index::{Index, Places};
 use crate::engine::listing::{ReadRows, Rows};
@@ -30,8 +31,6 @@ pub(in crate::engine) struct Scanned {
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
     /// Digests of bodies with their CRLF read as LF.
     pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
-    /// Articles whose file changed.
-    pub(in crate::engine) changed: BTreeSet<ArticleId>,
     pub(in crate::engine) doubt: Option<String>,
     /// Whether there are places in scope where nobody could look: a removal there goes unseen.
     pub(in crate::engine) hides: bool,
@@ -139,7 +138,7 @@ impl<D: Disk> Looker<'_, D> {
         }
         out.seen_twice(self.disk);
         out.strays(self.disk, base, self.unsettled, &scan);
-        out.keep_yaml(base, &scan.categories, self.store, self.spool)?;
+        keep_yaml(base, &scan.categories, self.store, self.spool)?;
         out.finish(base, scan);
         out.keep_just_gone(self.disk, base, self.unsettled);
         out.keep_in_motion(base, self.unsettled);

@@ -30,7 +30,7 @@ use super::settings::{Look, Request};
 use super::spool::Spool;
 use super::{Engine, progress, waiting};
 use crate::engine::keys::{MIRROR_READ, VALIDATOR};
-use crate::engine::listing::{self, Known, Listing, Marks, Rows};
+use crate::engine::listing::{self, Known, Listing, Rows, Tombstones};
 use crate::engine::observation::{Looked, MirrorSide, Observation, ServiceSide};
 use crate::engine::observe::absent::ask_absent;
 use crate::engine::observe::bodies::fetch_bodies;
@@ -45,7 +45,7 @@ use crate::engine::settings::Settings;
 use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
-use crate::model::{ArticleId, CategoryId, Place, Timestamp, path};
+use crate::model::{CategoryId, Place, Timestamp};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, Remote, RemoteSnapshot};
@@ -55,9 +55,8 @@ use crate::state::store::Store;
 pub(in crate::engine) use bodies::bodies;
 use local::{Found, Looker, Scanned};
 pub(in crate::engine) use paths::is_enough;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
-use uuid::Uuid;
 
 /// The mirror as it was found, and what it is compared with.
 struct Mirror {
@@ -88,12 +87,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         mut found,
         unsettled,
     } = mirror;
-    let tombstones: HashSet<_> = engine.store.tombstones()?.into_iter().collect();
-    let changed = found.scanned.changed.clone();
-    let fingerprints = Marks {
-        tombstones: &tombstones,
-        changed: &changed,
-    };
+    let tombstones: Tombstones = engine.store.tombstones()?.into_iter().collect();
     let seen_at = Instant::now();
     let listing = if is_paths {
         read_saved(engine, &found, request, &mut spool).await?
@@ -102,7 +96,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
             engine,
             &base,
             index.as_ref(),
-            fingerprints,
+            &tombstones,
             &mut found,
             request,
             &mut spool,
@@ -133,7 +127,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
             engine, &mut found, &mut base, &unsettled, &mut spool, request,
         )?;
     }
-    let known = fingerprints.with(&base.articles);
+    let known = Known::new(&base.articles, &tombstones);
     listing.recall(
         &known,
         Memory::of(&mut engine.gathered.memory, &engine.store)?,
@@ -157,8 +151,8 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     )?;
     observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
     let listed = observed.extent(&base);
-    let has_asked = ask_absent(engine, &mut base, request, fingerprints, &mut observed).await?;
-    let known = fingerprints.with(&base.articles);
+    let has_asked = ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
+    let known = Known::new(&base.articles, &tombstones);
     place_strangers(engine, &base, request, &known, &mut observed).await?;
     // A file may meet an article that only the answers brought to light. With many articles there is no
     // room for both.
@@ -166,10 +160,6 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         observed.paired = Paired::default();
         observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
     }
-    let out_of_reach =
-        |place: &Place| observed.mirror.layout.ignores(place) || unsettled.covers(place);
-    let ignored = ignored(&out_of_reach, &base, &observed);
-    observed.local.ignored = ignored;
     observed.base = base;
     Ok(Some(observed))
 }
@@ -312,7 +302,7 @@ async fn list<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
     index: Option<&Index>,
-    fingerprints: Marks<'_>,
+    tombstones: &Tombstones,
     found: &mut Found,
     request: &Request,
     spool: &mut Spool,
@@ -341,7 +331,7 @@ async fn list<S: Service, D: Disk>(
     let listing = listing::list(
         &engine.service,
         list,
-        fingerprints,
+        tombstones,
         &mut rows,
         store,
         spool,
@@ -479,59 +469,6 @@ pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> 
         conflicts: conflicts.into_iter().map(|row| (row.id, row)).collect(),
         creations: store.creations()?,
     })
-}
-
-/// Articles that the mirror does not want: what keeps them out is no file in motion, which is over by the next cycle.
-pub(in crate::engine) fn out_of_scope(observed: &Observation) -> BTreeSet<ArticleId> {
-    if observed.local.ignored.is_empty() {
-        return BTreeSet::new();
-    }
-    ignored(
-        &|place| observed.mirror.layout.ignores(place),
-        &observed.base,
-        observed,
-    )
-}
-
-/// Articles of which the mirror knows nothing, and which would be written where nothing may be: where
-/// everything is ignored, or to a place in motion, whose file may turn out to be theirs.
-fn ignored(
-    out_of_reach: &dyn Fn(&Place) -> bool,
-    base: &Base,
-    observed: &Observation,
-) -> BTreeSet<ArticleId> {
-    let name = |slug: &str, id: Uuid| path::stem_for(slug, id, &|_| false);
-    let folder = |id: CategoryId| {
-        let row = base.categories.get(&id);
-        let known = row.and_then(|row| row.folder.clone());
-        let here = observed.paired.folder(id).map(str::to_owned).or(known);
-        here.or_else(|| {
-            let read = observed
-                .remote
-                .categories
-                .get(&id)
-                .map(|(version, _)| version);
-            let version = read.or(row.map(|row| &row.remote))?;
-            Some(name(&version.slug, id.uuid()))
-        })
-    };
-    let strangers = observed.remote.articles.iter();
-    strangers
-        .filter(|(id, _)| {
-            !base.articles.contains_key(id) && !observed.paired.files.contains_key(id)
-        })
-        .filter_map(|(id, entry)| match entry {
-            Remote::Present(seen) => Some((*id, seen)),
-            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
-        })
-        .filter(|(id, seen)| {
-            let stem = name(&seen.version.slug, id.uuid());
-            folder(seen.version.category).is_some_and(|folder| {
-                out_of_reach(&Place::new(folder, format!("{stem}{}", path::EXTENSION)))
-            })
-        })
-        .map(|(id, _)| id)
-        .collect()
 }
 
 impl Observation {

@@ -10,7 +10,7 @@ use super::progress;
 use super::questions::Question;
 use crate::engine::backoff::{Answer, Answers};
 use crate::engine::index::Index;
-use crate::engine::listing::{Known, Listing};
+use crate::engine::listing::{Known, Listing, Tombstones};
 use crate::engine::observation::as_recorded;
 use crate::engine::observe::questions::{answered, ask};
 use crate::engine::settings::{Request, Settings};
@@ -25,7 +25,7 @@ use crate::service::Service;
 use crate::state::Target;
 use crate::state::store::Store;
 use anyhow::Context as _;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// From more files on, one listing is asked for. A cycle over `n` paths costs `n` reads and `n` writes, a
 /// whole one a listing and `n` writes: at three, two requests of the sixty a minute are what it costs to
@@ -119,12 +119,8 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
     let Some(rows) = found.rows.few() else {
         return Ok(None);
     };
-    let (scanned, tombstones) = (&found.scanned, HashSet::new());
-    let known = Known {
-        rows,
-        tombstones: &tombstones,
-        changed: &scanned.changed,
-    };
+    let (scanned, tombstones) = (&found.scanned, Tombstones::new());
+    let known = Known::new(rows, &tombstones);
     let edited: BTreeSet<ArticleId> = scanned
         .snapshot
         .files
@@ -235,7 +231,7 @@ pub(super) fn stays(row: &ArticleRow, seen: &Seen) -> bool {
 /// or under which address.
 pub(in crate::engine) fn is_enough(plan: &Plan) -> bool {
     let stays = |settle: &Settle| {
-        settle.from.as_ref() == Some(&settle.to)
+        settle.from() == Some(&settle.to)
             && !settle.send.contains(&Field::Slug)
             && !settle.send.contains(&Field::Category)
     };

@@ -15,8 +15,6 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{LocalFile, Unknown};
 use crate::state::store::Store;
 use crate::state::{Seen as SeenVersion, StateError, Subject};
-use std::cell::OnceCell;
-use std::collections::HashMap;
 
 /// Takes the files of a scan one by one.
 pub(super) struct Reader<'a> {
@@ -30,8 +28,6 @@ pub(super) struct Reader<'a> {
     /// Files that have the stamp that is known.
     unchanged: Vec<(ArticleId, Stamp)>,
     broken: Option<StateError>,
-    /// The articles of a file's name or a slug. Hardly ever asked for.
-    namesakes: OnceCell<HashMap<String, Vec<ArticleId>>>,
 }
 
 impl<'a> Reader<'a> {
@@ -51,7 +47,6 @@ impl<'a> Reader<'a> {
             out: Scanned::default(),
             unchanged: Vec::new(),
             broken: None,
-            namesakes: OnceCell::new(),
         }
     }
 
@@ -181,14 +176,6 @@ impl<'a> Reader<'a> {
         // Comments and keys of the writer's own are nobody's edit, and worth keeping all the same.
         let whole = needs_whole(document.source(), &version, &place)
             || (row.is_none() && hides_a_new_article(document));
-        let namesakes = match &row {
-            None if document.id().is_none() => self.namesakes(&place, &version.slug),
-            // Of two files with one id, the copy is without one.
-            Some(row) if row.place != place => self.namesakes(&place, &version.slug),
-            Some(_) | None => Vec::new(),
-        };
-        let may_merge = row.is_some() || !namesakes.is_empty();
-        self.out.changed.extend(namesakes);
         // A file that is read again for its stamp is in the history.
         let source = document.source();
         let is_kept = || {
@@ -196,13 +183,9 @@ impl<'a> Reader<'a> {
             kept.is_ok_and(|is_there| is_there)
         };
         if (edited || whole && !is_kept())
-            && let Err(error) =
-                self.keep(&place, document, &version, row.as_ref(), (whole, may_merge))
+            && let Err(error) = self.keep(&place, document, &version, row.as_ref(), whole)
         {
             self.broken = Some(error);
-        }
-        if let Some(row) = row.filter(|_| edited) {
-            self.out.changed.insert(row.id);
         }
         self.out.stamps.insert(place.clone(), stamp);
         self.out.snapshot.files.push(LocalFile {
@@ -220,7 +203,7 @@ impl<'a> Reader<'a> {
         document: &Document,
         version: &Version,
         row: Option<&ArticleRow>,
-        (whole, may_merge): (bool, bool),
+        whole: bool,
     ) -> Result<(), StateError> {
         let id = document.id().or_else(|| row.map(|row| row.id));
         let is_copy = row.is_some_and(|row| self.is_beside_its_file(row, place));
@@ -239,7 +222,8 @@ impl<'a> Reader<'a> {
             digest: TextDigest::of(document.text()),
             file: whole.then(|| document.source().to_owned()),
             seen: Some(seen),
-            may_merge,
+            // With known articles there are versions to merge it with.
+            may_merge: !self.places.is_empty(),
         };
         self.spool.take(self.store, body)
     }
@@ -252,25 +236,5 @@ impl<'a> Reader<'a> {
             (self.stamp_at)(&row.place)
         };
         stamp.is_some_and(|stamp| row.stamp.is_none_or(|known| known == stamp))
-    }
-
-    /// The articles that a file without an id, or with that of a file elsewhere, may turn out to be, by its name or its
-    /// slug: their folder may have another name by now. Only a dry run has to know before they are paired.
-    fn namesakes(&self, place: &Place, slug: &str) -> Vec<ArticleId> {
-        if !self.spool.is_dry() {
-            return Vec::new();
-        }
-        let namesakes = self.namesakes.get_or_init(|| {
-            let mut namesakes: HashMap<String, Vec<ArticleId>> = HashMap::new();
-            for row in self.rows.loaded().values() {
-                for name in [&row.place.file, &row.remote.slug] {
-                    namesakes.entry(name.clone()).or_default().push(row.id);
-                }
-            }
-            namesakes
-        });
-        let named = [place.file.as_str(), slug];
-        let named = named.iter().filter_map(|name| namesakes.get(*name));
-        named.flatten().copied().collect()
     }
 }

@@ -1,8 +1,7 @@
-//! `_category.yaml` as it was scanned: what it says goes into the history, and what a missing one said is found there.
+//! `_category.yaml` as it was scanned: what it says goes into the history.
 
-use super::local::Scanned;
 use crate::engine::form::category_version;
-use crate::engine::history::category::{last_document, last_here, seen_as};
+use crate::engine::history::category::{last_here, seen_as};
 use crate::engine::spool::{SeenBody, Spool};
 use crate::mirror::document::CategoryDocument;
 use crate::mirror::scan::{CategoryContent, ScannedCategory};
@@ -12,53 +11,42 @@ use crate::state::store::Store;
 use crate::state::{CategoryRow, Outcome};
 use std::collections::BTreeSet;
 
-impl Scanned {
-    /// Every version that a writer saved is in the history before anything else happens to it, comments and keys of
-    /// their own included. What a file said last is known from there once it is missing.
-    pub(super) fn keep_yaml(
-        &mut self,
-        base: &Base,
-        categories: &[ScannedCategory],
-        store: &mut Store,
-        spool: &mut Spool,
-    ) -> Outcome<()> {
-        let folders: BTreeSet<&str> = categories
-            .iter()
-            .map(|category| category.folder.as_str())
-            .collect();
-        for ScannedCategory {
-            folder, content, ..
-        } in categories
-        {
-            let row = row_at(base, folder);
-            match content {
-                CategoryContent::Ready(document) => {
-                    let named = document.id().and_then(|id| base.categories.get(&id));
-                    // What was copied from another folder is not that one's.
-                    let copied = named.is_some_and(|named| {
-                        let home = named.folder.as_deref();
-                        home.is_some_and(|home| home != folder && folders.contains(home))
-                    });
-                    let id = document.id().or(row.map(|row| row.id));
-                    if let Some(id) = id.filter(|_| !copied) {
-                        keep(id, folder, document, store, spool)?;
-                    }
+/// Every version that a writer saved is in the history before anything else happens to it, comments and keys of
+/// their own included.
+pub(super) fn keep_yaml(
+    base: &Base,
+    categories: &[ScannedCategory],
+    store: &mut Store,
+    spool: &mut Spool,
+) -> Outcome<()> {
+    let folders: BTreeSet<&str> = categories
+        .iter()
+        .map(|category| category.folder.as_str())
+        .collect();
+    for ScannedCategory {
+        folder, content, ..
+    } in categories
+    {
+        let row = row_at(base, folder);
+        match content {
+            CategoryContent::Ready(document) => {
+                let named = document.id().and_then(|id| base.categories.get(&id));
+                // What was copied from another folder is not that one's.
+                let copied = named.is_some_and(|named| {
+                    let home = named.folder.as_deref();
+                    home.is_some_and(|home| home != folder && folders.contains(home))
+                });
+                let id = document.id().or(row.map(|row| row.id));
+                if let Some(id) = id.filter(|_| !copied) {
+                    keep(id, folder, document, store, spool)?;
                 }
-                CategoryContent::Missing => {
-                    let last = match row {
-                        Some(row) => last_document(store, row.id, Some(folder))?,
-                        None => None,
-                    };
-                    let words = last.and_then(|document| category_version(folder, &document).ok());
-                    if let Some(words) = words {
-                        self.snapshot.last_words.insert(folder.clone(), words);
-                    }
-                }
-                CategoryContent::Unchanged | CategoryContent::NotReady(_) => {}
             }
+            CategoryContent::Missing
+            | CategoryContent::Unchanged
+            | CategoryContent::NotReady(_) => {}
         }
-        spool.flush(store)
     }
+    spool.flush(store)
 }
 
 /// Records a file's text, unless the history has it.

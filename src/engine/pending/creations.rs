@@ -379,7 +379,15 @@ fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool 
         && !local.unreadable.contains(folder)
         && taken.is_none_or(|taken| !taken.contains(&path::fold(&creation.place.file)));
     let may_be = |file: &LocalFile| may_be_of(creation, file, base);
-    observed.looked == Looked::All && local.complete && is_seen && !local.files.iter().any(may_be)
+    // A file that is not ready may be the moved file, unless it is at an article's place.
+    let is_known = |place: &Place| base.articles.values().any(|row| row.place == *place);
+    let mut unknown = local.unknown.iter();
+    let is_unready = unknown.any(|file| file.id.is_none() && !is_known(&file.place));
+    observed.looked == Looked::All
+        && local.complete
+        && is_seen
+        && !is_unready
+        && !local.files.iter().any(may_be)
 }
 
 /// Returns whether an article has its file where another one is being created.

@@ -103,8 +103,6 @@ pub(super) enum SendOutcome {
 pub(super) struct Recorded {
     /// The article's row, if it has one.
     pub(super) row: Option<Box<ArticleRow>>,
-    /// The version on the service now.
-    pub(super) answer: Option<Box<RemoteArticle>>,
     /// The fields of which the service stored less than it was sent.
     pub(super) warning: Option<String>,
 }
@@ -131,7 +129,7 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
                     engine.clock.now(),
                     pending,
                     &change,
-                    answer,
+                    answer.as_deref(),
                 )?;
             }
             Found::NotArrived => {
@@ -195,7 +193,7 @@ pub(super) async fn send_request<S: Service, D: Disk>(
                 engine.clock.now(),
                 pending,
                 change,
-                answer,
+                answer.as_deref(),
             );
         }
         Err(error) => error,
@@ -215,7 +213,7 @@ pub(super) async fn send_request<S: Service, D: Disk>(
             engine.clock.now(),
             pending,
             change,
-            answer,
+            answer.as_deref(),
         ),
         Found::NotArrived => {
             end_request(&mut engine.store, engine.clock.now(), pending, change)?;
@@ -405,10 +403,10 @@ fn record_arrived(
     now: Timestamp,
     pending: IntentId,
     change: &Change,
-    answer: Option<Box<RemoteArticle>>,
+    answer: Option<&RemoteArticle>,
 ) -> anyhow::Result<SendOutcome> {
     let (mut rewritten, mut warning) = (None, None);
-    let rows = match (change, answer.as_deref()) {
+    let rows = match (change, answer) {
         (Change::Put(update), Some(answer)) => {
             let text = answer.text.as_deref();
             rewritten = text.filter(|text| TextDigest::of(text) != update.version.text);
@@ -442,11 +440,7 @@ fn record_arrived(
             None
         }
     });
-    Ok(SendOutcome::Done(Recorded {
-        row,
-        answer,
-        warning,
-    }))
+    Ok(SendOutcome::Done(Recorded { row, warning }))
 }
 
 /// Ends a request over whose article something else was written. What it was to replace is not there any more: should

@@ -6,7 +6,7 @@ use crate::engine::waiting;
 use crate::model::base::{ConflictRow, IndexRow, Visibility};
 use crate::model::path::{fold, quoted};
 use crate::model::{ArticleId, Side, Timestamp};
-use crate::reconcile::guard::why_not_again;
+use crate::reconcile::guard::not_again;
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
 use crate::reconcile::snapshot::Base;
 use crate::reconcile::{copy_of, place_in_conflict, removed_in_conflict};
@@ -110,9 +110,7 @@ pub(super) fn held(
                 path,
                 id,
                 side: Some(Side::Remote),
-                reason: why_not_again(&parked.reason, |reason| {
-                    format!("the service refused it ({reason})")
-                }),
+                reason: not_again(&format!("the service refused it ({})", parked.reason)),
                 since: Some(parked.at.to_rfc3339()),
                 ..Open::default()
             });

@@ -4,7 +4,7 @@ use super::creations::is_at;
 use super::places::{StatePlaces, Unready};
 use super::{NOT_READY, Paired};
 use crate::model::ArticleId;
-use crate::model::base::{ArticleRow, Creation};
+use crate::model::base::Creation;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, RemoteSnapshot};
 use std::collections::BTreeMap;
@@ -83,8 +83,8 @@ fn report_unclaimed(base: &Base, id: ArticleId, claimants: &[LocalFile], paired:
     }
 }
 
-/// Holds an article whose file has an id that the state does not know, as a file from another mirror has.
-/// An article that is gone from the service has nothing left to lose.
+/// Holds an article whose file has an id that the state does not know, as a file from another mirror has, and the article
+/// with that id. An article that is gone from the service has nothing left to lose.
 pub(super) fn hold_overlaid(
     base: &Base,
     places: &StatePlaces<'_>,
@@ -109,47 +109,21 @@ pub(super) fn hold_overlaid(
         if remote.articles.get(&other) == Some(&Remote::Gone) {
             continue;
         }
-        let message = match remote.articles.get(&id) {
-            Some(Remote::Present(_)) => format!(
-                "the file of article {other} now has the id of article {id}, which had no file here. If that is a \
-                 mistake, put `id: {other}` back. If the file is {id}, move it to another name; then {other} is deleted, \
-                 unless its own file is put back"
-            ),
-            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => format!(
-                "the file of article {other} now has the id {id}, which is not known here; put `id: {other}` \
-                 back, or remove the file to delete that article"
-            ),
-        };
         paired.problems.push(Problem {
             path: file.place.to_string(),
             id: Some(other),
-            message,
+            message: format!(
+                "the file of article {other} now has the id {id}. If that is a mistake, put `id: {other}` back. If the \
+                 file is {id}, move it to another name; then {other} is deleted, unless its own file is put back"
+            ),
         });
-        paired.unknown.insert(other, OVERLAID.to_owned());
+        paired.files.remove(&id);
+        let why = "another article's file has its id";
+        paired.unknown.insert(id, why.to_owned());
+        let why = "its file has another id";
+        paired.unknown.insert(other, why.to_owned());
     }
 }
-
-/// The article at whose place a file lies that names one of which nothing is known: nobody took its own file away.
-pub(crate) fn overlaid<'b>(
-    base: &'b Base,
-    paired: &Paired,
-    id: ArticleId,
-) -> Option<&'b ArticleRow> {
-    let file = paired
-        .files
-        .get(&id)
-        .filter(|_| !base.articles.contains_key(&id))?;
-    let mut others = paired.unknown.iter().filter(|(_, why)| *why == OVERLAID);
-    others.find_map(|(other, _)| {
-        let row = base.articles.get(other)?;
-        let along =
-            (row.local.category, &row.place.file) == (file.version.category, &file.place.file);
-        (row.place == file.place || along).then_some(row)
-    })
-}
-
-/// Why an article is left alone whose file names another one.
-const OVERLAID: &str = "its file has another id";
 
 /// Reports a file that names one article and lies where another one is being created: it may be the copy that becomes
 /// that one, or the first one's file, moved over the copy.

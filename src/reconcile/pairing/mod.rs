@@ -18,7 +18,6 @@ use crate::reconcile::snapshot::{
 };
 pub(crate) use creations::{may_be_of, unclear};
 use ids::claim_by_id;
-pub(crate) use ids::overlaid;
 use places::{StatePlaces, Unready};
 use std::collections::{BTreeMap, BTreeSet};
 

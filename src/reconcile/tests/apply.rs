@@ -111,7 +111,6 @@ impl Small {
                 version,
                 flags,
                 instead_of,
-                holder: _,
             } => self.create(
                 action,
                 place,
@@ -128,7 +127,6 @@ impl Small {
                 }
                 self.send(action, &settle);
             }
-            Step::ParkSlug { id, slug, .. } => self.park(action, *id, slug),
             Step::DeleteArticle { id, seen, .. } => {
                 assert!(
                     matches!(self.remote.articles.remove(id), Some(Remote::Present(now)) if now.version == seen.version),
@@ -267,7 +265,6 @@ impl Small {
                 Step::CreateArticle { .. }
                 | Step::CreateCategory { .. }
                 | Step::SettleCategory(_)
-                | Step::ParkSlug { .. }
                 | Step::DeleteArticle { .. }
                 | Step::RemoveFile { .. }
                 | Step::Forget { .. }
@@ -291,7 +288,7 @@ impl Small {
     }
 
     fn leave(&mut self, settle: &Settle) {
-        let Some(from) = &settle.from else { return };
+        let Some(from) = settle.from() else { return };
         let position = self
             .local
             .files
@@ -299,7 +296,7 @@ impl Small {
             .position(|file| file.place == *from)
             .unwrap_or_else(|| panic!("no file at {from}"));
         let file = self.local.files.swap_remove(position);
-        let had = settle.had.as_ref().expect("a file has a version");
+        let had = settle.had().expect("a file has a version");
         assert_eq!(resolved_here(had, &file), file.version, "{from} changed");
     }
 
@@ -467,16 +464,6 @@ impl Small {
         let row = self.row_after(settle, Some(&sent));
         self.base.articles.insert(settle.id, row);
         self.settled(settle);
-    }
-
-    fn park(&mut self, action: &Action, id: ArticleId, slug: &str) {
-        let Some(Remote::Present(seen)) = self.remote.articles.get_mut(&id) else {
-            panic!("nothing to park: {action}");
-        };
-        slug.clone_into(&mut seen.version.slug);
-        let version = seen.version.clone();
-        self.assert_free(action, Some(id), &version);
-        self.base.articles.get_mut(&id).expect("a row").remote = version;
     }
 
     fn row_after(&self, settle: &Settle, sent: Option<&Sent>) -> ArticleRow {

@@ -406,20 +406,6 @@ fn f115_what_was_refused_is_sent_again_when_something_changes() {
 }
 
 #[test]
-fn f028_a_refused_slug_is_another_matter_when_its_owner_becomes_known() {
-    let print = |world: Small| {
-        let plan = world.plan();
-        let mut actions = plan.actions.iter();
-        let action = actions.find(|action| action.path == "start/n.html");
-        action.expect("the same file").fingerprint()
-    };
-    let unknown = print(Small::new("a", "n slug=x file=n", ""));
-    let base = "a; b slug=x file=other";
-    let known = print(Small::new(base, "n slug=x file=n; b slug=y file=other", ""));
-    assert_ne!(unknown, known);
-}
-
-#[test]
 fn a_deletion_that_was_refused_is_not_repeated() {
     let world = refused(Small::new("a", "a -", ""));
     let mut other = world;

@@ -150,14 +150,14 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a id=n",
         "n gone",
-        "<> conflict start/a.html, held; !! start/a.html: the file of article #a now has the id #n, which is not known here; put `id: #a` back, or remove the file to delete that article",
+        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If the file is #n, move it to another name; then #a is deleted, unless its own file is put back",
     ],
-    // Once that article is there, it is no other mirror's; and one that is gone has nothing left to lose.
+    // The same where that article is there; one that is gone has nothing left to lose.
     [
         "two/; a; b in=two",
         "a id=n",
         "n",
-        "!! start/a.html: the file of article #a now has the id of article #n, which had no file here. If that is a mistake, put `id: #a` back. If the file is #n, move it to another name; then #a is deleted, unless its own file is put back",
+        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If the file is #n, move it to another name; then #a is deleted, unless its own file is put back",
     ],
     [
         "two/; a; b in=two",

@@ -31,38 +31,20 @@ fn name_there(service: &Service, id: Uuid) -> String {
 }
 
 #[test]
-fn a_held_category_whose_file_is_removed_stays_held_and_gets_it_back() {
-    let (service, kb, start) = held();
-    let before = kb.read(YAML);
-    kb.remove(YAML);
-    let ran = kb.run(&["sync"]).exits(3);
-    assert!(
-        ran.stdout.contains("both sides have their own name"),
-        "{ran:#?}"
-    );
-    assert_eq!(kb.read(YAML), before);
-    kb.run(&["sync"]).exits(3);
-    assert_eq!(name_there(&service, start), "Theirs");
-    // It is settled as ever.
-    kb.run(&["sync", YAML, "--prefer", "local"]).exits(0);
-    assert_eq!(name_there(&service, start), "Mine");
-    assert_eq!(kb.read(YAML), before);
-    kb.run(&["sync"]).exits(0);
-}
-
-#[test]
-fn a_held_category_whose_file_came_back_takes_the_service_s_words_once_its_own_are_undone() {
+fn a_held_category_whose_file_is_removed_takes_the_service_s_words_and_keeps_its_own_in_the_history()
+ {
     let (service, kb, start) = held();
     kb.remove(YAML);
-    kb.run(&["sync"]).exits(3);
-    kb.edit(YAML, "name: Mine", "name: start");
     kb.run(&["sync"]).exits(0);
-    assert!(
-        kb.read(YAML).contains("name: Theirs\n"),
-        "{}",
-        kb.read(YAML)
-    );
+    assert!(kb.read(YAML).contains("# ours\nname: start\n"));
+    kb.run(&["sync", "start"]).exits(0);
+    let back = kb.read(YAML);
+    assert!(back.contains("# ours\nname: Theirs\n"), "{back}");
+    assert!(!back.contains("My words"), "{back}");
     assert_eq!(name_there(&service, start), "Theirs");
+    // The writer's own words are a version of the file.
+    let shown = |number| kb.run(&["show", &format!("{YAML}@{number}")]).stdout;
+    assert!((1..9).any(|number| shown(number).contains("description: My words")));
 }
 
 #[test]

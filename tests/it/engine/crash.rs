@@ -351,7 +351,7 @@ const PUSHES: Scenario = Scenario {
     prepare: |world| {
         let alpha = world.category("alpha");
         let beta = world.category("beta");
-        for slug in ["edited", "gone", "renamed", "moved", "swap-a", "swap-b"] {
+        for slug in ["edited", "gone", "renamed", "moved", "first", "second"] {
             article(world, alpha, slug);
         }
         article(world, beta, "other");
@@ -361,9 +361,8 @@ const PUSHES: Scenario = Scenario {
         world.remove("alpha/gone.html");
         world.rename("alpha/renamed.html", "alpha/newly-named.html");
         world.rename("alpha/moved.html", "beta/moved.html");
-        world.rename("alpha/swap-a.html", "alpha/swap");
-        world.rename("alpha/swap-b.html", "alpha/swap-a.html");
-        world.rename("alpha/swap", "alpha/swap-b.html");
+        world.rename("alpha/first.html", "alpha/third.html");
+        world.rename("alpha/second.html", "alpha/first.html");
         let text = "<p>Written here.</p>".to_owned();
         world.write(
             "alpha/fresh.html",

@@ -438,31 +438,6 @@ async fn f114_no_look_is_made_that_the_budget_leaves_without_its_write() {
 }
 
 #[tokio::test]
-async fn f114_two_addresses_are_swapped_as_a_whole_or_not_at_all() {
-    for (per_day, put) in [(1, 0), (2, 0), (3, 0), (4, 3)] {
-        let (mut world, ids, rich) = poor(per_day).await;
-        world.rename("a/one.html", "a/aside");
-        world.rename("a/two.html", "a/one.html");
-        world.rename("a/aside", "a/two.html");
-        let report = hostile::sync(&world).await;
-        assert_eq!(report.requests.put, put, "{per_day} a day: {report:#?}");
-        let slugs = |world: &Stage| -> Vec<String> {
-            let slug = |id: &Uuid| world.sandbox().article(*id).expect("there").slug;
-            ids.iter().map(slug).collect()
-        };
-        let swapped = if put == 0 {
-            ["one", "two"]
-        } else {
-            ["two", "one"]
-        };
-        assert_eq!(slugs(&world), swapped, "{per_day} a day");
-        world.client = rich;
-        hostile::sync(&world).await;
-        assert_eq!(slugs(&world), ["two", "one"], "{per_day} a day");
-    }
-}
-
-#[tokio::test]
 async fn f114_a_saved_file_is_not_looked_after_without_room_for_its_push() {
     let (world, ids, _) = poor(2).await;
     world.edit("a/one.html", "old", "mine");
@@ -787,32 +762,6 @@ async fn f055_files_of_which_one_cannot_be_moved_wait_for_it() {
             assert_eq!(found.count(), 1, "{slug}: {files:#?}");
         }
         assert_quiet(&world, 1).await;
-    }
-}
-
-#[tokio::test]
-async fn f115_a_temporary_address_that_is_refused_is_not_sent_in_every_cycle() {
-    let world = hostile::world().await;
-    let a = world.category("a");
-    for slug in ["one", "two"] {
-        world.article(a, slug, "<p>old</p>");
-    }
-    hostile::sync(&world).await;
-    world.rename("a/one.html", "a/aside");
-    world.rename("a/two.html", "a/one.html");
-    world.rename("a/aside", "a/two.html");
-    let message = r#"{"success":false,"message":"no such address"}"#;
-    world.sandbox().inject(Fault::always(
-        Matcher::new("PUT", "/api/article/"),
-        FaultKind::Status(422, message.into()),
-    ));
-    let report = hostile::sync(&world).await;
-    assert_ne!(report.outcome, Ending::Done, "{report:#?}");
-    let first = report.requests.put;
-    assert!((1..=2).contains(&first), "{report:#?}");
-    for _ in 0..3 {
-        let report = hostile::sync(&world).await;
-        assert_eq!(report.requests.put, 0, "{report:#?}");
     }
 }
 

@@ -167,32 +167,6 @@ async fn f034_the_same_before_a_delete() {
 }
 
 #[tokio::test]
-async fn f034_the_same_before_slugs_are_swapped() {
-    // The first of them steps aside; then the other one may have changed, too.
-    for (changed, puts) in [(1, 0), (0, 1)] {
-        let (mut world, _, ids) = articles(2).await;
-        world.settings.guard_window = Duration::ZERO;
-        world.rename("a/n0.html", "a/aside");
-        world.rename("a/n1.html", "a/n0.html");
-        world.rename("a/aside", "a/n1.html");
-        let id = ids[changed];
-        when(&world, "GET", "/api/article/", move |sandbox| {
-            sandbox.edit(id, |article| article.title = "Theirs".into());
-        });
-        let report = hostile::sync(&world).await;
-        assert_eq!(report.requests.put, puts, "{report:#?}");
-        assert_eq!(report.outcome.exit_code(), 5);
-        hostile::sync(&world).await;
-        let slug = |id| world.sandbox().article(id).expect("there").slug;
-        assert_eq!((slug(ids[0]).as_str(), slug(ids[1]).as_str()), ("n1", "n0"));
-        let file = world.read(["a/n1.html", "a/n0.html"][changed]);
-        assert!(file.contains("title: Theirs"), "{file}");
-        world.settings.guard_window = Duration::from_secs(15);
-        assert_settled(&world).await;
-    }
-}
-
-#[tokio::test]
 async fn f034_a_colleagues_edit_of_another_field_in_the_instant_of_our_put_is_pulled_next_time() {
     let (world, _, ids) = articles(2).await;
     let id = ids[0];

@@ -27,8 +27,8 @@ fn everything(stage: &Stage) {
         "gone",
         "renamed",
         "moved",
-        "swap-a",
-        "swap-b",
+        "first",
+        "second",
         "webbed",
         "merged",
         "clash",
@@ -40,9 +40,8 @@ fn everything(stage: &Stage) {
     stage.remove("alpha/gone.html");
     stage.rename("alpha/renamed.html", "alpha/newly-named.html");
     stage.rename("alpha/moved.html", "beta/moved.html");
-    stage.rename("alpha/swap-a.html", "alpha/aside");
-    stage.rename("alpha/swap-b.html", "alpha/swap-a.html");
-    stage.rename("alpha/aside", "alpha/swap-b.html");
+    stage.rename("alpha/first.html", "alpha/third.html");
+    stage.rename("alpha/second.html", "alpha/first.html");
     stage.new_file("alpha/fresh.html", "title: Fresh\n");
     stage.edit("alpha/merged.html", "First", "Mine");
     stage.edit("alpha/clash.html", "Middle", "Mine");

@@ -146,16 +146,6 @@ pub(super) const PUSHES: &[Scenario] = &[
         ..PUSH
     },
     Scenario {
-        name: "two files have taken each other's names",
-        prepare: |stage| {
-            two(stage);
-            stage.rename("alpha/one.html", "alpha/aside");
-            stage.rename("alpha/two.html", "alpha/one.html");
-            stage.rename("alpha/aside", "alpha/two.html");
-        },
-        ..PUSH
-    },
-    Scenario {
         name: "file removed",
         prepare: |stage| {
             two(stage);

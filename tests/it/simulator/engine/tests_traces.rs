@@ -1,7 +1,7 @@
 //! The traces in files are run again, and those of which more is asked than that everything holds.
 
 use super::relations::{Compare, Relation};
-use super::run::{Bench, Outcome};
+use super::run::Bench;
 use super::seed;
 use super::trace::{self, Recorded};
 use std::path::{Path, PathBuf};
@@ -108,35 +108,4 @@ fn a_file_is_run_with_each_number_of_its_ranges_and_a_fault_has_its_line() {
             (3, format!("nobody knows what this means: {wrong}"))
         );
     }
-}
-
-/// Runs what is written as in a file.
-fn run(text: &str) -> Outcome {
-    let Ok(recorded) = Recorded::parse(text) else {
-        panic!("it cannot be read: {text}");
-    };
-    let mut bench = Bench::new();
-    bench.talk = true;
-    let outcome = recorded.run(&mut bench);
-    let log = outcome.log.join("\n");
-    assert_eq!(outcome.violation, None, "what happened:\n{log}");
-    outcome
-}
-
-/// Two addresses are swapped, long after the listing: one of them is freed first, and that is no colleague's doing.
-#[test]
-fn two_addresses_are_swapped_in_one_cycle_though_all_was_listed_once_more() {
-    let outcome = run("Mirror Write at=alpha/a token=1 enabled=true
-Mirror Write at=alpha/b token=2 enabled=true
-Run Sync
-Mirror Swap one=alpha/a other=alpha/b
-Mirror Write at=beta/c token=3 enabled=true
-Fault call=CreateCategory nth=0 Slow seconds=60
-Run Sync");
-    let log = outcome.log.join("\n");
-    assert!(
-        log.contains("so that two addresses can be swapped"),
-        "{log}"
-    );
-    assert!(!log.contains("Skipped"), "{log}");
 }

@@ -106,3 +106,22 @@ pub(super) fn changed(before: Words, after: Words) -> After {
         After::Says(after)
     }
 }
+
+/// Returns whether who has the address that an article takes waits for another one, and so on, without an end.
+pub(super) fn leads_into_a_circle(articles: &[Article], all: &[Vec<Answer>], one: usize) -> bool {
+    let mut at = one;
+    for _ in articles {
+        let mut wanted = all[at]
+            .iter()
+            .filter_map(|answer| answer.takes(&articles[at]));
+        let holder = wanted.find_map(|wanted| {
+            let mut others = articles.iter();
+            others.position(|other| other.address() == Some(wanted))
+        });
+        let Some(holder) = holder else {
+            return false;
+        };
+        at = holder;
+    }
+    true
+}

@@ -71,7 +71,6 @@ impl Scene {
                 version,
                 flags,
                 instead_of,
-                holder: _,
             } => {
                 if let Some(old) = instead_of {
                     self.forget(*old);
@@ -84,15 +83,6 @@ impl Scene {
                     self.arrive(settle)?;
                 }
                 self.send(settle)
-            }
-            Step::ParkSlug { id, slug, .. } => {
-                let mut version = self.seen(*id)?.version.clone();
-                version.slug.clone_from(slug);
-                self.ensure_free(*id, &version)?;
-                self.seen(*id)?.version = version.clone();
-                let row = self.base.articles.get_mut(id);
-                row.ok_or("no row to park")?.remote = version;
-                Ok(())
             }
             Step::DeleteArticle { id, place, seen } => {
                 let now = self.seen(*id)?.clone();
@@ -187,7 +177,7 @@ impl Scene {
     }
 
     fn leave(&mut self, settle: &Settle) -> Result<(), Wrong> {
-        match (&settle.from, &settle.had) {
+        match (settle.from(), settle.had()) {
             (Some(from), Some(had)) => self.take_file(from, had),
             (None, None) => Ok(()),
             (Some(_), None) | (None, Some(_)) => Err("half a file".to_owned()),
@@ -385,7 +375,6 @@ fn quiet_settle(action: &Action) -> Option<&Settle> {
         | Step::CreateArticle { .. }
         | Step::CreateCategory { .. }
         | Step::SettleCategory(_)
-        | Step::ParkSlug { .. }
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }
         | Step::Forget { .. }

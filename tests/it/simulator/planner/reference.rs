@@ -4,7 +4,9 @@
 //! the table, then all of them by guard and addresses. Where two answers are right by the rules, both are allowed
 //! and the reason stands beside them. It says nothing of names in the mirror, order and wording.
 
-use super::answers::{After, Answer, KEPT, QUIET, STILL, WAITS, changed, comes, does};
+use super::answers::{
+    After, Answer, KEPT, QUIET, STILL, WAITS, changed, comes, does, leads_into_a_circle,
+};
 use super::words::{Agreed, Article, Local, Remote, Rules, Scope, Words, waiting};
 use After::{Removed, Says};
 use kbsync::reconcile::plan::Kind::{
@@ -260,7 +262,7 @@ fn guard(articles: &[Article], all: &mut [Vec<Answer>], rules: &Rules) {
 
 /// A slug is unique in its category: nobody gets one that somebody keeps.
 fn addresses(articles: &[Article], all: &mut [Vec<Answer>], one: usize) {
-    let mut waits = false;
+    let mut waits = leads_into_a_circle(articles, all, one);
     let mut kept = Vec::with_capacity(all[one].len() + 1);
     for mine in &all[one] {
         let mut free = true;

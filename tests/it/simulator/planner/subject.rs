@@ -76,7 +76,6 @@ impl Subject {
 
     pub(super) fn action<'p>(&self, plan: &'p Plan) -> Option<&'p Action> {
         plan.actions.iter().find(|action| match &action.step {
-            Step::ParkSlug { .. } => false,
             Step::CreateArticle { place, .. } => Some(place) == self.place.as_ref(),
             Step::Settle(_)
             | Step::CreateCategory { .. }
