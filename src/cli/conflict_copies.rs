@@ -5,15 +5,17 @@
 use super::context::Context;
 use crate::{
     daemon::git::Git,
-    mirror::git_ignore::{Added, GIT_IGNORE, add_line, leaves_copies_alone, line},
+    mirror::git_ignore::{
+        Added, GIT_IGNORE, add_line, leaves_copies_alone, leaves_copies_alone_everywhere, line,
+    },
     model::path::quoted,
 };
 use std::path::{Path, PathBuf};
 
-/// Returns the exclude file of the repository, if git would commit the mirror's conflict copies.
+/// Returns the file that lacks the rule, if git would commit the mirror's conflict copies.
 pub(super) fn committed_by(mirror: &Path) -> Option<PathBuf> {
     let (tree, exclude) = repository(mirror)?;
-    (!leaves_copies_alone(mirror, &tree, &exclude)).then_some(exclude)
+    (!leaves_copies_alone(mirror, &tree, &exclude)).then(|| mirror.join(GIT_IGNORE))
 }
 
 /// Returns the work tree of a mirror, and the repository's exclude file.
@@ -30,21 +32,23 @@ pub(super) fn command(file: &Path) -> String {
     format!("echo '{}' >> {}", line(), quoted(&file))
 }
 
-/// Makes git ignore the conflict copies of a folder that becomes a mirror. A mirror works without the rule, so a failure
+/// Makes git ignore the conflict copies of a folder that becomes a mirror, in every clone of it. A mirror works without the rule, so a failure
 /// is only reported, with the command that adds the rule.
 pub(super) fn hide(mirror: &Path, context: &Context) {
     let mirror = mirror.canonicalize().unwrap_or_else(|_| mirror.to_owned());
-    let file = match repository(&mirror) {
-        Some((tree, exclude)) if leaves_copies_alone(&mirror, &tree, &exclude) => return,
-        Some((_, exclude)) => exclude,
-        None => mirror.join(GIT_IGNORE),
-    };
+    let repository = repository(&mirror);
+    let is_shared = |(tree, _): &(PathBuf, PathBuf)| leaves_copies_alone_everywhere(&mirror, tree);
+    if repository.as_ref().is_some_and(is_shared) {
+        return;
+    }
+    let file = mirror.join(GIT_IGNORE);
     let shown = file.display();
     let why = match add_line(&file) {
         Ok(Added::Before) => return,
         Ok(Added::Now) => {
+            let commit = repository.map_or("", |_| "; commit that file");
             context.out.note(format!(
-                "git ignores conflict copies here: {} was added to {shown}",
+                "git ignores conflict copies: {} was added to {shown}{commit}",
                 line()
             ));
             return;

@@ -12,7 +12,7 @@ use std::{
     fs::{self, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 /// The name of git's file of rules in a folder.
@@ -25,15 +25,31 @@ pub fn line() -> String {
 
 /// Returns whether git ignores the conflict copies of a mirror. `exclude`: the repository's exclude file.
 pub fn leaves_copies_alone(mirror: &Path, work_tree: &Path, exclude: &Path) -> bool {
-    let copy = mirror.join("x").join(format!("x{CONFLICT_EXTENSION}"));
-    // The rules nearest to the file come first.
-    let own = mirror
-        .ancestors()
-        .take_while(|folder| folder.starts_with(work_tree))
-        .map(|folder| (folder, folder.join(GIT_IGNORE)));
     let exclude = [(work_tree, exclude.to_owned())];
     let users = gitconfig_excludes_path().map(|path| (work_tree, path));
-    for (root, file) in own.chain(exclude).chain(users) {
+    let files = shared_files(mirror, work_tree).chain(exclude).chain(users);
+    ignores_copies(mirror, files)
+}
+
+/// Returns whether git ignores the conflict copies of a mirror in every clone.
+pub fn leaves_copies_alone_everywhere(mirror: &Path, work_tree: &Path) -> bool {
+    ignores_copies(mirror, shared_files(mirror, work_tree))
+}
+
+/// Returns the files with rules that are committed, the nearest to the mirror first, each with its folder.
+fn shared_files<'p>(
+    mirror: &'p Path,
+    work_tree: &'p Path,
+) -> impl Iterator<Item = (&'p Path, PathBuf)> {
+    mirror
+        .ancestors()
+        .take_while(move |folder| folder.starts_with(work_tree))
+        .map(|folder| (folder, folder.join(GIT_IGNORE)))
+}
+
+fn ignores_copies<'p>(mirror: &Path, files: impl Iterator<Item = (&'p Path, PathBuf)>) -> bool {
+    let copy = mirror.join("x").join(format!("x{CONFLICT_EXTENSION}"));
+    for (root, file) in files {
         match rules(root, &file).matched_path_or_any_parents(&copy, false) {
             Match::Ignore(_) => return true,
             Match::Whitelist(_) => return false,

@@ -226,34 +226,47 @@ fn git_ignores_the_copies_of_conflicts() {
     git(&kb, &["init", "--quiet"]);
     assert!(!committed(&kb).contains("conflict.html"));
 
-    // In a repository the rule is in the exclude file: no file of the mirror is to be committed.
+    // In a repository, too: the exclude file would help this clone alone.
     let kb = Kb::new();
-    git(&kb, &["init", "--quiet"]);
+    git(&kb, &["init", "--quiet", "-b", "main"]);
     let ran = kb.run(&GIVEN).exits(0);
     assert!(
-        ran.stderr.contains("git ignores conflict copies here"),
+        ran.stderr.contains(".gitignore; commit that file"),
         "{ran:#?}"
     );
-    assert!(!kb.exists(".gitignore"));
-    assert_eq!(committed(&kb), "?? kbsync.yaml\n");
-    let exclude = kb.read(".git/info/exclude");
-    assert_eq!(exclude.matches("*.conflict.html").count(), 1);
+    assert_eq!(kb.read(".gitignore"), "*.conflict.html\n");
+    assert!(!kb.read(".git/info/exclude").contains("conflict.html"));
     kb.remove("kbsync.yaml");
-    kb.run(&GIVEN).exits(0);
-    assert_eq!(kb.read(".git/info/exclude"), exclude, "never twice");
+    let ran = kb.run(&GIVEN).exits(0);
+    assert_eq!(kb.read(".gitignore"), "*.conflict.html\n", "never twice");
+    assert!(!ran.stderr.contains("conflict copies"), "{ran:#?}");
 
-    // Linked work trees share that file.
+    // Another clone ignores the copies as well.
+    git(&kb, &["add", "-A"]);
+    let identity = ["-c", "user.name=w", "-c", "user.email=w@example.com"];
+    git(
+        &kb,
+        &[&identity[..], &["commit", "--quiet", "-m", "one"][..]].concat(),
+    );
+    git(&kb, &["clone", "--quiet", ".", "../clone"]);
+    kb.write("../clone/docs/page.conflict.html", "theirs\n");
+    let clone = git_in(&kb.mirror(), &["-C", "../clone", "status", "--porcelain"]);
+    assert_eq!(clone, "");
+
+    // A rule that only this clone has is not enough.
     let kb = Kb::new();
     git(&kb, &["init", "--quiet"]);
-    let identity = ["-c", "user.name=w", "-c", "user.email=w@example.com"];
-    let commit = ["commit", "--quiet", "--allow-empty", "-m", "one"];
-    git(&kb, &[&identity[..], &commit[..]].concat());
-    git(&kb, &["worktree", "add", "--quiet", "../linked"]);
-    let arguments = [&["-C", "../linked"][..], &GIVEN[..]].concat();
+    kb.write(".git/info/exclude", "*.conflict.html\n");
+    kb.run(&GIVEN).exits(0);
+    assert_eq!(kb.read(".gitignore"), "*.conflict.html\n");
+    // The rule of a folder above is.
+    let kb = Kb::new();
+    git(&kb, &["init", "--quiet"]);
+    kb.write(".gitignore", "*.conflict.html\n");
+    std::fs::create_dir(kb.mirror().join("help")).expect("a folder");
+    let arguments = [&["-C", "help"][..], &GIVEN[..]].concat();
     kb.run(&arguments).exits(0);
-    kb.write("../linked/docs/page.conflict.html", "theirs\n");
-    let linked = git_in(&kb.mirror(), &["-C", "../linked", "status", "--porcelain"]);
-    assert_eq!(linked, "?? kbsync.yaml\n");
+    assert!(!kb.exists("help/.gitignore"));
 }
 
 #[test]
