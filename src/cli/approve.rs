@@ -35,7 +35,9 @@ pub(super) struct Args {
 struct HeldItems {
     part: Part,
     actions: Vec<Action>,
-    /// How many of them no sync has reported yet.
+    /// The articles that come with a new category, because they wait for it only.
+    with_category: Vec<Action>,
+    /// How many of the actions no sync has reported yet.
     unreported: usize,
 }
 
@@ -128,26 +130,34 @@ async fn look(
         let request = session.guarded(&Request::new(Direction::Both));
         let mut engine = session.engine(&part, read_only)?;
         let plan = engine.plan(&request).await;
-        let actions: Vec<Action> = plan
-            .map_err(Failure::of)?
-            .actions
-            .into_iter()
-            .filter(|action| {
-                let rule = action.held.as_ref().map(|hold| hold.rule);
-                rule.is_some_and(HoldRule::approvable)
-            })
-            .collect();
+        let planned = plan.map_err(Failure::of)?.actions.into_iter();
+        let rule = |action: &Action| action.held.as_ref().map(|hold| hold.rule);
+        let (actions, mut with_category): (Vec<Action>, Vec<Action>) =
+            planned.partition(|action| rule(action).is_some_and(HoldRule::approvable));
+        with_category.retain(|action| {
+            rule(action) == Some(HoldRule::Waits) && is_in_new_category(action, &actions)
+        });
         let unreported = waiting::untold(engine.store(), &actions);
         session.give_back(engine);
         if !actions.is_empty() {
             waiting.push(HeldItems {
                 part,
                 actions,
+                with_category,
                 unreported: unreported.map_err(Failure::of)?,
             });
         }
     }
     Ok(waiting)
+}
+
+/// Returns whether an action is about a file in the folder of a category that is to be created.
+fn is_in_new_category(action: &Action, held: &[Action]) -> bool {
+    let mut created = held.iter().filter(|held| held.kind == Kind::CreateCategory);
+    created.any(|category| {
+        let below = action.path.strip_prefix(&category.path);
+        below.is_some_and(|below| below.starts_with('/'))
+    })
 }
 
 /// Checks for `--yes` that a sync has reported all actions before.
@@ -169,34 +179,55 @@ fn all_reported(waiting: &[HeldItems]) -> Result<(), Failure> {
 
 /// Returns a line for each held action of a workspace, with paths below the mirror.
 fn lines(waiting: &HeldItems) -> impl Iterator<Item = Line> {
-    waiting.actions.iter().map(|action| Line {
+    waiting.actions.iter().map(|action| line(waiting, action))
+}
+
+fn line(waiting: &HeldItems, action: &Action) -> Line {
+    Line {
         path: below_mirror(&waiting.part, &action.path),
         ..Line::of(action, Status::Held, None)
-    })
+    }
 }
 
 fn show(context: &Context, waiting: &[HeldItems]) -> Result<(), Failure> {
     if context.out.json {
         return Ok(());
     }
-    for line in waiting.iter().flat_map(lines) {
-        let place = match line.side {
-            Side::Remote => "on the service",
-            Side::Local => "in the mirror",
-            Side::Both => "on both sides",
-        };
-        let (word, path) = (line.action.verb(), escape(&line.path));
-        context.out.line(format!(
-            "{ERROR}{word:<9}{ERROR:#} {path} {DIM}{place}{DIM:#}"
-        ))?;
+    for one in waiting {
+        for action in &one.actions {
+            context.out.line(shown(&line(one, action), ""))?;
+            let inside = one.with_category.iter();
+            let inside =
+                inside.filter(|with| is_in_new_category(with, std::slice::from_ref(action)));
+            for with in inside {
+                context.out.line(shown(&line(one, with), "  and then "))?;
+            }
+        }
     }
     Ok(())
+}
+
+fn shown(line: &Line, before: &str) -> String {
+    let place = match line.side {
+        Side::Remote => "on the service",
+        Side::Local => "in the mirror",
+        Side::Both => "on both sides",
+    };
+    let fields: Vec<_> = line.fields.iter().map(|field| field.key()).collect();
+    let fields = if fields.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", fields.join(", "))
+    };
+    let (word, path) = (line.action.verb(), escape(&line.path));
+    format!("{before}{ERROR}{word:<9}{ERROR:#} {path}{DIM}{fields} {place}{DIM:#}")
 }
 
 fn agreed(context: &Context, waiting: &[HeldItems]) -> Result<bool, Failure> {
     let actions = waiting.iter().flat_map(|one| &one.actions);
     let these = waiting_for(actions.clone().count(), "action");
-    let consequences = consequences(actions);
+    let with_category = waiting.iter().map(|one| one.with_category.len()).sum();
+    let consequences = consequences(actions, with_category);
     if context.out.json || context.out.quiet || !ask::possible() {
         let why = if context.out.quiet {
             "-q asks no questions"
@@ -245,8 +276,9 @@ async fn to_daemon(
     })
 }
 
-/// Returns the consequences of the approval, for the question.
-fn consequences<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
+/// Returns the consequences of the approval, for the question. `with_category`: the number of articles that come with the
+/// new categories.
+fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: usize) -> String {
     let (mut articles, mut files, mut older) = (0, 0, 0);
     let mut categories = Vec::new();
     for action in actions {
@@ -289,6 +321,10 @@ fn consequences<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
             },
             categories.join(", ")
         ),
+    );
+    add(
+        with_category,
+        format!("create {} there", several(with_category, "article")),
     );
     let consequences = consequences.join("; ");
     let mut letters = consequences.chars();

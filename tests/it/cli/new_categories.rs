@@ -57,8 +57,27 @@ fn approve_says_what_a_yes_creates() {
     let (service, kb) = unsynced();
     kb.run(&["sync"]).exits(3);
     let ran = kb.run(&["approve"]).exits(3);
-    let shown = "create    docs on the service\ncreate    img on the service\n";
-    assert_eq!(ran.stdout, shown, "{ran:#?}");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let categories_shown = lines.iter().filter(|line| line.starts_with("create "));
+    let categories_shown: Vec<_> = categories_shown.copied().collect();
+    assert_eq!(
+        categories_shown,
+        [
+            "create    docs on the service",
+            "create    img on the service"
+        ],
+        "{ran:#?}"
+    );
+    // The articles in them come along, each after its category.
+    let inside: Vec<_> = lines
+        .iter()
+        .filter(|line| line.starts_with("  and then create "))
+        .collect();
+    assert!(!inside.is_empty(), "{ran:#?}");
+    assert!(
+        lines[1].starts_with("  and then create    docs/"),
+        "{ran:#?}"
+    );
     assert_eq!(categories(&service), 0);
 }
 
