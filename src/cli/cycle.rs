@@ -169,6 +169,11 @@ pub(super) async fn work(
         }
     };
     report::print(context, &session_report)?;
+    if request.dry_run
+        && let Some(why) = published_branch::refusal_of(config)
+    {
+        context.out.note(why);
+    }
     let mut lines = session_report.report.actions.iter();
     if is_first && lines.any(|line| line.action == Kind::Conflict && line.status == Status::Held) {
         context.out.note(FIRST_CONFLICTS);

@@ -30,6 +30,15 @@ pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
     }
 }
 
+/// Returns what a dry run says where the real command is refused.
+pub(super) fn refusal_of(config: &Config) -> Option<String> {
+    let why = GitHeads::look(config).not_published(config)?;
+    Some(format!(
+        "without --dry-run this is refused: {why}; {}",
+        why.remedy()
+    ))
+}
+
 /// Waits until git no longer changes files, at most [`PATIENCE`].
 async fn wait_for_git(config: &Config) -> GitHeads {
     let until = tokio::time::Instant::now() + PATIENCE;

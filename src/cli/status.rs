@@ -75,9 +75,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         // A daemon's own lines say the same, and more.
         let busy = busy(&config).filter(|_| daemon.is_none());
         let conflicts = conflict::open(&config)?;
-        for line in shown(&found, busy.as_deref(), &conflicts, &|path| {
-            config.mirror.join(path).symlink_metadata().is_ok()
-        }) {
+        let occupied = |path: &str| config.mirror.join(path).symlink_metadata().is_ok();
+        let may_write = git_heads.busy().is_none() && git_heads.not_published(&config).is_none();
+        for line in shown(&found, busy.as_deref(), &conflicts, may_write, &occupied) {
             context.out.line(line)?;
         }
         let free_in = last_budget(&config).and_then(|budget| budget.minute_free_in());
@@ -248,11 +248,13 @@ fn busy(config: &Config) -> Option<String> {
     Some(owner.to_string())
 }
 
-/// Returns the lines. `occupied` returns whether there is a file at a path.
+/// Returns the lines. `may_write`: commands that write are not refused because of git. `occupied` returns whether there is
+/// a file at a path.
 fn shown(
     status: &Status,
     busy: Option<&str>,
     conflicts: &[Conflict],
+    may_write: bool,
     occupied: &dyn Fn(&str) -> bool,
 ) -> Vec<String> {
     let mut lines = Vec::new();
@@ -271,7 +273,9 @@ fn shown(
         ));
         return lines;
     }
-    let back = unsent(status).any(removed);
+    // On another branch, nothing is restored.
+    let back = may_write && unsent(status).any(removed);
+    let older = may_write && unsent(status).any(|change| change.older);
     let changed = |changes: Vec<&Change>| {
         let mut changes: Vec<String> = changes.into_iter().map(change_line).collect();
         let (named, more) = report::some_of(changes.len());
@@ -285,6 +289,7 @@ fn shown(
         // A conflict or a held file is listed below.
         changed(unsent(status).collect())
             .into_iter()
+            .chain(older.then(|| format!("    {DIM}{OLDER}{DIM:#}")))
             .chain(back.then(|| format!("    {DIM}{BACK}{DIM:#}"))),
     );
     section(
@@ -348,6 +353,10 @@ fn several_are(number: usize, noun: &str) -> String {
 const PUBLISH: &str =
     "to publish an article, remove the line `enabled: false` or `draft: true` from its file";
 
+/// The hint after files with an older version.
+const OLDER: &str = "an older text is one that a newer one replaced (git checkout, git stash?); `kbsync log PATH` lists both, and \
+                     `kbsync restore PATH` brings the newer one back";
+
 /// The hint after removed files.
 const BACK: &str = "`kbsync restore PATH` brings a removed file back; with a folder, or `.`, all that are missing in it";
 
@@ -375,7 +384,11 @@ fn change_line(change: &Change) -> String {
     };
     format!(
         "  {style}{:<9}{style:#} {path}{fields}",
-        change.change.word()
+        if change.older {
+            "older"
+        } else {
+            change.change.word()
+        }
     )
 }
 

@@ -48,7 +48,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// The reason of a hold, with the usual ways on first.
+/// The reason of a hold, with the way on that always works first.
 fn reason(action: &Action, behind: &Behind, many: bool) -> String {
     if let Some(elsewhere) = &behind.duplicate_of {
         return format!(
@@ -80,8 +80,8 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
         )
     } else {
         format!(
-            "the usual ways on are `git stash pop` and `git pull`; `kbsync restore {path}` brings the newer text back, \
-             too, and `kbsync approve` sends the old text"
+            "`kbsync restore {path}` brings the newer text back; a text in a stash, or one that a pull brings, comes back by \
+             `git stash pop` or `git pull`; `kbsync approve` sends the old text"
         )
     };
     format!("{name} went back to {what}; {ways}")

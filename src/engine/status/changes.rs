@@ -8,6 +8,7 @@ use crate::model::path::fold;
 use crate::model::{CategoryVersion, Field, Side};
 use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::LocalFile;
+use crate::state::store::Store;
 
 impl Change {
     fn of(path: &impl ToString, id: Option<impl ToString>, change: ChangeKind) -> Self {
@@ -16,22 +17,38 @@ impl Change {
             id: id.map(|id| id.to_string()),
             change,
             fields: Vec::new(),
+            older: false,
             side: None,
         }
     }
 }
 
 /// Returns the changes in the mirror since both sides agreed.
-pub(super) fn changes(view: &MirrorView) -> Vec<Change> {
-    let differences = view.differences().into_iter();
-    let articles = differences.filter_map(|Difference { row, file }| match (row, file) {
-        (Some(row), Some(file)) => edited(row, file),
-        (Some(row), None) => Some(Change::of(&row.place, Some(row.id), ChangeKind::Deleted)),
-        (None, file) => file.map(|file| Change::of(&file.place, file.id, ChangeKind::Created)),
-    });
-    let mut changes: Vec<Change> = articles.collect();
+pub(super) fn changes(view: &MirrorView, store: &Store) -> anyhow::Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    for Difference { row, file } in view.differences() {
+        changes.extend(match (row, file) {
+            (Some(row), Some(file)) => match edited(row, file) {
+                Some(change) if change.change == ChangeKind::Modified => Some(Change {
+                    older: is_older(store, row, file)?,
+                    ..change
+                }),
+                change => change,
+            },
+            (Some(row), None) => Some(Change::of(&row.place, Some(row.id), ChangeKind::Deleted)),
+            (None, file) => file.map(|file| Change::of(&file.place, file.id, ChangeKind::Created)),
+        });
+    }
     changes.extend(category_changes(view));
-    changes
+    Ok(changes)
+}
+
+/// Returns whether the history knows the file's version, and a newer one that replaced it.
+fn is_older(store: &Store, row: &ArticleRow, file: &LocalFile) -> anyhow::Result<bool> {
+    // Flags have no history.
+    let has_words = file.version != row.local;
+    let known = store.knew(row.id, file.version.digest(), Side::Local)?;
+    Ok(has_words && known.is_some())
 }
 
 fn edited(row: &ArticleRow, file: &LocalFile) -> Option<Change> {

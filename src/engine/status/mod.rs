@@ -57,6 +57,9 @@ pub struct Change {
     pub change: ChangeKind,
     /// The fields that changed.
     pub fields: Vec<Field>,
+    /// Whether the file has a version that a newer one replaced, as after `git checkout`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub older: bool,
     /// The side that changed, where both were looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
@@ -143,7 +146,7 @@ pub fn status<D: Disk>(
 ) -> anyhow::Result<Status> {
     let view = MirrorView::read_changed(disk, store, Spool::new(true, now))?;
     let conflicts = open_conflicts(&view);
-    let changes = changes(&view);
+    let changes = changes(&view, store)?;
     let held = held(&view.base, store, &conflicts, &changes, now)?;
     let invisible = invisible(store)?;
     let mut problems = view.problems;

@@ -64,7 +64,11 @@ fn on_another_branch_than_that_of_the_first_sync_nothing_is_sent_or_written() {
     // Reading commands work.
     let plan = kb.run(&["sync", "--dry-run"]).exits(0);
     assert!(plan.stdout.contains("start/new.html"), "{plan:#?}");
+    let refused = "without --dry-run this is refused: branch rewrite is checked out";
+    assert!(plan.stderr.contains(refused), "{plan:#?}");
     let status = kb.run(&["status"]).exits(0);
+    // That command is refused here.
+    assert!(!status.stdout.contains("kbsync restore"), "{status:#?}");
     let told = "nothing is synced: branch rewrite is checked out";
     assert!(status.stdout.contains(told), "{status:#?}");
     let status = kb.run(&["status", "--json"]).exits(0).json();
@@ -94,6 +98,8 @@ fn on_another_branch_than_that_of_the_first_sync_nothing_is_sent_or_written() {
             .contains("branch main is the published branch"),
         "{status:#?}"
     );
+    let plan = kb.run(&["sync", "--dry-run"]).exits(0);
+    assert!(!plan.stderr.contains("refused"), "{plan:#?}");
     kb.run(&["sync"]).exits(0);
     assert_eq!(left(&service), 4);
     git(&kb, &["merge", "-q", "rewrite"]);
@@ -150,7 +156,7 @@ fn an_article_that_was_left_on_another_branch_is_not_deleted() {
     assert!(!kb.exists("start/fetched.html"));
     for command in [&["sync"][..], &["push"], &["sync"]] {
         let ran = kb.run(command).exits(3);
-        let told = "no commit of branch main removed them";
+        let told = "not by a commit of branch main";
         assert!(ran.stdout.contains(told), "{ran:#?}");
     }
     assert_eq!(service.text(fetched), "<p>A colleague's.</p>");
@@ -277,7 +283,7 @@ fn a_repository_that_was_replaced_holds_removals_and_one_that_moved_is_the_same(
     commit(&kb);
     for _ in 0..2 {
         let ran = kb.run(&["sync"]).exits(3);
-        assert!(ran.stdout.contains("when git moved HEAD"), "{ran:#?}");
+        assert!(ran.stdout.contains("since git moved HEAD"), "{ran:#?}");
     }
     assert_eq!(left(&service), 3);
     kb.run(&["approve", "--yes"]).exits(0);

@@ -4,6 +4,7 @@
 use crate::support::daemon::{Daemon, unlimited, until};
 use crate::support::kb::{Kb, Ran, Service};
 use crate::support::real_git::try_git;
+use crate::support::schema;
 use rustix::process::Signal;
 use std::path::Path;
 use tempfile::TempDir;
@@ -168,6 +169,15 @@ fn f087_a_checkout_or_restore_of_a_file_takes_nobodys_words_back() {
         let team = Team::new();
         team.fetched();
         team.c.git(undo);
+        // Before any sync, it is no edit either.
+        let status = team.c.0.run(&["status"]).exits(0).stdout;
+        assert!(
+            status.contains("older     start/one.html (text)"),
+            "{status}"
+        );
+        let json = team.c.0.run(&["status", "--json"]).exits(0).json();
+        schema::check("status", &json);
+        assert_eq!(json["changes"][0]["older"], true, "{json}");
         team.c.is_behind(&team);
         // Work elsewhere goes on.
         team.c.0.edit("start/two.html", "Old.", "Mine.");
@@ -250,7 +260,7 @@ fn f087_a_hard_reset_to_an_earlier_commit_sends_nothing_and_deletes_nothing() {
     for _cycle in 0..2 {
         let ran = team.b.sync(3);
         assert!(ran.stdout.contains(HELD), "{ran:#?}");
-        assert!(ran.stdout.contains("when git moved HEAD"), "{ran:#?}");
+        assert!(ran.stdout.contains("since git moved HEAD"), "{ran:#?}");
     }
     assert_eq!(team.live(), "<p>New.</p>");
     assert_eq!(team.service.sandbox.articles().len(), before);
