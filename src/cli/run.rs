@@ -110,6 +110,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     } else {
         tracing::info!(mirror = %config.mirror.display(), service = config.service, "started");
     }
+    if let Some(Ok(address)) = daemon.listen.as_ref().map(TcpListener::local_addr) {
+        tracing::info!("listening on {}", web::shown_address(address));
+    }
     let ended = Box::pin(start::run(daemon))
         .await
         .map_err(|error| Failure::usage(error_text(&error), "correct `poll:` or `timezone:`"))?;
@@ -179,9 +182,6 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
         Failure::failed(error)
             .help("name another address with --listen, or stop the program that uses this one")
     })?;
-    if let Ok(address) = listener.local_addr() {
-        tracing::info!("listening on {}", web::shown_address(address));
-    }
     Ok(listener)
 }
 

@@ -295,7 +295,8 @@ fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> 
     };
     let reason = || {
         format!(
-            "the state in `.kbsync` was made for another folder, so its deletions are held; {ways}"
+            "the state was made for another folder, or its record in KBSYNC_USER_STATE_DIR is missing, so its deletions are \
+             held; {ways}"
         )
     };
     let holds = facts.deletions.stock.from_elsewhere || facts.stands(rule, action);

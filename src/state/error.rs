@@ -130,8 +130,8 @@ impl fmt::Display for StateError {
                 };
                 write!(
                     f,
-                    ": this folder mirrors {was}, and the settings now name {now}; change them back, or use an empty \
-                     folder for the other one"
+                    ": this folder mirrors {was}, and kbsync.yaml (or KBSYNC_SERVICE, KBSYNC_WORKSPACE) now names {now}; \
+                     change that back, or use an empty folder for the other one"
                 )
             }
             ErrorKind::Gone => f.write_str(

@@ -48,7 +48,9 @@ pub(super) fn agreed(
             ),
         ));
     }
-    context.out.note(format!("This would {consequences}:"));
+    context.out.note(format!(
+        "This would {consequences}, as the service was at the last sync:"
+    ));
     for line in &lines {
         context.out.note(line);
     }

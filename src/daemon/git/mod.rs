@@ -17,17 +17,17 @@ pub use repository::{Busy, Git, GitState, Head};
 pub use view::View;
 
 /// The reason of a hold: the files disappeared when HEAD moved.
-pub const HOLD: &str = "these files disappeared when git moved HEAD (a switch, a pull, a reset?), and their articles are still live: \
-                        `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
+pub const HOLD: &str = "gone since git moved HEAD (a switch, a pull, a reset?), but still live on the service: \
+                        `kbsync restore FOLDER` brings back what is missing, `kbsync approve` deletes on the service";
 
 /// The reason of a hold: the files were never committed, and git removes such files without a trace.
-pub const NOT_COMMITTED: &str = "these files are gone and were never committed, so `git stash -u` or `git clean` may have removed them: \
-                                 `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
+pub const NOT_COMMITTED: &str = "gone, and never committed, so `git stash -u` or `git clean` may be the reason: \
+                                 `kbsync restore FOLDER` brings back what is missing, `kbsync approve` deletes on the service";
 
 /// The reason of a hold: the state has no record of the repository.
-pub const UNKNOWN: &str = "these files are gone, and no sync saw where git's HEAD was before, so git may have removed them: \
-                           `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
+pub const UNKNOWN: &str = "gone, and no sync saw where git's HEAD was before, so git may be the reason: \
+                           `kbsync restore FOLDER` brings back what is missing, `kbsync approve` deletes on the service";
 
 /// The reason of a hold: the work tree is a sparse checkout (failures row 91).
-pub const SPARSE: &str = "git leaves files out of this work tree (sparse checkout), and these may be among them: \
-                          `git sparse-checkout disable` brings such files back, `kbsync approve` deletes the articles";
+pub const SPARSE: &str = "gone, and git leaves files out of this work tree (sparse checkout), which may be the reason: \
+                          `git sparse-checkout disable` brings such files back, `kbsync approve` deletes on the service";

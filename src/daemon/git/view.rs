@@ -318,15 +318,15 @@ fn read(
 /// The reason of a hold: git cannot say who removed the files.
 fn unread(why: &Unread) -> String {
     format!(
-        "these files are gone, and kbsync cannot ask git whether git removed them ({why}): `kbsync restore FOLDER` brings \
-         the files back, `kbsync approve` deletes the articles"
+        "gone, and kbsync cannot ask git whether git is the reason ({why}): `kbsync restore FOLDER` brings back what is \
+         missing, `kbsync approve` deletes on the service"
     )
 }
 
 /// The reason of a hold: the files disappeared when HEAD moved, and the published branch did not remove them.
 fn not_removed_on(published: &str) -> String {
     format!(
-        "these files disappeared when git moved HEAD, and no commit of branch {published} removed them: \
-         `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles"
+        "gone since git moved HEAD, and not by a commit of branch {published}: `kbsync restore FOLDER` brings back what is \
+         missing, `kbsync approve` deletes on the service"
     )
 }

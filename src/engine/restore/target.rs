@@ -64,10 +64,17 @@ impl<D: Disk> Preparer<'_, D> {
             }
         };
         if is_ignored {
-            return refuse(
-                format!("{} is ignored, so it would not be synced", target.place),
-                format!("take it out of .kbsyncignore, or {OTHER_PLACE}"),
-            );
+            // Only what has no article can come back elsewhere.
+            let ways = match target.to {
+                Existing::File(None) | Existing::Nothing(_) => {
+                    format!("take it out of .kbsyncignore, or {OTHER_PLACE}")
+                }
+                Existing::File(Some(_)) | Existing::Article(_) | Existing::Category(_) => {
+                    "take it out of .kbsyncignore".to_owned()
+                }
+            };
+            let message = format!("{} is ignored, so it would not be synced", target.place);
+            return refuse(message, ways);
         }
         Ok(target)
     }

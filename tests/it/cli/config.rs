@@ -1,6 +1,6 @@
 //! Bad settings: every one with file, line, remedy and exit code, and nothing changed.
 
-use crate::support::kb::{Kb, WORKSPACE};
+use crate::support::kb::{Kb, Service, WORKSPACE};
 
 fn settings(more: &str) -> String {
     format!("service: https://kb.example.com\nworkspace: {WORKSPACE}\n{more}\n")
@@ -91,4 +91,15 @@ fn an_unreachable_host_is_to_be_tried_later() {
     let ran = kb.run(&["workspaces"]).exits(5);
     assert!(!ran.stderr.contains("CANARY"), "{}", ran.stderr);
     ran.complains("GET /api/bases", "network");
+}
+
+#[test]
+fn a_service_from_the_environment_that_the_mirror_is_not_of_is_named_as_one() {
+    let service = Service::start();
+    let mut kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.set("KBSYNC_SERVICE", "https://kb.example.com");
+    let ran = kb.run(&["status"]).exits(2);
+    assert!(ran.stderr.contains("this folder mirrors"), "{ran:#?}");
+    assert!(ran.stderr.contains("or KBSYNC_SERVICE"), "{ran:#?}");
 }

@@ -317,3 +317,31 @@ fn after_ctrl_c_the_daemon_goes_on_and_the_command_says_so() {
     });
     daemon.stop();
 }
+
+#[test]
+fn a_place_that_is_ignored_is_advised_only_what_works() {
+    let service = Service::empty();
+    let id = service.article(service.category("start"), "one", "<p>Old.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "Old.", "New.");
+    kb.run(&["sync"]).exits(0);
+    kb.write(".kbsyncignore", "start/one.html\n");
+    // It lives, so it cannot come back elsewhere.
+    let ran = kb.run(&["restore", "start/one.html@1", "--yes"]);
+    assert!(
+        ran.stderr.contains("take it out of .kbsyncignore"),
+        "{ran:#?}"
+    );
+    assert!(!ran.stderr.contains("--to"), "{ran:#?}");
+    // A deleted one can.
+    kb.remove(".kbsyncignore");
+    service.sandbox.remove(id);
+    kb.run(&["sync"]).exits(0);
+    kb.write(".kbsyncignore", "start/one.html\n");
+    let ran = kb.run(&["restore", "start/one.html", "--yes"]);
+    assert!(
+        ran.stderr.contains("or name another place with --to"),
+        "{ran:#?}"
+    );
+}

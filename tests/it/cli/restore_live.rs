@@ -46,7 +46,8 @@ fn what_would_be_live_is_asked_for() {
     assert_eq!(json["outcome"], "failed");
     let ran = kb.at_terminal(&command, &[("Publish?", "n\r")]).exits(3);
     assert!(
-        ran.stderr.contains("This would change 1 live article:"),
+        ran.stderr
+            .contains("This would change 1 live article, as the service was at the last sync:"),
         "{ran:#?}"
     );
     assert!(

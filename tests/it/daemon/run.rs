@@ -173,6 +173,13 @@ fn health_and_figures_are_shown_to_this_machine() {
     let service = Service::start();
     let kb = mirror(&service);
     let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
+    // The first line is about the mirror.
+    let log = daemon.log();
+    assert!(
+        log.find("started mirror=") < log.find("listening on"),
+        "{log}"
+    );
+    assert!(log.contains("started mirror="), "{log}");
     let address = &daemon.address();
     for path in ["/", "/healthz", "/readyz"] {
         let answer = get(address, path, "localhost");

@@ -281,7 +281,7 @@ async fn f049_another_service_or_workspace_is_refused() {
         ),
         (
             format!(
-                "this folder mirrors {service}, and the settings now name https://kb.example.org;"
+                "this folder mirrors {service}, and kbsync.yaml (or KBSYNC_SERVICE, KBSYNC_WORKSPACE) now names https://kb.example.org;"
             ),
             Binding {
                 service: "https://kb.example.org".into(),
