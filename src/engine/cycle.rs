@@ -1,4 +1,4 @@
-//! The steps of one cycle, in their order: observe, reconcile, guard, apply, record, report.
+//! The steps of one cycle, in their order: recover, observe, reconcile, guard, apply, record, report.
 
 use crate::engine::apply::{Rest, apply, finish_cycle, keep_unmet, remove_settled_copies};
 use crate::engine::facts::{facts, forget_refusals};

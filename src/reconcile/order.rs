@@ -3,8 +3,8 @@
 //!
 //! A name in the mirror belongs to one file at a time: a removal that frees one comes first.
 //! A slug belongs to one article of a category at a time, and to one category of the workspace. An action that takes
-//! a slug which another one leaves in the same plan comes after it; an action that takes a slug which nobody leaves has
-//! to wait, as have actions that take each other's slugs in a circle.
+//! a slug which another one leaves in the same plan comes after it. An action waits if another article keeps the slug,
+//! and so do actions that take each other's slugs in a circle.
 
 use super::addresses::{Holder, frees, holders, waits_for};
 use super::plan::{Action, Plan, Step};

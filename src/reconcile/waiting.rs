@@ -1,4 +1,4 @@
-//! Actions that need something which is held, or which nobody leaves, wait: for names, addresses and categories.
+//! Actions wait for names, addresses and categories that a held action was to free, or that somebody keeps.
 
 use super::addresses::{Address, Holder, frees, takes, waits_for};
 use super::order::{Name, leaves_name, takes_name};

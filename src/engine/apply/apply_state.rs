@@ -1,4 +1,4 @@
-//! The state that the steps of a cycle share: articles created, versions seen, the reasons to stop, and the end of a step.
+//! The state that the steps of a cycle share: articles created, versions seen, and the end of a step.
 
 use super::obstacles::Obstacles;
 use crate::engine::Stop;

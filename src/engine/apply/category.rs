@@ -1,4 +1,5 @@
-//! Categories: created and changed on the service, folders made and renamed in the mirror.
+//! Categories: created on the service, folders made and renamed in the mirror. `category_send` has the PUT,
+//! `category_yaml` the file.
 
 use super::category_send::send_category;
 use super::category_yaml::{NewYaml, ScannedYaml, read_yaml, write_yaml};

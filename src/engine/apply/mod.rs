@@ -1,7 +1,7 @@
 //! The second half of a cycle: do what the plan says, step by step, and record each outcome.
 //!
 //! Confirm, then record: a row changes only after the other side said yes and the bytes are durable. Before
-//! every request an intent is written, and before every change of the mirror a row of the journal, so that a crash
+//! every request for an article an intent is written, and before every change of the mirror a row of the journal, so that a crash
 //! between any two lines is understood by the next run.
 
 mod apply_state;

@@ -83,8 +83,8 @@ fn report_unclaimed(base: &Base, id: ArticleId, claimants: &[LocalFile], paired:
     }
 }
 
-/// Holds an article whose file has an id that the state does not know, as a file from another mirror has, and the article
-/// with that id. An article that is gone from the service has nothing left to lose.
+/// Marks two articles as unknown: the file at the place of one has the id of the other, which the state does not know, as
+/// a file from another mirror has. An article that is gone from the service has nothing left to lose.
 pub(super) fn hold_overlaid(
     base: &Base,
     places: &StatePlaces<'_>,
