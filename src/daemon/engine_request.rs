@@ -8,7 +8,7 @@ use super::{
 use crate::{
     engine::{
         self,
-        settings::{Request, UnsettledPaths},
+        settings::{PathsInMotion, Request},
     },
     model::Place,
     reconcile::{new_categories::NewCategories, snapshot::Direction},
@@ -25,9 +25,9 @@ pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
         },
         Scope::Mirror => Request::new(Direction::Both),
         Scope::Paths(due) => Request {
-            unsettled: UnsettledPaths {
+            in_motion: PathsInMotion {
                 removed: below(due.removed.keys(), prefix).collect(),
-                ..UnsettledPaths::default()
+                ..PathsInMotion::default()
             },
             scope: scope(due.paths().iter(), prefix)?,
             look: files(due, prefix).map_or(engine::settings::Look::Whole, |places| {
@@ -45,18 +45,18 @@ pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
     Some(with_holds(job, request, prefix))
 }
 
-/// Excludes unsettled paths, and holds the removals that git made. A cycle over settled paths must know the unsettled
+/// Excludes in_motion paths, and holds the removals that git made. A cycle over settled paths must know the in_motion
 /// ones, too, to recognise moves.
 fn with_holds(job: &Job, request: Request, prefix: &str) -> Request {
     let limited = match job.scope {
         Scope::Everything | Scope::Mirror => false,
         Scope::Paths(_) | Scope::Command(_) => true,
     };
-    let unsettled = below(job.unsettled.iter(), prefix);
+    let in_motion = below(job.in_motion.iter(), prefix);
     Request {
-        unsettled: UnsettledPaths {
-            paths: unsettled.filter(|_| !limited).collect(),
-            ..request.unsettled
+        in_motion: PathsInMotion {
+            paths: in_motion.filter(|_| !limited).collect(),
+            ..request.in_motion
         },
         patient: true,
         git_hold: job.git_hold.clone(),

@@ -123,14 +123,14 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             self.reconnect();
         }
         let _before = self.cancel.take_outage();
-        // The job names the paths that are unsettled now; the last workspace may be synced much later.
+        // The job names the paths that are in_motion now; the last workspace may be synced much later.
         let began = engine::Clock::now(&engine::SystemClock);
         for workspace in &mut self.workspaces {
             let Some(mut request) = request_for(job, &workspace.prefix) else {
                 continue;
             };
             if waits_out_grace(&job.scope) {
-                request.unsettled.listed_at = Some(began);
+                request.in_motion.listed_at = Some(began);
             }
             // Git may move HEAD before this workspace is synced, or during a request.
             if let Some(folder) = self.trees.folder(&workspace.prefix) {

@@ -74,7 +74,7 @@ pub struct Job {
     /// What it looks at.
     pub scope: Scope,
     /// Paths in motion, and removed paths in their grace time: unknown in this cycle.
-    pub unsettled: BTreeSet<String>,
+    pub in_motion: BTreeSet<String>,
     /// Why all removals are held because of git.
     pub git_hold: Option<String>,
     /// The repositories around the mirror when the cycle began.

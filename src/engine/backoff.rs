@@ -1,9 +1,10 @@
-//! When the service may be asked again: one rule for hidden articles, ids of which only a file tells, and categories that
-//! cannot be read.
+//! When the service may be asked again: one rule for hidden articles, ids of which only a file tells, categories that
+//! cannot be read, and pending requests.
 //!
-//! - An answer counts for a day. A question that failed is repeated after two minutes, then four, and so on up to a day.
+//! - An answer counts for a day, also the answer that an article cannot be read. A category that cannot be read and a
+//!   request whose outcome is unknown are asked for again after two minutes, then four, and so on up to a day.
 //! - A cycle in the background goes on with the last answer. A person's command asks at once.
-//! - A stored answer decides nothing: the article is read before anything replaces it (`ServiceSide::recalled`).
+//! - A stored answer decides nothing: the article is read before anything replaces it (`ServiceSide::read_first`).
 //! - An answer is recorded at the end of the cycle that dealt with it. A cycle that is cut off before asks again.
 
 use crate::engine::keys::PROBE_REFUSED;
@@ -63,10 +64,14 @@ impl Answers {
         self.by_target.insert(target, answer.into());
     }
 
-    /// Notes whether the service is to be asked for an article again in the next cycle, or has just said enough.
-    pub(in crate::engine) fn ask_again(&mut self, id: ArticleId, again: bool) {
-        let answer = (!again).then_some(Answer::AsRecorded);
-        self.note(Target::Article(id), answer);
+    /// Notes that the service is to be asked for an article again in the next cycle.
+    pub(in crate::engine) fn ask_again(&mut self, id: ArticleId) {
+        self.note(Target::Article(id), None);
+    }
+
+    /// Notes that the base has what the service has just said of an article.
+    pub(in crate::engine) fn note_as_recorded(&mut self, id: ArticleId) {
+        self.note(Target::Article(id), Answer::AsRecorded);
     }
 
     /// Returns whether probing is allowed: until the settings or the service say no.
@@ -124,7 +129,7 @@ impl Backoff {
     }
 
     /// Returns whether the service need not be asked yet. A clock that went back counts as no rest.
-    pub(in crate::engine) fn rests(&self, target: Target) -> bool {
+    pub(in crate::engine) fn is_backing_off(&self, target: Target) -> bool {
         self.attempts.get(&target).is_some_and(|attempt| {
             let wait = match attempt.failures {
                 0 => ASK_AGAIN,
@@ -148,14 +153,14 @@ impl Backoff {
     /// Returns whether a cycle has nothing to ask for: every attempt is about an article that is known, and rests.
     pub(super) fn is_calm(&self, is_known: impl Fn(ArticleId) -> bool) -> bool {
         self.attempts.keys().all(|target| match target {
-            Target::Article(id) => is_known(*id) && self.rests(*target),
+            Target::Article(id) => is_known(*id) && self.is_backing_off(*target),
             Target::Category(_) | Target::Request(_) => false,
         })
     }
 
     /// The stored answer; `None`: ask.
     pub(super) fn answer(&self, target: Target) -> Option<Answer> {
-        if !self.is_background || !self.rests(target) {
+        if !self.is_background || !self.is_backing_off(target) {
             return None;
         }
         let attempt = self.attempts.get(&target)?;
@@ -177,7 +182,7 @@ impl Backoff {
         }
         match (self.answer(Target::Article(row.id))?, row.visibility) {
             (Answer::Article { remote, file: then }, _) => {
-                Some(remote).filter(|_| is_same(then, file))
+                Some(remote).filter(|_| is_same_file(then, file))
             }
             (_, Visibility::Unpublished) => Some(Remote::Present(last_seen(row, base))),
             (_, Visibility::NotVisible) => Some(Remote::NotVisible(NOT_LISTED.to_owned())),
@@ -190,7 +195,7 @@ impl Backoff {
         let Answer::Article { remote, file: then } = self.answer(Target::Article(id))? else {
             return None;
         };
-        Some(remote).filter(|_| is_same(then, file))
+        Some(remote).filter(|_| is_same_file(then, file))
     }
 
     /// Returns the visibility of an article that is listed although it was disabled, if a probe said so of this revision; `None`: ask.
@@ -219,7 +224,7 @@ impl Backoff {
     }
 }
 
-fn is_same(then: Option<Digest>, file: Option<&LocalFile>) -> bool {
+fn is_same_file(then: Option<Digest>, file: Option<&LocalFile>) -> bool {
     then.is_none_or(|then| file.is_some_and(|file| file.version.digest() == then))
 }
 
@@ -267,7 +272,7 @@ pub(in crate::engine) fn attempts_after(
     for (target, attempt) in &before.attempts {
         let is_there = match target {
             Target::Article(id) => {
-                !observed.looked.sees_all()
+                !observed.extent.sees_all()
                     || observed.base.articles.contains_key(id)
                     || observed.paired.files.contains_key(id)
             }

@@ -317,13 +317,13 @@ fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<
 }
 
 /// The places of a changed file, what it says now, and the newest known version.
-type Found<'a> = ([Place; 2], Content<'a>, Content<'a>);
+type FileVersions<'a> = ([Place; 2], Content<'a>, Content<'a>);
 
 fn changed_article<'a>(
     id: ArticleId,
     (place, now): (&Place, &'a Version),
     observed: &'a Observation,
-) -> Option<Found<'a>> {
+) -> Option<FileVersions<'a>> {
     let row = observed.base.articles.get(&id)?;
     // A user who removes a conflict copy accepts the content that the file had in the conflict.
     let (newest, newest_lf) = match observed.base.conflicts.get(&id) {
@@ -342,7 +342,7 @@ fn changed_article<'a>(
     })
 }
 
-fn changed_category(id: CategoryId, observed: &Observation) -> Option<Found<'_>> {
+fn changed_category(id: CategoryId, observed: &Observation) -> Option<FileVersions<'_>> {
     let row = observed.base.categories.get(&id)?;
     let here = observed.paired.categories.get(&id)?;
     let now = here.version.as_ref()?;

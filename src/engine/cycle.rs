@@ -1,21 +1,21 @@
 //! The steps of one cycle, in their order: recover, observe, reconcile, guard, apply, record, report.
 
-use crate::engine::apply::{Rest, apply, finish_cycle, keep_unmet, remove_settled_copies};
+use crate::engine::apply::{Rest, apply, finish_cycle, remove_settled_copies, store_unpaired};
 use crate::engine::facts::{facts, forget_refusals};
 use crate::engine::gathered::Gathered;
+use crate::engine::in_motion::InMotion;
 use crate::engine::journal::recover::Recovered;
-use crate::engine::observation::{Looked, Observation};
+use crate::engine::observation::{Extent, Observation};
 use crate::engine::observe::{bodies, is_enough, observe};
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
-use crate::engine::recent_rollbacks::note_gone_back;
+use crate::engine::recent_rollbacks::note_rollbacks;
 use crate::engine::report::{BudgetLeft, Report, Requests};
 use crate::engine::settings::{Look, Request};
 use crate::engine::stock::{begin_state, bind_home};
 use crate::engine::stop::service_stop;
 use crate::engine::unfinished::forget_restored;
-use crate::engine::unsettled::Unsettled;
-use crate::engine::{Checkout, Engine, Stop};
+use crate::engine::{Checkout, Engine, GitView, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
 use crate::reconcile::plan::{Outcome, Plan, Problem};
@@ -33,7 +33,7 @@ const GIT_PATIENCE: Duration = Duration::from_secs(2);
 const GIT_LOOK: Duration = Duration::from_millis(50);
 
 /// Runs one cycle, and reports it.
-pub(super) async fn look_once<S: Service, D: Disk>(
+pub(super) async fn run_and_report<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     request: &Request,
 ) -> anyhow::Result<Report> {
@@ -42,7 +42,7 @@ pub(super) async fn look_once<S: Service, D: Disk>(
     let before = engine.service.usage();
     let mut report = Report::new(request.dry_run);
     report.partial = request.direction != Direction::Both || !request.scope.is_empty();
-    let ran = run(engine, request, &mut report).await;
+    let ran = run_cycle(engine, request, &mut report).await;
     engine.service.release().await;
     let stop = match ran {
         Ok(stop) => stop,
@@ -88,7 +88,8 @@ pub(super) fn recover<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow:
     Ok(recovered)
 }
 
-async fn run<S: Service, D: Disk>(
+/// Carries out the steps of one cycle. Returns the reason that it ended early, if there is one.
+async fn run_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     request: &Request,
     report: &mut Report,
@@ -103,13 +104,13 @@ async fn run<S: Service, D: Disk>(
         // What the journal has still to settle is nobody's edit and nobody's removal.
         let request = request.to_mut();
         request.look = Look::Whole;
-        request.unsettled.paths.extend(recovered.open);
+        request.in_motion.paths.extend(recovered.open);
     }
     let request = &*request;
     let (plan, mut observed) = decide(engine, request).await?;
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
-    report.compared_few = observed.looked == Looked::Differences;
+    report.compared_few = observed.extent == Extent::Differences;
     report.doubt = observed.mirror.hides || observed.doubt.is_some();
     if request.dry_run {
         report.plan(&plan);
@@ -122,7 +123,7 @@ async fn run<S: Service, D: Disk>(
             Outcome::Unknown | Outcome::Excluded => false,
         });
     let rest = Rest::of(&plan, &observed, request).filter(|_| settled);
-    if let Some(stop) = other_checkout(engine).await {
+    if let Some(stop) = other_checkout(&*engine.git).await {
         return Ok(Some(stop));
     }
     let applied = apply(engine, plan, &mut observed, request, report).await;
@@ -133,7 +134,7 @@ async fn run<S: Service, D: Disk>(
     let stop = applied?;
     remove_settled_copies(&mut engine.journal(), &observed)?;
     report.problems.extend(late?);
-    let whole = settled && stop.is_none() && observed.looked.lists();
+    let whole = settled && stop.is_none() && observed.extent.lists();
     let rest = rest.filter(|_| stop.is_none());
     finish_cycle(engine, &observed, request, report, whole, rest)?;
     if stop.is_none() {
@@ -145,8 +146,8 @@ async fn run<S: Service, D: Disk>(
             request,
         )?;
     }
-    keep_unmet(&mut engine.store, &observed, engine.clock.now())?;
-    note_gone_back(
+    store_unpaired(&mut engine.store, &observed, engine.clock.now())?;
+    note_rollbacks(
         &mut engine.store,
         engine.clock.now(),
         &observed.older,
@@ -160,10 +161,10 @@ async fn run<S: Service, D: Disk>(
 
 /// Returns the stop of a cycle whose files git replaced, or still replaces, with those of another branch. A command of
 /// git's that only refreshes its index is waited for.
-async fn other_checkout<S: Service, D: Disk>(engine: &Engine<S, D>) -> Option<Stop> {
+async fn other_checkout(git: &dyn GitView) -> Option<Stop> {
     let until = Instant::now() + GIT_PATIENCE;
     loop {
-        match engine.git.checkout() {
+        match git.checkout() {
             Checkout::Same => return None,
             Checkout::Other(why) => return Some(Stop::of_git(&why)),
             Checkout::Changing(why) if Instant::now() >= until => {
@@ -185,13 +186,13 @@ pub(super) async fn decide<S: Service, D: Disk>(
             look = &Look::Whole;
             continue;
         };
-        let looked = observed.looked;
+        let extent = observed.extent;
         let (plan, observed) = plan_for(engine, observed, request)?;
-        if looked == Looked::All || is_enough(&plan) {
+        if extent == Extent::All || is_enough(&plan) {
             return Ok((plan, observed));
         }
         // More is to be done than with a few articles: the next look compares everything.
-        if looked == Looked::Differences {
+        if extent == Extent::Differences {
             engine.store.write(engine.clock.now(), |tx| {
                 tx.end_rest()?;
                 Ok(())
@@ -207,12 +208,12 @@ fn plan_for<S: Service, D: Disk>(
     mut observed: Observation,
     request: &Request,
 ) -> anyhow::Result<(Plan, Observation)> {
-    observed.recall_old_copies();
+    observed.mark_old_copies();
     let bodies = bodies(&engine.store, &observed, request)?;
     let policy = engine.settings.policy(request);
-    let unsettled = Unsettled::new(&request.unsettled.paths);
+    let in_motion = InMotion::new(&request.in_motion.paths);
     let layout = &observed.mirror.layout;
-    let out_of_reach = |place: &Place| layout.ignores(place) || unsettled.covers(place);
+    let out_of_reach = |place: &Place| layout.ignores(place) || in_motion.covers(place);
     let world = World {
         out_of_reach: OutOfReach(&out_of_reach),
         base: &observed.base,
@@ -227,7 +228,7 @@ fn plan_for<S: Service, D: Disk>(
     // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
     observed
         .service
-        .recalled
+        .read_first
         .extend(facts.rollbacks.remote.iter().copied());
     reconcile::guard::hold(&mut plan, &facts);
     // What a person released is no mistake, nor the first of one.

@@ -5,7 +5,7 @@ use super::settings::Request;
 use super::waiting::{self, Held};
 use crate::engine::behind::{behind, duplicates_by_git, removed_unseen};
 use crate::engine::observation::Observation;
-use crate::engine::recent_rollbacks::lately_older;
+use crate::engine::recent_rollbacks::count_recent_rollbacks;
 use crate::engine::stock::{new_categories, stock};
 use crate::engine::{GitView, unfinished};
 use crate::mirror::disk::Disk;
@@ -136,7 +136,7 @@ fn rollbacks(
             rollbacks.remote.insert(settle.id);
         }
     }
-    rollbacks.recent_local = lately_older(store, now, &rollbacks.local)?;
+    rollbacks.recent_local = count_recent_rollbacks(store, now, &rollbacks.local)?;
     Ok(rollbacks)
 }
 
@@ -234,7 +234,7 @@ pub(super) fn forget_refusals(
 ) -> anyhow::Result<()> {
     let whole = request.direction == Direction::Both
         && request.scope.is_empty()
-        && request.unsettled.paths.is_empty()
+        && request.in_motion.paths.is_empty()
         && observed.service.stop.is_none()
         && observed.doubt.is_none()
         && observed.remote.complete

@@ -1,17 +1,18 @@
 //! The service's side of a cycle: the listing, streamed and compared article by article, and the bodies
 //! that it did not carry.
 
+use crate::engine::history::edited_there;
 use crate::engine::memory::Memory;
 use crate::engine::observation::as_recorded;
 use crate::engine::spool::{SeenBody, Spool};
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, Flags, Revision, TextDigest, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{
     Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service, ServiceError,
 };
 use crate::state::store::{ListingEntry, Store};
-use crate::state::{FigureRow, Seen as SeenVersion, StateError, Subject};
+use crate::state::{FigureRow, StateError};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The result of a listing.
@@ -340,14 +341,7 @@ pub(in crate::engine) fn take_seen(
         text: TextDigest::of(&text),
     };
     if row.is_none_or(|row| row.remote != version) {
-        let history = row.map(|row| SeenVersion {
-            subject: Subject::Article(row.id),
-            place: row.place.clone(),
-            side: Side::Remote,
-            cause: "edited on the service".to_owned(),
-            version: version.clone(),
-            file: None,
-        });
+        let history = row.map(|row| edited_there(row.id, &row.place, &version));
         let body = SeenBody {
             text,
             digest: version.text,

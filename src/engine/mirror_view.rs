@@ -1,10 +1,10 @@
 //! The mirror beside the base: one scan for the commands that compare and restore. The service is not asked.
 
 use super::index::Index;
-use super::observe::local::Looker;
+use super::observe::local::MirrorScanner;
 use super::observe::{load_base, load_beside};
 use super::spool::Spool;
-use crate::engine::unsettled::Unsettled;
+use crate::engine::in_motion::InMotion;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
 use crate::model::base::ArticleRow;
@@ -61,11 +61,11 @@ impl MirrorView {
             Some(_) => load_beside(store)?,
             None => load_base(store)?,
         };
-        let mut looker = Looker {
+        let mut looker = MirrorScanner {
             disk,
             store,
             spool: &mut spool,
-            unsettled: &Unsettled::default(),
+            in_motion: &InMotion::default(),
         };
         let found = looker.look(&base, index.as_ref(), None)?;
         let mut found = found.context("failed to look at the mirror")?;

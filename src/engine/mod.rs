@@ -15,6 +15,7 @@ mod form;
 mod gathered;
 mod git_view;
 pub mod history;
+mod in_motion;
 mod index;
 mod journal;
 mod keys;
@@ -39,7 +40,6 @@ pub mod status;
 mod stock;
 mod stop;
 pub mod unfinished;
-mod unsettled;
 pub mod waiting;
 
 pub use clock::{Clock, Pause, SystemClock};
@@ -214,7 +214,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ///
     /// When the state or the mirror itself cannot be used.
     pub async fn cycle(&mut self, request: &Request) -> anyhow::Result<Report> {
-        let mut report = cycle::look_once(self, request).await?;
+        let mut report = cycle::run_and_report(self, request).await?;
         report.put_below(&self.settings.prefix);
         Ok(report)
     }
@@ -226,7 +226,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ///
     /// When the state or the mirror itself cannot be used.
     pub async fn settle(&mut self, request: &Request) -> anyhow::Result<Report> {
-        let mut report = cycle::look_once(self, request).await?;
+        let mut report = cycle::run_and_report(self, request).await?;
         for _look in 0..MAX_LOOKS {
             if report.overtaken.is_empty() {
                 break;
@@ -239,7 +239,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 resolve: BTreeMap::new(),
                 ..request.clone()
             };
-            report.replace(&paths, cycle::look_once(self, &again).await?);
+            report.replace(&paths, cycle::run_and_report(self, &again).await?);
         }
         report.put_below(&self.settings.prefix);
         Ok(report)

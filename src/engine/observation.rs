@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 /// The extent of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::engine) enum Looked {
+pub(in crate::engine) enum Extent {
     /// At everything, and everything is compared.
     All,
     /// At everything; the base has the rows of the few articles that differ from the index.
@@ -26,7 +26,7 @@ pub(in crate::engine) enum Looked {
     Paths,
 }
 
-impl Looked {
+impl Extent {
     /// Returns whether the workspace was listed.
     pub(in crate::engine) const fn lists(self) -> bool {
         match self {
@@ -59,7 +59,7 @@ pub(in crate::engine) struct Observation {
     pub(in crate::engine) mirror: MirrorSide,
     pub(in crate::engine) service: ServiceSide,
     /// The extent of the look.
-    pub(in crate::engine) looked: Looked,
+    pub(in crate::engine) extent: Extent,
     /// The reason that nothing may be deleted, if a part of the look failed.
     pub(in crate::engine) doubt: Option<String>,
     /// Articles whose file equals an older version, of those that are to be settled and were not released.
@@ -98,7 +98,7 @@ pub(in crate::engine) struct ServiceSide {
     pub(in crate::engine) unlisted: bool,
     /// Articles that were not asked for and go by what is known of them, of which two answers differed, or an old
     /// copy was shown, or what may be one: whoever changes them on the service reads them first.
-    pub(in crate::engine) recalled: BTreeSet<ArticleId>,
+    pub(in crate::engine) read_first: BTreeSet<ArticleId>,
     /// The meaning of the listing's entries, to be stored once their figures are recorded.
     pub(in crate::engine) entries: Option<Vec<ListingEntry>>,
     /// The reason that the service is not asked any more.
@@ -119,11 +119,11 @@ impl Observation {
         let local = &self.local;
         request.direction == Direction::Both
             && request.scope.is_empty()
-            && request.unsettled.paths.is_empty()
-            && self.looked == Looked::All
+            && request.in_motion.paths.is_empty()
+            && self.extent == Extent::All
             && self.doubt.is_none()
             && !self.mirror.hides
-            && self.service.recalled.is_empty()
+            && self.service.read_first.is_empty()
             && self.base.conflicts.is_empty()
             && self.remote.complete
             && self.remote.foreign.is_empty()
@@ -142,7 +142,7 @@ impl Observation {
         let files = local.files.iter().filter_map(|file| file.id);
         let unknown = local.unknown.iter().filter_map(|unknown| unknown.id);
         local.first
-            && self.looked == Looked::All
+            && self.extent == Extent::All
             && self.doubt.is_none()
             && local.unread.is_empty()
             && files
@@ -153,7 +153,7 @@ impl Observation {
 
     /// Marks the articles of which an old copy was shown: it counts as what our own last write left, and whoever acts
     /// on that reads the article first.
-    pub(in crate::engine) fn recall_old_copies(&mut self) {
+    pub(in crate::engine) fn mark_old_copies(&mut self) {
         let articles = &self.remote.articles;
         let old = |row: &&ArticleRow| match articles.get(&row.id) {
             Some(Remote::Present(seen)) => is_outdated(row, &seen.revision, &seen.version),
@@ -163,14 +163,14 @@ impl Observation {
         let rows = rows.filter(|row| row.replaced.is_some() || !row.earlier.is_empty());
         let old: Vec<ArticleId> = rows.filter(old).map(|row| row.id).collect();
         self.service.unlisted |= !old.is_empty();
-        self.service.recalled.extend(old);
-        self.recall_unclaimed();
+        self.service.read_first.extend(old);
+        self.mark_unclaimed_revisions();
     }
 
     /// Marks the articles that say what our own last write left, under a revision that nobody has told us: a colleague
     /// may have saved them as they were, or that PUT was made twice, since its first answer was lost, and this is an old
     /// copy of what the first one made.
-    fn recall_unclaimed(&mut self) {
+    fn mark_unclaimed_revisions(&mut self) {
         let articles = &self.remote.articles;
         let unclaimed = |row: &&ArticleRow| match articles.get(&row.id) {
             Some(Remote::Present(seen)) => {
@@ -185,7 +185,7 @@ impl Observation {
             row.visibility == Visibility::Published && row.written.as_ref() == Some(&row.revision)
         });
         let unclaimed: Vec<ArticleId> = rows.filter(unclaimed).map(|row| row.id).collect();
-        self.service.recalled.extend(unclaimed);
+        self.service.read_first.extend(unclaimed);
     }
 
     /// Remembers what ended the looking; nothing is deleted in such a cycle.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const CLOSELY: u64 = 60 * 1000;
 
 /// Returns how many articles went back to older versions before this plan, in the same roll-back.
-pub(super) fn lately_older(
+pub(super) fn count_recent_rollbacks(
     store: &Store,
     now: Timestamp,
     now_older: &BTreeSet<ArticleId>,
@@ -37,7 +37,7 @@ pub(super) fn lately_older(
 
 /// Remembers which articles went back to older versions in this cycle, and forgets a roll-back that is over. The
 /// held actions of the cycle have to be stored before.
-pub(super) fn note_gone_back(
+pub(super) fn note_rollbacks(
     store: &mut Store,
     now: Timestamp,
     older: &BTreeSet<ArticleId>,

@@ -102,10 +102,10 @@ impl Look {
 
 /// Files and folders that changed a moment ago.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct UnsettledPaths {
+pub struct PathsInMotion {
     /// Their paths: a cycle that looks at everything leaves them alone.
     pub paths: BTreeSet<String>,
-    /// The time of the list: a file that was removed later is unsettled, too. `None`: the grace time does not apply.
+    /// The time of the list: a file that was removed later is in_motion, too. `None`: the grace time does not apply.
     pub listed_at: Option<Timestamp>,
     /// Paths of files and folders that were removed before the grace time began: the cycle does not wait for them.
     pub removed: BTreeSet<String>,
@@ -121,7 +121,7 @@ pub struct Request {
     /// The extent of the look, where that is enough.
     pub look: Look,
     /// The paths that a cycle leaves alone.
-    pub unsettled: UnsettledPaths,
+    pub in_motion: PathsInMotion,
     /// Only plan.
     pub dry_run: bool,
     /// Let deletions pass the guards.
@@ -156,7 +156,7 @@ impl Request {
             direction,
             scope: Vec::new(),
             look: Look::Whole,
-            unsettled: UnsettledPaths::default(),
+            in_motion: PathsInMotion::default(),
             dry_run: false,
             allow_deletes: false,
             new_categories: NewCategories::Ask,

@@ -4,7 +4,7 @@
 
 use crate::model::{TextDigest, Timestamp};
 use crate::state::store::Store;
-use crate::state::{Seen, StateError};
+use crate::state::{SeenVersion, StateError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct SeenBody {
     /// The whole file, where that is kept.
     pub(super) file: Option<String>,
     /// The version that the body belongs to, where that goes into the history.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<SeenVersion>,
     /// Whether a merge may need the body: it is one of a known article.
     pub(super) may_merge: bool,
 }
@@ -78,7 +78,7 @@ impl Spool {
                 let file = body.file.as_deref();
                 let file = file.map(|file| tx.put_body(file)).transpose()?;
                 if let Some(seen) = body.seen {
-                    tx.record(&Seen { file, ..seen })?;
+                    tx.record(&SeenVersion { file, ..seen })?;
                 }
             }
             Ok(())

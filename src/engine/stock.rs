@@ -126,7 +126,7 @@ pub(super) fn bind_home(
 ) -> anyhow::Result<()> {
     let whole = request.direction == Direction::Both
         && request.scope.is_empty()
-        && observed.looked.lists()
+        && observed.extent.lists()
         && observed.service.stop.is_none()
         && observed.doubt.is_none()
         && !observed.mirror.hides

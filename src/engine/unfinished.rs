@@ -44,7 +44,7 @@ pub(in crate::engine) fn forget_restored(
     let before = unfinished(store)?;
     let mut left = before.clone();
     left.retain(|id| {
-        let is_ours = observed.looked.has_few() || observed.base.articles.contains_key(id);
+        let is_ours = observed.extent.has_few() || observed.base.articles.contains_key(id);
         is_ours && !observed.paired.files.contains_key(id)
     });
     if left != before {

@@ -6,9 +6,9 @@
 
 use super::report::{Line, Report, Status};
 use super::settings::Request;
+use crate::engine::in_motion::InMotion;
 use crate::engine::keys::{HELD, UNDONE};
 use crate::engine::settings::Settings;
-use crate::engine::unsettled::Unsettled;
 use crate::model::{ArticleId, Place, Side, Timestamp};
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
@@ -150,7 +150,7 @@ fn still<'l>(
             .any(|line| line.status == Status::Skipped && held.is(line.id, &line.path, line.action))
     };
     let policy = settings.policy(request);
-    let unsettled = Unsettled::new(&request.unsettled.paths);
+    let in_motion = InMotion::new(&request.in_motion.paths);
     let looked_at = |held: &Held| {
         let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));
         let place = Place::new(folder, file);
@@ -158,7 +158,7 @@ fn still<'l>(
             policy.covers_folder(folder)
         } else {
             policy.covers(&place)
-        } && !unsettled.covers(&place);
+        } && !in_motion.covers(&place);
         let in_direction = match (request.direction, held.side) {
             (Direction::Both, _) | (Direction::Pull | Direction::Push, Side::Both) => true,
             (Direction::Pull, side) => side == Side::Local,

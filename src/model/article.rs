@@ -40,6 +40,12 @@ pub enum Field {
 }
 
 impl Field {
+    /// Returns the keys of some fields, with commas between them.
+    pub fn keys(fields: &[Self]) -> String {
+        let keys: Vec<_> = fields.iter().map(|field| field.key()).collect();
+        keys.join(", ")
+    }
+
     /// Returns the key in front matter and in the service's JSON.
     pub const fn key(self) -> &'static str {
         match self {

@@ -53,7 +53,7 @@ impl Stamp {
 ///
 /// This is git's rule for racy entries: a file that was written within a tick of the clock before `now` (nanoseconds
 /// since 1970) may be written again without a change of its stamp (failures row 83).
-pub fn settled(stamp: &Stamp, now: i64) -> bool {
+pub fn predates(stamp: &Stamp, now: i64) -> bool {
     let tick = if stamp.mtime % 1_000_000_000 == 0 {
         COARSE
     } else {
@@ -65,7 +65,7 @@ pub fn settled(stamp: &Stamp, now: i64) -> bool {
 
 /// The stamp, if it may be trusted from a moment on: a racy stamp may not.
 pub fn trusted(stamp: Stamp, now: super::Timestamp) -> Option<Stamp> {
-    settled(&stamp, now.0.saturating_mul(1_000_000)).then_some(stamp)
+    predates(&stamp, now.0.saturating_mul(1_000_000)).then_some(stamp)
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
                 ctime,
                 ..Stamp::default()
             };
-            assert_eq!(settled(&stamp, now), expected, "{name}");
+            assert_eq!(predates(&stamp, now), expected, "{name}");
         }
     }
 }

@@ -178,8 +178,7 @@ impl fmt::Display for Action {
         };
         write!(f, "{arrow} {} {}", self.kind.word(), self.path)?;
         if !self.fields.is_empty() {
-            let fields: Vec<_> = self.fields.iter().map(|field| field.key()).collect();
-            write!(f, " ({})", fields.join(", "))?;
+            write!(f, " ({})", Field::keys(&self.fields))?;
         }
         if let Some(note) = &self.note {
             write!(f, ", {note}")?;

@@ -262,7 +262,6 @@ fn clash_of_category(
     remote: &CategoryVersion,
 ) {
     let fields: Vec<Field> = way.clashes.iter().map(|(field, _)| *field).collect();
-    let names: Vec<_> = fields.iter().map(|field| field.key()).collect();
     // Nothing else shows what the service has.
     let there: Vec<_> = fields
         .iter()
@@ -271,7 +270,7 @@ fn clash_of_category(
     let reason = format!(
         "both sides have their own {} (the service has `{}`); make `_category.yaml` and the \
          service agree, or choose: `kbsync sync {} --prefer local` or `--prefer remote`",
-        names.join(", "),
+        Field::keys(&fields),
         there.join("`, `"),
         path::quoted(&format!("{}/{}", local.folder, path::CATEGORY_FILE))
     );

@@ -62,7 +62,7 @@ impl Subject {
 
 /// A version to be kept in the history.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SeenVersion {
     /// The owner of the version.
     pub subject: Subject,
     /// The place of the file, or the place that it would have.
@@ -77,6 +77,26 @@ pub struct Seen {
     pub file: Option<TextDigest>,
 }
 
+impl SeenVersion {
+    /// Makes a version of an article, without the whole file.
+    pub fn of_article(
+        id: ArticleId,
+        place: &Place,
+        side: Side,
+        cause: &str,
+        version: &Version,
+    ) -> Self {
+        Self {
+            subject: Subject::Article(id),
+            place: place.clone(),
+            side,
+            cause: cause.to_owned(),
+            version: version.clone(),
+            file: None,
+        }
+    }
+}
+
 /// A version in the history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredVersion {
@@ -85,7 +105,7 @@ pub struct StoredVersion {
     /// When it was recorded.
     pub at: Timestamp,
     /// The version.
-    pub seen: Seen,
+    pub seen: SeenVersion,
 }
 
 /// Why and what was done: a line of the activity log.
@@ -209,7 +229,7 @@ pub enum RowChange {
     /// A conflict is settled.
     NoConflict(ArticleId),
     /// A version for the history; its body is there.
-    Version(Box<Seen>),
+    Version(Box<SeenVersion>),
     /// A line of the log.
     Event(Box<Deed>),
     /// A deletion, for the guard.

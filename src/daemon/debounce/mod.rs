@@ -249,7 +249,7 @@ impl Debounce {
 
     /// Returns the paths in motion, and those whose grace time has not passed. A quiet path that only waits for its
     /// push interval is not among them: a poll may pull a colleague's edit into it.
-    pub fn unsettled(&self, now: Instant) -> BTreeSet<String> {
+    pub fn in_motion(&self, now: Instant) -> BTreeSet<String> {
         let deadlines = self.deadlines();
         self.waiting
             .iter()

@@ -340,17 +340,17 @@ fn f071_a_path_that_is_never_quiet_takes_part_in_polls_after_a_minute() {
         }
     };
     touch(59_900, &mut quiet, 0);
-    assert!(quiet.unsettled(at(59_950)).contains("a"));
+    assert!(quiet.in_motion(at(59_950)).contains("a"));
     touch(60_500, &mut quiet, 59_950);
-    assert!(quiet.unsettled(at(60_510)).is_empty());
+    assert!(quiet.in_motion(at(60_510)).is_empty());
     // One moment of quiet, and it is waited for as ever.
     quiet.due(at(60_800));
     touch(61_000, &mut quiet, 60_900);
-    assert!(quiet.unsettled(at(61_010)).contains("a"));
+    assert!(quiet.in_motion(at(61_010)).contains("a"));
     // A removal is waited for in any case.
     touch(130_000, &mut quiet, 61_050);
     quiet.record("a", Touch::Removed, at(130_010));
-    assert!(quiet.unsettled(at(130_020)).contains("a"));
+    assert!(quiet.in_motion(at(130_020)).contains("a"));
     // Nothing is remembered of what rests.
     quiet.due(at(300_000));
     assert!(quiet.moving.is_empty());
@@ -363,13 +363,13 @@ fn f082_a_path_that_waits_for_its_push_interval_alone_takes_part_in_polls() {
     let mut quiet = Debounce::new(PACE);
     quiet.record("a", Touch::Changed, at(0));
     quiet.pushed("a", at(100));
-    assert!(quiet.unsettled(at(150)).contains("a"), "it is in motion");
-    assert!(quiet.unsettled(at(250)).is_empty(), "it is quiet");
+    assert!(quiet.in_motion(at(150)).contains("a"), "it is in motion");
+    assert!(quiet.in_motion(at(250)).is_empty(), "it is quiet");
     assert!(quiet.due(at(250)).is_empty(), "and not pushed again yet");
     // Saved again and again, it is in motion, however long ago that began.
     for millis in (300..=6_000).step_by(100) {
         quiet.record("a", Touch::Changed, at(millis));
     }
-    assert!(quiet.unsettled(at(6_050)).contains("a"));
-    assert!(quiet.unsettled(at(6_250)).is_empty());
+    assert!(quiet.in_motion(at(6_050)).contains("a"));
+    assert!(quiet.in_motion(at(6_250)).is_empty());
 }

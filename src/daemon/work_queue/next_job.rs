@@ -11,7 +11,7 @@ use crate::daemon::{
 use std::{collections::BTreeSet, time::Duration};
 use tokio::time::Instant;
 
-/// The longest time that a doubt waits for unsettled files and for pushes.
+/// The longest time that a doubt waits for in_motion files and for pushes.
 const MAX_DOUBT_WAIT: Duration = Duration::from_secs(90);
 
 /// The longest time that a poll waits for pushes.
@@ -45,7 +45,7 @@ impl WorkQueue {
         if !self.watching || self.paused().is_some() || !self.outage.may_try(now.steady) {
             return None;
         }
-        let unsettled = self.debounce.unsettled(now.steady);
+        let in_motion = self.debounce.in_motion(now.steady);
         if self.full_cycle.is_some() {
             self.full_cycle_since.get_or_insert(now.steady);
         }
@@ -60,15 +60,15 @@ impl WorkQueue {
         };
         let lost = !self.doubts.is_empty() && self.doubts.iter().all(lost);
         let job = if first {
-            self.full_job(now, unsettled, &mut drop_unchanged)
+            self.full_job(now, in_motion, &mut drop_unchanged)
         } else if waited(self.doubtful_since, MAX_DOUBT_WAIT) {
-            Some(self.doubt_job(unsettled, &mut drop_unchanged))
-        } else if let Some(job) = self.paths_job(&unsettled, &mut drop_unchanged) {
+            Some(self.doubt_job(in_motion, &mut drop_unchanged))
+        } else if let Some(job) = self.paths_job(&in_motion, &mut drop_unchanged) {
             Some(job)
-        } else if self.doubtful_since.is_some() && unsettled.is_empty() {
-            Some(self.doubt_job(unsettled, &mut drop_unchanged))
+        } else if self.doubtful_since.is_some() && in_motion.is_empty() {
+            Some(self.doubt_job(in_motion, &mut drop_unchanged))
         } else {
-            self.full_job(now, unsettled, &mut drop_unchanged)
+            self.full_job(now, in_motion, &mut drop_unchanged)
         };
         job.map(|job| NextJob {
             only_if_changed: lost && job.scope == Scope::Mirror,
@@ -92,18 +92,18 @@ impl WorkQueue {
 
     fn doubt_job(
         &mut self,
-        unsettled: BTreeSet<String>,
+        in_motion: BTreeSet<String>,
         drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
     ) -> Job {
         self.doubts.clear();
         self.doubtful_since = None;
-        let unsettled = self.leave_out(unsettled, drop_unchanged);
-        self.job(Trigger::Rescan, Scope::Mirror, unsettled)
+        let in_motion = self.leave_out(in_motion, drop_unchanged);
+        self.job(Trigger::Rescan, Scope::Mirror, in_motion)
     }
 
     fn paths_job(
         &mut self,
-        unsettled: &BTreeSet<String>,
+        in_motion: &BTreeSet<String>,
         drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
     ) -> Option<Job> {
         if self.due.is_empty() {
@@ -119,50 +119,50 @@ impl WorkQueue {
         }
         self.left_out.retain(|path| !settled.contains(path));
         self.running = due.paths();
-        (!due.is_empty()).then(|| self.job(Trigger::Watch, Scope::Paths(due), unsettled.clone()))
+        (!due.is_empty()).then(|| self.job(Trigger::Watch, Scope::Paths(due), in_motion.clone()))
     }
 
     fn full_job(
         &mut self,
         now: Moment,
-        unsettled: BTreeSet<String>,
+        in_motion: BTreeSet<String>,
         drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
     ) -> Option<Job> {
         let trigger = self.full_cycle.take()?;
         self.full_cycle_since = None;
         self.schedule.polled(now);
-        let unsettled = self.leave_out(unsettled, drop_unchanged);
-        if unsettled.is_empty() {
+        let in_motion = self.leave_out(in_motion, drop_unchanged);
+        if in_motion.is_empty() {
             // The full cycle covers all of this.
             self.covered = std::mem::take(&mut self.due);
             self.running = self.covered.paths();
             self.covered_doubts = std::mem::take(&mut self.doubts);
             self.doubtful_since = None;
         }
-        Some(self.job(trigger, Scope::Everything, unsettled))
+        Some(self.job(trigger, Scope::Everything, in_motion))
     }
 
-    /// Returns the unsettled paths that a full cycle must skip: those that differ from the state. The others were
+    /// Returns the in_motion paths that a full cycle must skip: those that differ from the state. The others were
     /// only touched, most often by kbsync itself.
     fn leave_out(
         &mut self,
-        unsettled: BTreeSet<String>,
+        in_motion: BTreeSet<String>,
         drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
     ) -> BTreeSet<String> {
         let moving = DuePaths {
-            changed: unsettled,
+            changed: in_motion,
             ..DuePaths::default()
         };
         self.left_out = drop_unchanged(moving).changed;
         self.left_out.clone()
     }
 
-    fn job(&self, trigger: Trigger, scope: Scope, unsettled: BTreeSet<String>) -> Job {
+    fn job(&self, trigger: Trigger, scope: Scope, in_motion: BTreeSet<String>) -> Job {
         let held = self.git.iter().find_map(Known::hold);
         Job {
             trigger,
             scope,
-            unsettled,
+            in_motion,
             git_hold: held.map(str::to_owned),
             git: self.git.clone(),
         }

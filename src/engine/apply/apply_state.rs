@@ -26,8 +26,8 @@ pub(in crate::engine) struct ApplyState<'a> {
     pub(in crate::engine) latest: BTreeMap<ArticleId, (Version, Revision)>,
     /// When versions were seen again.
     pub(in crate::engine) reseen: BTreeMap<ArticleId, Instant>,
-    /// How many articles the last listing of this run has served.
-    pub(in crate::engine) served: Option<usize>,
+    /// How many articles the last listing of this run has listing_uses.
+    pub(in crate::engine) listing_uses: Option<usize>,
     /// Articles that still wait to be sent, for deciding how to look again.
     pub(in crate::engine) to_send: usize,
     /// The copies of settled conflicts that somebody edited.
@@ -86,7 +86,7 @@ impl ApplyState<'_> {
     pub(super) fn row_for(&self, settle: &Settle) -> (Option<&ArticleRow>, bool) {
         (
             self.row(settle.id),
-            self.observed.service.recalled.contains(&settle.id),
+            self.observed.service.read_first.contains(&settle.id),
         )
     }
 }

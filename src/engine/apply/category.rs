@@ -10,10 +10,10 @@ use crate::engine::Engine;
 use crate::engine::apply::create::wait_for_person;
 use crate::engine::apply::not_done;
 use crate::engine::form::MAX_YAML;
+use crate::engine::in_motion::InMotion;
 use crate::engine::journal::Journal;
 use crate::engine::journal::recover::take;
 use crate::engine::pending::{TRIES, pause, worth_another_try};
-use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::CategoryDocument;
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -113,7 +113,7 @@ fn category_born<D: Disk>(
         return Ok(StepResult::Done(None));
     };
     let what = format!("the category is created, but {folder}/{CATEGORY_FILE} is not written yet");
-    Ok(run.obstacles.without_file(&what, unwritten(error)?))
+    Ok(run.obstacles.outcome_without_file(&what, unwritten(error)?))
 }
 
 /// Brings a category's two sides together: folder, `_category.yaml`, then the service.
@@ -149,8 +149,8 @@ fn is_in_motion(settle: &SettleCategory, run: &ApplyState<'_>) -> bool {
     let (Some(from), Some(to)) = (&settle.from, &settle.to) else {
         return false;
     };
-    let unsettled = Unsettled::new(&run.request.unsettled.paths);
-    from != to && (unsettled.is_about(from) || unsettled.is_about(to))
+    let in_motion = InMotion::new(&run.request.in_motion.paths);
+    from != to && (in_motion.is_about(from) || in_motion.is_about(to))
 }
 
 /// The mirror's half: the folder, `_category.yaml`, and the rows that become true with them.

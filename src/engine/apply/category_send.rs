@@ -1,6 +1,6 @@
 //! PUT of a category: looked at before it is sent, and looked at again after a lost answer.
 
-use super::guard_read::read_before_replaced;
+use super::guard_read::mark_for_reading;
 use super::record::{SentCategory, category_row};
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
@@ -30,9 +30,8 @@ pub(super) async fn send_category<S: Service, D: Disk>(
         Ok(category) => {
             let now = engine.clock.now();
             let row = category_row(settle, Some(own_part(category, settle, now)), run, now);
-            let fields: Vec<_> = settle.send.iter().map(|field| field.key()).collect();
             let folder = settle.to.as_deref().unwrap_or_default();
-            let fields = fields.join(", ");
+            let fields = Field::keys(&settle.send);
             let deed = Deed::new("update-category", Side::Remote, folder, None, fields);
             engine.store.write(now, |tx| {
                 tx.put_category(&row)?;
@@ -90,7 +89,7 @@ async fn look_at_category(
         | Listed::Unreadable { .. }
         | Listed::Retracted { .. } => None,
     });
-    read_before_replaced(articles, run);
+    mark_for_reading(articles, run);
     Ok(category)
 }
 

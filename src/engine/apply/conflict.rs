@@ -10,7 +10,7 @@ use crate::model::base::ConflictRow;
 use crate::model::path::quoted;
 use crate::model::{Revision, Side};
 use crate::reconcile::plan::Conflict;
-use crate::state::{Deed, Seen as SeenVersion, Subject};
+use crate::state::{Deed, SeenVersion};
 
 /// Writes the copy beside the file, then records which two versions were shown. Returns the reason to report instead
 /// of the plan's, if the copy could not be written or has another name than planned.
@@ -28,14 +28,13 @@ pub(super) fn show_conflict<D: Disk>(
     if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
         let body = text(journal.store, seen.version.text, run)?;
         // Of an article that the base does not know, nothing else remembers what is shown.
-        let shown = SeenVersion {
-            subject: Subject::Article(conflict.id),
-            place: conflict.place.clone(),
-            side: Side::Remote,
-            cause: "in conflict".to_owned(),
-            version: seen.version.clone(),
-            file: None,
-        };
+        let shown = SeenVersion::of_article(
+            conflict.id,
+            &conflict.place,
+            Side::Remote,
+            "in conflict",
+            &seen.version,
+        );
         let now = journal.clock.now();
         journal.store.write(now, |tx| tx.record(&shown))?;
         let source = copy_text(conflict.id, &seen.version, body);
@@ -92,7 +91,7 @@ fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
 fn no_copy(error: &DiskError, run: &mut ApplyState<'_>) -> String {
     let reason = format!("the copy could not be written: {}", error.in_words());
     match not_written(error) {
-        StepResult::MirrorUnwritable(stop) => run.obstacles.meet_unwritable(stop),
+        StepResult::MirrorUnwritable(stop) => run.obstacles.stop_mirror(stop),
         StepResult::Unsafe(reason) => {
             run.obstacles.doubt.get_or_insert(reason);
         }

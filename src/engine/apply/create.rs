@@ -5,12 +5,13 @@
 //! earlier try may have arrived. A listing tells.
 
 use super::copies::clear_copies;
-use super::guard_read::{changed_meanwhile, count_as_seen};
+use super::guard_read::{changed_meanwhile, take_second_listing};
 use super::{ApplyState, StepResult, failed, file_changed, not_written};
 use crate::engine::Engine;
 use crate::engine::apply::guard_read::{list_again, read_one};
 use crate::engine::apply::not_done;
 use crate::engine::form::{MAX_FILE, says};
+use crate::engine::journal::Journal;
 use crate::engine::listing::{ListError, visibility_of};
 use crate::engine::observation::version_of;
 use crate::engine::pending::creations::{
@@ -46,7 +47,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     new: &New<'_>,
     run: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    if let Err(done) = forget_id(engine, new, run)? {
+    if let Err(done) = remove_old_id(&mut engine.journal(), new, run)? {
         return Ok(done);
     }
     let mut creations = engine.store.creations()?.into_iter();
@@ -61,22 +62,26 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     };
     run.new_ids.insert(new.action.path.clone(), row.id);
     let sent_flags = row.file_flags;
+    let usual = Flags {
+        enabled: Some(engine.settings.new_enabled),
+        draft: Some(engine.settings.new_draft),
+    };
     // The article is there and known; what goes wrong with its file is left to the next cycle.
-    let row = match write_id(engine, new, &row, run)? {
+    let row = match write_id(&mut engine.journal(), usual, new, &row, run)? {
         Ok(row) => row,
         Err(done) => {
             let what = "the article is created, but its id is not in the file yet";
-            return Ok(run.obstacles.without_file(what, done));
+            return Ok(run.obstacles.outcome_without_file(what, done));
         }
     };
     if let Some(old) = new.instead_of {
         clear_copies(&mut engine.journal(), old, run)?;
         run.observed.base.articles.remove(&old);
     }
-    engine.gathered.answers.ask_again(row.id, false);
+    engine.gathered.answers.note_as_recorded(row.id);
     engine.gathered.figures.insert(row.id, FigureRow::default());
     let is_as_sent = (&row.local, sent_flags) == (&new.file.version, new.file.flags);
-    let has_changed = run.observed.service.recalled.contains(&row.id);
+    let has_changed = run.observed.service.read_first.contains(&row.id);
     run.observed.base.articles.insert(row.id, row);
     if has_changed {
         return Ok(changed_meanwhile());
@@ -92,15 +97,15 @@ pub(super) async fn create_article<S: Service, D: Disk>(
 
 /// Removes the id of the deleted article from the file. After a crash, that id would pair the file with the deleted
 /// article.
-fn forget_id<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
+fn remove_old_id<D: Disk>(
+    journal: &mut Journal<'_, D>,
     new: &New<'_>,
     run: &mut ApplyState<'_>,
 ) -> anyhow::Result<Result<(), StepResult>> {
     if new.instead_of.is_none() {
         return Ok(Ok(()));
     }
-    let (content, document) = match file_at(&*engine.disk, new.place) {
+    let (content, document) = match file_at(journal.disk, new.place) {
         Ok(found) => found,
         Err(done) => return Ok(Err(done)),
     };
@@ -109,7 +114,6 @@ fn forget_id<S: Service, D: Disk>(
     }
     let source = document.without_id();
     let over = KnownFile::of(content.stamp, &content.bytes);
-    let mut journal = engine.journal();
     let written = journal.write_file(new.place, source.as_bytes(), Some(over), Vec::new())?;
     Ok(written
         .map(|stamp| {
@@ -128,12 +132,17 @@ async fn post<S: Service, D: Disk>(
 ) -> anyhow::Result<Result<Box<ArticleRow>, StepResult>> {
     let text = super::text(&engine.store, new.file.version.text, run)?;
     let has_earlier_try = begun.is_some();
-    let (creation, sent) = begin(engine, new, begun, &text)?;
-    let request = request(&sent, text);
+    let (creation, sent) =
+        begin_creation(&mut engine.store, engine.clock.now(), new, begun, &text)?;
+    let request = new_article(&sent, text);
     let (mut tries, mut is_lost) = (0, false);
     let error = loop {
         let error = match engine.service.create_article(&request).await {
-            Ok(article) => return answered(engine, new, creation, &sent, article).map(Ok),
+            Ok(article) => {
+                let now = engine.clock.now();
+                let row = record_answer(&mut engine.store, now, new, creation, &sent, article)?;
+                return Ok(Ok(row));
+            }
             Err(error) => error,
         };
         is_lost |= error.answer_lost;
@@ -154,19 +163,19 @@ async fn post<S: Service, D: Disk>(
 
 /// Stores what is about to be sent. It is sent to the address of the first try, since only that slug can tell whether one
 /// arrived; another address is an edit, then.
-fn begin<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
+fn begin_creation(
+    store: &mut Store,
+    now: Timestamp,
     new: &New<'_>,
     begun: Option<Creation>,
     text: &str,
 ) -> anyhow::Result<(Creation, Sent)> {
     let mut sent = new.file.clone();
-    let now = engine.clock.now();
     if let Some(mut creation) = begun {
         sent.version.slug.clone_from(&creation.first.version.slug);
         if creation.sent().all(|before| *before != sent) {
             creation.later.push(sent.clone());
-            engine.store.write(now, |tx| {
+            store.write(now, |tx| {
                 tx.put_body(text)?;
                 tx.put_creation(&creation)
             })?;
@@ -182,7 +191,7 @@ fn begin<S: Service, D: Disk>(
         unclear: None,
     };
     let intent = Intent::CreateArticle(creation.clone());
-    let request = engine.store.write(now, |tx| {
+    let request = store.write(now, |tx| {
         tx.put_body(text)?;
         tx.add_intent(&intent)
     })?;
@@ -190,7 +199,7 @@ fn begin<S: Service, D: Disk>(
     Ok((creation, sent))
 }
 
-fn request(sent: &Sent, text: String) -> NewArticle {
+fn new_article(sent: &Sent, text: String) -> NewArticle {
     NewArticle {
         category: sent.version.category,
         title: sent.version.title.clone(),
@@ -204,8 +213,9 @@ fn request(sent: &Sent, text: String) -> NewArticle {
 }
 
 /// Records the answer to a POST.
-fn answered<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
+fn record_answer(
+    store: &mut Store,
+    now: Timestamp,
     new: &New<'_>,
     mut creation: Creation,
     sent: &Sent,
@@ -225,13 +235,7 @@ fn answered<S: Service, D: Disk>(
     });
     let text = article.text.filter(|_| row.remote.text != row.local.text);
     creation.row = Some(row.clone());
-    record_created(
-        &mut engine.store,
-        engine.clock.now(),
-        &creation,
-        text.as_deref(),
-        new.instead_of,
-    )?;
+    record_created(store, now, &creation, text.as_deref(), new.instead_of)?;
     Ok(row)
 }
 
@@ -303,7 +307,7 @@ async fn find_at<S: Service, D: Disk>(
         Err(ListError::Service(error)) => return Ok(Err(failed(error))),
         Err(ListError::State(error)) => return Err(error.into()),
     };
-    count_as_seen(&listing, at, run);
+    take_second_listing(&listing, at, run);
     let listed = listing
         .articles
         .iter()
@@ -321,15 +325,17 @@ async fn find_at<S: Service, D: Disk>(
     Ok(article.map(Some).map_err(failed))
 }
 
-/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. Gives the row that is true then:
+/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. `usual`: the flags
+/// of a new file that does not say. Returns the row that is true then:
 /// without a stamp, since the file may hold more by now than was sent.
-fn write_id<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
+fn write_id<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    usual: Flags,
     new: &New<'_>,
     row: &ArticleRow,
     run: &ApplyState<'_>,
 ) -> anyhow::Result<Result<ArticleRow, StepResult>> {
-    let (content, document) = match file_at(&*engine.disk, new.place) {
+    let (content, document) = match file_at(journal.disk, new.place) {
         Ok(found) => found,
         Err(done) => return Ok(Err(done)),
     };
@@ -337,9 +343,8 @@ fn write_id<S: Service, D: Disk>(
         return Ok(Err(file_changed()));
     }
     let (had, wish, sent) = (document.flags(), row.file_flags, row.remote_flags);
-    let usual = (engine.settings.new_enabled, engine.settings.new_draft);
-    let as_enabled = had.enabled.unwrap_or(usual.0) == wish.enabled.unwrap_or(true);
-    let as_drafted = had.draft.unwrap_or(usual.1) == wish.draft.unwrap_or(false);
+    let as_enabled = had.enabled.or(usual.enabled) == wish.enabled.or(Some(true));
+    let as_drafted = had.draft.or(usual.draft) == wish.draft.or(Some(false));
     let hidden = sent.enabled.filter(|on| as_enabled && !on);
     let drafted = sent.draft.filter(|on| as_drafted && *on);
     let flags = Flags {
@@ -373,7 +378,6 @@ fn write_id<S: Service, D: Disk>(
     rows.push(RowChange::Article(Box::new(row.clone())));
     rows.push(RowChange::Created(row.id));
     let over = KnownFile::of(content.stamp, &content.bytes);
-    let mut journal = engine.journal();
     let written = journal.write_file(new.place, source.as_bytes(), Some(over), rows)?;
     Ok(written
         .map(|_stamp| row)

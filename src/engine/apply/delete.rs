@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::engine::apply::guard_read::ensure_seen;
 use crate::engine::apply::send::send_seen;
 use crate::engine::history::noted;
+use crate::engine::journal::Journal;
 use crate::engine::pending::Change;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
@@ -17,7 +18,7 @@ use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::store::Store;
-use crate::state::{Deed, Deletion, Outcome, RowChange, Seen as SeenVersion, Subject};
+use crate::state::{Deed, Deletion, Outcome, RowChange, SeenVersion};
 
 /// Deletes an article whose file was removed.
 pub(super) async fn delete_article<S: Service, D: Disk>(
@@ -36,23 +37,22 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     }
     let now = engine.clock.now();
     engine.store.write(now, |tx| {
-        tx.record(&SeenVersion {
-            subject: Subject::Article(id),
-            place: place.clone(),
-            side: Side::Remote,
-            cause: "deleted here".to_owned(),
-            version: seen.version.clone(),
-            file: None,
-        })
+        tx.record(&SeenVersion::of_article(
+            id,
+            place,
+            Side::Remote,
+            "deleted here",
+            &seen.version,
+        ))
     })?;
     let approved = run.request.allow_deletes || was_approved(&engine.store, action)?;
     let change = |engine: &Engine<S, D>, run: &ApplyState<'_>| {
-        if let Some(done) = is_back(&*engine.disk, id, place, run) {
+        if let Some(done) = obstacle_at_places(&*engine.disk, id, place, run) {
             return Err(done);
         }
         Ok(Change::Delete(Deletion {
             id,
-            revision: last_seen(run, id, seen),
+            revision: last_revision(run, id, seen),
             version: Some(seen.version.digest()),
             rows: rows_when_deleted(id, Side::Remote, place, approved, run),
         }))
@@ -65,14 +65,14 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     Ok(StepResult::Done(None))
 }
 
-/// The file of an article that is to be deleted must still be gone. Gives why it is not deleted.
-fn is_back(
+/// Returns the reason not to delete an article: something lies where its file would be.
+fn obstacle_at_places(
     disk: &impl Disk,
     id: ArticleId,
     place: &Place,
     run: &ApplyState<'_>,
 ) -> Option<StepResult> {
-    for place in homes(run, id, place) {
+    for place in possible_places(run, id, place) {
         match disk.look(At::Folder(&place.folder), &place.file) {
             Ok(None) => {}
             // Another article's file was moved there; the scan saw it.
@@ -85,12 +85,12 @@ fn is_back(
             Err(error) => return Some(not_written(&error)),
         }
     }
-    lies_elsewhere(disk, id, run)
+    obstacle_elsewhere(disk, id, run)
 }
 
-/// It may have come back under another name, too: whatever came into the mirror since it was scanned is
-/// asked for its id.
-fn lies_elsewhere(disk: &impl Disk, id: ArticleId, run: &ApplyState<'_>) -> Option<StepResult> {
+/// Returns the reason not to delete an article: its file came back under another name. Each file that came into the
+/// mirror since the scan is read for its id.
+fn obstacle_elsewhere(disk: &impl Disk, id: ArticleId, run: &ApplyState<'_>) -> Option<StepResult> {
     let (stamps, copies) = (&run.observed.mirror.stamps, &run.observed.local.copies);
     let known =
         |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
@@ -109,8 +109,8 @@ fn lies_elsewhere(disk: &impl Disk, id: ArticleId, run: &ApplyState<'_>) -> Opti
 }
 
 /// Drops the row of an article that is gone from both sides.
-pub(super) fn forget<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
+pub(super) fn forget_article<D: Disk>(
+    journal: &mut Journal<'_, D>,
     id: ArticleId,
     run: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
@@ -118,14 +118,14 @@ pub(super) fn forget<S: Service, D: Disk>(
         .row(id)
         .map(|row| row.place.to_string())
         .unwrap_or_default();
-    let hidden = run.row(id).map(hidden).unwrap_or_default();
-    let now = engine.clock.now();
-    engine.store.write(now, |tx| {
+    let hidden = run.row(id).map(visibility_note).unwrap_or_default();
+    let now = journal.clock.now();
+    journal.store.write(now, |tx| {
         tx.remove_article(id)?;
         tx.remove_conflict(id)?;
         tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))
     })?;
-    clear_copies(&mut engine.journal(), id, run)?;
+    clear_copies(journal, id, run)?;
     run.observed.base.articles.remove(&id);
     Ok(StepResult::Done(None))
 }
@@ -145,7 +145,7 @@ pub(super) fn rows_when_deleted(
     approved: bool,
     run: &ApplyState<'_>,
 ) -> Vec<RowChange> {
-    let hidden = run.row(id).map(hidden).unwrap_or_default();
+    let hidden = run.row(id).map(visibility_note).unwrap_or_default();
     let event = Deed::new("delete", side, &place.to_string(), Some(id), hidden);
     vec![
         RowChange::NoArticle(id),
@@ -156,7 +156,7 @@ pub(super) fn rows_when_deleted(
 }
 
 /// Whether readers saw an article, for the log: if it comes back, it must not show what was hidden.
-fn hidden(row: &ArticleRow) -> String {
+fn visibility_note(row: &ArticleRow) -> String {
     let (there, here) = (row.remote_flags, row.file_flags);
     noted(Flags {
         enabled: there.enabled.or(here.enabled),
@@ -166,19 +166,19 @@ fn hidden(row: &ArticleRow) -> String {
 
 /// The revision under which the words that go were seen last: a colleague may have saved them once more since the
 /// listing, and an old copy shows the later one.
-fn last_seen(run: &ApplyState<'_>, id: ArticleId, seen: &Seen) -> Revision {
+fn last_revision(run: &ApplyState<'_>, id: ArticleId, seen: &Seen) -> Revision {
     let latest = run.latest.get(&id);
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
 }
 
 /// Where a file would be that came back: at its place, which its folder may have left since.
-fn homes(run: &ApplyState<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
+fn possible_places(run: &ApplyState<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
     let category = run.row(id).map(|row| row.local.category);
     let folder = category.and_then(|category| run.observed.paired.folder(category));
     let now = folder.map(|folder| Place::new(folder, &place.file));
-    let mut homes = vec![place.clone()];
-    homes.extend(now.filter(|now| now != place));
-    homes
+    let mut possible_places = vec![place.clone()];
+    possible_places.extend(now.filter(|now| now != place));
+    possible_places
 }
 
 /// Returns whether the file at an article's place is another article's, and just as it was scanned.

@@ -4,7 +4,7 @@
 //! made durable one by one, which is quicker for them (`engine::journal`).
 
 use super::copies::clear_copies;
-use super::record::{row_after, trusted_scan};
+use super::record::{event_of, row_after, trusted_scan};
 use super::render::{Rendered, rendered};
 use super::{ApplyState, StepResult, end_waiting, not_written, report_step};
 use crate::engine::Stop;
@@ -18,7 +18,7 @@ use crate::model::base::ArticleRow;
 use crate::model::path::{EXTENSION, fold, stem_for};
 use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest};
 use crate::reconcile::plan::{Action, Settle, Step};
-use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject};
+use crate::state::{RowChange, SeenVersion};
 use std::collections::BTreeMap;
 
 /// Files in one batch.
@@ -297,14 +297,7 @@ impl Job<'_> {
                 ..agreed(id, place, &settle.file, cause)
             });
         }
-        let fields: Vec<_> = self.action.fields.iter().map(|field| field.key()).collect();
-        rows.push(RowChange::Event(Box::new(Deed::new(
-            cause,
-            self.action.side,
-            &self.action.path,
-            Some(id),
-            fields.join(", "),
-        ))));
+        rows.push(event_of(self.action, id));
         rows
     }
 
@@ -314,14 +307,13 @@ impl Job<'_> {
         let (Some(old), Some(before)) = (&self.old, &settle.before) else {
             return HistoryEntry::default();
         };
-        let seen = SeenVersion {
-            subject: Subject::Article(settle.id),
-            place: before.place.clone(),
-            side: Side::Local,
-            cause: "replaced".to_owned(),
-            version: before.version.clone(),
-            file: None,
-        };
+        let seen = SeenVersion::of_article(
+            settle.id,
+            &before.place,
+            Side::Local,
+            "replaced",
+            &before.version,
+        );
         HistoryEntry::of_file(seen, &old.bytes)
     }
 }

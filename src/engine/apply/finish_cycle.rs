@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
 use crate::engine::index::Places;
 use crate::engine::keys::{HELD, LAST_POLL, MIRROR_READ, UNDONE, UNREAD, VALIDATOR};
-use crate::engine::observation::{Looked, Observation};
+use crate::engine::observation::{Extent, Observation};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::{still_held, still_undone};
@@ -40,7 +40,7 @@ impl Rest {
         observed: &Observation,
         request: &Request,
     ) -> Option<Self> {
-        if observed.looked.has_few() {
+        if observed.extent.has_few() {
             return Some(Self::GoesOn);
         }
         let is_quiet = plan.actions.is_empty()
@@ -84,16 +84,16 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         && is_done
         && !observed.service.unlisted
         && request.scope.is_empty()
-        && request.unsettled.paths.is_empty()
+        && request.in_motion.paths.is_empty()
         && !report.actions.iter().any(may_send);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
     let held = still_held(&engine.store, &engine.settings, request, report, now)?;
     let undone = still_undone(&engine.store, &engine.settings, request, report, now)?;
-    let over = over(observed);
+    let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
     let memory = engine.gathered.memory.as_ref();
     engine.store.write(now, |tx| {
-        over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
+        ended.iter().try_for_each(|id| tx.remove_conflict(*id))?;
         refreshed.iter().try_for_each(|row| tx.put_article(row))?;
         read.values().try_for_each(|row| tx.put_category(row))?;
         for (target, attempt) in &attempts {
@@ -118,7 +118,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
             // with a listing and no tag does not: the listing may come back to what the old tag stands for.
             None if clean && observed.service.not_modified => {}
             // Nothing was listed, and nothing was changed.
-            None if !observed.looked.lists() && report.actions.is_empty() => {}
+            None if !observed.extent.lists() && report.actions.is_empty() => {}
             None => tx.remove_meta(VALIDATOR)?,
         }
         if held.is_some() {
@@ -130,7 +130,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         if observed.read_the_mirror() {
             tx.put_value(MIRROR_READ, Some(&now))?;
         }
-        if observed.looked.lists() {
+        if observed.extent.lists() {
             tx.put_value(LAST_POLL, Some(&now))?;
             let unread = Some(&observed.service.unread).filter(|unread| **unread > 0);
             tx.put_value(UNREAD, unread)?;
@@ -178,7 +178,7 @@ fn refreshed(
     let mut rows = Vec::new();
     // What lies at a place that another article has taken in this cycle is that one's file.
     let places = OnceCell::new();
-    let is_at_home = |file: &LocalFile| {
+    let is_in_its_folder = |file: &LocalFile| {
         let places = places.get_or_init(|| Places::of_base(&observed.base));
         places.get(&file.place.folder, &file.place.file).is_some()
     };
@@ -201,7 +201,7 @@ fn refreshed(
             continue;
         }
         // A file that is not opened is taken to have its id: one without is looked at until it has.
-        if file.id != Some(*id) || !is_at_home(file) {
+        if file.id != Some(*id) || !is_in_its_folder(file) {
             continue;
         }
         let Some(row) = store.article(*id)? else {
@@ -318,8 +318,8 @@ fn may_send(line: &Line) -> bool {
 }
 
 /// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
-fn over(observed: &Observation) -> Vec<ArticleId> {
-    let seen_all = observed.looked == Looked::All
+fn ended_conflicts(observed: &Observation) -> Vec<ArticleId> {
+    let seen_all = observed.extent == Extent::All
         && observed.remote.complete
         && observed.local.complete
         && observed.doubt.is_none()

@@ -6,6 +6,7 @@
 
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
+use crate::engine::history::edited_there;
 use crate::engine::listing::{Known, ListError, Listing, Rows, Tombstones, list};
 use crate::engine::memory::Memory;
 use crate::engine::observation::version_of;
@@ -14,17 +15,16 @@ use crate::engine::settings::Settings;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, CategoryId, Revision, Side, Timestamp, Version};
+use crate::model::{ArticleId, CategoryId, Revision, Timestamp, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
 use crate::state::store::Store;
-use crate::state::{Seen as SeenVersion, Subject};
 use tokio::time::Instant;
 
 /// From this many pending writes on, one listing is cheaper than a GET for each. If a listing was out of
-/// date before it served as many, the next one would be, too.
-const SEVERAL: usize = 2;
+/// date before it listing_uses as many, the next one would be, too.
+const LIST_FROM: usize = 2;
 
 /// Makes sure that the version to be replaced is still the one that was decided on.
 pub(super) async fn ensure_seen<S: Service, D: Disk>(
@@ -37,17 +37,19 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
         return Ok(Some(StepResult::Retry(PENDING.to_owned())));
     }
     let window = engine.settings.guard_window;
-    let recalled = run.observed.service.recalled.contains(&id);
+    let read_first = run.observed.service.read_first.contains(&id);
     if is_seen(&engine.settings, id, run) {
         if run.reseen.contains_key(&id) {
-            run.served = run.served.map(|served| served + 1);
+            run.listing_uses = run.listing_uses.map(|listing_uses| listing_uses + 1);
             return Ok(changed(id, seen, run));
         }
         return Ok(None);
     }
     // For what is to be read anew no listing vouches.
-    let several = run.served.is_none_or(|served| served >= SEVERAL);
-    let listing = !recalled && run.to_send >= SEVERAL && several;
+    let several = run
+        .listing_uses
+        .is_none_or(|listing_uses| listing_uses >= LIST_FROM);
+    let listing = !read_first && run.to_send >= LIST_FROM && several;
     if !window.is_zero() && listing && seen.visibility == Visibility::Published {
         run.reseen.remove(&id);
         if let Some(done) = look_again(engine, run).await? {
@@ -60,8 +62,8 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     let article = match read_one(&engine.service, id, seen.visibility).await {
         Ok(article) => article,
         Err(error) => {
-            if recalled && !error.stops_all() {
-                engine.gathered.answers.ask_again(id, true);
+            if read_first && !error.stops_all() {
+                engine.gathered.answers.ask_again(id);
             }
             return Ok(Some(failed(error)));
         }
@@ -82,8 +84,8 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     let latest = (version, article.revision.clone());
     run.latest.insert(id, latest);
     let other = changed(id, seen, run);
-    if recalled && other.is_some() {
-        engine.gathered.answers.ask_again(id, true);
+    if read_first && other.is_some() {
+        engine.gathered.answers.ask_again(id);
     }
     Ok(other)
 }
@@ -94,7 +96,9 @@ pub(super) fn is_seen(settings: &Settings, id: ArticleId, run: &ApplyState<'_>) 
     let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
     match run.reseen.get(&id).copied() {
         Some(at) => fresh(at),
-        None => !run.observed.service.recalled.contains(&id) && fresh(run.observed.service.seen_at),
+        None => {
+            !run.observed.service.read_first.contains(&id) && fresh(run.observed.service.seen_at)
+        }
     }
 }
 
@@ -120,14 +124,7 @@ pub(super) fn keep_found(
     );
     store.write(now, |tx| {
         tx.put_body(text)?;
-        tx.record(&SeenVersion {
-            subject: Subject::Article(id),
-            place,
-            side: Side::Remote,
-            cause: "edited on the service".to_owned(),
-            version: version.clone(),
-            file: None,
-        })
+        tx.record(&edited_there(id, &place, version))
     })?;
     Ok(())
 }
@@ -189,8 +186,8 @@ async fn look_again<S: Service, D: Disk>(
     let at = Instant::now();
     match list_again(engine, categories, run).await {
         Ok(listing) => {
-            run.served = Some(1);
-            count_as_seen(&listing, at, run);
+            run.listing_uses = Some(1);
+            take_second_listing(&listing, at, run);
             Ok(None)
         }
         Err(ListError::Service(error)) => Ok(Some(failed(error))),
@@ -200,14 +197,14 @@ async fn look_again<S: Service, D: Disk>(
 
 /// Takes a second listing: it counts for all that still waits to be sent. Where it has a revision that nobody has
 /// read the words of, these are read before they are replaced.
-pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut ApplyState<'_>) {
+pub(super) fn take_second_listing(listing: &Listing, at: Instant, run: &mut ApplyState<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
             let old = is_old_copy(run, *id, &seen.version, &seen.revision);
             // One listing that may be old does not vouch for another: these are asked for one by one.
-            if old || run.observed.service.recalled.contains(id) {
+            if old || run.observed.service.read_first.contains(id) {
                 run.reseen.remove(id);
-                run.observed.service.recalled.insert(*id);
+                run.observed.service.read_first.insert(*id);
                 continue;
             }
             let version = (seen.version.clone(), seen.revision.clone());
@@ -215,18 +212,18 @@ pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut ApplyState
             run.reseen.insert(*id, at);
         }
     }
-    read_before_replaced(&listing.bodiless, run);
+    mark_for_reading(&listing.bodiless, run);
 }
 
 /// Articles that an answer shows under a revision that nobody has read the words of are read before they are replaced.
-pub(super) fn read_before_replaced<'a>(
+pub(super) fn mark_for_reading<'a>(
     articles: impl IntoIterator<Item = &'a RemoteArticle>,
     run: &mut ApplyState<'_>,
 ) {
     for article in articles {
         if !has_read(article.id, &article.revision, run) {
             run.reseen.remove(&article.id);
-            run.observed.service.recalled.insert(article.id);
+            run.observed.service.read_first.insert(article.id);
         }
     }
 }

@@ -27,19 +27,19 @@ mod unpaired_versions;
 pub(super) use apply_state::{ApplyState, StepResult};
 pub(super) use copies::remove_settled_copies;
 pub(super) use finish_cycle::{Rest, finish_cycle};
-pub(super) use unpaired_versions::keep_unmet;
+pub(super) use unpaired_versions::store_unpaired;
 
 use super::progress::{self, Teller};
 use super::report::{Report, Status};
 use super::settings::Request;
 use super::{Engine, Stop, StopCause};
-use crate::engine::apply::delete::{delete_article, forget};
-use crate::engine::apply::reserve_budget::keep_for;
+use crate::engine::apply::delete::{delete_article, forget_article};
+use crate::engine::apply::reserve_budget::reserve_for_step;
 use crate::engine::apply::send::settle_and_send;
 use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::Sent;
-use crate::model::{TextDigest, Timestamp};
+use crate::model::{Field, TextDigest, Timestamp};
 use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
@@ -71,7 +71,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         .filter(|action| ready(action) && action.sends())
         .count();
     // Who looked at a few articles does not list them all because they took long.
-    let served = observed.looked.has_few().then_some(0);
+    let listing_uses = observed.extent.has_few().then_some(0);
     let mut run = ApplyState {
         observed,
         request,
@@ -81,7 +81,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         obstacles: Obstacles::after(stop),
         latest: BTreeMap::new(),
         reseen: BTreeMap::new(),
-        served,
+        listing_uses,
         to_send,
         edited_copies: Vec::new(),
         done: 0,
@@ -149,7 +149,7 @@ async fn step<S: Service, D: Disk>(
         run.say(&action, status, Some(reason));
         return Ok(());
     }
-    if let Some(done) = keep_for(&engine.service, &engine.settings, &action, run).await {
+    if let Some(done) = reserve_for_step(&engine.service, &engine.settings, &action, run).await {
         run.obstacles.block(&action);
         return conclude(
             &mut engine.store,
@@ -205,7 +205,7 @@ async fn step<S: Service, D: Disk>(
         Step::RemoveFile { id, place, version } => {
             remove::remove_file(&mut engine.journal(), &action, *id, place, version, run)?
         }
-        Step::Forget { id } => forget(engine, *id, run)?,
+        Step::Forget { id } => forget_article(&mut engine.journal(), *id, run)?,
         Step::Conflict(_) | Step::Wait => StepResult::Done(None),
     };
     conclude(
@@ -320,7 +320,7 @@ fn report_step(teller: &Teller, action: &Action, done: StepResult, run: &mut App
         StepResult::MirrorUnwritable(stop) => {
             tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), reason = %stop.message, "{} failed", action.kind.word());
             run.say(action, Status::Failed, Some(stop.message.clone()));
-            run.obstacles.meet_unwritable(stop);
+            run.obstacles.stop_mirror(stop);
         }
     }
 }
@@ -336,8 +336,7 @@ fn text(store: &Store, digest: TextDigest, run: &ApplyState<'_>) -> anyhow::Resu
 
 /// The fields of an action, for the log.
 fn field_names(action: &Action) -> String {
-    let keys: Vec<_> = action.fields.iter().map(|field| field.key()).collect();
-    keys.join(",")
+    Field::keys(&action.fields).replace(' ', "")
 }
 
 fn is_of_category(action: &Action) -> bool {

@@ -103,13 +103,13 @@ impl Obstacles {
     }
 
     /// The mirror cannot be written any more: what is changed on the service now could not be followed up.
-    pub(super) fn meet_unwritable(&mut self, stop: Stop) {
+    pub(super) fn stop_mirror(&mut self, stop: Stop) {
         self.stop.get_or_insert_with(|| stop.clone());
         self.unwritable.get_or_insert(stop);
     }
 
     /// Returns the outcome of a step that is done on the service, while its file is not: it is not tried again.
-    pub(super) fn without_file(&mut self, what: &str, done: StepResult) -> StepResult {
+    pub(super) fn outcome_without_file(&mut self, what: &str, done: StepResult) -> StepResult {
         let told = |reason: &str| format!("{what}: {reason}");
         match done {
             StepResult::Done(note) => StepResult::Done(note),
@@ -120,7 +120,7 @@ impl Obstacles {
             StepResult::Unsafe(reason) => StepResult::Unsafe(told(&reason)),
             StepResult::Stopped(stop) | StepResult::MirrorUnwritable(stop) => {
                 let reason = told(&stop.message);
-                self.meet_unwritable(stop);
+                self.stop_mirror(stop);
                 StepResult::Failed(reason)
             }
         }

@@ -6,15 +6,17 @@ use crate::engine::keys::VALIDATOR;
 use crate::engine::observation::Observation;
 use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::{CategoryVersion, Flags, Revision, Stamp, TextDigest, Timestamp, Version};
-use crate::reconcile::plan::{Settle, SettleCategory};
-use crate::state::Outcome;
+use crate::model::{
+    ArticleId, CategoryVersion, Field, Flags, Revision, Stamp, TextDigest, Timestamp, Version,
+};
+use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use crate::state::store::Store;
+use crate::state::{Deed, Outcome, RowChange};
 
 /// The base row after a step; `is_sent`: after its request as well, if the service stores just what is sent.
-/// `recalled`: what was seen may be an old copy itself, and tells nothing of another one.
+/// `read_first`: what was seen may be an old copy itself, and tells nothing of another one.
 pub(super) fn row_after(
-    (old, recalled): (Option<&ArticleRow>, bool),
+    (old, read_first): (Option<&ArticleRow>, bool),
     settle: &Settle,
     stamp: Option<Stamp>,
     local_text_lf: Option<TextDigest>,
@@ -50,7 +52,7 @@ pub(super) fn row_after(
         stamp: stamp.filter(|_| *local == settle.file && flags == settle.file_flags),
         replaced: old.and_then(|row| row.replaced.clone()),
         earlier: match old {
-            Some(old) if recalled || is_sent => old.earlier.clone(),
+            Some(old) if read_first || is_sent => old.earlier.clone(),
             Some(old) => old.earlier_once_pulled(&settle.seen.revision),
             None => Vec::new(),
         },
@@ -119,6 +121,18 @@ pub(super) fn category_row(
             .unwrap_or_default(),
         stamp,
     }
+}
+
+/// Returns the line of the log for an action that is done.
+pub(super) fn event_of(action: &Action, id: ArticleId) -> RowChange {
+    let fields = Field::keys(&action.fields);
+    RowChange::Event(Box::new(Deed::new(
+        action.kind.word(),
+        action.side,
+        &action.path,
+        Some(id),
+        fields,
+    )))
 }
 
 /// Brings rows up to date of which nothing is to be seen.

@@ -10,7 +10,7 @@ use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, KnownFile, Place, Side, Version};
 use crate::reconcile::plan::Action;
-use crate::state::{Seen as SeenVersion, Subject};
+use crate::state::SeenVersion;
 
 /// Removes a file whose article is gone; its bytes stay in the history.
 pub(super) fn remove_file<D: Disk>(
@@ -37,18 +37,10 @@ pub(super) fn remove_file<D: Disk>(
     if racy && !document.as_ref().is_some_and(holds) {
         return Ok(file_changed());
     }
-    let _now = journal.clock.now();
     let text = document.map_or_else(String::new, |document| document.text().to_owned());
     let approved = run.request.allow_deletes || was_approved(journal.store, action)?;
     let rows = rows_when_deleted(id, Side::Local, place, approved, run);
-    let seen = SeenVersion {
-        subject: Subject::Article(id),
-        place: place.clone(),
-        side: Side::Local,
-        cause: "deleted on the service".to_owned(),
-        version: version.clone(),
-        file: None,
-    };
+    let seen = SeenVersion::of_article(id, place, Side::Local, "deleted on the service", version);
     let mut entry = HistoryEntry::of_file(seen, &content.bytes);
     entry.bodies.push(text);
     let removal = journal.removal(place, KnownFile::of(content.stamp, &content.bytes))?;

@@ -9,7 +9,7 @@ use crate::reconcile::plan::{Action, Step};
 use crate::service::{Purpose, Service};
 
 /// Keeps what a step is going to need. Gives why it is not begun, if that is not there.
-pub(super) async fn keep_for(
+pub(super) async fn reserve_for_step(
     service: &impl Service,
     settings: &Settings,
     action: &Action,

@@ -3,7 +3,7 @@
 use super::copies::clear_copies;
 use super::files::settle_first_half;
 use super::guard_read::changed_meanwhile;
-use super::record::{row_after, trusted_scan};
+use super::record::{event_of, row_after, trusted_scan};
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::apply::guard_read::ensure_seen;
@@ -18,7 +18,7 @@ use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::store::Store;
-use crate::state::{Deed, RowChange, Seen as SeenVersion, Subject, Update};
+use crate::state::{RowChange, SeenVersion, Update};
 
 /// Writes the file if that is needed, then sends: a merged article is pushed in the same cycle.
 pub(super) async fn settle_and_send<S: Service, D: Disk>(
@@ -54,14 +54,13 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
 /// On a first meeting nothing else remembers what is overwritten.
 fn keep_replaced(store: &mut Store, now: Timestamp, settle: &Settle) -> anyhow::Result<()> {
     store.write(now, |tx| {
-        tx.record(&SeenVersion {
-            subject: Subject::Article(settle.id),
-            place: settle.to.clone(),
-            side: Side::Remote,
-            cause: "replaced".to_owned(),
-            version: settle.seen.version.clone(),
-            file: None,
-        })
+        tx.record(&SeenVersion::of_article(
+            settle.id,
+            &settle.to,
+            Side::Remote,
+            "replaced",
+            &settle.seen.version,
+        ))
     })?;
     Ok(())
 }
@@ -73,7 +72,7 @@ async fn send<S: Service, D: Disk>(
     run: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
     let change = |engine: &Engine<S, D>, run: &ApplyState<'_>| {
-        let (over, over_revision) = over(settle, run);
+        let (over, over_revision) = replaced_version(settle, run);
         Ok(Change::Put(Update {
             id: settle.id,
             version: settle.file.clone(),
@@ -93,10 +92,12 @@ async fn send<S: Service, D: Disk>(
         clear_copies(&mut engine.journal(), settle.id, run)?;
     }
     if let Some(row) = row {
-        engine
-            .gathered
-            .answers
-            .ask_again(settle.id, row.written.is_none());
+        let answers = &mut engine.gathered.answers;
+        if row.written.is_none() {
+            answers.ask_again(settle.id);
+        } else {
+            answers.note_as_recorded(settle.id);
+        }
         run.observed.base.articles.insert(settle.id, *row);
     }
     let warning = warning.map(|lost| format!("the service keeps less than it was sent: {lost}"));
@@ -104,7 +105,7 @@ async fn send<S: Service, D: Disk>(
 }
 
 /// Makes a request, or returns why it is not wanted any more.
-type MakeRequest<'r, S, D> =
+type MakeChange<'r, S, D> =
     dyn Fn(&Engine<S, D>, &ApplyState<'_>) -> Result<Change, StepResult> + Sync + 'r;
 
 /// Sends a request for an article that was seen. What was not carried out, for want of budget or of the service, is
@@ -114,7 +115,7 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
     action: &Action,
     id: ArticleId,
     seen: &Seen,
-    change: &MakeRequest<'_, S, D>,
+    change: &MakeChange<'_, S, D>,
     run: &mut ApplyState<'_>,
 ) -> anyhow::Result<Result<Recorded, StepResult>> {
     let mut tries = 0;
@@ -146,7 +147,7 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
             continue;
         }
         run.reseen.remove(&id);
-        run.observed.service.recalled.insert(id);
+        run.observed.service.read_first.insert(id);
         if let Some(done) = ensure_seen(engine, id, seen, run).await? {
             return Ok(Err(done));
         }
@@ -166,18 +167,11 @@ fn rows_when_sent(
     let lf = run.observed.mirror.text_lf.get(&settle.file.text).copied();
     let row = row_after(run.row_for(settle), settle, stamp, lf, true);
     let pushed = agreed(row.id, &row.place, &settle.file, "pushed");
-    let fields: Vec<_> = action.fields.iter().map(|field| field.key()).collect();
-    let event = Deed::new(
-        action.kind.word(),
-        action.side,
-        &action.path,
-        Some(row.id),
-        fields.join(", "),
-    );
+    let event = event_of(action, row.id);
     let mut rows = vec![
         RowChange::Article(Box::new(row)),
         RowChange::Version(Box::new(pushed)),
-        RowChange::Event(Box::new(event)),
+        event,
     ];
     if settle.settles {
         rows.push(RowChange::NoConflict(settle.id));
@@ -186,7 +180,7 @@ fn rows_when_sent(
 }
 
 /// The version that a PUT replaces: the one that was seen last.
-fn over(settle: &Settle, run: &ApplyState<'_>) -> (Digest, Revision) {
+fn replaced_version(settle: &Settle, run: &ApplyState<'_>) -> (Digest, Revision) {
     let (version, revision) = run.latest.get(&settle.id).map_or_else(
         || (&settle.seen.version, &settle.seen.revision),
         |(version, revision)| (version, revision),

@@ -7,10 +7,10 @@ use crate::model::path::{EXTENSION, stem_for};
 use crate::model::{ArticleId, Place, Side, Timestamp, Version};
 use crate::reconcile::snapshot::{Base, Remote};
 use crate::state::store::Store;
-use crate::state::{Outcome, Seen, Subject};
+use crate::state::{Outcome, SeenVersion, Subject};
 
 /// Puts what was seen of them into the history. Nothing is written where it is there already.
-pub(in crate::engine) fn keep_unmet(
+pub(in crate::engine) fn store_unpaired(
     store: &mut Store,
     observed: &Observation,
     now: Timestamp,
@@ -36,7 +36,7 @@ pub(in crate::engine) fn keep_unmet(
         {
             continue;
         }
-        unkept.push(Seen {
+        unkept.push(SeenVersion {
             subject,
             place,
             side: Side::Remote,

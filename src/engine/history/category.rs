@@ -8,7 +8,7 @@ use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
 use crate::state::store::Store;
-use crate::state::{Outcome, Seen, StoredVersion, Subject};
+use crate::state::{Outcome, SeenVersion, StoredVersion, Subject};
 
 /// A version of a category's file, for the history; `text` is that of the whole file.
 pub(in crate::engine) fn seen_as(
@@ -17,8 +17,8 @@ pub(in crate::engine) fn seen_as(
     (side, cause): (Side, &str),
     words: &CategoryVersion,
     text: TextDigest,
-) -> Seen {
-    Seen {
+) -> SeenVersion {
+    SeenVersion {
         subject: Subject::category(id),
         place: Place::new(folder, CATEGORY_FILE),
         side,

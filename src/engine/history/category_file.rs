@@ -8,9 +8,9 @@ use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Side, TextDigest, Timestamp};
 use crate::reconcile::plan::SettleCategory;
 use crate::state::store::Store;
-use crate::state::{Outcome, Seen};
+use crate::state::{Outcome, SeenVersion};
 
-fn keep(store: &mut Store, seen: &Seen, source: &str, now: Timestamp) -> Outcome<()> {
+fn keep(store: &mut Store, seen: &SeenVersion, source: &str, now: Timestamp) -> Outcome<()> {
     store.write(now, |tx| {
         tx.put_body(source)?;
         tx.record(seen).map(drop)

@@ -11,7 +11,7 @@ use crate::mirror::document::{Changes, Document};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name};
 use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
 use crate::state::store::Store;
-use crate::state::{Event, Outcome, Seen, StoredVersion, Subject};
+use crate::state::{Event, Outcome, SeenVersion, StoredVersion, Subject};
 use std::cmp::Reverse;
 
 /// A subject of the history, with its versions.
@@ -323,34 +323,25 @@ pub(super) fn composed(
 }
 
 /// Makes a version of the service's of an article that the base does not know.
-pub(super) fn met(id: ArticleId, place: &Place, version: &Version) -> Seen {
-    Seen {
-        subject: Subject::Article(id),
-        place: place.clone(),
-        side: Side::Remote,
-        cause: "met".to_owned(),
-        version: version.clone(),
-        file: None,
-    }
+pub(super) fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
+    SeenVersion::of_article(id, place, Side::Remote, "met", version)
+}
+
+/// Makes a version of the service's that replaced the one in the base.
+pub(super) fn edited_there(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
+    SeenVersion::of_article(id, place, Side::Remote, "edited on the service", version)
 }
 
 /// The version that both sides now have, for the history.
-pub(super) fn agreed(id: ArticleId, place: &Place, version: &Version, cause: &str) -> Seen {
-    Seen {
-        subject: Subject::Article(id),
-        place: place.clone(),
-        side: Side::Both,
-        cause: cause.to_owned(),
-        version: version.clone(),
-        file: None,
-    }
+pub(super) fn agreed(id: ArticleId, place: &Place, version: &Version, cause: &str) -> SeenVersion {
+    SeenVersion::of_article(id, place, Side::Both, cause, version)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::{CategoryId, TextDigest, Timestamp};
-    use crate::state::Seen;
+    use crate::state::SeenVersion;
 
     fn history(sides: &[(Side, &str)]) -> History {
         let subject = Subject::File(Place::new("a", "b.html"));
@@ -359,7 +350,7 @@ mod tests {
             .map(|(number, (side, text))| StoredVersion {
                 number,
                 at: Timestamp(0),
-                seen: Seen {
+                seen: SeenVersion {
                     subject: subject.clone(),
                     place: Place::new("a", "b.html"),
                     side: *side,

@@ -4,23 +4,23 @@ use crate::engine::form::needs_whole;
 use crate::mirror::document::Document;
 use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
 use crate::state::store::Store;
-use crate::state::{Outcome, Seen, Subject, Writing};
+use crate::state::{Outcome, SeenVersion, Subject, Writing};
 
 /// Texts that go into the history before a file is touched, and a version that needs them.
 #[derive(Clone, Debug, Default)]
 pub(in crate::engine) struct HistoryEntry {
     pub(in crate::engine) bodies: Vec<String>,
-    pub(in crate::engine) seen: Option<Seen>,
+    pub(in crate::engine) seen: Option<SeenVersion>,
 }
 
 impl HistoryEntry {
     /// A version of a file; with the whole file, where the file has more than the version says.
-    pub(in crate::engine) fn of_file(seen: Seen, bytes: &[u8]) -> Self {
+    pub(in crate::engine) fn of_file(seen: SeenVersion, bytes: &[u8]) -> Self {
         let whole = std::str::from_utf8(bytes).ok();
         let whole = whole.filter(|source| needs_whole(source, &seen.version, &seen.place));
         Self {
             bodies: whole.map(str::to_owned).into_iter().collect(),
-            seen: Some(Seen {
+            seen: Some(SeenVersion {
                 file: whole.map(TextDigest::of),
                 ..seen
             }),
@@ -77,7 +77,7 @@ pub(super) fn store_text(
             text: TextDigest::of(source),
         },
     };
-    let seen = Seen {
+    let seen = SeenVersion {
         subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
         place: place.clone(),
         side: Side::Local,

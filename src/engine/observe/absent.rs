@@ -16,7 +16,7 @@ use crate::service::Service;
 use crate::state::Target;
 use crate::state::store::Store;
 
-/// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
+/// Asks for the articles that left the listing, for known drafts now and then, and for unknown ids.
 /// Returns whether it meant to ask for any.
 pub(super) async fn ask_absent<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
@@ -62,7 +62,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     observed.doubt.get_or_insert_with(|| gap.to_owned());
                 }
                 observed.service.unlisted |= !question.listed && is_published(&answer);
-                record_absence(
+                store_visibility(
                     &mut engine.store,
                     engine.clock.now(),
                     base,
@@ -135,7 +135,7 @@ fn questions(
     let listed = &observed.remote.articles;
     let mut absent = questions::sort_absent(base, &observed.paired, listed, &rules);
     observed.remote.articles.append(&mut absent.known);
-    observed.service.recalled.append(&mut absent.recalled);
+    observed.service.read_first.append(&mut absent.presumed);
     let listed = &mut observed.remote.articles;
     let doubtful = questions::listed_but_disabled(base, listed, &backoff);
     absent
@@ -153,7 +153,7 @@ fn questions(
 }
 
 /// Records at once that an article is gone or cannot be seen.
-pub(super) fn record_absence(
+pub(super) fn store_visibility(
     store: &mut Store,
     now: Timestamp,
     base: &mut Base,
@@ -171,8 +171,7 @@ pub(super) fn record_absence(
         return Ok(());
     };
     row.visibility = visibility;
-    let (now, row) = (now, row.clone());
-    store.write(now, |tx| tx.put_article(&row))?;
+    store.write(now, |tx| tx.put_article(row))?;
     Ok(())
 }
 

@@ -31,7 +31,7 @@ pub(super) fn use_bodies(
         if let Some(Remote::Present(seen)) = listing.articles.get(&article.id)
             && seen.revision != article.revision
         {
-            observed.service.recalled.insert(article.id);
+            observed.service.read_first.insert(article.id);
         }
         let waiting = listing
             .bodiless
@@ -91,7 +91,7 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
                 if other {
                     // Nobody has read what was listed.
                     observed.service.unlisted = true;
-                    observed.service.recalled.insert(id);
+                    observed.service.read_first.insert(id);
                 }
                 if let Some(place) = outdated_at(&found, known).filter(|_| other) {
                     observed.problems.push(Problem {

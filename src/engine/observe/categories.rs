@@ -6,7 +6,7 @@ use crate::engine::history::category_file::keep_category_there;
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::Observation;
 use crate::engine::observe::bodies::use_bodies;
-use crate::engine::observe::foreign::{is_foreign, tell_foreign};
+use crate::engine::observe::foreign::{note_if_foreign, report_foreign};
 use crate::engine::settings::{Request, Settings};
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
@@ -112,7 +112,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
     for (done, &id) in wanted.iter().enumerate() {
         match engine.service.category(id, request.purpose).await {
             Ok((category, articles)) => {
-                if is_foreign(&engine.settings, &category, base, observed) {
+                if note_if_foreign(&engine.settings, &category, base, observed) {
                     let (why, foreign) = (foreign::of_another(id), true);
                     engine
                         .gathered
@@ -163,7 +163,7 @@ fn report_unread(
 ) {
     if foreign {
         observed.remote.foreign.insert(id);
-        tell_foreign(settings, id, message, base, observed);
+        report_foreign(settings, id, message, base, observed);
         return;
     }
     observed.problems.push(Problem {

@@ -47,8 +47,9 @@ pub(super) fn indexed(
     let index = Index::of(store.index()?);
     let base = load_beside(store)?;
     let backoff = Backoff::read(store, now, request)?;
-    let rests =
-        |row: &IndexRow| shown(row) != Shown::Hidden || backoff.rests(Target::Article(row.id));
+    let rests = |row: &IndexRow| {
+        shown(row) != Shown::Hidden || backoff.is_backing_off(Target::Article(row.id))
+    };
     let asks_nothing = base.categories.values().all(|row| now < again(row.read_at))
         && index.rows().all(rests)
         && backoff.is_calm(|id| index.row(id).is_some());
@@ -73,7 +74,7 @@ pub(super) fn is_as_indexed(
 
 /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
 fn is_at_rest(store: &Store, request: &Request) -> anyhow::Result<bool> {
-    let is_for_all = request.scope.is_empty() && request.unsettled.paths.is_empty();
+    let is_for_all = request.scope.is_empty() && request.in_motion.paths.is_empty();
     Ok(request.is_plain()
         && is_for_all
         && store.intents()?.is_empty()
@@ -112,7 +113,7 @@ pub(super) fn differences<S: Service, D: Disk>(
         found.rows.read(*id, &engine.store)?;
     }
     let stays = |row: &ArticleRow| {
-        paths::is_at_home(row, &base.categories)
+        paths::is_in_its_folder(row, &base.categories)
             && match listing.articles.get(&row.id) {
                 Some(Remote::Present(seen)) => paths::stays(row, seen),
                 Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) => false,

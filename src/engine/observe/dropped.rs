@@ -7,8 +7,8 @@
 
 use super::Engine;
 use super::local::Scanned;
+use crate::engine::in_motion::InMotion;
 use crate::engine::settings::Request;
-use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk};
 use crate::model::{ArticleId, CategoryId, Place, Side, Timestamp};
 use crate::reconcile::snapshot::Base;
@@ -23,7 +23,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
     scanned: &mut Scanned,
-    unsettled: &Unsettled,
+    in_motion: &InMotion,
     request: &Request,
 ) -> anyhow::Result<()> {
     let is_sure = scanned.doubt.is_none() && scanned.snapshot.unread.is_empty();
@@ -41,7 +41,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
         .collect();
     let mut left = ignored;
     left.retain(|(id, place)| {
-        !named.contains(id) && !unsettled.covers(place) && is_gone(&*engine.disk, place)
+        !named.contains(id) && !in_motion.covers(place) && is_gone(&*engine.disk, place)
     });
     if left.is_empty() {
         return Ok(());
@@ -108,17 +108,17 @@ pub(super) fn drop_damaged(
 
 /// Returns the rows whose id no article in their folder has, while the articles have an id without a row.
 fn damaged(base: &Base) -> Vec<CategoryId> {
-    let mut homes: BTreeMap<&str, BTreeSet<CategoryId>> = BTreeMap::new();
+    let mut possible_places: BTreeMap<&str, BTreeSet<CategoryId>> = BTreeMap::new();
     for row in base.articles.values() {
         let folder = row.place.folder.as_str();
-        match homes.get_mut(folder) {
+        match possible_places.get_mut(folder) {
             Some(home) => drop(home.insert(row.local.category)),
-            None => drop(homes.insert(folder, BTreeSet::from([row.local.category]))),
+            None => drop(possible_places.insert(folder, BTreeSet::from([row.local.category]))),
         }
     }
     let rows = base.categories.values();
     let is_damaged = |folder: &str, id: CategoryId| {
-        homes.get(folder).is_some_and(|home| {
+        possible_places.get(folder).is_some_and(|home| {
             let unknown = |id| !base.categories.contains_key(id);
             !home.contains(&id) && home.iter().any(unknown)
         })

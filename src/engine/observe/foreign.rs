@@ -19,8 +19,8 @@ use crate::reconcile::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::service::{RemoteCategory, Service};
 use std::collections::BTreeSet;
 
-/// Returns whether a category is another workspace's, and remembers and reports it.
-pub(super) fn is_foreign(
+/// Notes and reports a category that is another workspace's, and returns whether it is.
+pub(super) fn note_if_foreign(
     settings: &Settings,
     category: &RemoteCategory,
     base: &Base,
@@ -31,14 +31,14 @@ pub(super) fn is_foreign(
         .workspace
         .is_some_and(|workspace| workspace != settings.workspace);
     if foreign && observed.remote.foreign.insert(id) {
-        tell_foreign(settings, id, of_another(id), base, observed);
+        report_foreign(settings, id, of_another(id), base, observed);
     }
     foreign
 }
 
 /// A problem, where anything here claims to be that category. Of a file that only names an article in it, that
 /// file is told.
-pub(super) fn tell_foreign(
+pub(super) fn report_foreign(
     settings: &Settings,
     id: CategoryId,
     message: String,
@@ -58,14 +58,14 @@ pub(super) fn tell_foreign(
 
 /// Reads the categories of articles that only their files' ids brought to light, and leaves those
 /// alone that are not of this workspace.
-pub(super) async fn place_strangers<S: Service, D: Disk>(
+pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
     request: &Request,
     known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
-    let strangers: BTreeSet<ArticleId> = observed
+    let unknown_ids: BTreeSet<ArticleId> = observed
         .paired
         .files
         .keys()
@@ -73,7 +73,7 @@ pub(super) async fn place_strangers<S: Service, D: Disk>(
         .copied()
         .collect();
     let unplaced = |remote: &RemoteSnapshot| -> Vec<(ArticleId, CategoryId)> {
-        strangers
+        unknown_ids
             .iter()
             .filter_map(|id| match remote.articles.get(id)? {
                 Remote::Present(seen) => Some((*id, seen.version.category)),
@@ -111,12 +111,12 @@ pub(super) async fn place_strangers<S: Service, D: Disk>(
         };
         observed.remote.articles.insert(id, Remote::Unknown(why));
     }
-    leave_alone(base, &mut observed.remote);
+    mark_foreign_unknown(base, &mut observed.remote);
     Ok(())
 }
 
 /// Nothing is concluded about articles in other workspaces' categories.
-pub(super) fn leave_alone(base: &Base, remote: &mut RemoteSnapshot) {
+pub(super) fn mark_foreign_unknown(base: &Base, remote: &mut RemoteSnapshot) {
     let foreign = &remote.foreign;
     for (id, entry) in &mut remote.articles {
         if let Remote::Present(seen) = &*entry

@@ -6,10 +6,10 @@
 use super::reader::Reader;
 use super::yaml::keep_yaml;
 use crate::engine::form::category_version;
+use crate::engine::in_motion::InMotion;
 use crate::engine::index::{Index, Places};
 use crate::engine::listing::{ReadRows, Rows};
 use crate::engine::spool::Spool;
-use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
@@ -54,14 +54,14 @@ pub(in crate::engine) struct Found {
 }
 
 /// The values that a look into the mirror needs.
-pub(in crate::engine) struct Looker<'a, D> {
+pub(in crate::engine) struct MirrorScanner<'a, D> {
     pub(in crate::engine) disk: &'a D,
     pub(in crate::engine) store: &'a mut Store,
     pub(in crate::engine) spool: &'a mut Spool,
-    pub(in crate::engine) unsettled: &'a Unsettled,
+    pub(in crate::engine) in_motion: &'a InMotion,
 }
 
-impl<D: Disk> Looker<'_, D> {
+impl<D: Disk> MirrorScanner<'_, D> {
     /// Looks at the mirror, or at some files of it, and reads the files without a known stamp. `None`: some files are not
     /// enough to look at.
     pub(in crate::engine) fn look(
@@ -84,8 +84,8 @@ impl<D: Disk> Looker<'_, D> {
         let mut reader = Reader::new(&places, &stamp_at, rows, self.store, self.spool);
         let mut take = |file: ScannedFile| {
             let place = file.place();
-            if let Some(place) = place.filter(|place| self.unsettled.covers(place)) {
-                let unknown = Unsettled::unknown(&file, place);
+            if let Some(place) = place.filter(|place| self.in_motion.covers(place)) {
+                let unknown = InMotion::unknown(&file, place);
                 reader.out.snapshot.unknown.push(unknown);
             } else {
                 reader.take(file);
@@ -97,7 +97,7 @@ impl<D: Disk> Looker<'_, D> {
             let known = |folder: &str, file: &str| {
                 let (id, stamp) = places.get(folder, file)?;
                 // A file in motion is opened: its place counts, and not its stamp.
-                let moves = self.unsettled.covers_file(folder, file);
+                let moves = self.in_motion.covers_file(folder, file);
                 Some((id, stamp.filter(|_| !moves)?))
             };
             scan::scan(self.disk, &known, &known_category, &mut take).map(Some)
@@ -137,11 +137,11 @@ impl<D: Disk> Looker<'_, D> {
             }
         }
         out.seen_twice(self.disk);
-        out.strays(self.disk, base, self.unsettled, &scan);
+        out.strays(self.disk, base, self.in_motion, &scan);
         keep_yaml(base, &scan.categories, self.store, self.spool)?;
-        out.finish(base, scan);
-        out.keep_just_gone(self.disk, base, self.unsettled);
-        out.keep_in_motion(base, self.unsettled);
+        out.take_scan(base, scan);
+        out.keep_just_gone(self.disk, base, self.in_motion);
+        out.keep_in_motion(base, self.in_motion);
         Ok(())
     }
 }
@@ -171,7 +171,7 @@ impl Found {
         let Some(rows) = self.rows.few() else {
             return false;
         };
-        let is_at_home = |file: &LocalFile| {
+        let is_in_its_folder = |file: &LocalFile| {
             let row = file.id.and_then(|id| rows.get(&id));
             row.is_some_and(|row| row.place == file.place && row.local.slug == file.version.slug)
         };
@@ -180,7 +180,7 @@ impl Found {
             && self.scan.conflict_copies.is_empty()
             && self.scanned.problems.is_empty()
             && snapshot.unknown.is_empty()
-            && snapshot.files.iter().all(is_at_home)
+            && snapshot.files.iter().all(is_in_its_folder)
             && self.unchanged.len() + snapshot.files.len() == index.len()
             && self.has_words_of(base)
     }
@@ -231,12 +231,12 @@ impl Scanned {
         self.stamps
             .values()
             .chain(self.category_stamps.values())
-            .filter(|stamp| !scan::settled(stamp, began))
+            .filter(|stamp| !scan::predates(stamp, began))
             .copied()
             .collect()
     }
 
-    fn finish(&mut self, base: &Base, scan: Scan) {
+    fn take_scan(&mut self, base: &Base, scan: Scan) {
         for (path, message) in &scan.problems {
             self.problems.push(Problem {
                 path: path.clone(),

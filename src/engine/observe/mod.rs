@@ -14,7 +14,7 @@ mod categories;
 mod differences;
 mod dropped;
 mod foreign;
-mod in_motion;
+mod keep_in_motion;
 pub(in crate::engine) mod local;
 mod moved;
 mod paths;
@@ -29,20 +29,20 @@ use super::memory::Memory;
 use super::settings::{Look, Request};
 use super::spool::Spool;
 use super::{Engine, progress, waiting};
+use crate::engine::in_motion::InMotion;
 use crate::engine::keys::{MIRROR_READ, VALIDATOR};
 use crate::engine::listing::{self, Known, Listing, Rows, Tombstones};
-use crate::engine::observation::{Looked, MirrorSide, Observation, ServiceSide};
+use crate::engine::observation::{Extent, MirrorSide, Observation, ServiceSide};
 use crate::engine::observe::absent::ask_absent;
 use crate::engine::observe::bodies::fetch_bodies;
 use crate::engine::observe::categories::{categories_to_read, read_categories};
 use crate::engine::observe::differences::{differences, indexed, is_as_indexed};
 use crate::engine::observe::dropped::{drop_damaged, forget_out_of_scope};
-use crate::engine::observe::foreign::{is_foreign, place_strangers};
+use crate::engine::observe::foreign::{note_if_foreign, place_unknown_ids};
 use crate::engine::observe::paths::read_saved;
 use crate::engine::pending::creations::take_creations;
 use crate::engine::pending::pending_problems;
 use crate::engine::settings::Settings;
-use crate::engine::unsettled::Unsettled;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
 use crate::model::{CategoryId, Place, Timestamp};
@@ -53,7 +53,7 @@ use crate::service::{ListEnd, ListRequest, Service, Validator};
 use crate::state::StateError;
 use crate::state::store::Store;
 pub(in crate::engine) use bodies::bodies;
-use local::{Found, Looker, Scanned};
+use local::{Found, MirrorScanner, Scanned};
 pub(in crate::engine) use paths::is_enough;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
@@ -65,7 +65,7 @@ struct Mirror {
     /// The base: without articles where there is an index.
     base: Base,
     found: Found,
-    unsettled: Unsettled,
+    in_motion: InMotion,
 }
 
 /// Looks at both sides, and returns what differs from the index, or everything where that is not enough. `None`: a
@@ -85,7 +85,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         index,
         mut base,
         mut found,
-        unsettled,
+        in_motion,
     } = mirror;
     let tombstones: Tombstones = engine.store.tombstones()?.into_iter().collect();
     let seen_at = Instant::now();
@@ -107,11 +107,11 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     let Some(mut listing) = listing else {
         return Ok(None);
     };
-    let mut extent = Looked::All;
+    let mut extent = Extent::All;
     if let Some(known) = &index {
         match differences(engine, known, look, &base, &mut found, &mut listing)? {
-            Some(rows) if is_paths => (base.articles, extent) = (rows, Looked::Paths),
-            Some(rows) => (base.articles, extent) = (rows, Looked::Differences),
+            Some(rows) if is_paths => (base.articles, extent) = (rows, Extent::Paths),
+            Some(rows) => (base.articles, extent) = (rows, Extent::Differences),
             None if is_paths => return Ok(None),
             None => {
                 base = whole_base(
@@ -124,7 +124,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
             }
         }
         finish_look(
-            engine, &mut found, &mut base, &unsettled, &mut spool, request,
+            engine, &mut found, &mut base, &in_motion, &mut spool, request,
         )?;
     }
     let known = Known::new(&base.articles, &tombstones);
@@ -134,7 +134,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     );
     let mut observed = Observation::of_mirror(found.scanned, spool, now, seen_at, extent);
     take_listing(engine, &base, listing, request, &known, &mut observed).await?;
-    if extent == Looked::All {
+    if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
     } else {
         // Nothing is concluded from an absence among a few articles.
@@ -150,13 +150,13 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         request,
     )?;
     observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
-    let listed = observed.extent(&base);
+    let counts = observed.seen_counts(&base);
     let has_asked = ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
     let known = Known::new(&base.articles, &tombstones);
-    place_strangers(engine, &base, request, &known, &mut observed).await?;
+    place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
     // A file may meet an article that only the answers brought to light. With many articles there is no
     // room for both.
-    if has_asked || listed.is_none() || observed.extent(&base) != listed {
+    if has_asked || counts.is_none() || observed.seen_counts(&base) != counts {
         observed.paired = Paired::default();
         observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
     }
@@ -198,12 +198,12 @@ fn look_at_mirror<S: Service, D: Disk>(
     if paths.is_none() {
         progress::begin(&engine.teller, "scanning", None, 0);
     }
-    let unsettled = unsettled(&engine.store, look, request)?;
-    let mut looker = Looker {
+    let in_motion = paths_in_motion(&engine.store, look, request)?;
+    let mut looker = MirrorScanner {
         disk: &*engine.disk,
         store: &mut engine.store,
         spool,
-        unsettled: &unsettled,
+        in_motion: &in_motion,
     };
     let Some(mut found) = looker.look(&base, index.as_ref(), paths)? else {
         return Ok(None);
@@ -224,13 +224,13 @@ fn look_at_mirror<S: Service, D: Disk>(
         found.is_part = false;
     }
     if index.is_none() {
-        finish_look(engine, &mut found, &mut base, &unsettled, spool, request)?;
+        finish_look(engine, &mut found, &mut base, &in_motion, spool, request)?;
     }
     Ok(Some(Mirror {
         index,
         base,
         found,
-        unsettled,
+        in_motion,
     }))
 }
 
@@ -250,17 +250,17 @@ fn whole_base(
 }
 
 /// Returns the paths that are in motion. Of a look at some paths none is.
-fn unsettled(store: &Store, look: &Look, request: &Request) -> anyhow::Result<Unsettled> {
+fn paths_in_motion(store: &Store, look: &Look, request: &Request) -> anyhow::Result<InMotion> {
     if matches!(look, Look::Paths(_)) {
-        return Ok(Unsettled::default());
+        return Ok(InMotion::default());
     }
-    let unsettled = Unsettled::new(&request.unsettled.paths);
-    let Some(listed_at) = request.unsettled.listed_at else {
-        return Ok(unsettled);
+    let in_motion = InMotion::new(&request.in_motion.paths);
+    let Some(listed_at) = request.in_motion.listed_at else {
+        return Ok(in_motion);
     };
     let held = waiting::held(store)?.into_iter();
     let held = held.filter_map(|held| held.id).collect();
-    Ok(unsettled.since(listed_at, held, &request.unsettled.removed))
+    Ok(in_motion.since(listed_at, held, &request.in_motion.removed))
 }
 
 /// Compares what was found in the mirror with the base.
@@ -268,18 +268,18 @@ fn finish_look<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     found: &mut Found,
     base: &mut Base,
-    unsettled: &Unsettled,
+    in_motion: &InMotion,
     spool: &mut Spool,
     request: &Request,
 ) -> anyhow::Result<()> {
-    let mut looker = Looker {
+    let mut looker = MirrorScanner {
         disk: &*engine.disk,
         store: &mut engine.store,
         spool,
-        unsettled,
+        in_motion,
     };
     looker.finish(found, base)?;
-    forget_out_of_scope(engine, base, &mut found.scanned, unsettled, request)?;
+    forget_out_of_scope(engine, base, &mut found.scanned, in_motion, request)?;
     warn_of_inner(engine, &found.scanned.inner);
     Ok(())
 }
@@ -398,7 +398,7 @@ async fn take_listing<S: Service, D: Disk>(
         observed.doubt = Some("the listing had an article that could not be read".to_owned());
     }
     for category in std::mem::take(&mut listing.categories).into_values() {
-        if is_foreign(&engine.settings, &category, base, observed) {
+        if note_if_foreign(&engine.settings, &category, base, observed) {
             continue;
         }
         if !request.dry_run {
@@ -411,7 +411,7 @@ async fn take_listing<S: Service, D: Disk>(
             .categories
             .insert(category.id, (category.version, category.revision));
     }
-    if observed.looked.lists() {
+    if observed.extent.lists() {
         let wanted = categories_to_read(engine, base, &listing, request, observed)?;
         read_categories(
             engine,
@@ -446,7 +446,7 @@ async fn take_listing<S: Service, D: Disk>(
         observed.problems.push(problem);
     }
     observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
-    foreign::leave_alone(base, &mut observed.remote);
+    foreign::mark_foreign_unknown(base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
     Ok(())
 }
@@ -478,7 +478,7 @@ impl Observation {
         spool: Spool,
         now: Timestamp,
         seen_at: Instant,
-        looked: Looked,
+        extent: Extent,
     ) -> Self {
         Self {
             base: Base::default(),
@@ -499,12 +499,12 @@ impl Observation {
                 validator: None,
                 not_modified: false,
                 unlisted: false,
-                recalled: BTreeSet::new(),
+                read_first: BTreeSet::new(),
                 entries: None,
                 stop: None,
                 unread: 0,
             },
-            looked,
+            extent,
             doubt: scanned.doubt,
             older: BTreeSet::new(),
             problems: scanned.problems,
@@ -514,7 +514,7 @@ impl Observation {
 
     /// Returns how much was seen of the service: where that stays the same and nothing was asked for, pairing once
     /// more would come to the same. `None` where there are files of articles that the base does not know.
-    fn extent(&self, base: &Base) -> Option<[usize; 3]> {
+    fn seen_counts(&self, base: &Base) -> Option<[usize; 3]> {
         let mut files = self.paired.files.keys();
         let remote = &self.remote;
         files.all(|id| base.articles.contains_key(id)).then_some([

@@ -2,7 +2,7 @@
 //! gone, and a file that was seen in two places is one.
 
 use super::local::Scanned;
-use crate::engine::unsettled::Unsettled;
+use crate::engine::in_motion::InMotion;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan::{self, Scan, Strays};
 use crate::model::{ArticleId, Place, Stamp};
@@ -58,10 +58,10 @@ impl Scanned {
         &mut self,
         disk: &impl Disk,
         base: &Base,
-        unsettled: &Unsettled,
+        in_motion: &InMotion,
         scan: &Scan,
     ) {
-        let missing = self.missing(base, unsettled, scan);
+        let missing = self.missing(base, in_motion, scan);
         if missing.is_empty() {
             return;
         }
@@ -94,7 +94,7 @@ impl Scanned {
     }
 
     /// Articles whose file was not found, though all of its folder was listed.
-    fn missing(&self, base: &Base, unsettled: &Unsettled, scan: &Scan) -> BTreeSet<ArticleId> {
+    fn missing(&self, base: &Base, in_motion: &InMotion, scan: &Scan) -> BTreeSet<ArticleId> {
         let files = self.snapshot.files.iter();
         let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
         let lying: HashSet<&Place> = files.map(|file| &file.place).collect();
@@ -102,7 +102,7 @@ impl Scanned {
             .values()
             .filter(|row| {
                 !named.contains(&row.id)
-                    && !unsettled.covers(&row.place)
+                    && !in_motion.covers(&row.place)
                     && (lying.contains(&row.place) || scan.proves_absent(&row.place))
             })
             .map(|row| row.id)

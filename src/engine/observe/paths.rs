@@ -12,7 +12,7 @@ use crate::engine::backoff::{Answer, Answers};
 use crate::engine::index::Index;
 use crate::engine::listing::{Known, Listing, Tombstones};
 use crate::engine::observation::as_recorded;
-use crate::engine::observe::questions::{answered, ask};
+use crate::engine::observe::questions::{ask, take_answer};
 use crate::engine::settings::{Request, Settings};
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
@@ -101,7 +101,7 @@ fn base_at(
             base.categories.insert(category.id, category);
         }
     }
-    let at_home = |row: &ArticleRow| is_at_home(row, &base.categories);
+    let at_home = |row: &ArticleRow| is_in_its_folder(row, &base.categories);
     let simple =
         |row: &ArticleRow| !in_conflict(row) && !is_held(row) && readable(row) && at_home(row);
     let all = base.articles.values().all(simple);
@@ -180,14 +180,7 @@ async fn ask_one<S: Service, D: Disk>(
 ) -> anyhow::Result<Option<Seen>> {
     let answer = match row.visibility {
         Visibility::Published => match engine.service.article(row.id, request.purpose).await {
-            Ok(article) => Ok(answered(
-                &mut engine.store,
-                &mut engine.gathered,
-                article,
-                row.visibility,
-                known,
-                spool,
-            )?),
+            Ok(article) => Ok(take_answer(engine, article, row.visibility, known, spool)?),
             Err(error) => Err(error),
         },
         Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
@@ -209,7 +202,10 @@ async fn ask_one<S: Service, D: Disk>(
 }
 
 /// Returns whether an article is in the folder of its category, on both sides.
-pub(super) fn is_at_home(row: &ArticleRow, categories: &BTreeMap<CategoryId, CategoryRow>) -> bool {
+pub(super) fn is_in_its_folder(
+    row: &ArticleRow,
+    categories: &BTreeMap<CategoryId, CategoryRow>,
+) -> bool {
     let category = categories.get(&row.remote.category);
     row.local.category == row.remote.category
         && category.and_then(|category| category.folder.as_ref()) == Some(&row.place.folder)

@@ -4,7 +4,6 @@
 
 use crate::engine::Engine;
 use crate::engine::backoff::{self, Backoff};
-use crate::engine::gathered::Gathered;
 use crate::engine::listing::{Known, figure_row, take_seen, visibility_of};
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
@@ -16,7 +15,6 @@ use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
 use crate::state::Target;
-use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// One article to ask for.
@@ -34,17 +32,17 @@ pub(in crate::engine) struct Question {
 pub(in crate::engine) struct Absent {
     pub(in crate::engine) known: BTreeMap<ArticleId, Remote>,
     /// Of these, the ones whose known answer may be out of date.
-    pub(in crate::engine) recalled: BTreeSet<ArticleId>,
+    pub(in crate::engine) presumed: BTreeSet<ArticleId>,
     pub(in crate::engine) ask: Vec<Question>,
 }
 
 impl Absent {
-    fn recall(&mut self, id: ArticleId, remote: Remote) {
-        self.recalled.insert(id);
+    fn presume(&mut self, id: ArticleId, remote: Remote) {
+        self.presumed.insert(id);
         self.known.insert(id, remote);
     }
 
-    fn ask(&mut self, id: ArticleId, get: bool) {
+    fn add_question(&mut self, id: ArticleId, get: bool) {
         self.ask.push(Question {
             id,
             get,
@@ -89,7 +87,7 @@ pub(super) fn sort_absent(
         let edited_here =
             |file: &LocalFile| file.version != row.local || file.flags != row.file_flags;
         let touched = file.is_none_or(edited_here) && !paired.unknown.contains_key(&row.id);
-        let due = !rules.backoff.rests(Target::Article(row.id));
+        let due = !rules.backoff.is_backing_off(Target::Article(row.id));
         match row.visibility {
             Visibility::Gone => {
                 absent.known.insert(row.id, Remote::Gone);
@@ -97,15 +95,11 @@ pub(super) fn sort_absent(
             Visibility::Published | Visibility::Unpublished | Visibility::NotVisible
                 if let Some(remote) = rules.backoff.of_waiting(row, base, file) =>
             {
-                absent.recall(row.id, remote);
+                absent.presume(row.id, remote);
             }
             Visibility::Published if vanished < limit || released(row.id) => {
                 vanished += 1;
-                absent.ask.push(Question {
-                    id: row.id,
-                    get: true,
-                    listed: false,
-                });
+                absent.add_question(row.id, true);
             }
             Visibility::Published => {
                 let why =
@@ -114,7 +108,7 @@ pub(super) fn sort_absent(
             }
             // Of many that were edited or removed at once, the rest is read when its turn to be sent comes.
             Visibility::Unpublished if touched && edited >= limit => {
-                absent.recall(row.id, Remote::Present(backoff::last_seen(row, base)));
+                absent.presume(row.id, Remote::Present(backoff::last_seen(row, base)));
             }
             Visibility::NotVisible if touched && edited >= limit => {
                 let why = format!("more than {limit} hidden articles are to be asked for");
@@ -122,16 +116,16 @@ pub(super) fn sort_absent(
             }
             Visibility::Unpublished | Visibility::NotVisible if touched => {
                 edited += 1;
-                absent.ask(row.id, false);
+                absent.add_question(row.id, false);
             }
             Visibility::Unpublished | Visibility::NotVisible if due && again < limit => {
                 again += 1;
-                absent.ask(row.id, false);
+                absent.add_question(row.id, false);
             }
             Visibility::Unpublished => {
                 let seen = Remote::Present(backoff::last_seen(row, base));
                 if base.conflicts.contains_key(&row.id) {
-                    absent.recall(row.id, seen);
+                    absent.presume(row.id, seen);
                 } else {
                     absent.known.insert(row.id, seen);
                 }
@@ -142,23 +136,23 @@ pub(super) fn sort_absent(
             }
         }
     }
-    sort_strangers(base, paired, listed, rules, &mut absent);
+    sort_unknown_ids(base, paired, listed, rules, &mut absent);
     absent
 }
 
 /// Sorts the ids that only files tell.
-fn sort_strangers(
+fn sort_unknown_ids(
     base: &Base,
     paired: &Paired,
     listed: &BTreeMap<ArticleId, Remote>,
     rules: &Rules<'_>,
     absent: &mut Absent,
 ) {
-    let strangers = paired
+    let unknown_ids = paired
         .files
         .keys()
         .filter(|id| !base.articles.contains_key(id) && !listed.contains_key(id));
-    for &id in strangers {
+    for &id in unknown_ids {
         // A conflict without a version to show: it was gone when it was asked for.
         if base
             .conflicts
@@ -167,9 +161,9 @@ fn sort_strangers(
         {
             absent.known.insert(id, Remote::Gone);
         } else if let Some(remote) = rules.backoff.of_unknown_id(id, paired.files.get(&id)) {
-            absent.recall(id, remote);
+            absent.presume(id, remote);
         } else {
-            absent.ask(id, true);
+            absent.add_question(id, true);
         }
     }
 }
@@ -193,7 +187,7 @@ pub(super) fn listed_but_disabled(
         };
         let listing = seen.visibility == Visibility::Published && seen.flags.enabled.is_none();
         let own = row.written.as_ref() == Some(&seen.revision);
-        let due = !backoff.rests(Target::Article(row.id));
+        let due = !backoff.is_backing_off(Target::Article(row.id));
         if !listing || own {
             continue;
         }
@@ -241,16 +235,7 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
         .may_probe(&engine.store, &engine.settings)?
     {
         if let Some(article) = read {
-            let published = Visibility::Published;
-            return answered(
-                &mut engine.store,
-                &mut engine.gathered,
-                article,
-                published,
-                known,
-                spool,
-            )
-            .map(Ok);
+            return take_answer(engine, article, Visibility::Published, known, spool).map(Ok);
         }
         return Ok(Ok(Remote::NotVisible(
             "it is not listed, and probing is off".to_owned(),
@@ -265,15 +250,7 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
                 Visibility::Published => Visibility::Unpublished,
                 Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
             };
-            answered(
-                &mut engine.store,
-                &mut engine.gathered,
-                article,
-                visibility,
-                known,
-                spool,
-            )
-            .map(Ok)
+            take_answer(engine, article, visibility, known, spool).map(Ok)
         }
         Err(error) if error.stops_all() => Ok(Err(error)),
         Err(error) => {
@@ -286,15 +263,9 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
                 )?;
             }
             match read {
-                Some(article) => answered(
-                    &mut engine.store,
-                    &mut engine.gathered,
-                    article,
-                    Visibility::Published,
-                    known,
-                    spool,
-                )
-                .map(Ok),
+                Some(article) => {
+                    take_answer(engine, article, Visibility::Published, known, spool).map(Ok)
+                }
                 None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
                 None => Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
@@ -302,9 +273,9 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
     }
 }
 
-pub(super) fn answered(
-    store: &mut Store,
-    gathered: &mut Gathered,
+/// Takes the answer to a question: its figures, its body, and what was seen.
+pub(super) fn take_answer<S, D>(
+    engine: &mut Engine<S, D>,
     article: RemoteArticle,
     visibility: Visibility,
     known: &Known<'_>,
@@ -315,12 +286,11 @@ pub(super) fn answered(
         return Ok(Remote::Unknown("the answer has no body".to_owned()));
     }
     if let Some(figures) = article.figures {
-        gathered
-            .figures
-            .insert(id, figure_row(figures, article.full_url.clone()));
+        let gathered = &mut engine.gathered.figures;
+        gathered.insert(id, figure_row(figures, article.full_url.clone()));
     }
-    let seen = take_seen(article, visibility, known, store, spool)?;
-    spool.flush(store)?;
+    let seen = take_seen(article, visibility, known, &mut engine.store, spool)?;
+    spool.flush(&mut engine.store)?;
     Ok(Remote::Present(seen))
 }
 

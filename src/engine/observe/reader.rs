@@ -14,7 +14,7 @@ use crate::model::{ArticleId, CategoryId, Place, Side, Stamp, TextDigest, Versio
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{LocalFile, Unknown};
 use crate::state::store::Store;
-use crate::state::{Seen as SeenVersion, StateError, Subject};
+use crate::state::{SeenVersion, StateError, Subject};
 
 /// Takes the files of a scan one by one.
 pub(super) struct Reader<'a> {

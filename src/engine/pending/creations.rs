@@ -9,7 +9,7 @@
 
 use crate::engine::history::{agreed, met};
 use crate::engine::listing::visibility_of;
-use crate::engine::observation::{Looked, Observation};
+use crate::engine::observation::{Extent, Observation};
 use crate::engine::recreated;
 use crate::engine::settings::{Request, Settings};
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
@@ -50,7 +50,7 @@ pub(in crate::engine) fn take_creations(
         if let Some(row) = &creation.row {
             if let Some(Remote::Present(seen)) = seen {
                 if seen.version != row.remote || seen.visibility != row.visibility {
-                    observed.service.recalled.insert(row.id);
+                    observed.service.read_first.insert(row.id);
                 }
                 keep_met(store, now, row, &seen, request)?;
             }
@@ -193,7 +193,7 @@ pub(in crate::engine) fn find_sent(
     let mut likely: Option<&Sent> = None;
     for sent in creation.sent() {
         let is_better = likely.is_none_or(|likely| likely.flags.hides());
-        if !is_better || !is_same(&sent.version.title, &found.title) {
+        if !is_better || !is_same_word(&sent.version.title, &found.title) {
             continue;
         }
         let is_same_text = sent.version.text == found.text || {
@@ -306,7 +306,7 @@ pub(in crate::engine) fn drop_creation(
 /// Returns whether an article has the address to which something was sent.
 pub(in crate::engine) fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
     let (category, slug) = creation.address();
-    found.0 == category && is_same(slug, found.1)
+    found.0 == category && is_same_word(slug, found.1)
 }
 
 fn address_of(version: &Version) -> (CategoryId, &str) {
@@ -314,7 +314,7 @@ fn address_of(version: &Version) -> (CategoryId, &str) {
 }
 
 /// Returns whether a word is what was sent: the service may trim it or write it in lower case.
-fn is_same(sent: &str, found: &str) -> bool {
+fn is_same_word(sent: &str, found: &str) -> bool {
     sent.trim().to_lowercase() == found.trim().to_lowercase()
 }
 
@@ -383,7 +383,7 @@ fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool 
     let is_known = |place: &Place| base.articles.values().any(|row| row.place == *place);
     let mut unknown = local.unknown.iter();
     let is_unready = unknown.any(|file| file.id.is_none() && !is_known(&file.place));
-    observed.looked == Looked::All
+    observed.extent == Extent::All
         && local.complete
         && is_seen
         && !is_unready

@@ -15,20 +15,17 @@ use super::Engine;
 use super::settings::Request;
 use crate::engine::Clock;
 use crate::engine::backoff::Backoff;
-
+use crate::engine::history::edited_there;
 use crate::engine::observation::{version_of, version_with};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Field, Revision, Side, TextDigest, Timestamp, Version, html};
+use crate::model::{ArticleId, Field, Revision, TextDigest, Timestamp, Version, html};
 use crate::reconcile::plan::Problem;
 use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
 };
 use crate::state::store::{Store, Writing};
-use crate::state::{
-    Attempt, Deletion, Intent, IntentId, Outcome, RowChange, Seen as SeenVersion, Subject, Target,
-    Update,
-};
+use crate::state::{Attempt, Deletion, Intent, IntentId, Outcome, RowChange, Target, Update};
 use answered::rows_after;
 use std::time::Duration;
 
@@ -73,7 +70,7 @@ impl Change {
 }
 
 /// The result of a look for a request.
-enum Found {
+enum Look {
     /// It was carried out. What the service has now; `None`: the article is gone.
     Arrived(Option<Box<RemoteArticle>>),
     /// The service has what the request was to replace.
@@ -119,11 +116,11 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
     let backoff = Backoff::read(&engine.store, engine.clock.now(), request)?;
     for (pending, change) in changes {
         let target = Target::Request(change.id());
-        if request.patient && backoff.rests(target) {
+        if request.patient && backoff.is_backing_off(target) {
             continue;
         }
         match look_after(engine, &change, request.purpose, true).await? {
-            Found::Arrived(answer) => {
+            Look::Arrived(answer) => {
                 record_arrived(
                     &mut engine.store,
                     engine.clock.now(),
@@ -132,17 +129,17 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
                     answer.as_deref(),
                 )?;
             }
-            Found::NotArrived => {
+            Look::NotArrived => {
                 end_request(&mut engine.store, engine.clock.now(), pending, &change)?;
             }
-            Found::Changed(now) => record_changed(
+            Look::Changed(now) => record_changed(
                 &mut engine.store,
                 engine.clock.now(),
                 pending,
                 &change,
                 now.as_deref(),
             )?,
-            Found::Unclear(error) => {
+            Look::Unclear(error) => {
                 let now = engine.clock.now();
                 let attempt = Attempt {
                     last_asked: now,
@@ -208,18 +205,18 @@ pub(super) async fn send_request<S: Service, D: Disk>(
     tracing::warn!(%error, "no answer to a write; looking whether it arrived");
     engine.clock.pause(pause(1)).await;
     match look_after(engine, change, Purpose::Push, false).await? {
-        Found::Arrived(answer) => record_arrived(
+        Look::Arrived(answer) => record_arrived(
             &mut engine.store,
             engine.clock.now(),
             pending,
             change,
             answer.as_deref(),
         ),
-        Found::NotArrived => {
+        Look::NotArrived => {
             end_request(&mut engine.store, engine.clock.now(), pending, change)?;
             Ok(SendOutcome::NotArrived(error))
         }
-        Found::Changed(now) => {
+        Look::Changed(now) => {
             record_changed(
                 &mut engine.store,
                 engine.clock.now(),
@@ -229,7 +226,7 @@ pub(super) async fn send_request<S: Service, D: Disk>(
             )?;
             Ok(SendOutcome::Changed)
         }
-        Found::Unclear(_) => Ok(SendOutcome::Pending(error)),
+        Look::Unclear(_) => Ok(SendOutcome::Pending(error)),
     }
 }
 
@@ -312,7 +309,7 @@ async fn look_after<S: Service, D: Disk>(
     change: &Change,
     purpose: Purpose,
     is_later: bool,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<Look> {
     let (answer, is_sure) = look_at(engine, change.id(), purpose).await?;
     let is_believed = is_sure || is_later;
     let now = match answer {
@@ -320,34 +317,34 @@ async fn look_after<S: Service, D: Disk>(
         // What a GET does not find may be hidden; a later cycle has nothing better to ask.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
             return Ok(match change {
-                Change::Delete(_) => Found::Arrived(None),
+                Change::Delete(_) => Look::Arrived(None),
                 // Absent is not deleted: the questions about absent articles tell.
-                Change::Put(_) => Found::Changed(None),
+                Change::Put(_) => Look::Changed(None),
             });
         }
-        Err(error) => return Ok(Found::Unclear(Some(error))),
+        Err(error) => return Ok(Look::Unclear(Some(error))),
     };
     let Some(text) = now.text.as_deref() else {
-        return Ok(Found::Unclear(None));
+        return Ok(Look::Unclear(None));
     };
     let version = version_with(&now, TextDigest::of(text));
     if change.is_target_version(&version, &now.revision) {
         return Ok(if is_believed {
-            Found::NotArrived
+            Look::NotArrived
         } else {
-            Found::Unclear(None)
+            Look::Unclear(None)
         });
     }
     // A replica may be behind by several versions.
     let row = engine.store.article(change.id())?;
     if !is_sure && row.is_some_and(|row| row.has_replaced(&version, &now.revision)) {
-        return Ok(Found::Unclear(None));
+        return Ok(Look::Unclear(None));
     }
     Ok(match change {
         Change::Put(update) if is_as_sent(&engine.store, update, &version, &now)? => {
-            Found::Arrived(Some(now))
+            Look::Arrived(Some(now))
         }
-        Change::Put(_) | Change::Delete(_) => Found::Changed(Some(now)),
+        Change::Put(_) | Change::Delete(_) => Look::Changed(Some(now)),
     })
 }
 
@@ -471,14 +468,11 @@ fn record_changed(
             && let Some(text) = &found.text
         {
             tx.put_body(text)?;
-            tx.record(&SeenVersion {
-                subject: Subject::Article(row.id),
-                place: row.place.clone(),
-                side: Side::Remote,
-                cause: "edited on the service".to_owned(),
-                version: version_of(found, &row.remote),
-                file: None,
-            })?;
+            tx.record(&edited_there(
+                row.id,
+                &row.place,
+                &version_of(found, &row.remote),
+            ))?;
         }
         let by = found
             .map(|found| found.revision.clone())

@@ -12,7 +12,7 @@ use crate::model::{CategoryId, KnownFile, Place, Side, TextDigest, Timestamp, Ve
 use crate::reconcile::copy_of;
 use crate::reconcile::plan::Kind;
 use crate::state::store::Store;
-use crate::state::{CategoryRow, Deed, Seen, Subject};
+use crate::state::{CategoryRow, Deed, SeenVersion, Subject};
 
 /// Writes a restored file. Returns the path of the category's own file as well, if its words were never agreed on.
 pub(super) fn write_restored<D: Disk>(
@@ -37,7 +37,7 @@ pub(super) fn write_restored<D: Disk>(
         journal.disk.create_folder(folder)?;
         journal.disk.sync_folder(At::Root)?;
     }
-    let unsettled = match file.category {
+    let in_motion = match file.category {
         Some(id) => name_folder(journal, id, folder)?,
         None => None,
     };
@@ -52,7 +52,7 @@ pub(super) fn write_restored<D: Disk>(
         detail: file.described(),
     };
     record_text(journal, file, &file.new, &file.cause(), Some(&deed))?;
-    Ok(unsettled)
+    Ok(in_motion)
 }
 
 /// Writes the `_category.yaml` of a folder that comes back without one: the folder's name may not be the category's
@@ -131,7 +131,7 @@ fn record_text<D: Disk>(
     };
     let is_whole = document.as_ref().is_none_or(hides_a_new_article)
         || needs_whole(source, &version, &file.place);
-    let seen = Seen {
+    let seen = SeenVersion {
         subject: match (file.id, &file.version.seen.subject) {
             (Some(id), _) => Subject::Article(id),
             (None, subject) if subject.is_category() => subject.clone(),

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::{fmt, io, thread};
 
-pub use crate::model::stamp::{settled, trusted};
+pub use crate::model::stamp::{predates, trusted};
 pub use again::appeared;
 pub use paths::scan_paths;
 pub use strays::{Strays, read_strays};

@@ -85,7 +85,7 @@ fn report_unclaimed(base: &Base, id: ArticleId, claimants: &[LocalFile], paired:
 
 /// Marks two articles as unknown: the file at the place of one has the id of the other, which the state does not know, as
 /// a file from another mirror has. An article that is gone from the service has nothing left to lose.
-pub(super) fn hold_overlaid(
+pub(super) fn mark_both_unknown(
     base: &Base,
     places: &StatePlaces<'_>,
     remote: &RemoteSnapshot,

@@ -75,7 +75,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     paired.mark_unknown(held, "another file may be the article's");
     let left = claim_by_place(base, local, &places, left, &mut paired);
     claim_by_slug(base, local, remote, left, &mut paired);
-    ids::hold_overlaid(base, &places, remote, &mut paired);
+    ids::mark_both_unknown(base, &places, remote, &mut paired);
     same_words::hold_same_words(base, remote, &mut paired);
     creations::report_waiting(base, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     model::{ArticleId, Digest, Place, Side, TextDigest, path::CONFLICT_EXTENSION},
-    state::{Outcome, Seen, StoredVersion, Subject},
+    state::{Outcome, SeenVersion, StoredVersion, Subject},
 };
 use rusqlite::{Connection, Row, params};
 
@@ -172,7 +172,7 @@ impl Writing<'_> {
     ///
     /// `None`: it is known as the last one of its side, at the same place, and its file says nothing new
     /// either. Its bodies are put by the caller.
-    pub fn record(&mut self, seen: &Seen) -> Outcome<Option<u64>> {
+    pub fn record(&mut self, seen: &SeenVersion) -> Outcome<Option<u64>> {
         let key = match find(self.sql()?, &seen.subject)? {
             Some(key) => key,
             None => self.add_subject(&seen.subject)?,
@@ -282,7 +282,7 @@ struct Last {
 
 impl Last {
     /// Returns whether a version says the same. A copy without its file says less than one with it.
-    fn says(&self, seen: &Seen, digest: Digest) -> bool {
+    fn says(&self, seen: &SeenVersion, digest: Digest) -> bool {
         self.digest == digest
             && self.place == seen.place
             && (seen.file.is_none() || seen.file == self.whole)
@@ -296,7 +296,7 @@ fn copies() -> String {
 
 /// Returns whether a version is known: it is the last one, or the two sides stand against each other, as in
 /// a conflict, and it is the last of its side. An agreement of both sides is told once.
-fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
+fn adds_nothing(last: &[Last], seen: &SeenVersion, digest: Digest) -> bool {
     match last {
         [newest, ..] if seen.side == Side::Both => {
             newest.side == Side::Both && newest.says(seen, digest)
@@ -354,7 +354,7 @@ fn kept(row: &Row<'_>, subject: Subject) -> rusqlite::Result<StoredVersion> {
     Ok(StoredVersion {
         number: count(row, 0)?,
         at: row.get(1)?,
-        seen: Seen {
+        seen: SeenVersion {
             subject,
             place: place(row, 2)?,
             side: row.get(4)?,

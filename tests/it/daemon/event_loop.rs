@@ -705,8 +705,8 @@ async fn f073_what_is_in_motion_is_named_to_a_poll() {
             let polls = bench.full();
             assert_eq!(polls.len(), 1);
             assert_eq!(polls[0].trigger, Trigger::Poll);
-            let unsettled: Vec<_> = polls[0].unsettled.iter().cloned().collect();
-            assert_eq!(unsettled, ["a/gone.html"]);
+            let in_motion: Vec<_> = polls[0].in_motion.iter().cloned().collect();
+            assert_eq!(in_motion, ["a/gone.html"]);
         })
         .await;
 }
@@ -728,8 +728,8 @@ async fn f079_a_look_at_everything_leaves_out_no_file_that_was_only_touched() {
             let looks = bench.full();
             assert_eq!(looks.len(), 1, "{looks:?}");
             assert_eq!(looks[0].trigger, Trigger::Manual);
-            let unsettled: Vec<_> = looks[0].unsettled.iter().collect();
-            assert_eq!(unsettled, ["a/saved.html"]);
+            let in_motion: Vec<_> = looks[0].in_motion.iter().collect();
+            assert_eq!(in_motion, ["a/saved.html"]);
         })
         .await;
 }
@@ -744,7 +744,7 @@ async fn what_a_poll_left_out_and_is_unchanged_after_all_is_caught_up_with() {
             bench.remove("a/moved.html").await;
             bench.event(Event::SyncNow).await;
             sleep(Duration::from_millis(100)).await;
-            assert_eq!(bench.full()[0].unsettled.len(), 2);
+            assert_eq!(bench.full()[0].in_motion.len(), 2);
             // One file was saved unchanged, the other one comes back later.
             bench.knows("a/saved.html");
             seconds(5).await;
@@ -758,7 +758,7 @@ async fn what_a_poll_left_out_and_is_unchanged_after_all_is_caught_up_with() {
                 (look.trigger, &look.scope),
                 (Trigger::Poll, &Scope::Everything)
             );
-            assert!(look.unsettled.is_empty(), "{look:?}");
+            assert!(look.in_motion.is_empty(), "{look:?}");
             // The next job is a poll.
             seconds(60).await;
             assert_eq!(bench.jobs().len(), 3);
@@ -1219,7 +1219,7 @@ async fn f073_what_went_before_the_start_has_its_grace_time() {
             async move {
                 seconds(2).await;
                 let startup = bench.full();
-                assert!(startup[0].unsettled.contains("a/gone.html"), "{startup:?}");
+                assert!(startup[0].in_motion.contains("a/gone.html"), "{startup:?}");
                 bench.clear();
                 bench.touch("a/gone.html").await;
                 seconds(70).await;
@@ -1256,7 +1256,7 @@ async fn f084_a_removal_whose_grace_ends_while_a_poll_runs_is_still_gits() {
                     (Trigger::Watch, strings(&["-a/gone.html"])),
                 ]
             );
-            assert!(jobs[0].unsettled.contains("a/gone.html"));
+            assert!(jobs[0].in_motion.contains("a/gone.html"));
             assert!(jobs[1].git_hold.is_some());
         })
         .await;

@@ -514,6 +514,6 @@ async fn f077_without_a_private_folder_it_still_notices() {
     }
     scene.write("a/b.html", "longer than before");
     while scene.next().await.as_deref() != Some("a/b.html") {}
-    let touch = scene.debounce.unsettled(Instant::now());
+    let touch = scene.debounce.in_motion(Instant::now());
     assert!(touch.contains("a/b.html"));
 }

@@ -4,7 +4,7 @@ use crate::support::hostile::{self, Stage};
 use crate::support::look::{articles, both, problems, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::{Request, UnsettledPaths};
+use kbsync::engine::settings::{PathsInMotion, Request};
 use kbsync::engine::{Checkout, Clock as _, Contents, GitView, Since, SystemClock};
 use kbsync::model::Timestamp;
 use kbsync::sandbox::{NewSeed, Options};
@@ -27,7 +27,7 @@ async fn world() -> (Stage, [Uuid; 3], [Uuid; 2]) {
 
 async fn sync(world: &Stage, in_motion: &[&str]) -> Report {
     let request = Request {
-        unsettled: hostile::unsettled(in_motion),
+        in_motion: hostile::in_motion(in_motion),
         ..both()
     };
     let mut engine = hostile::engine(world, &hostile::calm());
@@ -249,9 +249,9 @@ fn said_after_all_this() -> Request {
 
 fn said_at(moment: Timestamp) -> Request {
     Request {
-        unsettled: UnsettledPaths {
+        in_motion: PathsInMotion {
             listed_at: Some(moment),
-            ..UnsettledPaths::default()
+            ..PathsInMotion::default()
         },
         ..both()
     }
@@ -278,7 +278,7 @@ async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
     let report = engine.cycle(&held).await.expect("a cycle");
     assert_eq!(lines(&report), ["delete remote a/one.html held"]);
     let held = Request {
-        unsettled: since.unsettled,
+        in_motion: since.in_motion,
         ..held
     };
     world.edit("a/two.html", "Two.", "Mine.");

@@ -762,7 +762,7 @@ async fn a_new_file_that_is_saved_while_it_is_sent_gets_its_id_whatever_else_can
         let path = world.path("a/new.html");
         when(&world, "POST", "/api/article", save(path, "new", "newer"));
         let request = Request {
-            unsettled: hostile::unsettled(in_motion),
+            in_motion: hostile::in_motion(in_motion),
             ..both()
         };
         let mut engine = hostile::engine(&world, &hostile::calm());

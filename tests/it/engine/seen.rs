@@ -123,7 +123,7 @@ async fn what_a_mirror_ignores_is_not_kept_and_what_waits_for_a_file_in_motion_i
     let ignored = world.article(a, "draft-one", "<p>Not ours.</p>");
     let awaited = world.article(a, "new", "<p>First.</p>");
     let request = Request {
-        unsettled: hostile::unsettled(&["a/new.html"]),
+        in_motion: hostile::in_motion(&["a/new.html"]),
         ..Request::new(Direction::Both)
     };
     let mut engine = hostile::engine(&world, &hostile::calm());

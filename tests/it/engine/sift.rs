@@ -252,7 +252,7 @@ async fn what_a_person_decides_and_other_settings_are_no_small_matter() {
             ..request()
         },
         Request {
-            unsettled: hostile::unsettled(&["a/n0.html"]),
+            in_motion: hostile::in_motion(&["a/n0.html"]),
             ..request()
         },
     ] {

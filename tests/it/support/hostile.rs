@@ -3,7 +3,7 @@
 
 use crate::support::world::World;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::{Request, UnsettledPaths};
+use kbsync::engine::settings::{PathsInMotion, Request};
 use kbsync::engine::{Clock, Engine, Pause};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
@@ -417,10 +417,10 @@ pub(crate) fn engine(world: &Stage, meddle: &Meddler) -> Engine<Watched, Tampere
 }
 
 /// Paths that a cycle leaves alone.
-pub(crate) fn unsettled(paths: &[&str]) -> UnsettledPaths {
-    UnsettledPaths {
+pub(crate) fn in_motion(paths: &[&str]) -> PathsInMotion {
+    PathsInMotion {
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
-        ..UnsettledPaths::default()
+        ..PathsInMotion::default()
     }
 }
 

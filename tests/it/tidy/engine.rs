@@ -20,7 +20,7 @@ const ORDER: [&str; 35] = [
     "neighbours",
     "memory",
     "report",
-    "unsettled",
+    "in_motion",
     "waiting",
     "history",
     "observation",

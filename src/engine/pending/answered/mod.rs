@@ -4,7 +4,7 @@ use crate::engine::observation::version_of;
 use crate::model::Version;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::service::RemoteArticle;
-use crate::state::{RowChange, Seen as SeenVersion, Update};
+use crate::state::{RowChange, SeenVersion, Update};
 
 /// Returns the rows that are true once the service has answered: those of the request, with the answered version.
 ///

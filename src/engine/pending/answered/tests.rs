@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Revision, Side, TextDigest};
-use crate::state::Subject;
 use uuid::Uuid;
 
 const ID: ArticleId = ArticleId::new(Uuid::from_u128(1));
@@ -40,14 +39,7 @@ fn update() -> Update {
         earlier: Vec::new(),
         written: None,
     };
-    let pushed = SeenVersion {
-        subject: Subject::Article(ID),
-        place: row.place.clone(),
-        side: Side::Both,
-        cause: "pushed".to_owned(),
-        version: sent.clone(),
-        file: None,
-    };
+    let pushed = SeenVersion::of_article(ID, &row.place, Side::Both, "pushed", &sent);
     Update {
         id: ID,
         version: sent,

@@ -10,7 +10,7 @@ use crate::{
         ArticleId, CategoryId, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp,
         Version, WorkspaceId,
     },
-    state::{ArticleRow, Binding, Seen, Store, Subject, Visibility},
+    state::{ArticleRow, Binding, SeenVersion, Store, Subject, Visibility},
 };
 use uuid::Uuid;
 
@@ -72,8 +72,8 @@ pub(super) fn article(number: u128) -> ArticleRow {
     }
 }
 
-pub(super) fn seen(subject: &Subject, side: Side, text: &str) -> Seen {
-    Seen {
+pub(super) fn seen(subject: &Subject, side: Side, text: &str) -> SeenVersion {
+    SeenVersion {
         subject: subject.clone(),
         place: Place::new("start", "install.html"),
         side,

@@ -3,10 +3,10 @@
 use super::{NOW, article, id, later, memory, seen, version};
 use crate::{
     model::{Place, Side, TextDigest},
-    state::{Seen, Store, Subject},
+    state::{SeenVersion, Store, Subject},
 };
 
-fn record(store: &mut Store, seconds: i64, seen: &Seen) -> Option<u64> {
+fn record(store: &mut Store, seconds: i64, seen: &SeenVersion) -> Option<u64> {
     store
         .write(later(seconds), |tx| tx.record(seen))
         .expect("recorded")
@@ -54,11 +54,11 @@ fn versions_are_numbered_from_one_per_subject() {
 fn only_what_is_new_is_recorded() {
     let mut store = memory();
     let subject = Subject::Article(id(1));
-    let file = |text: &str, file: &str| Seen {
+    let file = |text: &str, file: &str| SeenVersion {
         file: Some(TextDigest::of(file)),
         ..seen(&subject, Side::Local, text)
     };
-    let moved = Seen {
+    let moved = SeenVersion {
         place: Place::new("start", "setup.html"),
         ..seen(&subject, Side::Local, "a")
     };
@@ -150,7 +150,7 @@ fn subjects_are_found_by_every_place_they_had() {
     record(&mut store, 0, &seen(&old, Side::Local, "a"));
     record(&mut store, 1, &seen(&moved, Side::Local, "b"));
     record(&mut store, 2, &seen(&file, Side::Local, "c"));
-    let elsewhere = Seen {
+    let elsewhere = SeenVersion {
         place: Place::new("start", "2.html"),
         ..seen(&moved, Side::Local, "d")
     };
@@ -245,7 +245,7 @@ fn f038_what_only_the_other_side_has_left_is_no_roll_back() {
 fn what_a_conflict_s_copy_held_was_never_in_the_file() {
     let mut store = memory();
     let subject = Subject::Article(id(1));
-    let copy = |text| Seen {
+    let copy = |text| SeenVersion {
         place: Place::new("a", "b.conflict.html"),
         ..seen(&subject, Side::Local, text)
     };

@@ -5,7 +5,7 @@ use super::step::{At, Command, Kept, folder_name};
 use super::token::Tokens;
 use super::world::id_of;
 use kbsync::engine::report::{Line, Report, Status};
-use kbsync::engine::settings::{Look, Request, UnsettledPaths};
+use kbsync::engine::settings::{Look, PathsInMotion, Request};
 use kbsync::model::{ArticleId, Place, Timestamp};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
@@ -102,9 +102,9 @@ impl Run<'_> {
                 ..both
             },
             Command::InMotion { at } => Request {
-                unsettled: UnsettledPaths {
+                in_motion: PathsInMotion {
                     paths: BTreeSet::from([format!("{}/{}", at.folder(), at.file())]),
-                    ..UnsettledPaths::default()
+                    ..PathsInMotion::default()
                 },
                 patient: true,
                 purpose: Purpose::Poll,

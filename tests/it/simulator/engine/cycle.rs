@@ -109,7 +109,7 @@ impl Run<'_> {
         }
         let complete = report.stopped.is_none()
             && request.scope.is_empty()
-            && request.unsettled.paths.is_empty()
+            && request.in_motion.paths.is_empty()
             && request.git_hold.is_none()
             && request.direction == Direction::Both;
         let whole = complete && !world.troubled;

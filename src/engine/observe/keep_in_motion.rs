@@ -1,9 +1,9 @@
 //! Files at paths in motion: each counts as present and unknown.
 
 use super::local::Scanned;
-use crate::engine::unsettled::Unsettled;
+use crate::engine::in_motion::InMotion;
 use crate::mirror::disk::{At, Disk};
-use crate::mirror::scan::settled;
+use crate::mirror::scan::predates;
 use crate::model::path::{CONFLICT_EXTENSION, fold};
 use crate::model::{ArticleId, Place, Stamp};
 use crate::reconcile::snapshot::{Base, Unknown};
@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 impl Scanned {
     /// A file that went after the paths in motion were listed has not been waited for yet: it counts as there. When a
     /// name last went from a folder, the folder's own stamp tells; of a folder that went, the root's does.
-    pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, unsettled: &Unsettled) {
-        let Some((since, known)) = &unsettled.since else {
+    pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, in_motion: &InMotion) {
+        let Some((since, known)) = &in_motion.since else {
             return;
         };
         let since = since.0.saturating_mul(1_000_000);
@@ -25,13 +25,13 @@ impl Scanned {
             .values()
             .filter(|row| !named.contains(&row.id) && !known.contains(&row.id))
             .map(|row| &row.place)
-            .filter(|place| !unsettled.was_waited_for(place))
+            .filter(|place| !in_motion.was_waited_for(place))
             .collect();
         let unknown = snapshot.unknown.iter().map(|unknown| &unknown.place);
         for place in files.map(|file| &file.place).chain(unknown) {
             missing.remove(place);
         }
-        let young = |stamp: Option<Stamp>| stamp.is_some_and(|stamp| !settled(&stamp, since));
+        let young = |stamp: Option<Stamp>| stamp.is_some_and(|stamp| !predates(&stamp, since));
         let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
         let mut just_gone = Vec::new();
         for place in missing {
@@ -58,8 +58,8 @@ impl Scanned {
     }
 
     /// A file that went a moment ago counts as there.
-    pub(super) fn keep_in_motion(&mut self, base: &Base, unsettled: &Unsettled) {
-        if unsettled.folded.is_empty() {
+    pub(super) fn keep_in_motion(&mut self, base: &Base, in_motion: &InMotion) {
+        if in_motion.folded.is_empty() {
             return;
         }
         let snapshot = &mut self.snapshot;
@@ -71,20 +71,20 @@ impl Scanned {
             .map(|unknown| unknown.place.clone())
             .collect();
         let gone = base.articles.values().filter(|row| {
-            unsettled.covers(&row.place) && !named.contains(&row.id) && !lying.contains(&row.place)
+            in_motion.covers(&row.place) && !named.contains(&row.id) && !lying.contains(&row.place)
         });
         snapshot.unknown.extend(gone.map(|row| Unknown {
             place: row.place.clone(),
             id: None,
         }));
-        for place in &unsettled.places {
+        for place in &in_motion.places {
             let taken = snapshot.names.entry(place.folder.clone()).or_default();
             taken.insert(fold(&place.file));
             if place.file.ends_with(CONFLICT_EXTENSION) {
                 snapshot.copies.entry(place.clone()).or_default();
             }
         }
-        for folder in &unsettled.folders {
+        for folder in &in_motion.folders {
             if base
                 .categories
                 .values()
@@ -98,12 +98,12 @@ impl Scanned {
             .categories
             .iter()
             .map(|category| category.folder.clone())
-            .filter(|folder| unsettled.covers_words(folder));
+            .filter(|folder| in_motion.covers_words(folder));
         snapshot.unready_categories.extend(words);
         // What is half written is no problem yet.
         self.problems.retain(|problem| {
             let path = problem.path.split_once('/');
-            !path.is_some_and(|(folder, file)| unsettled.covers(&Place::new(folder, file)))
+            !path.is_some_and(|(folder, file)| in_motion.covers(&Place::new(folder, file)))
         });
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 /// The paths in motion, of files and of folders.
 #[derive(Clone, Debug, Default)]
-pub(in crate::engine) struct Unsettled {
+pub(in crate::engine) struct InMotion {
     pub(super) places: BTreeSet<Place>,
     pub(super) folders: BTreeSet<String>,
     /// The paths in the form in which they collide.
@@ -23,22 +23,22 @@ pub(in crate::engine) struct Unsettled {
     gone: BTreeSet<String>,
 }
 
-impl Unsettled {
+impl InMotion {
     pub(in crate::engine) fn new(paths: &BTreeSet<String>) -> Self {
-        let mut unsettled = Self::default();
+        let mut in_motion = Self::default();
         for path in paths {
             let path = path.trim_end_matches('/');
-            unsettled.folded.insert(fold(path));
+            in_motion.folded.insert(fold(path));
             match path.split_once('/') {
                 Some((folder, file)) => {
-                    unsettled.places.insert(Place::new(folder, file));
+                    in_motion.places.insert(Place::new(folder, file));
                 }
                 None => {
-                    unsettled.folders.insert(path.to_owned());
+                    in_motion.folders.insert(path.to_owned());
                 }
             }
         }
-        unsettled
+        in_motion
     }
 
     /// Adds the time of the list, the articles that wait since before, and the paths that were waited for already.
