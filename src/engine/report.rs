@@ -151,8 +151,8 @@ pub struct Report {
     /// Whether a part could not be looked at: then there may be removals that nobody saw.
     #[serde(skip)]
     pub doubt: bool,
-    /// Paths of skipped actions whose article or category changed on the service after it was read: the cycle looks at
-    /// them again.
+    /// Paths of which one side changed after it was read, or was created as an earlier file said: the cycle looks at them
+    /// again.
     #[serde(skip)]
     pub overtaken: BTreeSet<String>,
 }
@@ -241,6 +241,9 @@ impl Report {
         }
         if !self.problems.is_empty() {
             outcome = outcome.min(Ending::Partial);
+        }
+        if !self.overtaken.is_empty() {
+            outcome = outcome.min(Ending::Retry);
         }
         self.outcome = outcome;
     }

@@ -43,13 +43,13 @@ pub(super) async fn create_category<S: Service, D: Disk>(
         workspace: engine.settings.workspace,
         version: version.clone(),
     };
-    let (mut tries, mut lost) = (0, false);
+    let (mut tries, mut is_lost) = (0, false);
     let created = loop {
         let mut error = match engine.service.create_category(&request).await {
             Ok(category) => break category,
             Err(error) => error,
         };
-        lost |= error.answer_lost;
+        is_lost |= error.answer_lost;
         if worth_another_try(&error) && tries < TRIES {
             tries += 1;
             tracing::warn!(%folder, %error, tries, "no answer to a POST; its slug tells whether it arrived");
@@ -57,18 +57,15 @@ pub(super) async fn create_category<S: Service, D: Disk>(
             continue;
         }
         run.obstacles.block_folder(folder);
-        if error.kind == ErrorKind::Refused && !lost {
+        if error.kind == ErrorKind::Refused {
             error.message = format!(
                 "{}; if the workspace has a category \"{}\", put its id into {folder}/{CATEGORY_FILE}",
                 error.message, version.slug
             );
-        } else if error.kind == ErrorKind::Refused {
-            let reason = format!(
-                "the category \"{}\" exists, but the API does not list categories; put its id into \
-                 {folder}/{CATEGORY_FILE} (the service says: {})",
-                version.slug, error.message
-            );
-            return wait_for_person(&mut engine.store, engine.clock.now(), action, reason);
+            if is_lost {
+                let (store, now) = (&mut engine.store, engine.clock.now());
+                return wait_for_person(store, now, action, error.message);
+            }
         }
         return not_done(&mut engine.store, engine.clock.now(), action, error);
     };

@@ -2,35 +2,28 @@
 //!
 //! The slug is always sent, and the service refuses a second article with the same slug in a category. So the slug is the
 //! idempotency key: after a lost answer the POST is sent again, in this cycle or a later one, and a 422 means that an
-//! earlier try may have arrived. A listing tells.
+//! earlier try may have arrived. The next listing tells (`pending::creations`).
 
 use super::copies::clear_copies;
-use super::guard_read::{changed_meanwhile, take_second_listing};
-use super::{ApplyState, StepResult, failed, file_changed, not_written};
+use super::{ApplyState, StepResult, file_changed, not_written};
 use crate::engine::Engine;
-use crate::engine::apply::guard_read::{list_again, read_one};
 use crate::engine::apply::not_done;
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::journal::Journal;
-use crate::engine::listing::{ListError, visibility_of};
+use crate::engine::listing::visibility_of;
 use crate::engine::observation::version_of;
-use crate::engine::pending::creations::{
-    drop_creation, find_sent, has_address, new_row, record_created, row_of,
-};
+use crate::engine::pending::creations::{drop_creation, new_row, record_created};
 use crate::engine::pending::{TRIES, pause, worth_another_try};
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::{Changes, Document};
-use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
+use crate::model::base::{ArticleRow, Creation, Sent};
 use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest, Timestamp};
 use crate::reconcile::guard::FOR_A_PERSON;
-use crate::reconcile::pairing::unclear;
 use crate::reconcile::plan::Action;
-use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service, ServiceError};
+use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service};
 use crate::state::store::Store;
 use crate::state::{FigureRow, Intent, Parked, RowChange};
-use tokio::time::Instant;
 
 /// A new article for a file.
 pub(super) struct New<'a> {
@@ -83,16 +76,11 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     let is_as_sent = (&row.local, sent_flags) == (&new.file.version, new.file.flags);
     let has_changed = run.observed.service.read_first.contains(&row.id);
     run.observed.base.articles.insert(row.id, row);
-    if has_changed {
-        return Ok(changed_meanwhile());
+    if has_changed || !is_as_sent {
+        // It is created as it was first sent. A look that comes at once takes the rest from both sides.
+        run.report.overtaken.insert(new.action.path.clone());
     }
-    Ok(if is_as_sent {
-        StepResult::Done(None)
-    } else {
-        let reason =
-            "the article is created as it was first sent; what the file says now is sent next";
-        StepResult::Overtaken(reason.to_owned())
-    })
+    Ok(StepResult::Done(None))
 }
 
 /// Removes the id of the deleted article from the file. After a crash, that id would pair the file with the deleted
@@ -155,8 +143,19 @@ async fn post<S: Service, D: Disk>(
     };
     if !is_lost && !has_earlier_try {
         drop_creation(&mut engine.store, engine.clock.now(), &creation)?;
+    } else if error.kind == ErrorKind::Refused && has_earlier_try {
+        // The listing of this cycle shows no article at the address.
+        let reason = format!(
+            "the article exists, but the service does not list it; publish it in the dashboard, or put the article's id \
+             into the file; if the article no longer exists, edit the file, and kbsync tries again (the service says: \
+             {})",
+            error.message
+        );
+        return wait_for_person(&mut engine.store, engine.clock.now(), new.action, reason).map(Err);
     } else if error.kind == ErrorKind::Refused {
-        return find_created(engine, new, creation, &error, run).await;
+        let reason = "the service gave no answer to the new article, and has its slug by now; the next listing tells \
+                      whether it arrived";
+        return Ok(Err(StepResult::Overtaken(reason.to_owned())));
     }
     not_done(&mut engine.store, engine.clock.now(), new.action, error).map(Err)
 }
@@ -237,92 +236,6 @@ fn record_answer(
     creation.row = Some(row.clone());
     record_created(store, now, &creation, text.as_deref(), new.instead_of)?;
     Ok(row)
-}
-
-/// The slug is taken after a lost answer. The holder is our article, another article, or a hidden article.
-async fn find_created<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    new: &New<'_>,
-    mut creation: Creation,
-    refusal: &ServiceError,
-    run: &mut ApplyState<'_>,
-) -> anyhow::Result<Result<Box<ArticleRow>, StepResult>> {
-    let article = match find_at(engine, &creation, run).await? {
-        Ok(Some(article)) => article,
-        Ok(None) => {
-            let reason = format!(
-                "the article exists, but it cannot be read; publish it in the dashboard, or put the article's id into \
-                 the file; if the article no longer exists, edit the file, and kbsync tries again (the service says: \
-                 {})",
-                refusal.message
-            );
-            return wait_for_person(&mut engine.store, engine.clock.now(), new.action, reason)
-                .map(Err);
-        }
-        Err(done) => return Ok(Err(done)),
-    };
-    let id = article.id;
-    let seen = Seen {
-        version: version_of(&article, &creation.first.version),
-        revision: article.revision,
-        flags: article.flags,
-        visibility: Visibility::Published,
-    };
-    if run.observed.base.articles.contains_key(&id) {
-        drop_creation(&mut engine.store, engine.clock.now(), &creation)?;
-        return Ok(Err(StepResult::Held(format!(
-            "its slug \"{}\" is that of article {id}; choose another",
-            creation.first.version.slug
-        ))));
-    }
-    let text = article.text.as_deref();
-    let Some(sent) = find_sent(&engine.store, &creation, &seen.version, text)? else {
-        creation.unclear = Some(id);
-        let now = engine.clock.now();
-        engine.store.write(now, |tx| tx.put_creation(&creation))?;
-        return wait_for_person(&mut engine.store, now, new.action, unclear(id)).map(Err);
-    };
-    let row = Box::new(row_of(&creation.place, &sent, id, &seen));
-    creation.row = Some(row.clone());
-    record_created(
-        &mut engine.store,
-        engine.clock.now(),
-        &creation,
-        article.text.as_deref(),
-        new.instead_of,
-    )?;
-    Ok(Ok(row))
-}
-
-/// Lists the category, and reads the article at the address to which something was sent.
-async fn find_at<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    creation: &Creation,
-    run: &mut ApplyState<'_>,
-) -> anyhow::Result<Result<Option<RemoteArticle>, StepResult>> {
-    let at = Instant::now();
-    let (category, _) = creation.address();
-    let listing = match list_again(engine, vec![category], run).await {
-        Ok(listing) => listing,
-        Err(ListError::Service(error)) => return Ok(Err(failed(error))),
-        Err(ListError::State(error)) => return Err(error.into()),
-    };
-    take_second_listing(&listing, at, run);
-    let listed = listing
-        .articles
-        .iter()
-        .filter_map(|(id, entry)| match entry {
-            Remote::Present(seen) => Some((*id, (seen.version.category, &*seen.version.slug))),
-            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
-        });
-    let bodiless = listing.bodiless.iter();
-    let bodiless = bodiless.map(|article| (article.id, (article.category, &*article.slug)));
-    let mut found = listed.chain(bodiless);
-    let Some((id, _)) = found.find(|(_, address)| has_address(creation, *address)) else {
-        return Ok(Ok(None));
-    };
-    let article = read_one(&engine.service, id, Visibility::Published).await;
-    Ok(article.map(Some).map_err(failed))
 }
 
 /// Puts the id into the file of a new article, and what became of `enabled` and `draft`. `usual`: the flags

@@ -144,7 +144,7 @@ pub(super) async fn read_one(
 }
 
 /// Lists the workspace while something is under way.
-pub(super) async fn list_again<S: Service, D: Disk>(
+async fn list_again<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     categories: Vec<CategoryId>,
     run: &ApplyState<'_>,
@@ -197,7 +197,7 @@ async fn look_again<S: Service, D: Disk>(
 
 /// Takes a second listing: it counts for all that still waits to be sent. Where it has a revision that nobody has
 /// read the words of, these are read before they are replaced.
-pub(super) fn take_second_listing(listing: &Listing, at: Instant, run: &mut ApplyState<'_>) {
+fn take_second_listing(listing: &Listing, at: Instant, run: &mut ApplyState<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
             let old = is_old_copy(run, *id, &seen.version, &seen.revision);

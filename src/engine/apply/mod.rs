@@ -149,18 +149,26 @@ async fn step<S: Service, D: Disk>(
         run.say(&action, status, Some(reason));
         return Ok(());
     }
-    if let Some(done) = reserve_for_step(&engine.service, &engine.settings, &action, run).await {
-        run.obstacles.block(&action);
-        return conclude(
-            &mut engine.store,
-            engine.clock.now(),
-            &engine.teller,
-            &action,
-            done,
-            run,
-        );
+    let done = match reserve_for_step(&engine.service, &engine.settings, &action, run).await {
+        Some(done) => {
+            run.obstacles.block(&action);
+            done
+        }
+        None => carry_out(engine, &action, run).await?,
+    };
+    if matches!(done, StepResult::Done(_)) {
+        end_waiting(&mut engine.store, &[&action], engine.clock.now())?;
     }
-    let done = match &action.step {
+    report_step(&engine.teller, &action, done, run);
+    Ok(())
+}
+
+async fn carry_out<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    action: &Action,
+    run: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
+    Ok(match &action.step {
         Step::CreateCategory {
             folder,
             provisional,
@@ -172,10 +180,10 @@ async fn step<S: Service, D: Disk>(
                 provisional: *provisional,
                 version,
             };
-            category::create_category(engine, &action, &new, run).await?
+            category::create_category(engine, action, &new, run).await?
         }
         Step::SettleCategory(settle) => {
-            category::settle_category(engine, &action, settle, run).await?
+            category::settle_category(engine, action, settle, run).await?
         }
         Step::CreateArticle {
             place,
@@ -187,7 +195,7 @@ async fn step<S: Service, D: Disk>(
             None => StepResult::Retry("its category could not be created".to_owned()),
             Some(version) => {
                 let new = create::New {
-                    action: &action,
+                    action,
                     place,
                     file: Sent {
                         version,
@@ -198,39 +206,16 @@ async fn step<S: Service, D: Disk>(
                 Box::pin(create::create_article(engine, &new, run)).await?
             }
         },
-        Step::Settle(settle) => settle_and_send(engine, &action, settle, run).await?,
+        Step::Settle(settle) => settle_and_send(engine, action, settle, run).await?,
         Step::DeleteArticle { id, place, seen } => {
-            delete_article(engine, &action, *id, place, seen, run).await?
+            delete_article(engine, action, *id, place, seen, run).await?
         }
         Step::RemoveFile { id, place, version } => {
-            remove::remove_file(&mut engine.journal(), &action, *id, place, version, run)?
+            remove::remove_file(&mut engine.journal(), action, *id, place, version, run)?
         }
         Step::Forget { id } => forget_article(&mut engine.journal(), *id, run)?,
         Step::Conflict(_) | Step::Wait => StepResult::Done(None),
-    };
-    conclude(
-        &mut engine.store,
-        engine.clock.now(),
-        &engine.teller,
-        &action,
-        done,
-        run,
-    )
-}
-
-fn conclude(
-    store: &mut Store,
-    now: Timestamp,
-    teller: &Teller,
-    action: &Action,
-    done: StepResult,
-    run: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
-    if matches!(done, StepResult::Done(_)) {
-        end_waiting(store, &[action], now)?;
-    }
-    report_step(teller, action, done, run);
-    Ok(())
+    })
 }
 
 /// Remembers a refusal, so that the same is not sent again, and says it.

@@ -204,9 +204,10 @@ fn changed_categories(base: &Base, observed: &Observation, request: &Request) ->
             && observed.local.categories.iter().any(|category| {
                 let mine = category.id == Some(row.id)
                     || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
-                let words = category.version.as_ref();
-                mine && (words.is_some_and(|version| *version != row.local)
-                    || row.folder.as_deref() != Some(&category.folder))
+                let is_unready = observed.local.unready_categories.contains(&category.folder);
+                // A file that is gone says nothing, and comes back with what the service has.
+                let is_changed = category.version.as_ref() != Some(&row.local) && !is_unready;
+                mine && (is_changed || row.folder.as_deref() != Some(&category.folder))
             })
     };
     let rows = base.categories.values().filter(changed);

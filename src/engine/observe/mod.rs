@@ -151,17 +151,32 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     )?;
     observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
     let counts = observed.seen_counts(&base);
-    let has_asked = ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
-    let known = Known::new(&base.articles, &tombstones);
-    place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
-    // A file may meet an article that only the answers brought to light. With many articles there is no
-    // room for both.
-    if has_asked || counts.is_none() || observed.seen_counts(&base) != counts {
+    let mut has_asked = ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
+    loop {
+        let known = Known::new(&base.articles, &tombstones);
+        place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
+        if !has_asked && counts.is_some() && observed.seen_counts(&base) == counts {
+            break;
+        }
+        // A file may meet an article that only the answers brought to light. With many articles there is no
+        // room for both.
         observed.paired = Paired::default();
         observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
+        // An answer that another article is gone may leave a file to the id in it.
+        has_asked = has_unasked_ids(&base, &observed)
+            && ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
+        if !has_asked {
+            break;
+        }
     }
     observed.base = base;
     Ok(Some(observed))
+}
+
+/// Returns whether a file has an id of which neither the base nor an answer tells.
+fn has_unasked_ids(base: &Base, observed: &Observation) -> bool {
+    let (remote, mut ids) = (&observed.remote, observed.paired.files.keys());
+    ids.any(|id| !base.articles.contains_key(id) && !remote.articles.contains_key(id))
 }
 
 /// Looks at the mirror, with the index where the differences from it may be enough, and else with all rows.

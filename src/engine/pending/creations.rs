@@ -36,11 +36,17 @@ pub(in crate::engine) fn take_creations(
             confirm(store, now, row, base, request)?;
             continue;
         }
-        if is_missing(&creation, base, observed) {
+        if is_missing(&creation, base, observed, request) {
             end_missing(store, now, &creation, observed, request)?;
             continue;
         }
         let mut made = creation.row.as_ref().map(|row| row.id);
+        if made.is_none() && is_address_taken(&creation, base, observed) {
+            if !request.dry_run {
+                drop_creation(store, now, &creation)?;
+            }
+            continue;
+        }
         if made.is_none() {
             made = answer_by_listing(store, now, &mut creation, base, observed, request)?;
         }
@@ -184,7 +190,7 @@ fn keep_met(
 
 /// Returns the try whose title and text an article has. Case, outer spaces and the form of the HTML do not count. A
 /// visible try is preferred.
-pub(in crate::engine) fn find_sent(
+fn find_sent(
     store: &Store,
     creation: &Creation,
     found: &Version,
@@ -304,9 +310,20 @@ pub(in crate::engine) fn drop_creation(
 }
 
 /// Returns whether an article has the address to which something was sent.
-pub(in crate::engine) fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
+fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
     let (category, slug) = creation.address();
     found.0 == category && is_same_word(slug, found.1)
+}
+
+/// Returns whether an article of the base has the address to which something was sent: then nothing arrived.
+fn is_address_taken(creation: &Creation, base: &Base, observed: &Observation) -> bool {
+    let mut entries = observed.remote.articles.iter();
+    entries.any(|(id, entry)| match entry {
+        Remote::Present(seen) => {
+            base.articles.contains_key(id) && has_address(creation, address_of(&seen.version))
+        }
+        Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
+    })
 }
 
 fn address_of(version: &Version) -> (CategoryId, &str) {
@@ -320,12 +337,7 @@ fn is_same_word(sent: &str, found: &str) -> bool {
 
 /// The row of an article that was found where it was sent. Whether the service rewrote the other words or a colleague did
 /// is not known: what was sent is the base, and the next cycle pulls the rest.
-pub(in crate::engine) fn row_of(
-    place: &Place,
-    sent: &Sent,
-    id: ArticleId,
-    seen: &Seen,
-) -> ArticleRow {
+fn row_of(place: &Place, sent: &Sent, id: ArticleId, seen: &Seen) -> ArticleRow {
     let mut remote = sent.version.clone();
     remote.text = seen.version.text;
     // An article that was sent hidden and is shown was published since.
@@ -364,7 +376,7 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
 }
 
 /// Returns whether the file of a creation is certainly gone. A file with the same title and text may be the moved file.
-fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool {
+fn is_missing(creation: &Creation, base: &Base, observed: &Observation, request: &Request) -> bool {
     let local = &observed.local;
     let (category, _) = creation.address();
     let mut folders = local.categories.iter();
@@ -379,11 +391,17 @@ fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool 
         && !local.unreadable.contains(folder)
         && taken.is_none_or(|taken| !taken.contains(&path::fold(&creation.place.file)));
     let may_be = |file: &LocalFile| may_be_of(creation, file, base);
-    // A file that is not ready may be the moved file, unless it is at an article's place.
+    // A file that is not ready may be the moved file, unless it is at an article's place. It has a problem of its own. An
+    // ignored file has none.
     let is_known = |place: &Place| base.articles.values().any(|row| row.place == *place);
-    let mut unknown = local.unknown.iter();
-    let is_unready = unknown.any(|file| file.id.is_none() && !is_known(&file.place));
+    let has_problem = |place: &Place| {
+        let path = place.to_string();
+        observed.problems.iter().any(|problem| problem.path == path)
+    };
+    let mut unknown = local.unknown.iter().filter(|file| file.id.is_none());
+    let is_unready = unknown.any(|file| !is_known(&file.place) && has_problem(&file.place));
     observed.extent == Extent::All
+        && request.in_motion.paths.is_empty()
         && local.complete
         && is_seen
         && !is_unready

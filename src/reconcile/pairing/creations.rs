@@ -6,6 +6,7 @@
 
 use super::Paired;
 use crate::model::base::Creation;
+use crate::model::path::quoted;
 use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot};
@@ -98,10 +99,12 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
         if is_told || is_fresh || paired.files.contains_key(&id) {
             continue;
         }
+        let path = creation.place.to_string();
+        let path = quoted(&path);
         let message = match creation.row {
             Some(_) => format!(
-                "article {id} was created from this file, which does not say so yet: kbsync adds `id: {id}` when it can \
-                 read the file"
+                "article {id} was created from this file: kbsync adds `id: {id}` to the file once it is ready. If the file \
+                 is gone, `kbsync restore {path}` brings it back"
             ),
             None => unclear(id),
         };
@@ -114,7 +117,7 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
 }
 
 /// Says that an article may be the one that a file was sent to create.
-pub(crate) fn unclear(id: ArticleId) -> String {
+fn unclear(id: ArticleId) -> String {
     format!(
         "article {id} has the address of this file and other words: kbsync sent the file, got no answer, and cannot tell \
          whether that article is what came of it. If it is, the file needs the line `id: {id}`. If it is not, give the \

@@ -109,12 +109,19 @@ pub(super) fn mark_both_unknown(
         if remote.articles.get(&other) == Some(&Remote::Gone) {
             continue;
         }
+        let other_way = if matches!(remote.articles.get(&id), Some(Remote::Present(_))) {
+            format!("If the file is {id}, move it to another name")
+        } else {
+            format!(
+                "The service does not show {id}: if the file is a new article, move it to another name without its `id:` line"
+            )
+        };
         paired.problems.push(Problem {
             path: file.place.to_string(),
             id: Some(other),
             message: format!(
-                "the file of article {other} now has the id {id}. If that is a mistake, put `id: {other}` back. If the \
-                 file is {id}, move it to another name; then {other} is deleted, unless its own file is put back"
+                "the file of article {other} now has the id {id}. If that is a mistake, put `id: {other}` back. \
+                 {other_way}; then {other} is deleted, unless its own file is put back"
             ),
         });
         paired.files.remove(&id);

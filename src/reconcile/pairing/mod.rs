@@ -16,7 +16,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
-pub(crate) use creations::{may_be_of, unclear};
+pub(crate) use creations::may_be_of;
 use ids::claim_by_id;
 use places::{StatePlaces, Unready};
 use std::collections::{BTreeMap, BTreeSet};

@@ -338,6 +338,27 @@ async fn a_missing_category_yaml_is_written_again() {
     world.is_quiet().await;
 }
 
+/// A person who removes the file gives up what it said, and gets what the service has.
+#[tokio::test]
+async fn a_category_yaml_that_is_removed_in_a_clash_comes_back_with_the_services_words() {
+    let (world, start, _) = World::start(&[("one", TEXT)]).await;
+    let name = world.read("start/_category.yaml");
+    world.write(
+        "start/_category.yaml",
+        &format!("{name}description: Mine\n"),
+    );
+    let theirs =
+        |category: &mut kbsync::sandbox::Category| category.description = Some("Theirs".into());
+    world.sandbox().edit_category(start, theirs);
+    let report = world.sync().await;
+    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    world.remove("start/_category.yaml");
+    world.sync().await;
+    let yaml = world.read("start/_category.yaml");
+    assert!(yaml.contains("Theirs"), "{yaml}");
+    world.is_quiet().await;
+}
+
 #[tokio::test]
 async fn a_refused_category_is_not_sent_again_until_it_changes() {
     let (world, ..) = World::start(&[("one", TEXT)]).await;

@@ -9,6 +9,7 @@ use kbsync::engine::{Clock as _, status};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Side};
+use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::{Direction, Keep};
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, NewSeed, Normalise, Options};
 use kbsync::state::Intent;
@@ -28,6 +29,16 @@ fn fail_once(world: &Stage, request: (&str, &str), fault: FaultKind) {
 }
 
 /// A category with one article that is synced.
+/// Syncs as a command does, which looks again at what moved under it.
+async fn sync(world: &Stage) -> Report {
+    let mut engine = hostile::engine(world, &hostile::calm());
+    let request = Request {
+        new_categories: NewCategories::Create,
+        ..Request::new(Direction::Both)
+    };
+    engine.settle(&request).await.expect("a report")
+}
+
 async fn one_article() -> (Stage, Uuid, Uuid) {
     one_article_with(Options::unlimited()).await
 }
@@ -36,7 +47,7 @@ async fn one_article_with(options: Options) -> (Stage, Uuid, Uuid) {
     let world = hostile::world_with(options).await;
     let category = world.category("a");
     let one = world.article(category, "one", "<p>1</p>");
-    hostile::sync(&world).await;
+    sync(&world).await;
     requests(&world);
     (world, category, one)
 }
@@ -63,7 +74,7 @@ fn open_intents(world: &Stage) -> Vec<Intent> {
 
 /// It ends well, with nothing open and nothing left to do.
 async fn assert_settled(world: &Stage) {
-    let report = hostile::sync(world).await;
+    let report = sync(world).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     assert_eq!(open_intents(world), []);
     assert_quiet(world, 1).await;
@@ -88,7 +99,7 @@ async fn f014_a_post_that_arrived_without_an_answer_is_adopted_in_the_same_run()
         let (world, ..) = one_article().await;
         write_new(&world);
         world.sandbox().inject(Fault::once(on(POST), lost.clone()));
-        let report = hostile::sync(&world).await;
+        let report = sync(&world).await;
         assert_eq!(
             lines(&report),
             ["create remote a/new.html done"],
@@ -112,7 +123,7 @@ async fn f014_a_post_that_never_arrived_is_sent_again() {
         let (world, ..) = one_article().await;
         write_new(&world);
         world.sandbox().inject(Fault::once(on(POST), lost.clone()));
-        let report = hostile::sync(&world).await;
+        let report = sync(&world).await;
         assert_eq!(
             lines(&report),
             ["create remote a/new.html done"],
@@ -139,10 +150,10 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
         "---\ntitle: \"New \"\n---\n<p CLASS=a>new</p>\n",
     );
     fail_once(&world, POST, FaultKind::ResetAfter);
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html done"]);
     assert_eq!(slugs(&world), ["new", "one"]);
-    hostile::sync(&world).await;
+    sync(&world).await;
     assert_settled(&world).await;
     // With another text it may be somebody else's.
     let (world, ..) = one_article_with(options).await;
@@ -151,16 +162,14 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
         "---\ntitle: New\n---\n<p onclick=\"x()\">new</p>\n",
     );
     fail_once(&world, POST, FaultKind::ResetAfter);
-    let report = hostile::sync(&world).await;
-    assert_eq!(lines(&report), ["create remote a/new.html held"]);
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(slugs(&world), ["new", "one"]);
     assert!(world.read("a/new.html").contains("onclick"));
     // It is held wherever it is moved to, too.
     world.rename("a/new.html", "a/moved.html");
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     let message = &report.problems[0].message;
     assert!(message.contains("Move it back to a/new.html"), "{message}");
@@ -176,15 +185,15 @@ async fn slug_taken_after_a_lost_post() -> Stage {
     });
     fail_once(&world, POST, FaultKind::Hook(theirs));
     fail_once(&world, POST, FaultKind::ResetBefore);
-    let report = hostile::sync(&world).await;
-    assert_eq!(lines(&report), ["create remote a/new.html held"]);
-    assert!(why(&report).contains("other words"), "{report:#?}");
-    assert_eq!(report.outcome.exit_code(), 3);
+    let report = sync(&world).await;
+    assert_eq!(lines(&report), Vec::<String>::new());
+    assert!(report.problems[0].message.contains("other words"));
+    assert_eq!(report.outcome.exit_code(), 4);
     let [Intent::CreateArticle(creation)] = &open_intents(&world)[..] else {
         panic!("one creation stands");
     };
     assert!(creation.unclear.is_some(), "{creation:?}");
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(slugs(&world), ["new", "one"]);
@@ -201,7 +210,7 @@ async fn f014_an_article_of_somebody_else_is_not_adopted() {
     let source = world.read("a/new.html");
     let named = source.replacen("---\n", &format!("---\nid: {}\n", theirs.id), 1);
     world.write("a/new.html", &named);
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(report.outcome.exit_code(), 3, "{report:#?}");
     assert!(world.exists("a/new.conflict.html"));
     assert!(world.read("a/new.html").contains("<p>new</p>"));
@@ -215,7 +224,7 @@ async fn f014_an_article_that_may_be_the_created_one_is_known_at_another_address
     world
         .sandbox()
         .edit(theirs.id, |article| article.slug = "elsewhere".into());
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(slugs(&world), ["elsewhere", "one"]);
@@ -242,7 +251,7 @@ async fn f014_a_dry_run_cannot_compare_and_advises_nothing() {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetAfter));
-    hostile::sync(&world).await;
+    sync(&world).await;
     world.sandbox().clear_faults();
     let request = Request {
         dry_run: true,
@@ -253,7 +262,7 @@ async fn f014_a_dry_run_cannot_compare_and_advises_nothing() {
     drop(engine);
     assert_eq!(lines(&planned), ["create remote a/new.html planned"]);
     assert!(planned.problems.is_empty(), "{planned:#?}");
-    hostile::sync(&world).await;
+    sync(&world).await;
     assert_settled(&world).await;
     assert_eq!(slugs(&world), ["new", "one"]);
 }
@@ -268,8 +277,8 @@ async fn f014_a_file_whose_slug_somebody_else_took_is_created_under_another_name
         &source.replace("title: New", "title: Other"),
     );
     world.remove("a/new.html");
-    hostile::sync(&world).await;
-    hostile::sync(&world).await;
+    sync(&world).await;
+    sync(&world).await;
     assert_settled(&world).await;
     assert_eq!(slugs(&world), ["new", "one", "other"]);
     assert!(world.read("a/new.html").contains("<p>theirs</p>"));
@@ -284,17 +293,17 @@ async fn f014_an_article_that_cannot_be_read_is_held_and_not_sent_in_every_cycle
         "---\ntitle: New\ndraft: true\n---\n<p>new</p>\n",
     );
     fail_once(&world, POST, FaultKind::ResetAfter);
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
     let reason = why(&report);
     assert!(
         reason.contains(
-            "the article exists, but it cannot be read; publish it in the dashboard, or put the article's id into the file"
+            "the article exists, but the service does not list it; publish it in the dashboard, or put the article's id into the file"
         ),
         "{reason}"
     );
     assert_eq!(report.outcome.exit_code(), 3);
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
     assert_eq!((report.requests.post, report.outcome.exit_code()), (0, 3));
     assert_eq!(why(&report), reason);
@@ -302,7 +311,7 @@ async fn f014_an_article_that_cannot_be_read_is_held_and_not_sent_in_every_cycle
     // A person publishes it.
     let id = world.sandbox().articles().pop().expect("there").id;
     world.sandbox().publish(id);
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     assert!(world.read("a/new.html").contains(&id.to_string()));
     assert_settled(&world).await;
@@ -316,10 +325,10 @@ async fn f014_a_persons_id_line_settles_an_article_that_cannot_be_read() {
         "---\ntitle: New\ndraft: true\n---\n<p>new</p>\n",
     );
     fail_once(&world, POST, FaultKind::ResetAfter);
-    hostile::sync(&world).await;
+    sync(&world).await;
     let id = world.sandbox().articles().pop().expect("there").id;
     world.edit("a/new.html", "title: New", &format!("id: {id}\ntitle: New"));
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     assert_eq!(slugs(&world), ["new", "one"]);
     assert_settled(&world).await;
@@ -334,17 +343,19 @@ async fn f005_a_writer_goes_on_editing_while_the_answer_to_the_post_is_lost() {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html skipped"]);
     assert_eq!(report.outcome.exit_code(), 5);
     assert_eq!(open_intents(&world).len(), 1);
     world.sandbox().clear_faults();
     world.edit("a/new.html", "title: New", "title: Renamed");
     world.edit("a/new.html", "<p>new</p>", "<p>newer</p>");
-    let report = hostile::sync(&world).await;
-    assert_eq!(lines(&report), ["create remote a/new.html skipped"]);
-    let report = hostile::sync(&world).await;
-    assert_eq!(lines(&report), ["update remote a/new.html done"]);
+    let report = sync(&world).await;
+    let expected = [
+        "create remote a/new.html done",
+        "update remote a/new.html done",
+    ];
+    assert_eq!(lines(&report), expected);
     assert_eq!(slugs(&world), ["new", "one"]);
     let article = world.sandbox().articles().pop().expect("there");
     assert_eq!(
@@ -362,7 +373,7 @@ async fn f005_the_same_when_the_listing_does_not_show_it_yet() {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
-    hostile::sync(&world).await;
+    sync(&world).await;
     world.sandbox().clear_faults();
     world.edit("a/new.html", "title: New", "title: Renamed");
     // An old copy of the listing, and only then the real one.
@@ -370,15 +381,15 @@ async fn f005_the_same_when_the_listing_does_not_show_it_yet() {
     let hidden = world.sandbox().remove(id).expect("there");
     world.sandbox().serve_stale(1);
     world.sandbox().restore(hidden);
-    let report = hostile::sync(&world).await;
-    assert_eq!(
-        lines(&report),
-        ["create remote a/new.html skipped"],
-        "{report:#?}"
-    );
+    let report = sync(&world).await;
+    assert_eq!(lines(&report), ["create remote a/new.html held"]);
     assert_eq!(slugs(&world), ["new", "one"]);
-    let report = hostile::sync(&world).await;
-    assert_eq!(lines(&report), ["update remote a/new.html done"]);
+    let report = sync(&world).await;
+    let expected = [
+        "create remote a/new.html done",
+        "update remote a/new.html done",
+    ];
+    assert_eq!(lines(&report), expected);
     assert_eq!(world.sandbox().article(id).expect("there").title, "Renamed");
     assert_settled(&world).await;
 }
@@ -394,7 +405,7 @@ async fn posted_without_an_answer(flags: &str) -> (Stage, Uuid) {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
-    hostile::sync(&world).await;
+    sync(&world).await;
     world.sandbox().clear_faults();
     let id = world.sandbox().articles().pop().expect("there").id;
     (world, id)
@@ -415,8 +426,8 @@ async fn f014_a_writer_who_hides_a_file_before_the_answer_to_its_post_is_known_i
         if stale {
             not_shown_yet(&world, id);
         }
-        hostile::sync(&world).await;
-        hostile::sync(&world).await;
+        sync(&world).await;
+        sync(&world).await;
         assert!(
             !world.sandbox().article(id).expect("there").enabled,
             "{stale}"
@@ -435,8 +446,9 @@ async fn f014_what_was_sent_hidden_and_a_colleague_published_stays_public() {
         if stale {
             not_shown_yet(&world, id);
         }
-        hostile::sync(&world).await;
-        hostile::sync(&world).await;
+        for _ in 0..3 {
+            sync(&world).await;
+        }
         assert!(
             world.sandbox().article(id).expect("there").enabled,
             "{stale}"
@@ -458,14 +470,14 @@ async fn f014_a_file_that_was_sent_hidden_then_public_and_is_hidden_again_ends_h
         world
             .sandbox()
             .inject(Fault::always(on(POST), FaultKind::ResetBefore));
-        hostile::sync(&world).await;
+        sync(&world).await;
         world.sandbox().clear_faults();
         world.edit("a/new.html", "enabled: false\n", "");
         fail_once(&world, POST, FaultKind::ResetAfter);
         world
             .sandbox()
             .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
-        hostile::sync(&world).await;
+        sync(&world).await;
         world.sandbox().clear_faults();
         let id = world.sandbox().articles().pop().expect("there").id;
         assert!(world.sandbox().article(id).expect("there").enabled);
@@ -473,8 +485,8 @@ async fn f014_a_file_that_was_sent_hidden_then_public_and_is_hidden_again_ends_h
         if stale {
             not_shown_yet(&world, id);
         }
-        hostile::sync(&world).await;
-        hostile::sync(&world).await;
+        sync(&world).await;
+        sync(&world).await;
         assert!(
             !world.sandbox().article(id).expect("there").enabled,
             "{stale}"
@@ -491,8 +503,8 @@ async fn f014_a_draft_line_that_came_before_the_answer_to_a_post_is_told_not_to_
         if stale {
             not_shown_yet(&world, id);
         }
-        hostile::sync(&world).await;
-        let report = hostile::sync(&world).await;
+        sync(&world).await;
+        let report = sync(&world).await;
         assert!(
             report
                 .problems
@@ -515,14 +527,14 @@ async fn f014_a_text_that_says_nothing_tells_of_no_file_what_was_sent() {
     let (world, ..) = one_article().await;
     world.write("a/first.html", &stub("First"));
     fail_once(&world, POST, FaultKind::ResetAfter);
-    hostile::sync(&world).await;
+    sync(&world).await;
     world.sandbox().clear_faults();
     assert_eq!(slugs(&world), ["first", "one"]);
     // It is hidden, so that nothing but its slug can tell; meanwhile the writer goes on, and begins another one.
     world.edit("a/first.html", "<p></p>", "<p>Now it says something.</p>");
     world.write("a/second.html", &stub("Second"));
-    hostile::sync(&world).await;
-    hostile::sync(&world).await;
+    sync(&world).await;
+    sync(&world).await;
     assert_eq!(slugs(&world), ["first", "one", "second"]);
     assert!(world.read("a/second.html").contains("\nid: "));
 }
@@ -535,12 +547,12 @@ async fn f014_a_colleagues_article_that_says_as_little_is_not_ours() {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore));
-    hostile::sync(&world).await;
+    sync(&world).await;
     world.sandbox().clear_faults();
     world
         .sandbox()
         .add_article(NewSeed::new(a, "Theirs", "theirs", "<p></p>"));
-    hostile::sync(&world).await;
+    sync(&world).await;
     assert_eq!(slugs(&world), ["new", "one", "theirs"]);
     assert!(world.read("a/new.html").contains("title: New\n"));
     assert_settled(&world).await;
@@ -557,22 +569,37 @@ async fn f014_a_post_whose_file_is_gone_claims_no_later_file_and_ends_once_every
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore));
-    hostile::sync(&world).await;
+    sync(&world).await;
     assert_eq!(open_intents(&world).len(), 1);
     world.sandbox().clear_faults();
     world.remove("a/n.html");
-    hostile::sync(&world).await;
+    sync(&world).await;
     assert_eq!(open_intents(&world).len(), 1, "the other file may be it");
     world.write(
         "a/guide.html",
         "---\ntitle: Overview\n---\n<p>Where to begin</p>\n",
     );
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/guide.html done"]);
     assert_eq!(slugs(&world), ["guide", "one"]);
     world.remove("a/notes.html");
-    hostile::sync(&world).await;
+    sync(&world).await;
     assert_eq!(open_intents(&world), []);
+}
+
+/// What is ignored is not the file that is gone.
+#[tokio::test]
+async fn f014_a_creation_whose_file_is_gone_ends_beside_ignored_files() {
+    let (world, new) = created_without_its_id().await;
+    world.write("a/_draft.html", "<p>Not yet</p>\n");
+    world.write(".kbsyncignore", "notes.html\n");
+    world.write("a/notes.html", "<p>What there is to do this week</p>\n");
+    world.remove("a/new.html");
+    let report = sync(&world).await;
+    let made = "create local a/new.html done".to_owned();
+    assert!(lines(&report).contains(&made), "{report:#?}");
+    assert_eq!(open_intents(&world), []);
+    assert!(world.read("a/new.html").contains(&new.to_string()));
 }
 
 /// A new article whose id did not come into its file. Gives the article.
@@ -596,7 +623,7 @@ async fn f014_a_new_file_that_was_moved_before_its_id_was_in_it_is_held_with_the
     let (world, new) = created_without_its_id().await;
     world.rename("a/new.html", "a/moved.html");
     for _ in 0..2 {
-        let report = hostile::sync(&world).await;
+        let report = sync(&world).await;
         let problem = &report.problems[0].message;
         let advice = format!("If it is {new}, add `id: {new}` to it");
         assert!(problem.contains(&advice), "{problem}");
@@ -604,7 +631,7 @@ async fn f014_a_new_file_that_was_moved_before_its_id_was_in_it_is_held_with_the
         assert!(!world.exists("a/new.html"));
     }
     world.edit("a/moved.html", "title: ", &format!("id: {new}\ntitle: "));
-    hostile::sync(&world).await;
+    sync(&world).await;
     assert_eq!(slugs(&world), ["moved", "one"]);
     assert_settled(&world).await;
 }
@@ -614,13 +641,13 @@ async fn f014_a_new_file_that_is_missing_before_its_id_was_in_it_is_no_removal()
     let (world, new) = created_without_its_id().await;
     world.remove("a/new.html");
     // From then on it is an article like any other.
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(lines(&report), ["create local a/new.html done"]);
     assert!(world.read("a/new.html").contains(&new.to_string()));
     assert_eq!(open_intents(&world), []);
     assert_settled(&world).await;
     world.remove("a/new.html");
-    hostile::sync(&world).await;
+    sync(&world).await;
     assert_eq!(slugs(&world), ["one"]);
 }
 
@@ -632,15 +659,16 @@ async fn f014_a_refusal_after_a_lost_answer_shows_what_the_service_says() {
     let refusal = r#"{"success":false,"message":"The title is too odd."}"#;
     world
         .sandbox()
-        .inject(Fault::once(on(POST), FaultKind::Status(422, refusal.into())).after(1));
-    let report = hostile::sync(&world).await;
+        .inject(Fault::always(on(POST), FaultKind::Status(422, refusal.into())).after(1));
+    let report = sync(&world).await;
+    world.sandbox().clear_faults();
     assert!(
         why(&report).contains("The title is too odd."),
         "{report:#?}"
     );
     // It was no duplicate: an edit lets it be sent again.
     world.edit("a/new.html", "<p>new</p>", "<p>newer</p>");
-    let report = hostile::sync(&world).await;
+    let report = sync(&world).await;
     assert_eq!(
         lines(&report),
         ["create remote a/new.html done"],
@@ -671,9 +699,7 @@ async fn f014_a_category_without_an_answer_is_held_with_the_way_out() {
     assert_eq!(report.outcome.exit_code(), 3);
     let reason = why(&report);
     assert!(
-        reason.contains(
-            "exists, but the API does not list categories; put its id into guides/_category.yaml"
-        ),
+        reason.contains("put its id into guides/_category.yaml"),
         "{reason}"
     );
     let report = hostile::sync(&world).await;

@@ -74,3 +74,25 @@ async fn such_a_file_becomes_an_article_of_its_own_under_another_name() {
     assert!(lines(&report).contains(&created), "{:?}", lines(&report));
     assert_eq!(world.sandbox().articles().len(), 3);
 }
+
+/// A colleague deleted the article whose file it was: then the file's own id tells, and the service is asked for it.
+#[tokio::test]
+async fn f047_a_file_over_that_of_a_deleted_article_is_asked_for_in_the_same_cycle() {
+    let world = hostile::world().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>1</p>");
+    hostile::sync(&world).await;
+    let draft = world.article(a, "draft", "<p>draft</p>");
+    let sandbox = world.sandbox();
+    sandbox.edit(draft, |article| article.draft = true);
+    sandbox.remove(one);
+    world.write(
+        "a/one.html",
+        &format!("---\nid: {draft}\ntitle: draft\nslug: draft\ndraft: true\n---\n<p>draft</p>\n"),
+    );
+    let report = hostile::sync(&world).await;
+    let told = format!("{report:#?}");
+    assert!(!told.contains("cannot be read"), "{told}");
+    assert!(world.read("a/one.html").contains(&draft.to_string()));
+    assert_eq!(world.sandbox().articles().len(), 1);
+}
