@@ -62,14 +62,15 @@ pub(super) fn note_rollbacks(
     if after == before {
         return Ok(());
     }
-    let after = (!after.is_empty()).then_some(&after);
-    store.write(now, |tx| tx.put_value(GONE_BACK, after))?;
+    let rows = after.into_iter();
+    let rows = rows.map(|(id, at)| (id.to_string(), (id, at))).collect();
+    store.write(now, |tx| tx.put_waiting(GONE_BACK, &rows))?;
     Ok(())
 }
 
 /// Reads which articles' files went back to older versions, and when that was sent.
 fn gone_back(store: &Store) -> anyhow::Result<BTreeMap<ArticleId, Timestamp>> {
-    Ok(store.value(GONE_BACK)?.unwrap_or_default())
+    Ok(store.waiting(GONE_BACK)?.into_values().collect())
 }
 
 /// Returns whether files that went back still wait for a person.

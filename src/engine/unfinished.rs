@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 /// Returns the articles that were to come back.
 pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
-    Ok(store.value(RESTORING)?.unwrap_or_default())
+    Ok(store.waiting(RESTORING)?.into_values().collect())
 }
 
 /// Remembers the articles before the first of their files is written.
@@ -30,8 +30,8 @@ pub fn begin(
 }
 
 fn put(store: &mut Store, ids: &BTreeSet<ArticleId>, now: Timestamp) -> anyhow::Result<()> {
-    let some = (!ids.is_empty()).then_some(ids);
-    store.write(now, |tx| tx.put_value(RESTORING, some))?;
+    let rows = ids.iter().map(|id| (id.to_string(), *id)).collect();
+    store.write(now, |tx| tx.put_waiting(RESTORING, &rows))?;
     Ok(())
 }
 

@@ -7,14 +7,14 @@
 use super::report::{Line, Report, Status};
 use super::settings::Request;
 use crate::engine::in_motion::InMotion;
-use crate::engine::keys::{HELD, UNDONE};
+use crate::engine::keys::{FAILED, HELD};
 use crate::engine::settings::Settings;
 use crate::model::{ArticleId, Place, Side, Timestamp};
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
 use crate::state::store::Store;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An action that waits, or failed and is tried again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -35,7 +35,17 @@ pub(super) struct Held {
     pub(super) since: Timestamp,
 }
 
+/// Rows that wait, by their keys.
+pub(super) type Waiting = BTreeMap<String, Held>;
+
 impl Held {
+    /// The key of its row.
+    fn key(&self) -> String {
+        let id = self.id.map(|id| id.to_string());
+        let about = id.as_ref().unwrap_or(&self.path);
+        format!("{} {about}", self.action.word())
+    }
+
     /// Returns whether it is the same that waits: an article's folder may have got another name since.
     fn is(&self, id: Option<ArticleId>, path: &str, action: Kind) -> bool {
         self.is_about(id, path) && self.action == action
@@ -52,12 +62,14 @@ impl Held {
 
 /// Reads what was held at the end of the last cycle.
 pub(super) fn held(store: &Store) -> anyhow::Result<Vec<Held>> {
-    Ok(store.value(HELD)?.unwrap_or_default())
+    let rows: Waiting = store.waiting(HELD)?;
+    Ok(rows.into_values().collect())
 }
 
-/// Reads what had failed at the end of the last cycle. What the service refused is remembered elsewhere.
-pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Held>> {
-    Ok(store.value(UNDONE)?.unwrap_or_default())
+/// Reads what had failed at the end of the last cycle. What the service refused has rows of its own.
+pub(super) fn failed(store: &Store) -> anyhow::Result<Vec<Held>> {
+    let rows: Waiting = store.waiting(FAILED)?;
+    Ok(rows.into_values().collect())
 }
 
 /// Counts the deletions that wait for a person, wherever they are: a cycle over a part tells of that part alone.
@@ -93,8 +105,8 @@ pub(super) fn still_held(
     request: &Request,
     report: &Report,
     now: Timestamp,
-) -> anyhow::Result<Option<Vec<Held>>> {
-    let before = held(store)?;
+) -> anyhow::Result<Option<Waiting>> {
+    let before: Waiting = store.waiting(HELD)?;
     if before.is_empty() && !report.has(Status::Held) {
         return Ok(None);
     }
@@ -103,7 +115,9 @@ pub(super) fn still_held(
     let has_row = |id: Option<ArticleId>, action: Kind| {
         action == Kind::Conflict && id.is_some_and(|id| shown.contains(&id))
     };
-    let known = before.iter().filter(|held| !has_row(held.id, held.action));
+    let known = before
+        .values()
+        .filter(|held| !has_row(held.id, held.action));
     let known: Vec<Held> = known.cloned().collect();
     let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
     let lines = report.actions.iter().filter(waits);
@@ -111,15 +125,15 @@ pub(super) fn still_held(
     Ok((after != before).then_some(after))
 }
 
-/// Returns the failed actions after a cycle; `None`: it is what was not done before.
-pub(super) fn still_undone(
+/// Returns the failed actions after a cycle; `None`: they are those that failed before.
+pub(super) fn still_failed(
     store: &Store,
     settings: &Settings,
     request: &Request,
     report: &Report,
     now: Timestamp,
-) -> anyhow::Result<Option<Vec<Held>>> {
-    let before = undone(store)?;
+) -> anyhow::Result<Option<Waiting>> {
+    let before: Waiting = store.waiting(FAILED)?;
     if before.is_empty() && !report.has(Status::Failed) {
         return Ok(None);
     }
@@ -131,7 +145,8 @@ pub(super) fn still_undone(
     let reason = |line: &Line| line.reason.clone().unwrap_or_default();
     let failed = |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
     let lines = report.actions.iter().filter(failed);
-    let after = still(settings, &before, lines, (request, report), now);
+    let known: Vec<Held> = before.values().cloned().collect();
+    let after = still(settings, &known, lines, (request, report), now);
     Ok((after != before).then_some(after))
 }
 
@@ -142,7 +157,7 @@ fn still<'l>(
     lines: impl Iterator<Item = &'l Line>,
     (request, report): (&Request, &Report),
     now: Timestamp,
-) -> Vec<Held> {
+) -> Waiting {
     // What something else stood in the way of was not looked at either.
     let skipped = |held: &Held| {
         let mut lines = report.actions.iter();
@@ -194,5 +209,5 @@ fn still<'l>(
         .cloned()
         .collect();
     after.extend(rest);
-    after
+    after.into_iter().map(|held| (held.key(), held)).collect()
 }

@@ -24,6 +24,7 @@ pub(super) const STEPS: &[&str] = &[
     SETTLED_COPIES,
     LISTING_ENTRIES,
     CREATIONS,
+    WAITING,
 ];
 
 /// A reader's stand-in for each step that a database has not taken; empty, where reading is the same without the step.
@@ -38,6 +39,7 @@ pub(super) const STAND_INS: &[&str] = &[
     WITHOUT_SETTLED_COPIES,
     WITHOUT_LISTING_ENTRIES,
     WITHOUT_CREATIONS,
+    WITHOUT_WAITING,
 ];
 
 const FIRST: &str = "
@@ -353,6 +355,33 @@ CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"wr
   AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%' AND json NOT LIKE '{"clear_copy"%'
   AND json NOT LIKE '{"create_category"%' AND json NOT LIKE '{"update_category"%';
 "#;
+
+/// A row for each action that waits, in place of lists in `meta`.
+const WAITING: &str = "
+CREATE TABLE IF NOT EXISTS waiting (
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  json TEXT NOT NULL,
+  PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;
+INSERT OR REPLACE INTO waiting
+  SELECT iif(list = 'undone', 'failed', list), value ->> 'action' || ' ' || coalesce(value ->> 'id', value ->> 'path'),
+    value
+  FROM (SELECT key AS list, value AS stored FROM meta WHERE key IN ('held', 'undone')), json_each(stored);
+INSERT OR REPLACE INTO waiting SELECT 'restoring', value, json_quote(value)
+  FROM (SELECT value AS stored FROM meta WHERE key = 'restoring'), json_each(stored);
+INSERT OR REPLACE INTO waiting SELECT 'gone_back', key, json_array(key, value)
+  FROM (SELECT value AS stored FROM meta WHERE key = 'gone_back'), json_each(stored);
+DELETE FROM meta WHERE key IN ('held', 'undone', 'restoring', 'gone_back');
+";
+const WITHOUT_WAITING: &str = "CREATE TEMP VIEW waiting AS
+  SELECT iif(list = 'undone', 'failed', list) AS kind,
+    value ->> 'action' || ' ' || coalesce(value ->> 'id', value ->> 'path') AS key, value AS json
+  FROM (SELECT key AS list, value AS stored FROM main.meta WHERE key IN ('held', 'undone')), json_each(stored)
+  UNION ALL SELECT 'restoring', value, json_quote(value)
+  FROM (SELECT value AS stored FROM main.meta WHERE key = 'restoring'), json_each(stored)
+  UNION ALL SELECT 'gone_back', key, json_array(key, value)
+  FROM (SELECT value AS stored FROM main.meta WHERE key = 'gone_back'), json_each(stored);";
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

@@ -4,11 +4,11 @@ use super::record::trusted_scan;
 use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
 use crate::engine::index::Places;
-use crate::engine::keys::{HELD, LAST_POLL, MIRROR_READ, UNDONE, UNREAD, VALIDATOR};
+use crate::engine::keys::{FAILED, HELD, LAST_POLL, MIRROR_READ, UNREAD, VALIDATOR};
 use crate::engine::observation::{Extent, Observation};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
-use crate::engine::waiting::{still_held, still_undone};
+use crate::engine::waiting::{still_failed, still_held};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, CategoryId, Side, Timestamp};
@@ -88,7 +88,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         && !report.actions.iter().any(may_send);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
     let held = still_held(&engine.store, &engine.settings, request, report, now)?;
-    let undone = still_undone(&engine.store, &engine.settings, request, report, now)?;
+    let failed = still_failed(&engine.store, &engine.settings, request, report, now)?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
     let memory = engine.gathered.memory.as_ref();
@@ -121,11 +121,11 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
             None if !observed.extent.lists() && report.actions.is_empty() => {}
             None => tx.remove_meta(VALIDATOR)?,
         }
-        if held.is_some() {
-            tx.put_value(HELD, held.as_ref())?;
+        if let Some(held) = &held {
+            tx.put_waiting(HELD, held)?;
         }
-        if undone.is_some() {
-            tx.put_value(UNDONE, undone.as_ref())?;
+        if let Some(failed) = &failed {
+            tx.put_waiting(FAILED, failed)?;
         }
         if observed.read_the_mirror() {
             tx.put_value(MIRROR_READ, Some(&now))?;

@@ -82,7 +82,7 @@ fn is_at_rest(store: &Store, request: &Request) -> anyhow::Result<bool> {
         && store.parked()?.is_empty()
         && store.approvals()?.is_empty()
         && waiting::held(store)?.is_empty()
-        && waiting::undone(store)?.is_empty())
+        && waiting::failed(store)?.is_empty())
 }
 
 /// Returns the rows of the articles that differ on either side, and leaves no other article in the listing. `None`: not

@@ -17,7 +17,7 @@ use crate::model::{ArticleId, Field, Side, Timestamp};
 use crate::reconcile::plan::{Kind, Problem};
 use crate::state::store::Store;
 use changes::{changes, changes_behind};
-use open::{held, invisible, open_conflicts, undone};
+use open::{failed, held, invisible, open_conflicts};
 use serde::Serialize;
 
 /// The difference of a side from the base.
@@ -150,7 +150,7 @@ pub fn status<D: Disk>(
     let held = held(&view.base, store, &conflicts, &changes, now)?;
     let invisible = invisible(store)?;
     let mut problems = view.problems;
-    problems.extend(undone(store)?);
+    problems.extend(failed(store)?);
     problems.sort();
     problems.dedup();
     let mut status = Status {

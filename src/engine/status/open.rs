@@ -120,16 +120,16 @@ pub(super) fn held(
 }
 
 /// Returns the actions that failed when they were last tried.
-pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Problem>> {
-    let undone = waiting::undone(store)?.into_iter();
-    Ok(undone
-        .map(|undone| Problem {
-            path: undone.path,
-            id: undone.id,
+pub(super) fn failed(store: &Store) -> anyhow::Result<Vec<Problem>> {
+    let failed = waiting::failed(store)?.into_iter();
+    Ok(failed
+        .map(|failed| Problem {
+            path: failed.path,
+            id: failed.id,
             message: format!(
                 "{} failed: {}; the next sync tries again",
-                undone.action.verb(),
-                undone.reason
+                failed.action.verb(),
+                failed.reason
             ),
         })
         .collect())

@@ -23,6 +23,7 @@ mod meta;
 mod open;
 mod packing;
 mod versions;
+mod waiting;
 
 use super::{
     ErrorKind, Outcome, StateError,

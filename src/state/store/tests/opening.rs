@@ -329,20 +329,63 @@ fn what_an_earlier_version_was_creating_stands_and_no_file_of_it_is_missed() {
     let store = open(dir.path());
     assert_eq!(store.creations().expect("rows"), read);
     assert_eq!(read, [creation]);
-    let restoring = store.meta("restoring").expect("read").expect("there");
-    let restoring: BTreeSet<ArticleId> = serde_json::from_str(&restoring).expect("a list");
+    let restoring: BTreeMap<String, ArticleId> = store.waiting("restoring").expect("rows");
+    let restoring: BTreeSet<ArticleId> = restoring.into_values().collect();
     assert_eq!(restoring, [new, restored].into());
     drop(store);
     // A state without new articles stays as it is.
     let conn = Connection::open(dir.path().join("state.db")).expect("opens");
     conn.execute_batch(
         "CREATE TABLE unconfirmed_ids (article BLOB NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
-         DELETE FROM meta; PRAGMA user_version = 9;",
+         DELETE FROM meta; DELETE FROM waiting; PRAGMA user_version = 9;",
     )
     .expect("as it was");
     drop(conn);
     let store = open(dir.path());
-    assert_eq!(store.meta("restoring").expect("read"), None);
+    let restoring: BTreeMap<String, ArticleId> = store.waiting("restoring").expect("rows");
+    assert!(restoring.is_empty());
+}
+
+/// A state of the version that had lists in `meta`: what waited waits on, for a reader and after the step.
+#[test]
+fn what_waits_is_carried_over_from_lists_to_rows() {
+    let dir = folder();
+    drop(open(dir.path()));
+    let id = article(1).id;
+    let conn = Connection::open(dir.path().join("state.db")).expect("opens");
+    conn.execute_batch(&format!(
+        "DROP TABLE waiting;
+         INSERT INTO meta VALUES
+           ('held', '[{{\"path\":\"a/b.html\",\"id\":\"{id}\",\"action\":\"delete\"}},
+             {{\"path\":\"a\",\"id\":null,\"action\":\"create_category\"}}]'),
+           ('undone', '[{{\"path\":\"a/c.html\",\"id\":null,\"action\":\"create\"}}]'),
+           ('restoring', '[\"{id}\"]'),
+           ('gone_back', '{{\"{id}\":7}}');
+         PRAGMA user_version = 10;"
+    ))
+    .expect("as it was");
+    drop(conn);
+    let check = |store: &Store| {
+        let keys = |kind| {
+            let rows: BTreeMap<String, serde_json::Value> = store.waiting(kind).expect("rows");
+            rows.into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(
+            keys("held"),
+            ["create_category a".to_owned(), format!("delete {id}")]
+        );
+        assert_eq!(keys("failed"), ["create a/c.html"]);
+        let restoring: BTreeMap<String, ArticleId> = store.waiting("restoring").expect("rows");
+        assert_eq!(restoring, [(id.to_string(), id)].into());
+        let back: BTreeMap<String, (ArticleId, Timestamp)> =
+            store.waiting("gone_back").expect("rows");
+        assert_eq!(back, [(id.to_string(), (id, Timestamp(7)))].into());
+    };
+    let read = Store::open_read_only(dir.path(), None).expect("opens");
+    check(&read.expect("is there"));
+    let store = open(dir.path());
+    check(&store);
+    assert_eq!(store.meta("held").expect("read"), None);
 }
 
 #[test]
