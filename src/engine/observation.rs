@@ -193,6 +193,7 @@ impl Observation {
         self.doubt = Some(format!("the service could not be asked ({error})"));
         self.service.stop = Some(Stop::of(error));
         self.remote.complete = false;
+        self.remote.cut_off = true;
     }
 }
 

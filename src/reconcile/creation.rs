@@ -15,6 +15,9 @@ pub(super) fn homeless(
     place: Option<&Place>,
     seen: &Seen,
 ) -> Outcome {
+    if planner.world.remote.cut_off {
+        return Outcome::Unknown;
+    }
     let path = place.map(ToString::to_string).unwrap_or_default();
     let (title, category) = (&seen.version.title, seen.version.category);
     let message = format!("\"{title}\" is in category {category}, which cannot be read");

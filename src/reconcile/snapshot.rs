@@ -130,6 +130,8 @@ pub struct RemoteSnapshot {
     pub unreadable: BTreeSet<ArticleId>,
     /// Whether the listing was read whole; otherwise an article that is missing here is unknown.
     pub complete: bool,
+    /// Whether the look ended early. That is one problem, not one of each article whose category was not read.
+    pub cut_off: bool,
 }
 
 /// Bodies that the merge needs, by digest.
