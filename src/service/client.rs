@@ -221,12 +221,21 @@ impl Client {
             return Err(error);
         }
         tracing::debug!(%error, ?wait, attempt, "asking again");
-        let reason = if throttled {
-            WaitReason::Throttled
-        } else {
-            WaitReason::Again
-        };
-        self.wait(reason, wait, Some(error.root_cause())).await;
+        if !throttled {
+            let cause = Some(error.root_cause());
+            self.wait(WaitReason::Again, wait, cause).await;
+            return Ok(());
+        }
+        // A refusal that says that nothing is left of the minute asks for no pause of its own.
+        match self.options.budget.check(call.purpose).await {
+            Err(Refusal::Minute { free_in }) if free_in > wait => {
+                self.wait(WaitReason::Minute, free_in, None).await;
+            }
+            Ok(()) | Err(_) => {
+                let cause = Some(error.root_cause());
+                self.wait(WaitReason::Throttled, wait, cause).await;
+            }
+        }
         Ok(())
     }
 

@@ -2,10 +2,12 @@
 //!
 //! The text names the method, the path, the status and the service's message, but never the token.
 
+use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
 
 /// The kind of failure.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// 401, a redirect, or an HTML page: not signed in (`docs/api.md`, A5.2).
     Unauthorized,

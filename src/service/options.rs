@@ -102,6 +102,15 @@ impl WaitNote {
         }
     }
 
+    /// Returns how long the wait is at least.
+    pub const fn least(&self) -> Duration {
+        if self.is_most() {
+            Duration::ZERO
+        } else {
+            self.wait
+        }
+    }
+
     /// Returns whether the wait may end earlier.
     pub const fn is_most(&self) -> bool {
         matches!(self.reason, WaitReason::Silent | WaitReason::Stalled)

@@ -324,16 +324,18 @@ impl Budget {
         own: u32,
     ) -> Result<(), Refusal> {
         self.day_verdict(counts, now, purpose, requests, own)?;
-        if let Some(free_in) = counts.paused(now) {
-            return Err(Refusal::Blocked { free_in });
-        }
         let per_minute = self.share(counts.per_minute(&self.limits), purpose);
         let others = counts.reserved().saturating_sub(own);
         let together = requests.min(per_minute.div_ceil(2).max(2)).min(per_minute);
         let room = per_minute.saturating_sub(together.saturating_sub(1));
         let frees = |room| counts.frees(now, MINUTE_MS, room);
-        if let Some(free_in) = frees(room) {
-            return Err(Refusal::Minute { free_in });
+        // One wait for both: the longer one.
+        match (counts.paused(now), frees(room)) {
+            (Some(pause), minute) if minute.is_none_or(|minute| minute <= pause) => {
+                return Err(Refusal::Blocked { free_in: pause });
+            }
+            (_, Some(free_in)) => return Err(Refusal::Minute { free_in }),
+            (_, None) => {}
         }
         // The room may be free again as soon as the other operation ends.
         frees(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))

@@ -72,19 +72,19 @@ async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_
 
 #[tokio::test]
 async fn s8_a_refusal_with_nothing_left_is_waited_out() {
-    let empty = Reply::json(403, r#"{"success":false,"message":"slow down"}"#)
-        .with("x-ratelimit-limit", "60")
-        .with("x-ratelimit-remaining", "0");
-    let service = Responder::script(vec![empty, good()]).await;
-    let setup = service.client();
-    setup
-        .client
-        .article(article_id(1), Purpose::Push)
-        .await
-        .expect("read");
-    assert_eq!(service.count(), 2);
-    // The minute counts as full: the second request waits for the next one.
-    assert!(setup.clock.elapsed() >= Duration::from_mins(1));
+    for status in [403, 404, 429] {
+        let empty = Reply::json(status, r#"{"success":false,"message":"slow down"}"#)
+            .with("x-ratelimit-limit", "60")
+            .with("x-ratelimit-remaining", "0");
+        let service = Responder::script(vec![empty, good()]).await;
+        let setup = service.client();
+        let read = setup.client.article(article_id(1), Purpose::Push).await;
+        read.expect("read");
+        assert_eq!(service.count(), 2);
+        // The minute counts as full: the second request waits for the next one. That is one wait.
+        assert!(setup.clock.elapsed() >= Duration::from_mins(1));
+        assert_eq!(reasons(&setup), [WaitReason::Minute], "{status}");
+    }
 }
 
 #[tokio::test]
