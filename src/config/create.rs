@@ -46,44 +46,50 @@ impl NewSettings {
         };
         format!(
             r#"# Settings of kbsync. This folder mirrors a workspace of the service below.
-# This file holds no secrets and may be committed. Lines that begin with `#` show the defaults.
+# This file holds no secrets and may be committed.
+# Lines that begin with `#` show the defaults.
 
 service: {service}
 workspace: {workspace}{name}
 
-# The token is never written here. kbsync takes it from the variable KBSYNC_TOKEN, from the file
-# that KBSYNC_TOKEN_FILE names, or from one of these, after you agreed to it with `kbsync trust`:
+# The token is never written here. kbsync takes it from the variable
+# KBSYNC_TOKEN, from the file that KBSYNC_TOKEN_FILE names, or from one of
+# these, after you agreed to it with `kbsync trust`:
 # token: {{file: /run/secrets/kb}}
 # token: {{env: NAME}}
 # token: {{command: pass show kb}}
 
-# When the service is asked for changes: a duration, or a cron line such as "*/10 8-18 * * 1-5".
+# When the service is asked for changes: a duration, or a cron line such as
+# "*/10 8-18 * * 1-5".
 {poll}
 # timezone: UTC              # of the cron line
 
-# Ids of categories that have no published article; the service does not list them by itself.
+# Ids of categories that have no published article: the service does not list
+# them by itself.
 # categories: []
 
 # How quickly edits are taken (kbsync run).
-# quiet_period: 200ms        # a file is sent once it has been left alone this long
-# push_interval: 15s         # an article is pushed at most once in this time
+# quiet_period: 200ms        # a file is sent once it was left alone this long
+# push_interval: 15s         # an article is sent at most once in this time
 # delete_grace: 60s          # a removed file may come back within this time
-# rescan: 60s                # how often files are looked through where no events come
+# rescan: 60s                # how often files are scanned where no events come
 
 # How carefully the service's articles are replaced and removed.
-# guard_window: 15s          # an article is replaced only if it was read within this time; 0s: read before each write
-# max_deletes: {{count: 10, percent: 25}}   # more deletions at once wait for `kbsync approve`
+# guard_window: 15s          # an article is replaced only if it was read within
+#                            # this time; 0s: read before each write
+# max_deletes: {{count: 10, percent: 25}}  # more wait for `kbsync approve`
 # on_conflict: hold          # hold | local | remote
-# probe: true                # ask for vanished articles by an update that changes nothing
+# probe: true                # ask for vanished articles by an empty update
 
 # What a new file becomes on the service, when it does not say itself.
 # new_articles: {{enabled: true, draft: false}}
 
-# The published branch: on others nothing is synced. auto: a clone's default, else the one at the first
-# sync; any: every branch.
+# The published branch: on others nothing is synced. auto: a clone's default,
+# else the one at the first sync; any: every branch.
 {branch}
 
-# Requests: the service allows 60 a minute and 1,440 a day. Percent kept for pushes.
+# Requests: the service allows 60 a minute and 1,440 a day. Percent kept for
+# pushes.
 # budget: {{per_minute: 60, per_day: 1440, reserve_for_pushes: 20}}
 
 # How long old versions are kept.

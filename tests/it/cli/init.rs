@@ -26,6 +26,7 @@ fn it_writes_settings_that_are_good() {
     assert!(text.contains("service: https://kb.example.com\n"));
     assert!(text.contains(&format!("workspace: {WORKSPACE}\n")));
     assert!(text.contains("\npoll: 10m\n"));
+    assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     // Good enough to get as far as the token.
     kb.run(&["workspaces"])
         .exits(2)
