@@ -21,6 +21,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The most paths that a finding names.
 const NAMED: usize = 10;
 
+/// Follows the remedy of an error that does not keep the article from being sent.
+const SENT: &str = "the article is sent as it is";
+
+/// Follows the remedy of an error that does.
+const NOT_SENT: &str = "until then the file is not sent";
+
 /// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -140,13 +146,15 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let copies = files.copies.iter();
     findings.extend(copies.map(|(place, id)| copy(place, *id, files.open.as_ref())));
     findings.extend(files.unreadable.iter().map(|(path, why)| {
-        let help = "check the file's permissions, or try again when nothing is writing to it";
+        let help = format!(
+            "check the file's permissions, or try again when nothing is writing to it; {NOT_SENT}"
+        );
         whole_file(
             path,
             Level::Error,
             "unreadable",
             format!("failed to {why}"),
-            help,
+            &help,
         )
     }));
     findings.extend(files.strays.iter().map(|(path, why)| {
@@ -170,7 +178,7 @@ fn not_ready(path: String, rule: &'static str, problem: NotReady) -> Finding {
         level: Level::Error,
         rule,
         message: problem.message,
-        help: problem.remedy,
+        help: format!("{}; {NOT_SENT}", problem.remedy),
     }
 }
 
@@ -186,7 +194,7 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
                 "file-name",
                 format!("the name {:?} cannot be part of an address", problem.stem),
                 &format!(
-                    "rename the file to `{}{EXTENSION}`, or add a line `slug:`",
+                    "rename the file to `{}{EXTENSION}`, or add a line `slug:`; {NOT_SENT}",
                     problem.proposal
                 ),
             ));
@@ -227,16 +235,17 @@ fn keys(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
 fn body(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
     let before = document.lines_before_text();
     for found in lint::lint_html(document.text()) {
+        let (level, help) = match found.severity {
+            Severity::Warning => (Level::Warning, found.remedy),
+            Severity::Error => (Level::Error, format!("{}; {SENT}", found.remedy)),
+        };
         findings.push(Finding {
             path: place.to_string(),
             line: Some(before + found.line),
-            level: match found.severity {
-                Severity::Warning => Level::Warning,
-                Severity::Error => Level::Error,
-            },
+            level,
             rule: found.rule,
             message: found.message,
-            help: found.remedy,
+            help,
         });
     }
 }
@@ -370,8 +379,9 @@ fn dead_links(
                 level: Level::Error,
                 rule: "dead-link",
                 message: format!("the link to {target:?} leads nowhere"),
-                help: "correct the path, which counts from this file, or write the whole address"
-                    .to_owned(),
+                help: format!(
+                    "correct the path, which counts from this file, or write the whole address; {SENT}"
+                ),
             });
         }
     }
