@@ -4,9 +4,8 @@ use super::{
     Asked, Config, ConfigError, Env, MaxDeletes, Options, SETTINGS_FILE, TokenSource,
     WorkspaceFolder,
     consent::{self, NamedParts},
-    error::ValueError,
     file::{self, FileSettings},
-    values::{parse_poll, parse_service, parse_workspace},
+    values::{parse_listen, parse_poll, parse_service, parse_workspace},
 };
 use crate::model::path::quoted;
 use std::{
@@ -318,10 +317,9 @@ fn overlay(request: &Request<'_>, given: &mut FileSettings) -> Result<Environmen
         given.token = Some(token);
     }
     let listen = match get("KBSYNC_LISTEN") {
-        Some(address) => Some(address.parse().map_err(|_| {
-            let message = format!("`{address}` is not an address to listen on");
-            ValueError::new(message, "write it like 127.0.0.1:7575").given_by("KBSYNC_LISTEN")
-        })?),
+        Some(address) => {
+            Some(parse_listen(&address).map_err(|wrong| wrong.given_by("KBSYNC_LISTEN"))?)
+        }
         None => None,
     };
     Ok(Environment {

@@ -33,7 +33,7 @@ pub use load::{
     user_state_dir,
 };
 pub use token::TokenSource;
-pub use values::{parse_cron, parse_poll, parse_service, parse_workspace};
+pub use values::{parse_cron, parse_listen, parse_poll, parse_service, parse_workspace};
 
 pub use crate::model::limits::{MaxDeletes, OnConflict};
 use crate::model::{CategoryId, WorkspaceId};

@@ -274,6 +274,9 @@ fn the_environment_goes_over_the_file() {
     assert_eq!(config.options.poll, Poll::Every(Duration::from_hours(1)));
     assert_eq!(config.token, Some(TokenSource::Env("KBSYNC_TOKEN".into())));
     assert_eq!(config.listen.map(|address| address.port()), Some(7575));
+    let alone = parse_listen("7577").expect("a port of this machine");
+    assert_eq!(alone.to_string(), "127.0.0.1:7577");
+    assert!(parse_listen("77777").is_err());
     assert_eq!(config.user_state_dir, Path::new("/state"));
 
     let without_file = load(None, &variables, false).expect("a container needs no file");

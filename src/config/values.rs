@@ -12,7 +12,11 @@ use croner::{
     errors::CronError,
     parser::{CronParser, Seconds},
 };
-use std::{net::IpAddr, str::FromStr, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    str::FromStr,
+    time::Duration,
+};
 
 /// Parses the service's base address `https://host[:port][/path]`, and returns it without a slash at its end.
 ///
@@ -102,6 +106,19 @@ pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result
         ValueError::new(
             format!("`{}` is not the id of a {of} (a UUID)", shown(text)),
             remedy,
+        )
+    })
+}
+
+/// Parses an address to listen on. A port alone is a port of this machine.
+pub fn parse_listen(text: &str) -> Result<SocketAddr, ValueError> {
+    let text = text.trim();
+    let port = text.parse::<u16>();
+    let address = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    address.or_else(|_| text.parse()).map_err(|_| {
+        ValueError::new(
+            format!("`{}` is not an address to listen on", shown(text)),
+            "write a port (7575), or an address and a port (127.0.0.1:7575)",
         )
     })
 }
