@@ -11,7 +11,10 @@ use super::{
     guide::{TOPICS, Topic},
     layout, pager,
 };
-use clap::{Args as _, CommandFactory as _};
+use clap::{
+    Args as _, CommandFactory as _,
+    error::{ContextKind, ContextValue},
+};
 use std::fmt::Write as _;
 
 /// Columns where stdout is no terminal, and at most on one.
@@ -137,6 +140,20 @@ const ELSEWHERE: [(&str, &str); 11] = [
     ("version", "--version"),
 ];
 
+/// Flags that people expect of a command, and the command's own way.
+const EXPECTED: [(&str, &str, &str); 2] = [
+    (
+        "kbsync check",
+        "--exit-code",
+        "`check` needs no flag: it exits with 4 when it found errors",
+    ),
+    (
+        "kbsync doctor",
+        "--listen",
+        "`doctor --health` finds the daemon of the mirror without an address",
+    ),
+];
+
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let text = match args.topic.as_deref() {
         None => layout::wrap(&styled(&command().render_help()), context.out.width()),
@@ -254,9 +271,20 @@ fn of_command(name: &str) -> Result<String, Failure> {
     ))
 }
 
-/// Puts the command that a person may have meant by another program's word into the error.
+/// Puts the command that a person may have meant by another program's word into the error, or the way in which a command
+/// does what a flag asks for.
 pub(super) fn name_meant(error: &mut clap::Error) {
-    use clap::error::{ContextKind, ContextValue};
+    if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) {
+        let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+        let usage = usage.unwrap_or_default();
+        let tip = EXPECTED
+            .iter()
+            .find(|(command, expected, _)| expected == flag && usage.contains(command));
+        if let Some((_, _, tip)) = tip {
+            let tip = ContextValue::StyledStrs(vec![(*tip).into()]);
+            error.insert(ContextKind::Suggested, tip);
+        }
+    }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };

@@ -198,3 +198,21 @@ fn the_readme_is_short() {
     let words = text.split_whitespace().count();
     assert!(words <= 1500, "README.md has {words} words");
 }
+
+#[test]
+fn a_flag_that_a_command_does_not_need_gets_a_tip() {
+    let kb = Kb::new();
+    for (arguments, tip) in [
+        (
+            ["check", "--exit-code"],
+            "tip: `check` needs no flag: it exits with 4",
+        ),
+        (
+            ["doctor", "--listen"],
+            "tip: `doctor --health` finds the daemon",
+        ),
+    ] {
+        let told = kb.run(&arguments).exits(2).stderr;
+        assert!(told.contains(tip), "{told}");
+    }
+}
