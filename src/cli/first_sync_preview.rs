@@ -81,10 +81,7 @@ impl FirstSyncPreview {
 
     /// The categories and articles in a few words.
     pub(super) fn in_words(&self) -> String {
-        let categories = match self.categories.len() {
-            1 => "1 category".to_owned(),
-            count => format!("{count} categories"),
-        };
+        let categories = several(self.categories.len(), "category");
         match self.articles.len() {
             0 => categories,
             articles => format!("{categories} and {}", several(articles, "article")),

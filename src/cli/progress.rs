@@ -26,6 +26,8 @@ pub struct Pace {
     pub day_left: u32,
     /// Requests for one unit; zero: the phase makes no requests.
     pub per_unit: u32,
+    /// How long it takes until the next request may be sent.
+    pub wait: Duration,
 }
 
 /// A bar on stderr, or nothing.
@@ -93,7 +95,13 @@ impl Progress {
             Some(total) => format!("{}, {} of {total}", self.phase, self.bar.position()),
             None => self.phase.clone(),
         };
-        let all = self.rest(self.bar.position(), pace);
+        let all = self.rest(
+            self.bar.position(),
+            Pace {
+                wait: note.least(),
+                ..pace
+            },
+        );
         let all = all.map_or_else(String::new, |time| format!("; about {time} in all"));
         // A command that waits for the daemon has no phase yet.
         let progress = if phase.is_empty() {
@@ -122,8 +130,8 @@ impl Progress {
     }
 }
 
-/// Returns how long the budget makes the units take: nothing while they fit into this minute; days if they do not fit
-/// into this one (failures row 113).
+/// Returns how long the budget makes the units take, with the wait before the first: nothing while they fit into this
+/// minute; days if they do not fit into this one (failures row 113).
 pub fn estimate(units: u64, pace: Pace) -> Duration {
     let requests = units.saturating_mul(u64::from(pace.per_unit));
     let tomorrow = requests.saturating_sub(u64::from(pace.day_left));
@@ -131,8 +139,12 @@ pub fn estimate(units: u64, pace: Pace) -> Duration {
         let days = tomorrow.div_ceil(u64::from(pace.per_day.max(1)));
         return Duration::from_hours(24).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX));
     }
+    if requests == 0 {
+        return Duration::ZERO;
+    }
     let over = requests.saturating_sub(u64::from(pace.minute_left));
     let seconds = over.saturating_mul(60) / u64::from(pace.per_minute.max(1));
+    let seconds = seconds.saturating_add(pace.wait.as_secs());
     // Precision to the second is useless for minutes.
     let rounded = if seconds > 120 {
         seconds.div_ceil(60) * 60
@@ -164,9 +176,16 @@ mod tests {
             per_day: 1440,
             day_left: 1400,
             per_unit,
+            wait: Duration::ZERO,
+        };
+        let waiting = Pace {
+            wait: Duration::from_secs(55),
+            ..pace(1, 0)
         };
         for (units, pace, seconds) in [
             (40, pace(1, 60), 0),
+            (0, waiting, 0),
+            (1, waiting, 56),
             (100, pace(1, 60), 40),
             (100, pace(2, 20), 180),
             (1000, pace(1, 0), 17 * 60),
@@ -186,6 +205,7 @@ mod tests {
             per_day: 1440,
             day_left: 1440,
             per_unit: 1,
+            wait: Duration::ZERO,
         };
         let mut progress = Progress::new(false);
         progress.phase("pushing", Some(90), pace);
@@ -202,7 +222,17 @@ mod tests {
         progress.waiting(&note, pace);
         assert_eq!(
             progress.bar.message(),
-            "the budget of this minute is spent (pushing, 30 of 90; about 1m in all)"
+            "the budget of this minute is spent (pushing, 30 of 90; about 3m in all)"
+        );
+        // A wait that may end at once is no part of the estimate.
+        let silent = WaitNote {
+            reason: WaitReason::Silent,
+            ..note
+        };
+        progress.waiting(&silent, pace);
+        assert_eq!(
+            progress.bar.message(),
+            "the service has not answered yet (pushing, 30 of 90; about 1m in all)"
         );
         assert_eq!(in_seconds(Duration::from_millis(64_900)), "1m 5s");
         progress.finish();

@@ -85,7 +85,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         for line in branch_lines(&git_heads, &config) {
             context.out.line(line)?;
         }
-        let times = [goes_on(&found, &config), time_to_send(&found, &config)];
+        let times = [
+            goes_on(&found, &config),
+            time_to_send(&found, &config, free_in),
+        ];
         for line in times.into_iter().flatten() {
             context.out.line(line)?;
         }
@@ -191,14 +194,15 @@ fn goes_on(status: &Status, config: &Config) -> Option<String> {
 /// Requests for a change: one to read the article, one to write it.
 const PER_CHANGE: u32 = 2;
 
-/// Returns how long the budget makes the local changes take, if it is more than a moment.
-fn time_to_send(status: &Status, config: &Config) -> Option<String> {
+/// Returns how long the budget makes the local changes take, if it is more than a moment. `free_in`: when the next request
+/// may be sent.
+fn time_to_send(status: &Status, config: &Config, free_in: Option<Duration>) -> Option<String> {
     let budget = status.budget?;
     if is_never_synced(status) {
         // Nothing is known to be a change, and most files have their article.
         return None;
     }
-    let changes = u32::try_from(unsent(status).count()).ok()?;
+    let changes = unsent(status).count();
     let limits = config.options.budget;
     let pace = Pace {
         per_minute: limits.per_minute,
@@ -206,13 +210,14 @@ fn time_to_send(status: &Status, config: &Config) -> Option<String> {
         per_day: limits.per_day,
         day_left: budget.day_left,
         per_unit: PER_CHANGE,
+        wait: free_in.unwrap_or_default(),
     };
-    let time = estimate(u64::from(changes), pace);
+    let time = estimate(changes as u64, pace);
     (!time.is_zero()).then(|| {
         let time = crate::model::time::in_words(time);
         format!(
-            "{DIM}sending {} changes takes about {time} at this rate limit{DIM:#}",
-            grouped(changes)
+            "{DIM}sending {} takes about {time} at this rate limit{DIM:#}",
+            report::several(changes, "change")
         )
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Errors are kept before warnings. A last finding names the number of the others.
 
-use crate::mirror::check::Finding;
+use crate::{cli::report::several, mirror::check::Finding};
 use std::cmp::Reverse;
 
 /// The most findings of one file that are listed.
@@ -33,7 +33,7 @@ fn summary(left: &[Finding]) -> Option<Finding> {
         line: None,
         level: first.level,
         rule: "more-findings",
-        message: format!("{} more findings in this file", left.len()),
+        message: format!("{} in this file", several(left.len(), "more finding")),
         help: "correct those that are listed, and check again".to_owned(),
     })
 }
@@ -66,7 +66,7 @@ mod tests {
         let (of_a, of_b) = listed.split_at(101);
         assert_eq!(of_a[98], findings[98]);
         assert_eq!(of_a[99].level, Level::Error);
-        assert_eq!(of_a[100].message, "1 more findings in this file");
+        assert_eq!(of_a[100].message, "1 more finding in this file");
         assert_eq!((of_a[100].level, of_a[100].line), (Level::Warning, None));
         assert_eq!(of_b, &findings[101..]);
     }

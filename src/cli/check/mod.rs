@@ -13,6 +13,7 @@ use super::{
     failure::Failure,
     paths,
     print::{DIM, ERROR, HELP, WARNING, escape},
+    report::several,
     scope, version_spec,
 };
 use crate::{
@@ -157,15 +158,11 @@ fn print(
             Format::Text | Format::Json => context.out.line(for_people(found, &path))?,
         }
     }
-    let counted = |number: usize, word: &str| match number {
-        1 => format!("1 {word}"),
-        _ => format!("{number} {word}s"),
-    };
     context.out.note(format!(
         "{}, {}, {}",
-        counted(report.files, "file"),
-        counted(report.errors, "error"),
-        counted(report.warnings, "warning")
+        several(report.files, "file"),
+        several(report.errors, "error"),
+        several(report.warnings, "warning")
     ));
     Ok(())
 }
