@@ -1,7 +1,7 @@
 //! The log on a terminal: each event as a line for a person, in the words of `sync`.
 //!
-//! An event with a side is an action, and looks as in the report of a command. Of the other fields only the path, the
-//! reason and the error are shown; `--log-format json` and `-v` have them all.
+//! An event with a side is an action, and looks as in the report of a command. Of other events only the path, the reason
+//! and the error are shown; `--log-format json` and `-v` have them all.
 
 use super::{
     layout,
@@ -33,10 +33,12 @@ pub(super) struct ForPeople {
 #[derive(Default)]
 struct Shown {
     message: String,
+    action: String,
     path: String,
     side: String,
     fields: String,
     reason: String,
+    more: String,
     error: String,
 }
 
@@ -44,10 +46,12 @@ impl Visit for Shown {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let at = match field.name() {
             "message" => &mut self.message,
+            "action" => &mut self.action,
             "path" => &mut self.path,
             "side" => &mut self.side,
             "fields" => &mut self.fields,
             "reason" => &mut self.reason,
+            "more" => &mut self.more,
             "error" => &mut self.error,
             _ => return,
         };
@@ -63,7 +67,15 @@ impl Visit for Shown {
 impl Shown {
     fn line(&self, level: Level) -> String {
         if let Some(action) = self.action() {
-            return report::action_line(&action);
+            let mut text = report::action_line(&action);
+            if !self.more.is_empty() {
+                // Writing into a string cannot fail, here and below.
+                write!(text, " and {} more", self.more).ok();
+            }
+            if !self.reason.is_empty() {
+                write!(text, ": {}", escape(&self.reason)).ok();
+            }
+            return text;
         }
         let mut text = match level {
             Level::ERROR => format!("{ERROR}error:{ERROR:#} "),
@@ -79,15 +91,20 @@ impl Shown {
         text
     }
 
-    /// Returns the action that the event reports as done.
+    /// Returns the action that the event reports: as done, or as waiting.
     fn action(&self) -> Option<Line> {
+        let (word, status) = match self.message.as_str() {
+            "held" => (&self.action, "held"),
+            "waits" => (&self.action, "skipped"),
+            _ => (&self.message, "done"),
+        };
         let fields: Vec<&str> = self
             .fields
             .split(',')
             .filter(|key| !key.is_empty())
             .collect();
         let line = serde_json::json!({
-            "action": self.message, "side": self.side, "path": self.path, "fields": fields, "status": "done",
+            "action": word, "side": self.side, "path": self.path, "fields": fields, "status": status,
         });
         serde_json::from_value(line).ok()
     }

@@ -4,14 +4,55 @@
 
 use super::job::CycleOutcome;
 use crate::engine::report::{Line, Status};
+use crate::model::{ArticleId, Side};
+use crate::reconcile::plan::Kind;
 use std::collections::HashSet;
 
 /// The issues that are in the log.
 #[derive(Debug, Default)]
 pub(super) struct LogOnce {
-    logged: HashSet<String>,
+    logged: HashSet<Issue>,
     /// The actions that the last cycle left to the next one.
-    left_over: HashSet<String>,
+    left_over: HashSet<Issue>,
+}
+
+/// A problem, or an action that waits.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Issue {
+    /// `held`, `waits`, or the words of a problem.
+    message: String,
+    action: Option<(Kind, Side)>,
+    path: String,
+    id: Option<ArticleId>,
+    reason: Option<String>,
+    /// The number of further actions with the same reason.
+    more: usize,
+}
+
+impl Issue {
+    fn of(line: &Line, message: &str, more: usize) -> Self {
+        Self {
+            message: message.to_owned(),
+            action: Some((line.action, line.side)),
+            path: line.path.clone(),
+            id: line.id,
+            reason: line.reason.clone(),
+            more,
+        }
+    }
+
+    fn log(&self) {
+        tracing::warn!(
+            action = self.action.map(|(kind, _)| kind.word()),
+            side = self.action.map(|(_, side)| side.word()),
+            path = (!self.path.is_empty()).then_some(&self.path),
+            id = self.id.map(tracing::field::display),
+            reason = self.reason,
+            more = (self.more > 0).then_some(self.more),
+            "{}",
+            self.message
+        );
+    }
 }
 
 impl LogOnce {
@@ -22,9 +63,9 @@ impl LogOnce {
         if outcome.outage.is_none() {
             found.extend(self.left_twice(&outcome.report.actions, complete));
         }
-        for line in &found {
-            if !self.logged.contains(line) {
-                tracing::warn!("{line}");
+        for issue in &found {
+            if !self.logged.contains(issue) {
+                issue.log();
             }
         }
         if complete {
@@ -35,15 +76,12 @@ impl LogOnce {
 
     /// Returns what two cycles in a row left over for the same reason: it may wait for long. A partial cycle says
     /// nothing about other paths.
-    fn left_twice(&mut self, actions: &[Line], complete: bool) -> Vec<String> {
-        let left_over = actions.iter().filter(|line| line.status == Status::Skipped);
-        let left_over = left_over.filter_map(|line| {
-            let (word, path) = (line.action.verb(), &line.path);
-            let reason = line.reason.as_deref()?;
-            Some(format!("waits: {word} {path}: {reason}"))
-        });
-        let left_over: HashSet<String> = left_over.collect();
-        let mut again: Vec<String> = left_over.intersection(&self.left_over).cloned().collect();
+    fn left_twice(&mut self, actions: &[Line], complete: bool) -> Vec<Issue> {
+        let left_over = actions
+            .iter()
+            .filter(|line| line.status == Status::Skipped && line.reason.is_some());
+        let left_over: HashSet<Issue> = left_over.map(|line| Issue::of(line, "waits", 0)).collect();
+        let mut again: Vec<Issue> = left_over.intersection(&self.left_over).cloned().collect();
         again.sort();
         if complete {
             self.left_over.clear();
@@ -53,14 +91,18 @@ impl LogOnce {
     }
 }
 
-/// Returns a line for each problem, and one for each group of held actions with the same reason.
-fn open_issues(outcome: &CycleOutcome) -> Vec<String> {
-    let mut lines = Vec::new();
+/// Returns each problem, and the first of each group of held actions with the same reason.
+fn open_issues(outcome: &CycleOutcome) -> Vec<Issue> {
+    let mut issues = Vec::new();
     // An outage has log lines of its own.
     if outcome.outage.is_none() {
-        lines.extend(outcome.report.problems.iter().map(|problem| {
-            let gap = if problem.path.is_empty() { "" } else { ": " };
-            format!("{}{gap}{}", problem.path, problem.message)
+        issues.extend(outcome.report.problems.iter().map(|problem| Issue {
+            message: problem.message.clone(),
+            action: None,
+            path: problem.path.clone(),
+            id: problem.id,
+            reason: None,
+            more: 0,
         }));
     }
     let held = |line: &&Line| line.status == Status::Held;
@@ -68,16 +110,9 @@ fn open_issues(outcome: &CycleOutcome) -> Vec<String> {
     let same_reason = |one: &&Line, other: &&Line| {
         (one.action, one.side, &one.reason) == (other.action, other.side, &other.reason)
     };
-    for run in held.chunk_by(same_reason) {
-        let (word, path) = (run[0].action.verb(), &run[0].path);
-        let more = match run.len() - 1 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let reason = run[0].reason.as_deref().unwrap_or("waits for a person");
-        lines.push(format!("held: {word} {path}{more}: {reason}"));
-    }
-    lines
+    let groups = held.chunk_by(same_reason);
+    issues.extend(groups.map(|run| Issue::of(run[0], "held", run.len() - 1)));
+    issues
 }
 
 #[cfg(test)]
@@ -85,8 +120,6 @@ mod tests {
     use super::*;
     use crate::daemon::job::OpenItems;
     use crate::engine::report::Report;
-    use crate::model::Side;
-    use crate::reconcile::plan::Kind;
 
     fn line(path: &str, status: Status, reason: &str) -> Line {
         Line {
@@ -102,26 +135,27 @@ mod tests {
     }
 
     #[test]
-    fn held_actions_have_the_words_that_a_sync_prints() {
+    fn of_held_actions_with_one_reason_the_first_is_logged() {
         let mut report = Report::new(false);
-        report.actions = vec![Line {
+        let held = ["biling", "bilings"].map(|path| Line {
             action: Kind::CreateCategory,
-            ..line("biling", Status::Held, "it is new")
-        }];
+            ..line(path, Status::Held, "it is new")
+        });
+        report.actions = held.to_vec();
         let outcome = CycleOutcome {
             report,
             outage: None,
             open_items: OpenItems::default(),
             refused: None,
         };
-        assert_eq!(open_issues(&outcome), ["held: create biling: it is new"]);
+        assert_eq!(open_issues(&outcome), [Issue::of(&held[0], "held", 1)]);
     }
 
     #[test]
     fn an_action_that_two_cycles_leave_for_the_same_reason_is_logged() {
         let mut log = LogOnce::default();
         let skipped = |path, reason| line(path, Status::Skipped, reason);
-        let nothing = Vec::<String>::new();
+        let nothing = Vec::<Issue>::new();
         let first = [skipped("a/one.html", "old"), skipped("a/two.html", "old")];
         assert_eq!(log.left_twice(&first, true), nothing);
         // Something else is saved meanwhile.
@@ -133,7 +167,7 @@ mod tests {
             line("a/three.html", Status::Done, "old"),
         ];
         let again = log.left_twice(&second, true);
-        assert_eq!(again, ["waits: update a/one.html: old"]);
+        assert_eq!(again, [Issue::of(&second[0], "waits", 0)]);
         assert_eq!(log.left_twice(&[], true), nothing);
         assert_eq!(log.left_twice(&second, true), nothing);
     }

@@ -16,7 +16,7 @@ use super::{
     watch::{Mode, Rescan},
     work_queue::{Pause, WorkQueue, is_push},
 };
-use crate::{config::Poll, web::shared_status::SharedStatus};
+use crate::{config::Poll, engine::report::Status, web::shared_status::SharedStatus};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -156,9 +156,15 @@ impl LoopState {
             ..OpenItems::default()
         };
         let is_equal = polled && open == nothing && outcome.report.problems.is_empty();
-        if job.trigger == Trigger::Startup && is_equal {
+        let held = outcome.report.actions.iter();
+        let held = held.filter(|line| line.status == Status::Held).count();
+        if job.trigger == Trigger::Startup && (is_equal || polled && held > 0) {
             let every = crate::model::time::in_words(self.work_queue.summary(now).interval);
-            tracing::info!("both sides are equal; the service is asked every {every}");
+            let state = match held {
+                0 => "both sides are equal".to_owned(),
+                held => format!("{held} held"),
+            };
+            tracing::info!("{state}; the service is asked every {every}");
         }
         log_cycle(job, outcome, took);
     }
@@ -187,6 +193,7 @@ impl LoopState {
             status.oldest = summary.oldest;
             status.paused = summary.paused;
             status.outage = summary.outage;
+            status.is_token_refused = summary.is_token_refused;
         });
     }
 }

@@ -34,7 +34,7 @@ fn a_writer_reads_what_was_saved_sent_and_fetched() {
     sees(&format!("→ update    {path} (text)"));
     // The second save waits.
     kb.write(&path, &(before + "<p>Twice.</p>\n"));
-    sees(&format!("{path}: saved, synced in 1h"));
+    sees(&format!("{path}: saved; will be sent in 1h"));
     let articles = service.sandbox.articles();
     let other = articles
         .iter()
@@ -81,7 +81,7 @@ fn the_lines_fit_narrow_and_wide_terminals() {
         kb.edit(path, "easy", "very easy");
         sees("→ update");
         kb.edit(path, "easy", "not so easy");
-        sees("saved, synced in");
+        sees("saved;");
         let lines = shown(&daemon).join("\n");
         // The lines before have the path of the mirror, which differs from run to run.
         let at = lines.find("both sides are equal").expect("the first cycle");
@@ -99,5 +99,50 @@ fn a_writer_reads_at_once_that_the_service_does_not_answer() {
     let daemon = Daemon::spawn_at_terminal(&kb, 100, &[]);
     let line = "cannot reach http://127.0.0.1:1 (connection refused), next try in 1s";
     until(line, || shown(&daemon).iter().any(|one| one == line));
+    // The status knows it as early as the log.
+    let mut status = String::new();
+    until("the status says so", || {
+        status = kb.run(&["status"]).exits(0).stdout;
+        status.contains("the service did not answer (connection refused)")
+    });
+    assert!(!status.contains("not known yet"), "{status}");
+    daemon.stop();
+}
+
+#[test]
+fn a_writer_reads_what_is_held() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    kb.run(&["sync"]).exits(0);
+    for name in ["one", "two"] {
+        let path = format!("geting-started/{name}.html");
+        kb.write(&path, &format!("---\ntitle: {name}\n---\n<p>New.</p>\n"));
+    }
+    let daemon = Daemon::spawn_at_terminal(&kb, 200, &[]);
+    let sees = |line: &str| until(line, || shown(&daemon).iter().any(|one| one.contains(line)));
+    sees("→ create    geting-started held: ");
+    sees("3 held; the service is asked every 1h");
+    let lines = shown(&daemon).join("\n");
+    assert!(!lines.contains("both sides are equal"), "{lines}");
+    daemon.stop();
+    // A program reads the same as fields.
+    let daemon = Daemon::spawn(&kb, &["--log-format", "json"]);
+    until("it is read", || daemon.log().contains("3 held;"));
+    let log = daemon.log();
+    let records = log.lines().map(serde_json::from_str::<serde_json::Value>);
+    let records: Vec<_> = records.map(|record| record.expect("JSON")).collect();
+    let held: Vec<_> = records
+        .iter()
+        .filter(|one| one["message"] == "held")
+        .collect();
+    assert_eq!(held.len(), 2, "{log}");
+    assert_eq!(held[0]["action"], "create-category", "{log}");
+    assert_eq!(held[0]["path"], "geting-started", "{log}");
+    assert!(held[0]["reason"].is_string(), "{log}");
+    assert_eq!(
+        (&held[1]["action"], &held[1]["more"]),
+        (&"create".into(), &1.into()),
+        "{log}"
+    );
     daemon.stop();
 }
