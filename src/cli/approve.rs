@@ -66,7 +66,7 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     if waiting.is_empty() {
         if context.out.json {
             let mut report = Report::new(false);
-            report.budget = budget_left(&config).unwrap_or_default();
+            report.budget = budget_left(&config);
             context.out.json(&report)?;
         }
         context
@@ -83,11 +83,12 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     }
     let mut session_report = SessionReport {
         report: looked,
-        failures: Vec::new(),
+        ..SessionReport::default()
     };
     if is_handed {
         let done = to_daemon(context, &config, &waiting).await?;
         session_report.report.add(done.report);
+        session_report.daemon_token = done.daemon_token;
     } else {
         let released = release_all(&mut session, &config, waiting, &mut session_report).await;
         if let Err(failure) = released {
@@ -314,11 +315,7 @@ fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: us
         categories.len(),
         format!(
             "create {} ({}), which cannot be deleted through the API",
-            if categories.len() == 1 {
-                "1 category".to_owned()
-            } else {
-                format!("{} categories", categories.len())
-            },
+            several(categories.len(), "category"),
             categories.join(", ")
         ),
     );

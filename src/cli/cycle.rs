@@ -104,7 +104,7 @@ pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome)
     if report.requests.total == 0
         && let Ok(config) = context.config(Need::Workspace)
     {
-        report.budget = budget_left(&config).unwrap_or_default();
+        report.budget = budget_left(&config);
     }
     context.out.json_failure(report, &failure)?;
     Err(failure)

@@ -3,7 +3,7 @@
 //! Text from the service or from files is escaped, so that a title cannot control the terminal or forge a line
 //! (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
 
-use super::{failure::Failure, layout};
+use super::{exit::ExitCode, failure::Failure, layout};
 use crate::{engine::report::Report, reconcile::plan::Problem};
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -45,7 +45,7 @@ pub struct Output {
 #[derive(Serialize)]
 struct FailedReport<'f> {
     #[serde(flatten)]
-    report: Report,
+    report: &'f Report,
     error: String,
     help: Option<&'f str>,
     exit_code: u8,
@@ -94,14 +94,27 @@ impl Output {
         report.problems.push(Problem {
             path: String::new(),
             id: None,
-            message: error.clone(),
+            message: error,
         });
-        self.json(&FailedReport {
-            report,
-            error,
-            help: failure.remedy(),
-            exit_code: failure.code.number(),
-        })
+        self.json_report(&report, Some(failure), failure.code)
+    }
+
+    /// Prints a report to stdout, with the failure and the exit code if the command failed.
+    pub fn json_report(
+        self,
+        report: &Report,
+        failure: Option<&Failure>,
+        code: ExitCode,
+    ) -> io::Result<()> {
+        match failure {
+            None => self.json(report),
+            Some(failure) => self.json(&FailedReport {
+                report,
+                error: format!("{:#}", failure.error),
+                help: failure.remedy(),
+                exit_code: code.number(),
+            }),
+        }
     }
 
     /// Prints bytes to stdout unchanged, unless `-q` was given.

@@ -22,8 +22,12 @@ use anstyle::Style;
 /// Prints what a command did, and what failed.
 pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result<(), Failure> {
     let report = &session_report.report;
+    let more = further_failures(session_report);
+    let mut failures = session_report.failures.iter().chain(&more).peekable();
     if context.out.json {
-        context.out.json(report)?;
+        let failure = failures.peek().copied();
+        let code = session_report.code(false);
+        context.out.json_report(report, failure, code)?;
     } else if context.out.quiet {
         // Failures and skipped files are errors; the exit code shows what waits for a person.
         for line in wrong(report) {
@@ -39,22 +43,33 @@ pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result
             context.out.line(text)?;
         }
     }
-    for failure in &session_report.failures {
+    for failure in failures {
         context.out.failure(failure);
     }
+    Ok(())
+}
+
+/// Returns the failures that are only in the report: of the service, or of a daemon's machine.
+fn further_failures(session_report: &SessionReport) -> Vec<Failure> {
+    let report = &session_report.report;
     if session_report.is_interrupted() {
-        return Ok(());
+        return Vec::new();
+    }
+    if let Some(source) = &session_report.daemon_token {
+        return vec![Failure::daemon_token(source)];
     }
     if let Some((kind, message)) = report.service_failure() {
-        context.out.failure(&Failure::stopped(kind, message));
-    } else if session_report.failures.is_empty() {
-        for message in unreported(report) {
-            let error = anyhow::Error::msg(message.to_owned());
-            let help = "`kbsync doctor` looks closer";
-            context.out.failure(&Failure::failed(error).help(help));
-        }
+        return vec![Failure::stopped(kind, message)];
     }
-    Ok(())
+    if !session_report.failures.is_empty() {
+        return Vec::new();
+    }
+    unreported(report)
+        .map(|message| {
+            Failure::failed(anyhow::Error::msg(message.to_owned()))
+                .help("`kbsync doctor` looks closer")
+        })
+        .collect()
 }
 
 /// Returns failures of the machine that a daemon's report has.
@@ -114,8 +129,8 @@ fn shown(report: &Report, conflicts: &[Conflict], is_verbose: bool) -> String {
         return String::new();
     }
     let mut summary = summary(report, problems.len(), broken);
-    if is_verbose || is_low(report.budget) {
-        summary = format!("{summary}; {}", cost(report));
+    if let Some(left) = report.budget.filter(|left| is_verbose || is_low(*left)) {
+        summary = format!("{summary}; {}", cost(report, left));
     }
     lines.push(summary);
     lines.join("\n")
@@ -277,20 +292,13 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
         };
         parts.push(format!("{} ({sides})", several(changes, "change")));
     }
-    let mut add = |number: usize, word: &str| {
+    let mut add = |number: usize, words: &str| {
         if number > 0 {
-            parts.push(word.replace('#', &number.to_string()));
+            parts.push(words.replace('#', &number.to_string()));
         }
     };
     let conflicts = count(&|line| line.status == Status::Held && line.action == Kind::Conflict);
-    add(
-        conflicts,
-        if conflicts == 1 {
-            "# conflict"
-        } else {
-            "# conflicts"
-        },
-    );
+    add(conflicts, &several(conflicts, "conflict"));
     add(
         count(&|line| line.status == Status::Held && line.action != Kind::Conflict),
         "# held",
@@ -311,14 +319,7 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
         count(&|line| done(line) && changed_nothing(line)),
         "# unchanged",
     );
-    add(
-        problems,
-        if problems == 1 {
-            "# problem"
-        } else {
-            "# problems"
-        },
-    );
+    add(problems, &several(problems, "problem"));
     match (parts.is_empty(), broken) {
         (true, true) => "Nothing was done".to_owned(),
         (true, false) if report.partial => "Nothing to do for these paths".to_owned(),
@@ -333,21 +334,25 @@ fn is_low(left: BudgetLeft) -> bool {
     left.minute_left < LOW_MINUTE || left.day_left < LOW_DAY
 }
 
-fn cost(report: &Report) -> String {
+fn cost(report: &Report, left: BudgetLeft) -> String {
     let requests = usize::try_from(report.requests.total).unwrap_or(usize::MAX);
     format!(
         "{DIM}{}, {} left this minute, {} today{DIM:#}",
         several(requests, "request"),
-        grouped(report.budget.minute_left),
-        grouped(report.budget.day_left)
+        grouped(left.minute_left),
+        grouped(left.day_left)
     )
 }
 
 /// Formats a number with its noun.
 pub(super) fn several(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+    let (stem, ending) = match noun.strip_suffix("ry") {
+        _ if number == 1 => (noun, ""),
+        Some(stem) => (stem, "ries"),
+        None => (noun, "s"),
+    };
     let number = grouped(u32::try_from(number).unwrap_or(u32::MAX));
-    format!("{number} {noun}{plural}")
+    format!("{number} {stem}{ending}")
 }
 
 /// Formats a number with its noun and a verb: `1 path waits`, `2 paths wait`.
@@ -395,21 +400,29 @@ mod tests {
     fn nouns_and_verbs_go_with_their_number() {
         assert_eq!(waiting(1, "path"), "1 path waits");
         assert_eq!(waiting(1200, "path"), "1,200 paths wait");
+        assert_eq!(several(1, "category"), "1 category");
+        assert_eq!(several(0, "category"), "0 categories");
+        assert_eq!(several(3, "day"), "3 days");
     }
 
     #[test]
     fn the_summary_counts_what_people_ask_for() {
         let mut report = Report::new(false);
         report.requests.total = 4;
-        report.budget.minute_left = 57;
-        report.budget.day_left = 1400;
+        let left = |minute_left| {
+            Some(BudgetLeft {
+                minute_left,
+                day_left: 1400,
+            })
+        };
+        report.budget = left(57);
         assert_eq!(plain(&report), "Both sides are equal");
-        report.budget.minute_left = 9;
+        report.budget = left(9);
         assert_eq!(
             plain(&report),
             "Both sides are equal; 4 requests, 9 left this minute, 1,400 today"
         );
-        report.budget.minute_left = 57;
+        report.budget = left(57);
         report.actions = vec![
             line(Kind::Update, Side::Remote, "a/1.html", Status::Done, None),
             line(Kind::Create, Side::Local, "a/2.html", Status::Done, None),

@@ -106,7 +106,7 @@ fn list(context: &Context, config: &Config) -> Outcome {
     if !conflicts.is_empty() {
         report.outcome = Ending::Attention;
     }
-    report.budget = budget_left(config).unwrap_or_default();
+    report.budget = budget_left(config);
     if context.out.json {
         context.out.json(&report)?;
     } else if conflicts.is_empty() {

@@ -69,10 +69,10 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     report.stopped = stop;
     let after = engine.service.usage();
     report.requests = Requests::between(before, after);
-    report.budget = BudgetLeft {
+    report.budget = Some(BudgetLeft {
         minute_left: after.minute_left,
         day_left: after.day_left,
-    };
+    });
     report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(report)
 }

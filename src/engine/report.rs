@@ -135,8 +135,8 @@ pub struct Report {
     pub problems: Vec<Problem>,
     /// The requests that it made.
     pub requests: Requests,
-    /// The requests that are left.
-    pub budget: BudgetLeft,
+    /// The requests that are left, if that is known.
+    pub budget: Option<BudgetLeft>,
     /// Its duration in milliseconds.
     pub elapsed_ms: u64,
     /// Whether only one direction or some paths were asked for: then no news does not mean equal.
@@ -270,7 +270,7 @@ impl Report {
         self.requests.post += other.requests.post;
         self.requests.put += other.requests.put;
         self.requests.delete += other.requests.delete;
-        self.budget = other.budget;
+        self.budget = other.budget.or(self.budget);
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);
         self.doubt |= other.doubt;

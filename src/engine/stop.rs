@@ -47,7 +47,7 @@ impl Ending {
 }
 
 /// The reason for an early end of a cycle.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stop {
     /// The side that is the reason.
     pub cause: StopCause,
@@ -56,7 +56,8 @@ pub struct Stop {
 }
 
 /// The side that ended a cycle.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StopCause {
     /// The service, by a failure of this kind.
     Service(ErrorKind),

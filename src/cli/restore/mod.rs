@@ -187,7 +187,7 @@ async fn carry_out_all(
 ) -> Result<SessionReport, Failure> {
     let mut all = SessionReport {
         report: Report::new(false),
-        failures: Vec::new(),
+        ..SessionReport::default()
     };
     let mut is_first = true;
     for one in planned.into_iter().filter(|one| !one.found.is_empty()) {
@@ -195,6 +195,7 @@ async fn carry_out_all(
             Ok(done) => {
                 all.report.add(done.report);
                 all.failures.extend(done.failures);
+                all.daemon_token = all.daemon_token.or(done.daemon_token);
             }
             Err(failure) if is_first => return Err(failure),
             // The earlier workspaces were restored, and the report says so.
@@ -291,5 +292,9 @@ async fn here(
             vec![failure]
         }
     };
-    Ok(SessionReport { report, failures })
+    Ok(SessionReport {
+        report,
+        failures,
+        daemon_token: None,
+    })
 }

@@ -217,7 +217,7 @@ impl Status {
         self.problems.extend(report.problems.iter().cloned());
         self.problems.sort();
         self.problems.dedup();
-        self.budget = Some(report.budget);
+        self.budget = report.budget.or(self.budget);
         self.sort();
     }
 

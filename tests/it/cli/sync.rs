@@ -4,7 +4,7 @@ use crate::support::daemon::Daemon;
 use crate::support::kb::{Kb, Service, TOKEN};
 use crate::support::schema;
 use kbsync::mirror::Lock;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
+use kbsync::sandbox::{Access, Fault, FaultKind, Hook, Matcher, Rights};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::BufRead as _;
 use std::sync::{Mutex, mpsc};
@@ -403,6 +403,15 @@ fn f001_a_crash_s_leftovers_are_cleared_up_and_kept() {
 
 /// Reports the request of an article behind some others, and answers it on a signal.
 fn held_up(service: &Service, method: &str, after: u32) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
+    held_up_at(service, Matcher::new(method, "/api/article"), after)
+}
+
+/// The same for other requests.
+fn held_up_at(
+    service: &Service,
+    on: Matcher,
+    after: u32,
+) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (come, arrived) = mpsc::channel();
     let (go, gone) = mpsc::channel::<()>();
     let gone = Mutex::new(gone);
@@ -410,7 +419,6 @@ fn held_up(service: &Service, method: &str, after: u32) -> (mpsc::Receiver<()>, 
         come.send(()).expect("awaited");
         gone.lock().expect("one").recv().ok();
     });
-    let on = Matcher::new(method, "/api/article");
     let fault = Fault::once(on, FaultKind::HookAfter(hold)).after(after);
     service.sandbox.inject(fault);
     (arrived, go)
@@ -600,4 +608,66 @@ fn a_sync_in_the_background_of_a_script_takes_no_notice_of_ctrl_c() {
     go.send(()).expect("awaited");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     assert!(kb.read("new/one.html").starts_with("---\nid: "));
+}
+
+#[test]
+fn ctrl_c_while_categories_are_read_is_one_line() {
+    let service = Service::empty();
+    for name in ["a", "b", "c"] {
+        let category = service.category(name);
+        for slug in ["one", "two", "three"] {
+            service.article(category, &format!("{name}-{slug}"), "<p>Text.</p>");
+        }
+    }
+    let kb = service.mirror();
+    let hold = held_up_at(&service, Matcher::new("GET", "/api/category"), 1);
+    let output = ended_by_ctrl_c(&kb, &["sync"], &hold);
+    let told = String::from_utf8(output.stderr).expect("text");
+    let listed = String::from_utf8(output.stdout).expect("text");
+    assert!(
+        told.contains("error: stopped while reading categories"),
+        "{told}"
+    );
+    assert!(!listed.contains("cannot be read"), "{listed}");
+}
+
+#[test]
+fn json_of_a_sync_that_fails_has_the_failure() {
+    let (service, mut kb) = without_bodies(1);
+    service.sandbox.revoke_token(TOKEN);
+    let json = kb.run(&["sync", "--json"]).exits(1).json();
+    schema::check("report", &json);
+    assert_eq!(json["exit_code"], 1, "{json}");
+    let error = json["error"].as_str().expect("text");
+    assert!(
+        error.starts_with("the service refused the token: "),
+        "{json}"
+    );
+    assert!(
+        json["help"].as_str().expect("text").contains("new token"),
+        "{json}"
+    );
+    kb.set("KBSYNC_DRILL_HURRY", "1");
+    let down = FaultKind::Status(503, "{}".to_owned());
+    service
+        .sandbox
+        .add_token(TOKEN, Rights::everywhere(Access::Write));
+    service
+        .sandbox
+        .inject(Fault::always(Matcher::new("GET", "/api/base"), down));
+    let json = kb.run(&["sync", "--json"]).exits(5).json();
+    schema::check("report", &json);
+    assert_eq!(
+        (&json["outcome"], &json["exit_code"]),
+        (&"retry".into(), &5.into()),
+        "{json}"
+    );
+    // Without a request there is no budget to be known.
+    kb.set("KBSYNC_TOKEN", "")
+        .set("KBSYNC_SERVICE", "http://127.0.0.1:1");
+    let json = kb.run(&["sync", "--json"]).json();
+    assert!(
+        json["budget"].is_null() && json["error"].is_string(),
+        "{json}"
+    );
 }
