@@ -77,6 +77,7 @@ mod tests {
             watching: "events".to_owned(),
             waiting_for: None,
             unhealthy: None,
+            refused_token: None,
         };
         let lines = daemon_lines(&daemon, 0);
         assert!(

@@ -133,6 +133,15 @@ impl Failure {
         Self::asked(kind, anyhow::Error::msg(message.to_owned()))
     }
 
+    /// Makes a failure for the token of a daemon, which the service refused.
+    pub fn daemon_token(source: &str) -> Self {
+        let message = format!("the service refused the daemon's token, which is from {source}");
+        Self::failed(anyhow::Error::msg(message)).help(
+            "make a new token in your account on the service, and put it there; a file or a command is read again before \
+             the next try, and a new variable needs a restart of the daemon",
+        )
+    }
+
     /// Makes a failure from what the service answered. The request that failed says little to a person whose token is
     /// wrong.
     fn asked(kind: &service::ErrorKind, error: anyhow::Error) -> Self {

@@ -5,7 +5,7 @@ use super::{
     exit::ExitCode, failure::Failure, locks, logging::Style, panic,
 };
 use crate::{
-    config::{Config, Need},
+    config::{Config, Need, TokenSource, parse_listen},
     daemon::{
         cancellable::{CancelFlag, Cancellable},
         control::{self, ProgressSink},
@@ -29,14 +29,17 @@ use tokio_util::sync::CancellationToken;
 /// Keeps both sides equal until it is stopped.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// Serve health and metrics on this address: /healthz, /readyz, /metrics [default: KBSYNC_LISTEN]
+    /// Serve health and metrics on this address, or this port of 127.0.0.1: /healthz, /readyz, /metrics
+    /// [default: KBSYNC_LISTEN]
     #[arg(long, value_name = "ADDR")]
-    listen: Option<SocketAddr>,
+    listen: Option<String>,
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     panic::ends_the_process();
     let config = context.config(Need::Workspace)?;
+    let listen = args.listen.as_deref().map(parse_listen).transpose();
+    let listen = listen.map_err(|wrong| wrong.given_by("--listen"))?;
     connect::consent(context, &config)?;
     warn_of_limits(&config);
     let settings = Settings::of(&config);
@@ -45,6 +48,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let signals = Signals::take().map_err(Failure::failed)?;
     let private = lock::private_folder(&config.mirror)?;
     let status = Arc::new(SharedStatus::new(chrono::Utc::now()));
+    let token = config.token.as_ref().map(TokenSource::name);
+    status.update(|status| status.token = token.unwrap_or_default());
     let (stop, progress) = (CancellationToken::new(), ProgressSink::default());
     let cancel = CancelFlag::new(stop.clone());
     let mut clients = Clients::new(context, &config, &status, &progress, &cancel);
@@ -70,7 +75,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             })
         })
         .collect::<Result<Vec<WorkspaceEngine<Cancellable<Client>, RealDisk>>, Failure>>()?;
-    let listen = match args.listen.or(config.listen) {
+    let listen = match listen.or(config.listen) {
         Some(address) => Some(bind(address).await?),
         None => None,
     };

@@ -24,6 +24,7 @@ use crate::service::client::{Client, Notify, WaitNote};
 use crate::service::{Service, Usage};
 use crate::state::Store;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// A client whose requests end at Ctrl-C.
@@ -42,12 +43,14 @@ pub(super) struct Session<'c> {
 }
 
 /// The report, and the failures beside it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SessionReport {
     /// The merged report of all workspaces.
     pub(super) report: Report,
     /// Failures of this machine, such as the state or the disk.
     pub(super) failures: Vec<Failure>,
+    /// Where the token of the daemon that ran the cycle comes from, if the service refused it.
+    pub(super) daemon_token: Option<String>,
 }
 
 impl<'c> Session<'c> {
@@ -140,7 +143,7 @@ impl<'c> Session<'c> {
     ) -> Result<SessionReport, Failure> {
         let mut session_report = SessionReport {
             report: Report::new(request.dry_run),
-            failures: Vec::new(),
+            ..SessionReport::default()
         };
         for (at, part) in parts.iter().enumerate() {
             let request = if at == 0 {
@@ -287,18 +290,14 @@ impl<'c> Session<'c> {
 impl SessionReport {
     /// Returns the exit code. A signal counts first.
     pub(super) fn code(&self, exit_code: bool) -> ExitCode {
-        let signalled = self.signalled();
-        signalled.unwrap_or_else(|| report::code(&self.report, exit_code))
+        let failed = self.failures.iter().map(|failure| failure.code);
+        ExitCode::worst(failed.chain([report::code(&self.report, exit_code)]))
     }
 
     /// Returns whether Ctrl-C or SIGTERM ended the command.
     pub(super) fn is_interrupted(&self) -> bool {
-        self.signalled().is_some()
-    }
-
-    fn signalled(&self) -> Option<ExitCode> {
         let mut codes = self.failures.iter().map(|failure| failure.code);
-        codes.find(|code| matches!(code, ExitCode::Interrupted | ExitCode::Terminated))
+        codes.any(|code| matches!(code, ExitCode::Interrupted | ExitCode::Terminated))
     }
 
     /// Adds the failure of one workspace. The other workspaces continue.
@@ -376,6 +375,7 @@ impl Bar {
             per_day: self.limits.per_day,
             day_left,
             per_unit: self.per_unit,
+            wait: Duration::ZERO,
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::{
     engine::{report::Report, settings::Request},
     mirror::lock::{Lock, PRIVATE_FOLDER},
     reconcile::{new_categories::NewCategories, snapshot::OnConflict},
+    service::ErrorKind,
 };
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -113,6 +114,7 @@ pub(super) async fn to_daemon(
             // The daemon knows what is left of the day, and reports if that is not enough.
             day_left: config.options.budget.per_day,
             per_unit,
+            wait: Duration::ZERO,
         };
         match step {
             control::Step::Phase { name, total, .. } => progress.phase(&name, total, pace),
@@ -135,10 +137,18 @@ pub(super) async fn to_daemon(
         return Err(unresponsive());
     };
     match word {
-        Ok(Response::Report(report)) => Ok(Some(SessionReport {
-            report: Report { partial, ..*report },
-            failures: Vec::new(),
-        })),
+        Ok(Response::Report(report, stopped)) => {
+            let report = Report {
+                partial,
+                stopped,
+                ..*report
+            };
+            Ok(Some(SessionReport {
+                daemon_token: refused_token(config, &report).await,
+                report,
+                failures: Vec::new(),
+            }))
+        }
         Ok(Response::Failed(refusal)) => Err(refused(refusal)),
         // The daemon is starting or has no socket; the lock names the holder.
         Err(RequestError::NotListening(_)) => Ok(None),
@@ -201,8 +211,16 @@ pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
     let asked = control::request(&private, Command::Status, |_| ());
     match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(Response::Status(status))) => Some(*status),
-        Ok(Ok(Response::Report(_) | Response::Failed(_) | Response::Progress(_)) | Err(_))
+        Ok(Ok(Response::Report(..) | Response::Failed(_) | Response::Progress(_)) | Err(_))
         | Err(_) => None,
+    }
+}
+
+/// Returns where the daemon's token comes from, if the service refused the token.
+async fn refused_token(config: &Config, report: &Report) -> Option<String> {
+    match report.service_failure() {
+        Some((ErrorKind::Unauthorized, _)) => status(config).await?.refused_token,
+        Some(_) | None => None,
     }
 }
 

@@ -59,6 +59,15 @@ impl TokenSource {
         }
     }
 
+    /// Names the source to people, without a command's words.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Env(name) => format!("the variable {name}"),
+            Self::Command(_) => "a command".to_owned(),
+        }
+    }
+
     /// Resolves the links of a file's path. The agreement is to the file that is read: if a link is changed later,
     /// the agreement is void.
     pub(super) fn without_links(&self) -> Self {

@@ -114,10 +114,8 @@ impl<S: Service> Cancellable<S> {
 pub fn outage_of(kind: &ErrorKind) -> Option<Outage> {
     match kind {
         ErrorKind::Unauthorized => Some(Outage::TokenRejected),
-        ErrorKind::RateLimited { retry_after } => Some(Outage::BudgetSpent { wait: *retry_after }),
-        ErrorKind::BudgetSpent { free_in } => Some(Outage::BudgetSpent {
-            wait: Some(*free_in),
-        }),
+        ErrorKind::RateLimited { retry_after } => Some(Outage::Throttled { wait: *retry_after }),
+        ErrorKind::BudgetSpent { free_in } => Some(Outage::BudgetSpent { free_in: *free_in }),
         ErrorKind::Unavailable => Some(Outage::Unreachable),
         ErrorKind::Closed => Some(Outage::Stopping),
         ErrorKind::Forbidden

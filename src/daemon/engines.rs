@@ -173,10 +173,13 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         self.token_rejected = outage == Some(Outage::TokenRejected);
         // A poll may not spend the reserve for pushes, so a poll without budget is no outage.
         let is_poll = job.scope == Scope::Everything && job.trigger != Trigger::Startup;
-        let closes = !(is_poll && matches!(outage, Some(Outage::BudgetSpent { .. })));
+        let is_budget = matches!(
+            outage,
+            Some(Outage::BudgetSpent { .. } | Outage::Throttled { .. })
+        );
         CycleOutcome {
             open_items: self.open_items(),
-            outage: outage.filter(|_| closes),
+            outage: outage.filter(|_| !(is_poll && is_budget)),
             report,
             refused,
         }

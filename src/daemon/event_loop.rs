@@ -179,7 +179,7 @@ impl<C: CycleRunner> EventLoop<C> {
             // kbsync's own writes cause events as well.
             if !self.cycles.drop_unchanged(saved).is_empty() {
                 let wait = crate::model::time::in_words(Duration::from_secs(wait.as_secs() + 1));
-                tracing::info!(path, "saved, synced in {wait}");
+                tracing::info!(path, "saved; will be sent in {wait}");
             }
         }
     }
@@ -264,7 +264,8 @@ impl<C: CycleRunner> EventLoop<C> {
         let agreed = self.state.work_queue.agreed_heads(&job, &outcome);
         match self.state.work_queue.finish(job, &outcome, now) {
             Some(OutageChange::Began(outage)) => {
-                let wait = crate::model::time::in_words(self.state.work_queue.outage_pause(now));
+                let wait = self.state.work_queue.next_try(now).as_secs().max(1);
+                let wait = crate::model::time::in_words(Duration::from_secs(wait));
                 tracing::warn!("{outage}; next try in {wait}, then with growing pauses");
             }
             Some(OutageChange::Ended(after)) => {
@@ -277,9 +278,13 @@ impl<C: CycleRunner> EventLoop<C> {
             self.cycles.remember_head(prefix, head);
         }
         if let Some(command) = command {
+            // The client may ask for the status at once.
+            self.state.publish();
+            let mut report = outcome.report;
+            let stopped = report.stopped.take();
             command.respond(match outcome.refused {
                 Some(refusal) => Response::Failed(refusal),
-                None => Response::Report(Box::new(outcome.report)),
+                None => Response::Report(Box::new(report), stopped),
             });
         }
     }

@@ -17,8 +17,13 @@ pub enum Outage {
     Unreachable,
     /// The service rejected the token.
     TokenRejected,
-    /// The budget is spent, or the service asked for a pause.
+    /// The budget of the day is spent.
     BudgetSpent {
+        /// When there is room again.
+        free_in: Duration,
+    },
+    /// The service asked for a pause.
+    Throttled {
         /// How long the pause is, if that is known.
         wait: Option<Duration>,
     },
@@ -41,7 +46,8 @@ impl fmt::Display for Outage {
         f.write_str(match self {
             Self::Unreachable => "the service cannot be reached",
             Self::TokenRejected => "the service does not accept the token",
-            Self::BudgetSpent { .. } => "the budget of requests is spent",
+            Self::BudgetSpent { .. } => "the requests of this day are spent",
+            Self::Throttled { .. } => "the service asked to wait",
             Self::MirrorUnusable => "the mirror or the state cannot be used",
             Self::UnusableAnswer => "the service's answer cannot be used",
             Self::Stopping => "the daemon is stopping",
@@ -94,14 +100,16 @@ impl OutageBackoff {
         let same = before.filter(|ongoing| ongoing.outage.is_same_kind(outage));
         let failures = same.map_or(0, |ongoing| ongoing.failures.saturating_add(1));
         let wait = match outage {
-            Outage::BudgetSpent { wait: Some(wait) } => wait.max(Duration::from_secs(1)),
+            Outage::BudgetSpent { free_in: wait } | Outage::Throttled { wait: Some(wait) } => {
+                wait.max(Duration::from_secs(1))
+            }
             // An interrupted cycle says nothing about the service.
             Outage::Stopping => return None,
             Outage::Unreachable
             | Outage::TokenRejected
             | Outage::MirrorUnusable
             | Outage::UnusableAnswer
-            | Outage::BudgetSpent { wait: None } => {
+            | Outage::Throttled { wait: None } => {
                 let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures.min(10)));
                 let wait = doubled.min(LONGEST_WAIT);
                 wait + wait * self.jitter / 100
@@ -173,13 +181,13 @@ mod tests {
         let now = Instant::now();
         let wait = Some(Duration::from_hours(1));
         assert_eq!(
-            backoff.record(Some(Outage::BudgetSpent { wait }), now),
-            Some(OutageChange::Began(Outage::BudgetSpent { wait }))
+            backoff.record(Some(Outage::Throttled { wait }), now),
+            Some(OutageChange::Began(Outage::Throttled { wait }))
         );
         assert_eq!(backoff.retry_at(), Some(now + Duration::from_hours(1)));
         let wait = Some(Duration::from_secs(10));
         assert_eq!(
-            backoff.record(Some(Outage::BudgetSpent { wait }), now),
+            backoff.record(Some(Outage::Throttled { wait }), now),
             None,
             "no news"
         );

@@ -155,11 +155,6 @@ impl Schedule {
         }
     }
 
-    /// Returns the time of day of the next poll.
-    pub fn next(&self, now: Moment, min_interval: Duration) -> DateTime<Utc> {
-        now.wall + self.wait(now, min_interval)
-    }
-
     /// Returns the effective interval between polls, for `status` and health.
     pub fn interval(&self, now: Moment, min_interval: Duration) -> Duration {
         match &self.when {

@@ -78,8 +78,8 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
         });
     }
     if let Some(listening) = daemon.control {
-        let shared = daemon.status.clone();
-        let status: control::StatusSource = Arc::new(move || status(&shared));
+        let (shared, progress) = (daemon.status.clone(), daemon.progress.clone());
+        let status: control::StatusSource = Arc::new(move || status(&shared, &progress));
         sources.spawn(control::serve(listening, to.clone(), status, over.clone()));
     }
     if let Some(listener) = daemon.listen {
@@ -138,20 +138,28 @@ fn start_watch(options: watch::Options, to: &mpsc::Sender<Event>) -> Option<watc
     }
 }
 
-/// Returns the status for `kbsync status`.
-pub fn status(shared: &SharedStatus) -> DaemonStatus {
+/// Returns the status for `kbsync status`. A request that waits tells more than the poll after it.
+pub fn status(shared: &SharedStatus, progress: &ProgressSink) -> DaemonStatus {
     let snapshot = shared.snapshot();
+    let wait = progress.current_wait();
+    let next_try = wait.as_ref().filter(|note| !note.is_most());
+    let next_try = next_try.map(|note| Utc::now() + note.wait);
     let shown = |at: chrono::DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
     DaemonStatus {
         pid: std::process::id(),
         since: shown(snapshot.since),
-        next_poll: snapshot.next_poll.map(shown),
+        next_poll: next_try.or(snapshot.next_poll).map(shown),
         last_poll: snapshot.last_poll.map(|(at, _)| shown(at)),
         interval: snapshot.interval.as_secs(),
         planned: snapshot.planned.map(|planned| planned.as_secs()),
         cron: snapshot.cron.clone(),
         watching: snapshot.watching.clone(),
-        waiting_for: snapshot.paused.clone().or_else(|| snapshot.outage.clone()),
+        waiting_for: snapshot
+            .paused
+            .clone()
+            .or_else(|| snapshot.outage.clone())
+            .or_else(|| wait.map(|note| note.why())),
         unhealthy: health::illness(&snapshot, Instant::now()),
+        refused_token: (snapshot.is_token_refused).then(|| snapshot.token.clone()),
     }
 }

@@ -27,7 +27,7 @@ pub struct StatusSnapshot {
     pub last_poll: Option<(DateTime<Utc>, Instant)>,
     /// The last successful push.
     pub last_push: Option<Instant>,
-    /// The next poll.
+    /// The next poll, or the next try in an outage.
     pub next_poll: Option<DateTime<Utc>>,
     /// The effective interval between polls.
     pub interval: Duration,
@@ -43,6 +43,10 @@ pub struct StatusSnapshot {
     pub paused: Option<String>,
     /// The current outage.
     pub outage: Option<String>,
+    /// Where the token comes from: `from the variable KBSYNC_TOKEN`.
+    pub token: String,
+    /// Whether the service refuses the token.
+    pub is_token_refused: bool,
     /// How changes are noticed.
     pub watching: String,
     /// Articles.
@@ -87,6 +91,8 @@ impl SharedStatus {
                 oldest: None,
                 paused: None,
                 outage: None,
+                token: String::new(),
+                is_token_refused: false,
                 watching: "not yet".to_owned(),
                 articles: 0,
                 left_out: 0,

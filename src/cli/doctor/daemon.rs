@@ -2,7 +2,7 @@
 
 use super::{Check, Verdict};
 use crate::{
-    cli::{daemon_status::time_of, via_daemon},
+    cli::{daemon_status::time_of, failure::Failure, via_daemon},
     config::Config,
     daemon::control::DaemonStatus,
 };
@@ -29,6 +29,9 @@ fn silent() -> Check {
 
 /// Judges a daemon's status.
 pub(super) fn says(found: DaemonStatus) -> Check {
+    if let Some(source) = &found.refused_token {
+        return Check::failed("daemon", &Failure::daemon_token(source));
+    }
     match (found.unhealthy, found.waiting_for) {
         (Some(why), _) => Check::new("daemon", Verdict::Bad, why).help("its log says more"),
         (None, Some(why)) => Check::new("daemon", Verdict::Warning, why)

@@ -146,6 +146,7 @@ async fn health(context: &Context) -> Outcome {
         // A pause is no fault.
         Some(found) => daemon::says(DaemonStatus {
             waiting_for: None,
+            refused_token: None,
             ..found
         }),
     };
@@ -173,7 +174,9 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
     // A diagnosis does not ask for consent.
     match consent::check(context, config).and_then(|()| connect(context, config)) {
         Ok(client) => {
-            checks.push(Check::good("token", source_of(config)));
+            let source = config.token.as_ref().map(TokenSource::name);
+            let message = format!("from {}", source.unwrap_or_default());
+            checks.push(Check::good("token", message));
             ask(config, &client, checks).await;
         }
         Err(failure) => checks.push(Check::failed("token", &failure)),
@@ -186,15 +189,6 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
     checks.extend(copies::check(config));
     checks.push(daemon::check(config).await);
     checks.extend(machine::checks(&config.mirror));
-}
-
-fn source_of(config: &Config) -> String {
-    match &config.token {
-        Some(TokenSource::Env(name)) => format!("from the variable {name}"),
-        Some(TokenSource::File(path)) => format!("from {}", path.display()),
-        Some(TokenSource::Command(_)) => "from a command".to_owned(),
-        None => "none".to_owned(),
-    }
 }
 
 /// Fetches each workspace, which checks the address, the token and the rights together. Does not wait for the budget,

@@ -60,7 +60,7 @@ pub async fn request(
     while let Some(line) = lines.next_line().await.map_err(RequestError::Broken)? {
         match serde_json::from_str(&line).map_err(RequestError::Unreadable)? {
             Response::Progress(step) => on_step(step),
-            response @ (Response::Report(_) | Response::Status(_) | Response::Failed(_)) => {
+            response @ (Response::Report(..) | Response::Status(_) | Response::Failed(_)) => {
                 return Ok(response);
             }
         }

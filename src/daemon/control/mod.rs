@@ -16,7 +16,7 @@ pub use socket::{Listening, SOCKET, listen};
 
 use super::job::CycleCommand;
 use crate::{
-    engine::{self, report::Report},
+    engine::{self, Stop, report::Report},
     service::client::WaitNote,
 };
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ use tokio::{
 };
 
 /// The version of the protocol. A request in another version is refused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The purpose that the lock of a daemon shows: its holder accepts commands.
 pub const LOCK_LABEL: &str = "run";
@@ -57,8 +57,8 @@ pub enum Command {
 pub enum Response {
     /// The progress of the cycle.
     Progress(Step),
-    /// The report of the cycle.
-    Report(Box<Report>),
+    /// The report of the cycle, and why it ended early.
+    Report(Box<Report>, Option<Stop>),
     /// The status of the daemon.
     Status(Box<DaemonStatus>),
     /// The command was not carried out.
@@ -119,7 +119,7 @@ pub struct DaemonStatus {
     pub pid: u32,
     /// When the daemon was started, as RFC 3339.
     pub since: String,
-    /// The next poll, as RFC 3339.
+    /// The next poll, or the next try in an outage, as RFC 3339.
     pub next_poll: Option<String>,
     /// The last successful poll, as RFC 3339.
     pub last_poll: Option<String>,
@@ -135,6 +135,8 @@ pub struct DaemonStatus {
     pub waiting_for: Option<String>,
     /// Why the daemon is unhealthy.
     pub unhealthy: Option<String>,
+    /// Where the token comes from, if the service refuses the token.
+    pub refused_token: Option<String>,
 }
 
 /// A command in the queue, with the channels to its client.
@@ -189,18 +191,23 @@ struct Listeners {
     wait: Option<(WaitNote, Instant)>,
 }
 
+impl Listeners {
+    /// Returns the current wait, with the time that is left.
+    fn wait(&self) -> Option<WaitNote> {
+        let (note, until) = self.wait.as_ref()?;
+        let wait = until.checked_duration_since(Instant::now())?;
+        Some(WaitNote {
+            wait,
+            ..note.clone()
+        })
+    }
+}
+
 impl ProgressSink {
     /// Adds a command that has to wait for the cycle of another one.
     pub fn add(&self, command: &QueuedCommand) {
         let mut listeners = self.listeners();
-        let left = listeners.wait.as_ref().and_then(|(note, until)| {
-            let wait = until.checked_duration_since(Instant::now())?;
-            Some(WaitNote {
-                wait,
-                ..note.clone()
-            })
-        });
-        if let Some(note) = left {
+        if let Some(note) = listeners.wait() {
             let _missed = command.steps.try_send(Step::Waiting(note));
         }
         listeners.queued.push(command.steps.downgrade());
@@ -235,6 +242,11 @@ impl ProgressSink {
         });
         let until = Instant::now() + note.wait;
         listeners.wait = Some((note, until));
+    }
+
+    /// Returns the current wait, with the time that is left.
+    pub fn current_wait(&self) -> Option<WaitNote> {
+        self.listeners().wait()
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {

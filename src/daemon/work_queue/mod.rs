@@ -217,11 +217,18 @@ impl WorkQueue {
         self.debounce.judge(changed);
     }
 
-    /// Returns how long an outage still pauses the sync.
-    pub fn outage_pause(&self, now: Moment) -> Duration {
-        let retry_at = self.outage.retry_at().unwrap_or(now.steady);
-        let left = retry_at.saturating_duration_since(now.steady);
-        Duration::from_secs(left.as_secs().max(1))
+    /// Returns the time until the service is asked again: at the next poll, or after an outage's pause for the work that
+    /// waits.
+    pub fn next_try(&self, now: Moment) -> Duration {
+        let waits = self.full_cycle.is_some() || !self.due.is_empty() || !self.doubts.is_empty();
+        let retry_at = self.outage.retry_at();
+        let pause = retry_at.map_or(Duration::ZERO, |at| {
+            at.saturating_duration_since(now.steady)
+        });
+        match retry_at {
+            Some(_) if waits => pause,
+            Some(_) | None => self.schedule.wait(now, self.min_interval).max(pause),
+        }
     }
 
     /// Returns the files that were saved and wait only for their push interval, each once.

@@ -1,7 +1,7 @@
 //! What the queue reports: the next deadline to the loop, and the waiting work to people.
 
 use super::WorkQueue;
-use crate::daemon::schedule::Moment;
+use crate::daemon::{outage::Outage, schedule::Moment};
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -75,13 +75,14 @@ impl WorkQueue {
         let interval = self.schedule.interval(now, self.min_interval);
         let planned = self.schedule.interval(now, Duration::ZERO);
         QueueSummary {
-            next_poll: self.schedule.next(now, self.min_interval),
+            next_poll: now.wall + self.next_try(now),
             interval,
             planned: (planned < interval).then_some(planned),
             pending,
             oldest: [oldest, due_since].into_iter().flatten().min(),
             paused: self.paused().map(|pause| pause.to_string()),
-            outage: self.outage.current().map(|wall| wall.to_string()),
+            outage: self.outage.current().map(|outage| outage.to_string()),
+            is_token_refused: self.outage.current() == Some(Outage::TokenRejected),
         }
     }
 }
@@ -96,7 +97,7 @@ pub(super) fn may_matter(path: &str) -> bool {
 /// The values for `status` and the metrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueSummary {
-    /// The next poll.
+    /// The next poll, or the next try in an outage.
     pub next_poll: chrono::DateTime<chrono::Utc>,
     /// The effective interval between polls.
     pub interval: Duration,
@@ -110,4 +111,6 @@ pub struct QueueSummary {
     pub paused: Option<String>,
     /// The current outage.
     pub outage: Option<String>,
+    /// Whether the service refuses the token.
+    pub is_token_refused: bool,
 }

@@ -113,9 +113,7 @@ impl Fake {
                     sleep(free_in.max(Duration::from_millis(1))).await;
                 }
                 Err(NoBudget::Day { free_in }) => {
-                    return Err(Outage::BudgetSpent {
-                        wait: Some(free_in),
-                    });
+                    return Err(Outage::BudgetSpent { free_in });
                 }
                 Err(error @ NoBudget::Broken { .. }) => panic!("{error:?}"),
             }
@@ -152,7 +150,7 @@ impl Fake {
             return Ok(());
         };
         budget.block(wait).await.expect("in memory");
-        Err(Outage::BudgetSpent { wait: Some(wait) })
+        Err(Outage::Throttled { wait: Some(wait) })
     }
 
     async fn requests(&self, job: &Job) -> Result<(), Outage> {
@@ -202,7 +200,8 @@ impl CycleRunner for Fake {
         if let Some(outage) = outage {
             report.outcome = Ending::Retry;
             let kind = match outage {
-                Outage::BudgetSpent { wait } => ErrorKind::RateLimited { retry_after: wait },
+                Outage::BudgetSpent { free_in } => ErrorKind::BudgetSpent { free_in },
+                Outage::Throttled { wait } => ErrorKind::RateLimited { retry_after: wait },
                 Outage::Unreachable | Outage::MirrorUnusable => ErrorKind::Unavailable,
                 Outage::UnusableAnswer => ErrorKind::Unreadable,
                 Outage::TokenRejected => ErrorKind::Unauthorized,
@@ -235,7 +234,13 @@ impl CycleRunner for Fake {
             report,
             // As with the engines: a poll without budget is no outage, nor is an unusable answer.
             outage: outage
-                .filter(|outage| !(polls && matches!(outage, Outage::BudgetSpent { .. })))
+                .filter(|outage| {
+                    !(polls
+                        && matches!(
+                            outage,
+                            Outage::BudgetSpent { .. } | Outage::Throttled { .. }
+                        ))
+                })
                 .filter(|outage| *outage != Outage::UnusableAnswer),
             refused: None,
             open_items: OpenItems {
@@ -879,10 +884,12 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
                 heard.push(step);
             }
             assert!(matches!(&heard[..], [Step::Phase { name, .. }] if name == "pushing"));
-            let Response::Report(report) = outcome.await.expect("an answer") else {
+            let Response::Report(report, stopped) = outcome.await.expect("an answer") else {
                 panic!("no report");
             };
             assert_eq!(report.outcome, Ending::Retry);
+            let cause = stopped.map(|stop| stop.cause);
+            assert_eq!(cause, Some(StopCause::Service(ErrorKind::Unavailable)));
             assert_eq!(bench.jobs(), [(Trigger::Manual, strings(&["wish"]))]);
             // The command of a client that disconnected is carried out all the same.
             let (wished, steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Push));
@@ -1033,7 +1040,7 @@ async fn f086_nothing_is_done_while_git_works() {
                 ..CycleCommand::new(Direction::Both)
             });
             bench.event(Event::Command(wished)).await;
-            assert!(matches!(outcome.await, Ok(Response::Report(_))));
+            assert!(matches!(outcome.await, Ok(Response::Report(..))));
             bench.clear();
             bench.touch("a/c.html").await;
             seconds(1).await;

@@ -226,7 +226,7 @@ fn f112_a_daemon_that_dies_again_and_again_stays_within_its_budget() {
     let budget = format!("budget: {{per_minute: {ALL}, per_day: {ALL}}}\n");
     kb.write("kbsync.yaml", &(settings.clone() + &budget));
     let asked = || service.sandbox.requests().len();
-    let spent = "the budget of requests is spent";
+    let spent = "the requests of this day are spent";
     let mut refused = 0;
     for _ in 0..ALL + 2 {
         let before = asked();

@@ -234,7 +234,7 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     // A client that waits for a sync learns what stopped it.
     kb.run(&["sync"])
         .exits(1)
-        .complains("failed to list the workspace", "kbsync doctor");
+        .complains("the service refused the daemon's token", "needs a restart");
     daemon.signal(Signal::USR1);
     service
         .sandbox

@@ -2,6 +2,7 @@
 
 use crate::support::daemon::{Daemon, mirror, until};
 use crate::support::kb::{Kb, Service, TOKEN};
+use crate::support::schema;
 use kbsync::sandbox::{Access, Rights};
 use rustix::process::Signal;
 use std::path::PathBuf;
@@ -95,5 +96,47 @@ fn a_token_that_cannot_be_read_again_changes_nothing_and_is_one_line() {
         .sandbox
         .add_token(TOKEN, Rights::everywhere(Access::Write));
     kb.run(&["sync"]).exits(0);
+    daemon.stop();
+}
+
+#[test]
+fn a_command_and_the_doctor_name_the_refused_token_of_the_daemon() {
+    let service = Service::start();
+    let mut kb = mirror(&service);
+    kb.set("TZ", "UTC");
+    // The commands have a good token.
+    let daemon = Daemon::spawn_with(&kb, &[], &[("KBSYNC_TOKEN", "CANARY-other")]);
+    until("the token is refused", || {
+        daemon.log().contains("does not accept the token")
+    });
+    let refused = "the service refused the daemon's token, which is from the variable KBSYNC_TOKEN";
+    let ran = kb.run(&["sync"]).exits(1);
+    let ran = ran.complains(refused, "needs a restart of the daemon");
+    assert_eq!(ran.stderr.matches("error:").count(), 1, "{ran:#?}");
+    let json = kb.run(&["sync", "--json"]).exits(1).json();
+    schema::check("report", &json);
+    assert_eq!(
+        (&json["error"], &json["exit_code"]),
+        (&refused.into(), &1.into())
+    );
+    let doctor = kb.run(&["doctor"]).exits(1).stdout;
+    assert!(
+        doctor.contains(&format!("bad  daemon       {refused}")),
+        "{doctor}"
+    );
+    assert!(doctor.contains("needs a restart"), "{doctor}");
+    kb.run(&["doctor", "--health"]).exits(0);
+    // The status and the log name the same next try: in some seconds, not at the poll in an hour.
+    let daemon_json = || kb.run(&["status", "--json"]).exits(0).json()["daemon"].clone();
+    let next = daemon_json()["next_poll"]
+        .as_str()
+        .expect("a time")
+        .to_owned();
+    let next = chrono::DateTime::parse_from_rfc3339(&next).expect("a time");
+    let left = (next.to_utc() - chrono::Utc::now()).num_seconds();
+    assert!(left <= 15 * 60, "{left} s");
+    let log = daemon.log();
+    let (_, said) = log.split_once("next try in ").expect("the next try");
+    assert!(!said.starts_with("1h") && !said.starts_with("59m"), "{log}");
     daemon.stop();
 }
