@@ -280,14 +280,26 @@ async fn to_daemon(
 /// Returns the consequences of the approval, for the question. `with_category`: the number of articles that come with the
 /// new categories.
 fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: usize) -> String {
-    let (mut articles, mut files, mut older) = (0, 0, 0);
+    let (mut articles, mut files, mut older, mut moved, mut created) = (0, 0, 0, 0, 0);
     let mut categories = Vec::new();
     for action in actions {
         match (action.deletes(), action.kind) {
             (Some(Side::Remote), _) => articles += 1,
             (Some(Side::Local | Side::Both), _) => files += 1,
             (None, Kind::CreateCategory) => categories.push(escape(&action.path).into_owned()),
-            (None, _) => older += 1,
+            (None, Kind::Create) => created += 1,
+            (None, Kind::Move) => moved += 1,
+            (
+                None,
+                Kind::Update
+                | Kind::Delete
+                | Kind::Adopt
+                | Kind::Forget
+                | Kind::Merge
+                | Kind::Conflict
+                | Kind::Restore
+                | Kind::UpdateCategory,
+            ) => older += 1,
         }
     }
     let mut consequences = Vec::new();
@@ -310,6 +322,11 @@ fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: us
             "let {} go back to older versions",
             several(older, "article")
         ),
+    );
+    add(moved, format!("move {} back", several(moved, "article")));
+    add(
+        created,
+        format!("create {}", several(created, "more article")),
     );
     add(
         categories.len(),

@@ -94,6 +94,7 @@ pub(super) fn behind(
                 doubt,
                 in_conflict,
                 duplicate_of: None,
+                moved_from: file.moved_from(),
             };
             found.insert(file.action.fingerprint(), behind);
         }
@@ -207,6 +208,15 @@ impl Changed<'_> {
             return false;
         };
         request.resolve.get(&id) == Some(&Keep::Remote)
+    }
+
+    /// Returns the path in the base, if the file or the category's folder has another one now.
+    fn moved_from(&self) -> Option<String> {
+        let [now, newest] = &self.places;
+        (now != newest).then(|| match self.now {
+            Content::Article(..) => newest.to_string(),
+            Content::Category(..) => newest.folder.clone(),
+        })
     }
 
     fn is_in_conflict(&self, observed: &Observation) -> bool {

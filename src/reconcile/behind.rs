@@ -5,7 +5,9 @@
 
 use super::guard::{Facts, MAX_ROLLBACKS};
 use super::plan::{Action, HoldRule, Plan, Step};
+use crate::model::Field;
 use crate::model::path::{CATEGORY_FILE, quoted};
+use std::collections::BTreeSet;
 
 /// A file with the committed content, whose newer content was not committed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -17,6 +19,8 @@ pub struct Behind {
     /// The present place of the article or category whose old file git brought back; `None`: the action creates no
     /// duplicate.
     pub duplicate_of: Option<String>,
+    /// The path at the last sync, if that is another one.
+    pub moved_from: Option<String>,
 }
 
 /// Holds every action for a file that is behind, except approved actions.
@@ -26,6 +30,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
     }
     // Many files get one reason with PATH in it, so that the daemon logs one line.
     let many = facts.git.behind.len() > MAX_ROLLBACKS;
+    let paths: BTreeSet<String> = plan.actions.iter().map(|one| one.path.clone()).collect();
     for action in &mut plan.actions {
         let fingerprint = action.fingerprint();
         let Some(behind) = facts.git.behind.get(&fingerprint) else {
@@ -34,7 +39,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
         if facts.approved.contains(&fingerprint) {
             continue;
         }
-        let reason = reason(action, behind, many);
+        let reason = reason(action, behind, many, &paths);
         if let Step::Conflict(conflict) = &mut action.step {
             // A conflict that was shown before stays a conflict.
             if !conflict.fresh {
@@ -48,8 +53,8 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// The reason of a hold, with the way on that always works first.
-fn reason(action: &Action, behind: &Behind, many: bool) -> String {
+/// The reason of a hold, with the way on that always works first. `paths`: those of all actions.
+fn reason(action: &Action, behind: &Behind, many: bool, paths: &BTreeSet<String>) -> String {
     if let Some(elsewhere) = &behind.duplicate_of {
         return format!(
             "git brought this file back from a commit (git checkout, git stash?), but its article is now at {}: \
@@ -72,17 +77,95 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
         }
         Some(why) => format!("an older version, and git may have done it ({why})"),
     };
+    if !behind.in_conflict
+        && let Some(sent) = sent_address(&action.step)
+    {
+        return moves_back(action, behind, sent, many, paths);
+    }
     let is_conflict = matches!(action.step, Step::Conflict(_));
     let ways = if behind.in_conflict || is_conflict {
         format!(
-            "the conflict stays, and the old text is not sent: `git stash pop`, then resolve again; or edit the file; \
+            "the conflict stays, and the old version is not sent: `git stash pop`, then resolve again; or edit the file; \
              or `kbsync resolve {path} --keep remote`"
         )
     } else {
         format!(
-            "`kbsync restore {path}` brings the newer text back; a text in a stash, or one that a pull brings, comes back by \
-             `git stash pop` or `git pull`; `kbsync approve` sends the old text"
+            "`kbsync restore {path}` brings the newer version back; a version in a stash, or one that a pull brings, comes \
+             back by `git stash pop` or `git pull`; `kbsync approve` sends the old version"
         )
     };
     format!("{name} went back to {what}; {ways}")
+}
+
+/// The fields that an action sends, and the slug on the service, if the action changes the public address.
+fn sent_address(step: &Step) -> Option<(&[Field], &str)> {
+    let (sent, slug) = match step {
+        Step::Settle(settle) => (&settle.send, &settle.seen.version.slug),
+        Step::SettleCategory(settle) => (&settle.send, &settle.seen.slug),
+        Step::CreateCategory { .. }
+        | Step::CreateArticle { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => return None,
+    };
+    let is_moved = sent.contains(&Field::Slug) || sent.contains(&Field::Category);
+    is_moved.then_some((sent, slug))
+}
+
+/// The reason of a held move. `kbsync restore` brings texts back, and neither names nor slugs.
+fn moves_back(
+    action: &Action,
+    behind: &Behind,
+    (sent, slug): (&[Field], &str),
+    many: bool,
+    paths: &BTreeSet<String>,
+) -> String {
+    let is_category = matches!(action.step, Step::SettleCategory(_));
+    let (subject, file) = if is_category {
+        ("category", "folder")
+    } else {
+        ("article", "file")
+    };
+    let cause = match &behind.doubt {
+        None => "as `git checkout` and `git stash` do".to_owned(),
+        Some(why) => format!("and git may have done it ({why})"),
+    };
+    let path = if many {
+        "PATH".into()
+    } else {
+        quoted(&action.path)
+    };
+    let Some(was) = &behind.moved_from else {
+        return format!(
+            "this moves the {subject} back to the committed slug, {cause}: write `slug: {slug}` into the file again; \
+             `kbsync approve` moves the {subject}"
+        );
+    };
+    let shown = if many {
+        "the name that `kbsync log PATH` shows".into()
+    } else {
+        quoted(was)
+    };
+    let back = format!(
+        "this moves the {subject} back from {shown} to {path}, the committed name, {cause}"
+    );
+    if paths.contains(was) {
+        return format!(
+            "{back}: another {file} has the name {shown} now, so rename both back; or rename one of the two to a third \
+             name, run `kbsync sync`, rename it to the name that it is to have, and run `kbsync approve`"
+        );
+    }
+    let has_text = sent
+        .iter()
+        .any(|field| ![Field::Slug, Field::Category].contains(field));
+    let text = if has_text {
+        format!(" (`kbsync restore {shown}` then brings the newer text back)")
+    } else {
+        String::new()
+    };
+    format!(
+        "{back}: rename the {file} to {shown} again{text}; `kbsync approve` moves the {subject}"
+    )
 }

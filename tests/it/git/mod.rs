@@ -2,5 +2,6 @@
 
 mod behind;
 mod categories;
+mod moves;
 mod objects;
 mod team;

@@ -1,0 +1,168 @@
+//! Moves that git took back: each held move names both paths, and the ways out that are named work.
+
+use crate::git::behind::{ONE, Team};
+
+const OTHER: &str = "start/other.html";
+const TWO: &str = "start/two.html";
+
+/// What a sync that holds something prints, as one line.
+#[track_caller]
+fn held(team: &Team) -> String {
+    let text = team.c.sync(3).stdout.replace('\n', " ");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
+
+fn rename(team: &Team, from: &str, to: &str) {
+    let mirror = team.c.0.mirror();
+    std::fs::rename(mirror.join(from), mirror.join(to)).expect("it is renamed");
+}
+
+fn exchange(team: &Team) {
+    rename(team, ONE, "start/third.html");
+    rename(team, TWO, ONE);
+    rename(team, "start/third.html", TWO);
+}
+
+fn slug(team: &Team) -> String {
+    team.service.sandbox.article(team.one).expect("there").slug
+}
+
+/// C moves the article, and git has the file as it was.
+fn moved(with_text: bool) -> Team {
+    let team = Team::new();
+    rename(&team, ONE, OTHER);
+    if with_text {
+        team.c.0.edit(OTHER, "Old.", "New.");
+    }
+    team.c.sync(0);
+    assert_eq!(slug(&team), "other");
+    team.c.0.remove(OTHER);
+    team.c.git(&["checkout", "-q", "."]);
+    team
+}
+
+#[test]
+fn f087_a_held_move_names_both_paths_and_two_ways_out_that_work() {
+    for undone in [true, false] {
+        let team = moved(false);
+        let told = held(&team);
+        assert!(
+            told.contains("moves the article back from start/other.html to start/one.html")
+                && told.contains("rename the file to start/other.html again;")
+                && !told.contains("restore"),
+            "{told}"
+        );
+        if undone {
+            rename(&team, ONE, OTHER);
+            team.c.sync(0);
+            assert_eq!(slug(&team), "other");
+        } else {
+            let question = "Move 1 article back\r\nApprove this?";
+            let answers = [(question, "y\r")];
+            team.c.0.at_terminal(&["approve"], &answers).exits(0);
+            assert_eq!(slug(&team), "one");
+        }
+        assert!(team.c.held().is_empty());
+    }
+}
+
+#[test]
+fn f087_a_held_move_with_an_older_text_has_a_way_to_the_newer_one() {
+    let team = moved(true);
+    let told = held(&team);
+    assert!(
+        told.contains("(`kbsync restore start/other.html` then brings the newer text back)"),
+        "{told}"
+    );
+    rename(&team, ONE, OTHER);
+    team.c.0.run(&["restore", OTHER]).exits(0);
+    team.c.sync(0);
+    assert_eq!(slug(&team), "other");
+    assert_eq!(team.service.text(team.one), "<p>New.</p>");
+}
+
+#[test]
+fn f087_a_slug_in_the_file_that_git_took_back_can_be_written_again() {
+    let team = Team::new();
+    team.c.0.edit(ONE, "title:", "slug: chosen\ntitle:");
+    team.c.sync(0);
+    team.c.git(&["checkout", "-q", "."]);
+    let told = held(&team);
+    assert!(
+        told.contains("back to the committed slug") && told.contains("write `slug: chosen`"),
+        "{told}"
+    );
+    team.c.0.edit(ONE, "title:", "slug: chosen\ntitle:");
+    team.c.sync(0);
+    assert_eq!(slug(&team), "chosen");
+}
+
+#[test]
+fn f087_of_two_files_that_git_exchanged_back_neither_is_sent_until_a_person_says_how() {
+    for undone in [true, false] {
+        let team = Team::new();
+        // The service has no exchange, so it takes two syncs.
+        rename(&team, ONE, OTHER);
+        team.c.sync(0);
+        rename(&team, TWO, ONE);
+        rename(&team, OTHER, TWO);
+        team.c.sync(0);
+        assert_eq!(slug(&team), "two");
+        team.c.git(&["checkout", "-q", "."]);
+        let told = held(&team);
+        for from in [ONE, TWO] {
+            let taken = format!("another file has the name {from} now, so rename both back");
+            assert!(told.contains(&taken), "{told}");
+        }
+        if undone {
+            exchange(&team);
+            team.c.sync(0);
+            assert_eq!(slug(&team), "two");
+        } else {
+            rename(&team, ONE, OTHER);
+            team.c.sync(3);
+            rename(&team, OTHER, ONE);
+            team.c.sync(3);
+            team.c.0.run(&["approve", "--yes"]).exits(0);
+            assert_eq!(slug(&team), "one");
+        }
+        assert!(team.c.held().is_empty());
+    }
+}
+
+#[test]
+fn f087_a_folder_that_a_person_renames_back_is_a_move_as_well() {
+    let team = Team::new();
+    rename(&team, "start", "begin");
+    team.c.sync(0);
+    rename(&team, "begin", "start");
+    let told = held(&team);
+    assert!(
+        told.contains("moves the category back from begin to start, the committed name")
+            && told.contains("rename the folder to begin again"),
+        "{told}"
+    );
+    rename(&team, "start", "begin");
+    team.c.sync(0);
+    rename(&team, "begin", "start");
+    team.c.sync(3);
+    team.c.0.run(&["approve", "--yes"]).exits(0);
+    let article = team.service.sandbox.article(team.one).expect("there");
+    let category = team.service.sandbox.category(article.category_id);
+    assert_eq!(category.expect("there").slug, "start");
+}
+
+#[test]
+fn f087_approve_says_that_a_file_which_git_brought_back_becomes_one_more_article() {
+    let team = Team::new();
+    rename(&team, ONE, OTHER);
+    team.c.sync(0);
+    team.c.git(&["checkout", "-q", "."]);
+    assert!(held(&team).contains("git brought this file back"));
+    let before = team.service.sandbox.articles().len();
+    let question = "Create 1 more article\r\nApprove this?";
+    let answers = [(question, "y\r")];
+    team.c.0.at_terminal(&["approve"], &answers).exits(0);
+    assert_eq!(team.service.sandbox.articles().len(), before + 1);
+}
