@@ -80,7 +80,8 @@ pub(super) const GROUPS: [Group; 5] = [
                 "resolve",
                 "kbsync resolve                       # lists conflicts\n\
                  kbsync resolve billing/refunds.html  # asks for each part\n\
-                 kbsync resolve billing/refunds.html --keep local",
+                 kbsync resolve billing/refunds.html --keep local\n\
+                 kbsync resolve billing/a.html billing/b.html --keep remote",
             ),
             ("approve", "kbsync approve"),
             ("doctor", "kbsync doctor"),

@@ -1,4 +1,4 @@
-//! `kbsync resolve`: records a person's decision on one conflict, for exactly the two versions that were shown.
+//! `kbsync resolve`: records a person's decisions on conflicts, for exactly the versions that were shown.
 
 use super::{
     Outcome, ask, conflict, conflict_parts,
@@ -30,21 +30,25 @@ use crate::{
     reconcile::snapshot::{self, Direction},
     state::{ConflictRow, Store},
 };
-use std::{collections::BTreeMap, io, path::PathBuf, process::Command};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-/// Settles a conflict.
+/// Settles conflicts.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// The file that is in conflict [default: lists all conflicts]
+    /// The files that are in conflict [default: lists all conflicts]
     #[arg(value_name = "PATH")]
-    path: Option<PathBuf>,
+    paths: Vec<PathBuf>,
     /// The version to keep; the other one stays in the history [default: a question, on a terminal]
-    #[arg(long, value_enum, value_name = "VERSION", requires = "path")]
+    #[arg(long, value_enum, value_name = "VERSION", requires = "paths")]
     keep: Option<Keep>,
     /// Open your file and the service's version in a merge tool, then keep your file
     ///
     /// The tool is the command in KBSYNC_MERGE_TOOL, or vimdiff. It gets the two files as arguments.
-    #[arg(long, requires = "path", conflicts_with = "keep")]
+    #[arg(long, requires = "paths", conflicts_with = "keep")]
     tool: bool,
 }
 
@@ -66,36 +70,60 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 
 async fn resolve(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let Some(path) = &args.path else {
+    if args.paths.is_empty() {
         return list(context, &config);
-    };
-    let (part, path) = scope::part(context, &config, path)?;
-    let found = conflict(&config, &part, &path)?.ok_or_else(|| {
+    }
+    // One path that is not in conflict stops all: nothing is asked and nothing is settled.
+    let conflicts = args.paths.iter().map(|path| named(context, &config, path));
+    let conflicts: Vec<_> = conflicts.collect::<Result<_, _>>()?;
+    let mut request = Request::new(Direction::Both);
+    let mut parts: Vec<Part> = Vec::new();
+    let paths: Vec<_> = conflicts.iter().map(|(_, path, _)| quoted(path)).collect();
+    let paths = paths.join(" ");
+    for (part, path, found) in conflicts {
+        let keep = match args.keep {
+            Some(Keep::Local) => Some(snapshot::Keep::Local),
+            Some(Keep::Remote) => Some(snapshot::Keep::Remote),
+            Some(Keep::Both) => Some(snapshot::Keep::Both),
+            None if args.tool => Some(in_tool(context, &part, &found)?),
+            None => {
+                may_ask(context, &paths)?;
+                if args.paths.len() > 1 {
+                    context.out.note(escape(&path));
+                }
+                conflict_parts::asked(context, &config, &part, found.id)?
+            }
+        };
+        let Some(keep) = keep else {
+            context.out.note("nothing was settled");
+            return Ok(ExitCode::Attention);
+        };
+        request.resolve.insert(found.id, keep);
+        match parts.iter_mut().find(|known| known.root == part.root) {
+            Some(known) => known.scope.extend(found.places),
+            None => parts.push(Part {
+                scope: found.places,
+                ..part
+            }),
+        }
+    }
+    cycle::work(context, &config, "resolve", &parts, &request, false).await
+}
+
+/// Returns the conflict that an argument names, with its workspace and the path in it.
+fn named(
+    context: &Context,
+    config: &Config,
+    path: &Path,
+) -> Result<(Part, String, Found), Failure> {
+    let (part, path) = scope::part(context, config, path)?;
+    let found = conflict(config, &part, &path)?.ok_or_else(|| {
         Failure::usage(
             format!("{path} is not in conflict"),
             "`kbsync resolve` lists the conflicts",
         )
     })?;
-    let keep = match args.keep {
-        Some(Keep::Local) => Some(snapshot::Keep::Local),
-        Some(Keep::Remote) => Some(snapshot::Keep::Remote),
-        Some(Keep::Both) => Some(snapshot::Keep::Both),
-        None if args.tool => Some(in_tool(context, &part, &found)?),
-        None => asked(context, &config, &part, found.id, &path)?,
-    };
-    let Some(keep) = keep else {
-        context.out.note("nothing was settled");
-        return Ok(ExitCode::Attention);
-    };
-    let request = Request {
-        resolve: BTreeMap::from([(found.id, keep)]),
-        ..Request::new(Direction::Both)
-    };
-    let part = Part {
-        scope: found.places,
-        ..part
-    };
-    cycle::work(context, &config, "resolve", &[part], &request, false).await
+    Ok((part, path, found))
 }
 
 /// Lists the open conflicts, as the report of a sync does.
@@ -126,23 +154,16 @@ fn list(context: &Context, config: &Config) -> Outcome {
     Ok(report::code(&report, false))
 }
 
-/// Asks about each part of a conflict. `None`: the person stopped.
-fn asked(
-    context: &Context,
-    config: &Config,
-    part: &Part,
-    id: ArticleId,
-    path: &str,
-) -> Result<Option<snapshot::Keep>, Failure> {
+/// Checks that a person can answer questions. `paths`: the arguments.
+fn may_ask(context: &Context, paths: &str) -> Result<(), Failure> {
     if ask::possible() && !context.out.json && !context.out.quiet {
-        return conflict_parts::asked(context, config, part, id);
+        return Ok(());
     }
-    let path = quoted(path);
     Err(Failure::usage(
         "which version is to be kept?",
         format!(
-            "name it:\n  kbsync resolve {path} --keep local\n  kbsync resolve {path} --keep remote\n  \
-             kbsync resolve {path} --keep both"
+            "name it:\n  kbsync resolve {paths} --keep local\n  kbsync resolve {paths} --keep remote\n  \
+             kbsync resolve {paths} --keep both"
         ),
     ))
 }

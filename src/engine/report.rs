@@ -321,13 +321,13 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
     let below = below.trim_end_matches('/');
     let folder = path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     if let Some(reason) = reason {
-        let resolve = |path: &str| format!("`kbsync resolve {} ", quoted(path));
+        resolve_below(prefix, path, reason);
         let restore = |path: &str| format!("`kbsync restore {}`", quoted(path));
         // Of a category, whose path is its folder.
         let yaml = |path: &str| format!("{path}/{CATEGORY_FILE}");
         let sync = |path: &str| format!("`kbsync sync {} ", quoted(&yaml(path)));
         let back = |path: &str| restore(&yaml(path));
-        for command in [&resolve as &dyn Fn(&str) -> String, &restore, &sync, &back] {
+        for command in [&restore as &dyn Fn(&str) -> String, &sync, &back] {
             *reason = reason.replace(&command(path), &command(below));
         }
         if let Some(folder) = folder {
@@ -337,6 +337,29 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
     }
     below.clone_into(path);
 }
+
+/// Puts a folder before the paths of a proposed `kbsync resolve`: the file's own, and that of another one.
+fn resolve_below(prefix: &str, path: &str, reason: &mut String) {
+    let Some((before, after)) = reason.split_once(RESOLVE) else {
+        return;
+    };
+    let below = format!("{prefix}/{path}");
+    let (own, rest) = match after.strip_prefix(&*quoted(path)) {
+        Some(rest) => (quoted(&below), rest),
+        None => ("".into(), after),
+    };
+    let other = rest.trim_start_matches([' ', '$', '\'']);
+    let gap = &rest[..rest.len() - other.len()];
+    let folder = if other.starts_with(['`', '-']) || other.starts_with("PATH") {
+        String::new()
+    } else {
+        format!("{prefix}/")
+    };
+    *reason = format!("{before}{RESOLVE}{own}{gap}{folder}{other}");
+}
+
+/// The start of a proposed command with paths.
+const RESOLVE: &str = "`kbsync resolve ";
 
 #[cfg(test)]
 mod tests {
@@ -362,6 +385,15 @@ mod tests {
             (
                 "start/one.html",
                 "`kbsync resolve {start/one.html} --keep remote`",
+            ),
+            ("start/one.html", "`kbsync resolve {start/one.html}`"),
+            (
+                "start/one.html",
+                "`kbsync resolve {start/one.html} {start/two.html} --keep local`",
+            ),
+            (
+                "start/one.html",
+                "`kbsync resolve '{start/it is two.html}'`",
             ),
             ("start/one.html", "`kbsync restore {start}`"),
             ("start", "`kbsync restore {start/_category.yaml}`"),

@@ -18,7 +18,7 @@ pub use super::addresses::{Address, leaves, takes};
 /// Puts a guarded plan in order.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(&plan.actions, base, remote);
-    wait(plan, &holders);
+    wait(plan, &holders, base);
     let mut actions = std::mem::take(&mut plan.actions);
     let wanted: BTreeSet<Name> = actions.iter().filter_map(takes_name).collect();
     actions.sort_by_cached_key(|action| {

@@ -3,9 +3,10 @@
 use super::addresses::{Address, Holder, frees, takes, waits_for};
 use super::order::{Name, leaves_name, takes_name};
 use super::plan::{Action, HoldRule, Plan, Step};
+use super::snapshot::Base;
 use crate::model::CategoryId;
+use crate::model::path::quoted;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 
 /// Something that an action can have only after another action.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,8 +18,8 @@ enum Need {
 }
 
 /// Holds the actions that cannot be done because of held actions or taken addresses.
-pub(super) fn wait(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) {
-    while wait_for_held(plan, holders) | wait_for_addresses(plan, holders) {}
+pub(super) fn wait(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base: &Base) {
+    while wait_for_held(plan, holders) | wait_for_addresses(plan, holders, base) {}
 }
 
 /// Holds actions that need what a held action settles. Returns whether it held any.
@@ -105,7 +106,7 @@ fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> impl Iterator<
 
 /// Holds actions that take an address which somebody keeps, or which two actions take, or that take each other's in a
 /// circle. A category takes no address that another category still has. Returns whether it held any.
-fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
+fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base: &Base) -> bool {
     let unheld = || plan.actions.iter().filter(|action| action.held.is_none());
     let wants_to_leave: BTreeSet<Holder> = unheld().filter_map(frees).collect();
     let leaving = leaving(&plan.actions, holders);
@@ -115,6 +116,10 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> b
             takers.entry(address).or_default().push(action.path.clone());
         }
     }
+    let names: BTreeMap<Holder, String> = holders
+        .values()
+        .map(|holder| (*holder, path_of(*holder, &plan.actions, base)))
+        .collect();
     let mut changed = false;
     for action in &mut plan.actions {
         let Some(address) = takes(action).filter(|_| action.held.is_none()) else {
@@ -127,18 +132,21 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> b
         let mut others = takers.get(&address).into_iter().flatten();
         let other = others.find(|path| **path != action.path);
         let (rule, reason) = match (holder, other) {
-            (Some(holder), _) if is_category && wants_to_leave.contains(&holder) => {
-                // Its address may be free in the next cycle.
-                (HoldRule::Waits, taken(slug, &holder))
+            (Some(holder), _) => {
+                let name = &names[&holder];
+                if leaving.contains(&holder) {
+                    let reason = format!(
+                        "its slug \"{slug}\" is still that of {name}, which leaves it now; the next sync sends it"
+                    );
+                    (HoldRule::Waits, reason)
+                } else if wants_to_leave.contains(&holder) {
+                    (HoldRule::Person, in_a_circle(action, slug, name))
+                } else if is_in_conflict(holder, base) {
+                    (HoldRule::Person, in_conflict(action, slug, name))
+                } else {
+                    (HoldRule::Person, taken(slug, name))
+                }
             }
-            (Some(holder), _) if wants_to_leave.contains(&holder) => {
-                let reason = format!(
-                    "its slug \"{slug}\" is that of {holder}, whose own new slug is not free either; give one of \
-                     them a third slug and run `kbsync sync`, then the slug that it is to have"
-                );
-                (HoldRule::Person, reason)
-            }
-            (Some(holder), _) => (HoldRule::Person, taken(slug, &holder)),
             (None, Some(path)) => (HoldRule::Person, taken(slug, path)),
             (None, None) => continue,
         };
@@ -148,8 +156,65 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> b
     changed
 }
 
-fn taken(slug: &str, by: &impl Display) -> String {
+fn taken(slug: &str, by: &str) -> String {
     format!("its slug \"{slug}\" is that of {by}; choose another")
+}
+
+/// The reason of an action whose slug goes round in a circle: the service has no exchange.
+fn in_a_circle(action: &Action, slug: &str, other: &str) -> String {
+    let (undo, send) = if settles_conflict(action) {
+        ("resolve both with `--keep remote`", "resolve both again")
+    } else {
+        ("undo both moves", "run `kbsync sync`")
+    };
+    format!(
+        "its slug \"{slug}\" is that of {other}, whose own new slug is not free either; {undo}; or give one of them a third \
+         slug (rename it, or write `slug:`), {send}, then give it the slug that it is to have"
+    )
+}
+
+fn settles_conflict(action: &Action) -> bool {
+    action.as_settle().is_some_and(|settle| settle.settles)
+}
+
+/// The reason of an action whose slug an article in conflict has.
+fn in_conflict(action: &Action, slug: &str, other: &str) -> String {
+    let (path, other) = (quoted(&action.path), quoted(other));
+    let settle = if settles_conflict(action) {
+        format!("`kbsync resolve {path} {other} --keep local` (or `remote`) settles both at once")
+    } else {
+        format!("`kbsync resolve {other}` settles that")
+    };
+    format!(
+        "its slug \"{slug}\" is that of {other}, which is in conflict: {settle}; or choose another slug"
+    )
+}
+
+fn is_in_conflict(holder: Holder, base: &Base) -> bool {
+    match holder {
+        Holder::Article(id) => base.conflicts.contains_key(&id),
+        Holder::Category(_) => false,
+    }
+}
+
+/// Returns where the holder of an address is in the mirror; one that has no place there is named by its id.
+fn path_of(holder: Holder, actions: &[Action], base: &Base) -> String {
+    let mut about = actions.iter();
+    let now = about.find(|action| frees(action) == Some(holder));
+    let now = now.map(|action| action.path.clone());
+    let known = || match holder {
+        Holder::Article(id) => {
+            let conflict = base.conflicts.get(&id).map(|row| &row.place);
+            let row = base.articles.get(&id).map(|row| &row.place);
+            row.or(conflict).map(ToString::to_string)
+        }
+        Holder::Category(id) => base.categories.get(&id)?.folder.clone(),
+    };
+    match (now.or_else(known), holder) {
+        (Some(path), Holder::Article(_)) => path,
+        (Some(folder), Holder::Category(_)) => format!("{folder}/"),
+        (None, _) => holder.to_string(),
+    }
 }
 
 /// Returns who leaves an address in this plan: whoever waits for nobody, and whoever waits for these.

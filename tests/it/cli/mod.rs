@@ -24,6 +24,7 @@ mod restore_live;
 mod service;
 mod stats;
 mod status;
+mod swaps;
 mod sync;
 mod trust;
 mod words;
