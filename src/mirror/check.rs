@@ -4,7 +4,7 @@
 //! rule, a remedy and at most a few other paths.
 
 use crate::{
-    mirror::document::{CategoryDocument, Document, NotReady, near_key},
+    mirror::document::{CategoryDocument, Document, NotReady},
     model::{
         ArticleId, Place,
         lint::{self, Severity},
@@ -120,7 +120,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         let name = Named::of((*place).clone(), document);
         file_name(&name, &mut findings);
         named.push(name);
-        keys(place, document, &mut findings);
+        keys(&place.to_string(), document.near_keys(), &mut findings);
         body(place, document, &mut findings);
     }
     named.sort_by(|one, other| one.place.cmp(&other.place));
@@ -214,15 +214,16 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
 }
 
 /// Reports keys of the writer's own that are nearly keys of kbsync.
-fn keys(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
-    for (key, line) in document.own_keys() {
-        let Some(meant) = near_key(key) else {
-            continue;
-        };
+fn keys<'k>(
+    path: &str,
+    near: impl Iterator<Item = (&'k str, usize, &'static str)>,
+    findings: &mut Vec<Finding>,
+) {
+    for (key, line, meant) in near {
         findings.push(Finding {
             line: Some(line),
             ..whole_file(
-                &place.to_string(),
+                path,
                 Level::Warning,
                 "near-key",
                 format!("`{key}` is not sent: it is not a key of kbsync"),
@@ -272,8 +273,9 @@ fn categories(files: &Files, findings: &mut Vec<Finding>) {
             }
             None => None,
         };
-        if let Some(id) = words.as_ref().and_then(CategoryDocument::id) {
-            ids.push((id.to_string(), path.clone()));
+        if let Some(document) = &words {
+            keys(&path, document.near_keys(), findings);
+            ids.extend(document.id().map(|id| (id.to_string(), path.clone())));
         }
         match words.as_ref().and_then(CategoryDocument::slug) {
             Some(slug) => slugs.push((slug.to_owned(), path)),

@@ -5,7 +5,7 @@ use super::{
     block::Block,
     check_lengths,
     frame::{self, Frame},
-    id_of, optional_text, problem,
+    id_of, misspelt, near_keys, optional_text, problem,
     splice::{self, Edit},
     text_of,
 };
@@ -83,6 +83,12 @@ impl CategoryDocument {
             Ok(text_of(block, field.key())?.map(str::to_owned))
         };
         let name = text(Field::Name)?;
+        // Without its own name, a category would take the folder's.
+        if block.get(Field::Name.key()).is_none()
+            && let Some(problem) = misspelt(block, Field::Name, &KEYS)
+        {
+            return Err(problem);
+        }
         if let (Some(entry), true) = (
             block.get(Field::Name.key()),
             name.as_deref().is_none_or(|name| name.trim().is_empty()),
@@ -202,6 +208,11 @@ impl CategoryDocument {
     /// The description for search engines; empty when there is none.
     pub fn meta_description(&self) -> &str {
         &self.meta_description
+    }
+
+    /// Returns the keys that are nearly kbsync's: each with its line and the key that was meant.
+    pub fn near_keys(&self) -> impl Iterator<Item = (&str, usize, &'static str)> {
+        near_keys(&self.frame, &self.block, &KEYS)
     }
 
     /// The whole file, as it was read.

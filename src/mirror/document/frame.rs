@@ -128,12 +128,16 @@ impl Frame {
 
     /// Turns a line of the YAML into one of the file.
     pub(super) fn in_file(&self, problem: NotReady) -> NotReady {
-        // Nothing but the line of dashes stands before the YAML.
-        let before = usize::from(self.front.start > MARK.len_utf8());
+        let before = self.lines_before();
         NotReady {
             line: problem.line.map(|line| line + before),
             ..problem
         }
+    }
+
+    /// Returns the number of lines before the block: nothing but the line of dashes stands before the YAML.
+    pub(super) fn lines_before(&self) -> usize {
+        usize::from(self.front.start > MARK.len_utf8())
     }
 
     /// The byte order mark, or nothing.

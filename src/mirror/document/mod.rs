@@ -39,15 +39,45 @@ const KEYS: [&str; 7] = [
     "keywords",
 ];
 
-/// Returns the key of kbsync that was probably meant by another one.
-pub fn near_key(key: &str) -> Option<&'static str> {
+/// Returns the key of kbsync, of those that a file may have, that was probably meant by another one.
+fn near_key(key: &str, keys: &[&'static str]) -> Option<&'static str> {
     let typed = key.to_lowercase();
     // Short words are similar by chance.
     let slips = if typed.len() < 6 { 1 } else { 2 };
-    let near = KEYS.into_iter().filter(|known| known.len() > 3);
-    let near = near.map(|known| (strsim::damerau_levenshtein(&typed, known), known));
+    let near = keys.iter().filter(|known| known.len() > 3);
+    let near = near.map(|&known| (strsim::damerau_levenshtein(&typed, known), known));
     let nearest = near.min().filter(|(distance, _)| *distance <= slips);
     nearest.map(|(_, known)| known)
+}
+
+/// Returns the keys that are not kbsync's but nearly are: each with its line in the file and the key that was meant.
+fn near_keys<'b>(
+    frame: &Frame,
+    block: &'b Block,
+    keys: &'static [&'static str],
+) -> impl Iterator<Item = (&'b str, usize, &'static str)> {
+    let before = frame.lines_before();
+    let own = block.entries.iter();
+    let own = own.filter(|entry| !keys.contains(&entry.key.as_str()));
+    own.filter_map(move |entry| {
+        let meant = near_key(&entry.key, keys)?;
+        Some((entry.key.as_str(), before + entry.lines.start + 1, meant))
+    })
+}
+
+/// Returns the fault of a file without a key that is needed, if another key was probably meant to be that one.
+fn misspelt(block: &Block, field: Field, keys: &[&'static str]) -> Option<NotReady> {
+    let key = field.key();
+    let mut entries = block.entries.iter();
+    let entry = entries.find(|entry| near_key(&entry.key, keys) == Some(key))?;
+    Some(at(
+        entry,
+        &format!(
+            "there is no {key}, and `{}` is not a key of kbsync",
+            entry.key
+        ),
+        &format!("write `{key}:`"),
+    ))
 }
 
 /// An article's file, read.
@@ -335,12 +365,9 @@ impl Document {
         self.source[..self.frame.body].matches('\n').count()
     }
 
-    /// Returns the keys of the front matter that are not kbsync's, each with its line.
-    pub fn own_keys(&self) -> impl Iterator<Item = (&str, usize)> {
-        let entries = self.block.entries.iter();
-        let own = entries.filter(|entry| !KEYS.contains(&entry.key.as_str()));
-        // The first line is the frame's.
-        own.map(|entry| (entry.key.as_str(), entry.lines.start + 2))
+    /// Returns the keys of the front matter that are nearly kbsync's: each with its line and the key that was meant.
+    pub fn near_keys(&self) -> impl Iterator<Item = (&str, usize, &'static str)> {
+        near_keys(&self.frame, &self.block, &KEYS)
     }
 
     /// Returns whether the file has CRLF line ends, going by its first line.
@@ -376,20 +403,8 @@ impl Words {
 fn title_of(block: &Block) -> Result<String, NotReady> {
     let Some(entry) = block.get(Field::Title.key()) else {
         let remedy = "add a line `title: …` to the front matter";
-        let mut entries = block.entries.iter();
-        return Err(
-            match entries.find(|entry| near_key(&entry.key) == Some("title")) {
-                Some(entry) => at(
-                    entry,
-                    &format!(
-                        "there is no title, and `{}` is not a key of kbsync",
-                        entry.key
-                    ),
-                    "write `title:`",
-                ),
-                None => NotReady::new("there is no title", remedy),
-            },
-        );
+        let none = || NotReady::new("there is no title", remedy);
+        return Err(misspelt(block, Field::Title, &KEYS).unwrap_or_else(none));
     };
     match text_of(block, Field::Title.key())? {
         Some(title) if !title.trim().is_empty() => Ok(title.to_owned()),

@@ -197,3 +197,26 @@ fn f130_links_are_not_followed() {
     let ran = kb.run(&["check"]).exits(0);
     assert_eq!(ran.stderr, "1 file, 0 errors, 0 warnings\n");
 }
+
+#[test]
+fn a_key_that_is_nearly_one_of_a_category_is_found_here_and_stops_a_sync() {
+    let (_service, kb, _) = crate::cli::categories::synced();
+    let yaml = "start/_category.yaml";
+    kb.edit(yaml, "name:", "nam:");
+    let told = "there is no name, and `nam` is not a key of kbsync";
+    let ran = kb.run(&["check"]).exits(4);
+    assert!(
+        ran.stdout.starts_with(&format!("{yaml}:2: error: {told}")),
+        "{ran:#?}"
+    );
+    let ran = kb.run(&["sync"]).exits(4);
+    assert!(ran.stdout.contains(told), "{ran:#?}");
+    kb.edit(yaml, "nam:", "descripton: Words\nname:");
+    let ran = kb.run(&["check"]).exits(0);
+    assert!(
+        ran.stdout.starts_with(&format!(
+            "{yaml}:2: warning: `descripton` is not sent: it is not a key of kbsync"
+        )) && ran.stdout.contains("did you mean `description`?"),
+        "{ran:#?}"
+    );
+}
