@@ -61,7 +61,7 @@ use pairing::Paired;
 use plan::{Key, Plan};
 use planner::{Addresses, Planner};
 use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
-pub(crate) use unseen::ANOTHERS;
+pub(crate) use unseen::{ANOTHERS, ways_without_article};
 
 /// The input of a plan.
 #[derive(Clone, Copy, Debug)]

@@ -57,11 +57,7 @@ pub(super) fn gone(
                     "no article has its id",
                 ),
             };
-            let path = file.place.to_string();
-            let path = quoted(&path);
-            let ways = format!(
-                "`kbsync resolve {path} --keep local` creates it anew, `--keep remote` removes the file"
-            );
+            let ways = ways_without_article(&file.place.to_string(), row.is_some());
             let outrun = if outrun { OUTRUN } else { "" };
             action.hold(HoldRule::Person, format!("{outrun}{what}; {ways}"));
             let standing = world.base.conflicts.get(&id);
@@ -78,6 +74,20 @@ pub(super) fn gone(
             }));
             planner.push(action)
         }
+    }
+}
+
+/// How a file without an article can be settled. `was_here`: its article was on both sides once, and the state knows the
+/// file without its `id:` line as well.
+pub(crate) fn ways_without_article(path: &str, was_here: bool) -> String {
+    let path = quoted(path);
+    let ways = format!(
+        "`kbsync resolve {path} --keep local` creates it anew, `--keep remote` removes the file"
+    );
+    if was_here {
+        ways
+    } else {
+        format!("{ways}; or {NEW_ONE}")
     }
 }
 

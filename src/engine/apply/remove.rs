@@ -40,7 +40,13 @@ pub(super) fn remove_file<D: Disk>(
     let text = document.map_or_else(String::new, |document| document.text().to_owned());
     let approved = run.request.allow_deletes || was_approved(journal.store, action)?;
     let rows = rows_when_deleted(id, Side::Local, place, approved, run);
-    let seen = SeenVersion::of_article(id, place, Side::Local, "deleted on the service", version);
+    // A file that came from elsewhere may have the id of another service's article.
+    let cause = if run.row(id).is_some() {
+        "deleted on the service"
+    } else {
+        "no article had its id"
+    };
+    let seen = SeenVersion::of_article(id, place, Side::Local, cause, version);
     let mut entry = HistoryEntry::of_file(seen, &content.bytes);
     entry.bodies.push(text);
     let removal = journal.removal(place, KnownFile::of(content.stamp, &content.bytes))?;

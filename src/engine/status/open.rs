@@ -9,7 +9,7 @@ use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::guard::not_again;
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
 use crate::reconcile::snapshot::Base;
-use crate::reconcile::{copy_of, place_in_conflict, removed_in_conflict};
+use crate::reconcile::{copy_of, place_in_conflict, removed_in_conflict, ways_without_article};
 use crate::state::Target;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +40,7 @@ pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
                 && !paired.unknown.contains_key(&row.id)
                 && !lies;
             let reason = match (removed, &row.remote) {
-                (false, _) => format!("{}; {}", row.reason, ways_out(row)),
+                (false, _) => format!("{}; {}", row.reason, ways_out(base, row)),
                 (true, Some(_)) => removed_in_conflict(place),
                 (true, None) => format!(
                     "gone from both sides, and the next sync drops the conflict; `kbsync restore {}` brings the file \
@@ -61,13 +61,14 @@ pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
 }
 
 /// Returns how a conflict whose file is there can be settled.
-fn ways_out(row: &ConflictRow) -> String {
-    let resolve = format!("`kbsync resolve {}", quoted(&row.place.to_string()));
+fn ways_out(base: &Base, row: &ConflictRow) -> String {
+    let path = row.place.to_string();
     match row.copy.as_ref().filter(|_| row.remote.is_some()) {
-        Some(copy) => format!("{resolve}` settles it, or edit the file and delete {copy}"),
-        None => {
-            format!("{resolve} --keep local` creates it anew, `--keep remote` removes the file")
-        }
+        Some(copy) => format!(
+            "`kbsync resolve {}` settles it, or edit the file and delete {copy}",
+            quoted(&path)
+        ),
+        None => ways_without_article(&path, base.articles.contains_key(&row.id)),
     }
 }
 

@@ -681,3 +681,41 @@ fn a_merge_tool_gets_both_files_and_what_it_leaves_is_kept() {
     assert_eq!(service.text(one), "<p>Ours.</p>");
     assert!(!kb.exists(COPY));
 }
+
+#[test]
+fn a_file_with_an_unknown_id_becomes_an_article_without_its_id_line_and_goes_by_a_command() {
+    let (service, kb, _, _) = in_conflict();
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+    let stray = "start/stray.html";
+    let id = format!("id: {}\n", Uuid::from_u128(7));
+    kb.write(
+        stray,
+        &format!("---\n{id}title: Stray\n---\n<p>Stray.</p>\n"),
+    );
+    for command in ["sync", "status"] {
+        let told = kb.run(&[command]).stdout.replace('\n', " ");
+        assert!(
+            told.contains("`kbsync resolve start/stray.html --keep local` creates it anew")
+                && told.contains("or remove the `id:` line to create a new article"),
+            "{told}"
+        );
+    }
+    let before = service.sandbox.articles().len();
+    kb.edit(stray, &id, "");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), before + 1);
+    // The file never lived here, and the log does not say that it did.
+    let stray = "start/other.html";
+    kb.write(
+        stray,
+        &format!("---\n{id}title: Stray\n---\n<p>Stray.</p>\n"),
+    );
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["resolve", stray, "--keep", "remote"]).exits(0);
+    let told = kb.run(&["log", stray]).exits(0).stdout;
+    assert!(
+        told.contains("no article had its id") && !told.contains("deleted on the service"),
+        "{told}"
+    );
+}
