@@ -52,14 +52,20 @@ pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
 
 /// Asks until one of some letters is the first of the answer.
 pub(super) fn letter(question: &str, letters: &str) -> Result<char, Failure> {
+    let chosen = |line: &str| {
+        let first = line.trim().to_lowercase().chars().next();
+        first.filter(|letter| letters.contains(*letter))
+    };
+    let names: Vec<String> = letters.chars().map(String::from).collect();
+    let none = format!("the answers are {}", names.join(", "));
     loop {
         let line: String = Input::new()
             .with_prompt(question)
             .allow_empty(true)
+            .validate_with(|line: &String| chosen(line).map(drop).ok_or_else(|| none.clone()))
             .interact_text()
             .map_err(unanswered)?;
-        let first = line.trim().to_lowercase().chars().next();
-        if let Some(letter) = first.filter(|letter| letters.contains(*letter)) {
+        if let Some(letter) = chosen(&line) {
             return Ok(letter);
         }
     }

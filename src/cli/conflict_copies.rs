@@ -46,11 +46,15 @@ pub(super) fn hide(mirror: &Path, context: &Context) {
     let why = match add_line(&file) {
         Ok(Added::Before) => return,
         Ok(Added::Now) => {
-            let commit = repository.map_or("", |_| "; commit that file");
-            context.out.note(format!(
-                "git ignores conflict copies: {} was added to {shown}{commit}",
-                line()
-            ));
+            let line = line();
+            context.out.note(match repository {
+                Some(_) => format!(
+                    "git ignores conflict copies: {line} was added to {shown}; commit that file"
+                ),
+                None => format!(
+                    "{line} was added to {shown}: a git repository here will ignore conflict copies"
+                ),
+            });
             return;
         }
         Ok(Added::NotAFile) => "it is not a regular file".to_owned(),

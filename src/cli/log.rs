@@ -130,7 +130,13 @@ fn folders(
     }
     Err(Failure::usage(
         format!("the history has nothing about {}", path.display()),
-        "name a category's folder, a file in one, or an article's id",
+        scope::or_meant(
+            "name a category's folder, a file in one, or an article's id",
+            context,
+            config,
+            &part,
+            &rest,
+        ),
     ))
 }
 

@@ -1,11 +1,16 @@
 //! Finds the workspaces that a command is about, and the paths in each.
 
-use super::{context::Context, failure::Failure, paths::in_mirror, print::escape};
+use super::{
+    context::Context,
+    failure::Failure,
+    paths::{from_current, in_mirror},
+    print::escape,
+};
 use crate::{
     config::{Config, Root},
     engine::open,
     mirror::lock::PRIVATE_FOLDER,
-    model::path::{CATEGORY_FILE, EXTENSION},
+    model::path::{CATEGORY_FILE, EXTENSION, near::likely_meant, quoted},
     state::Store,
 };
 use std::path::{Path, PathBuf};
@@ -76,7 +81,7 @@ pub(super) fn parts(
                 None if !part.is_under(&below) => continue,
                 None | Some("") => *whole = true,
                 Some(rest) => {
-                    let known = known(config, part, rest, path)?;
+                    let known = known(context, config, part, rest, path)?;
                     part.scope.push(known);
                 }
             }
@@ -157,7 +162,13 @@ fn folders<'p>(parts: impl IntoIterator<Item = &'p Part>) -> String {
 }
 
 /// Returns a path that exists in the mirror or in the state. `.html` may be left out.
-fn known(config: &Config, part: &Part, rest: &str, written: &Path) -> Result<String, Failure> {
+fn known(
+    context: &Context,
+    config: &Config,
+    part: &Part,
+    rest: &str,
+    written: &Path,
+) -> Result<String, Failure> {
     let depth = rest.split('/').count();
     let on_disk = |path: &str| part.root.path.join(path).symlink_metadata().is_ok();
     let with_ending = format!("{rest}{EXTENSION}");
@@ -191,10 +202,63 @@ fn known(config: &Config, part: &Part, rest: &str, written: &Path) -> Result<Str
                     "{} is neither in the mirror nor known from an earlier sync",
                     written.display()
                 ),
-                "check the path; `kbsync status` lists what changed",
+                or_meant(
+                    "check the path; `kbsync status` lists what changed",
+                    context,
+                    config,
+                    part,
+                    rest,
+                ),
             )
         }
     })
+}
+
+/// Adds to a remedy the known path that a mistyped one was probably meant to be.
+pub(super) fn or_meant(
+    remedy: &str,
+    context: &Context,
+    config: &Config,
+    part: &Part,
+    rest: &str,
+) -> String {
+    let is_file = rest.contains('/') && !rest.ends_with(CATEGORY_FILE);
+    let ending = if is_file && !rest.ends_with(EXTENSION) {
+        EXTENSION
+    } else {
+        ""
+    };
+    let known = known_paths(config, part).unwrap_or_default();
+    let known = known.iter().map(String::as_str);
+    let Some(meant) = likely_meant(&format!("{rest}{ending}"), known) else {
+        return remedy.to_owned();
+    };
+    let below = if part.prefix.is_empty() {
+        meant.to_owned()
+    } else {
+        format!("{}/{meant}", part.prefix)
+    };
+    let shown = from_current(&config.mirror, &context.current, &below);
+    format!(
+        "{remedy}; did you mean {}?",
+        quoted(&shown.display().to_string())
+    )
+}
+
+/// Lists the paths that the state knows: files, also those of deleted articles, and categories' folders.
+fn known_paths(config: &Config, part: &Part) -> Result<Vec<String>, Failure> {
+    let binding = open::binding(config, &part.root);
+    let Some(store) = Store::open_read_only(&part.root.state, Some(&binding))? else {
+        return Ok(Vec::new());
+    };
+    let places = store.index()?.into_iter().map(|row| row.place);
+    let deleted = store.deleted_articles()?.into_iter();
+    let places = places.chain(deleted.map(|kept| kept.seen.place));
+    let folders = store.categories()?.into_iter().filter_map(|row| row.folder);
+    Ok(places
+        .map(|place| place.to_string())
+        .chain(folders)
+        .collect())
 }
 
 fn in_state(config: &Config, part: &Part, path: &str) -> Result<bool, Failure> {

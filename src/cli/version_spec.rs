@@ -165,10 +165,10 @@ pub(super) fn lookup(
             Err(failure) => first_failure = first_failure.or(Some(failure)),
         }
     }
-    Err(first_failure.unwrap_or_else(|| nothing_about(context, name)))
+    Err(first_failure.unwrap_or_else(|| nothing_about(context, config, name)))
 }
 
-fn nothing_about(context: &Context, name: &str) -> Failure {
+fn nothing_about(context: &Context, config: &Config, name: &str) -> Failure {
     let folder = name.trim_end_matches('/');
     if !folder.is_empty() && context.current.join(folder).is_dir() {
         return Failure::usage(
@@ -178,10 +178,12 @@ fn nothing_about(context: &Context, name: &str) -> Failure {
             ),
         );
     }
-    Failure::usage(
-        format!("the history has nothing about {name}"),
-        "check the path; `kbsync log` lists what happened recently, deletions and former names included",
-    )
+    let remedy = "check the path; `kbsync log` lists what happened recently, deletions and former names included";
+    let remedy = match scope::part(context, config, Path::new(name)) {
+        Ok((part, rest)) => scope::or_meant(remedy, context, config, &part, &rest),
+        Err(_) => remedy.to_owned(),
+    };
+    Failure::usage(format!("the history has nothing about {name}"), remedy)
 }
 
 /// Splits `PATH@N`.

@@ -61,6 +61,21 @@ fn what_has_no_versions_is_reported_with_what_has() {
     kb.run(&["show", "start/nothing.html"])
         .exits(2)
         .complains("the history has nothing about", "kbsync log");
+    // A slip of the pen.
+    for (command, typed) in [
+        ("log", "start/noe.html"),
+        ("restore", "start/noe"),
+        ("sync", "start/noe.html"),
+    ] {
+        kb.run(&[command, typed])
+            .exits(2)
+            .complains(typed, "did you mean start/one.html?");
+    }
+    for command in ["log", "restore", "sync"] {
+        kb.run(&[command, "stadt"])
+            .exits(2)
+            .complains("stadt", "did you mean start?");
+    }
     let none = kb.run(&["log", "-n", "0"]).exits(2);
     assert!(none.stderr.contains("--limit"), "{none:#?}");
 }

@@ -222,7 +222,12 @@ fn git_ignores_the_copies_of_conflicts() {
     // Without a repository the rule is in the mirror, for a later repository around it.
     let kb = Kb::new();
     kb.write(".gitignore", "*.tmp");
-    kb.run(&GIVEN).exits(0);
+    let ran = kb.run(&GIVEN).exits(0);
+    assert!(
+        ran.stderr.contains("a git repository here will ignore")
+            && !ran.stderr.contains("commit that"),
+        "{ran:#?}"
+    );
     assert_eq!(kb.read(".gitignore"), "*.tmp\n*.conflict.html\n");
     git(&kb, &["init", "--quiet"]);
     assert!(!committed(&kb).contains("conflict.html"));
