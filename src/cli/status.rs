@@ -29,7 +29,7 @@ use crate::{
     mirror::{RealDisk, lock::Lock},
     model::{
         Side, Timestamp,
-        path::{EXTENSION, quoted},
+        path::{CATEGORY_FILE, EXTENSION, quoted},
     },
     reconcile::snapshot::Direction,
 };
@@ -92,7 +92,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         for line in times.into_iter().flatten() {
             context.out.line(line)?;
         }
-        let unsent = unsent(&found).count();
+        let unsent = to_send(&found).count();
         for line in daemon
             .iter()
             .flat_map(|daemon| daemon_lines(daemon, unsent))
@@ -202,7 +202,7 @@ fn time_to_send(status: &Status, config: &Config, free_in: Option<Duration>) -> 
         // Nothing is known to be a change, and most files have their article.
         return None;
     }
-    let changes = unsent(status).count();
+    let changes = to_send(status).count();
     let limits = config.options.budget;
     let pace = Pace {
         per_minute: limits.per_minute,
@@ -222,7 +222,17 @@ fn time_to_send(status: &Status, config: &Config, free_in: Option<Duration>) -> 
     })
 }
 
-/// Returns the changes of the mirror that a sync sends. A conflict or a held file waits for a person.
+/// Returns the changes of the mirror that a sync sends.
+fn to_send(status: &Status) -> impl Iterator<Item = &Change> {
+    unsent(status).filter(|change| !is_removed_yaml(change))
+}
+
+/// Returns whether a category's file was removed, which says nothing about the category.
+fn is_removed_yaml(change: &Change) -> bool {
+    change.change == ChangeKind::Deleted && change.path.ends_with(CATEGORY_FILE)
+}
+
+/// Returns the changes of the mirror, which the next sync settles. A conflict or a held file waits for a person.
 fn unsent(status: &Status) -> impl Iterator<Item = &Change> {
     let waits = |change: &&Change| {
         let mut open = status.conflicts.iter().chain(&status.held);
@@ -280,6 +290,7 @@ fn shown(
     }
     // On another branch, nothing is restored.
     let back = may_write && unsent(status).any(removed);
+    let yaml = unsent(status).any(is_removed_yaml);
     let older = may_write && unsent(status).any(|change| change.older);
     let changed = |changes: Vec<&Change>| {
         let mut changes: Vec<String> = changes.into_iter().map(change_line).collect();
@@ -295,7 +306,8 @@ fn shown(
         changed(unsent(status).collect())
             .into_iter()
             .chain(older.then(|| format!("    {DIM}{OLDER}{DIM:#}")))
-            .chain(back.then(|| format!("    {DIM}{BACK}{DIM:#}"))),
+            .chain(back.then(|| format!("    {DIM}{BACK}{DIM:#}")))
+            .chain(yaml.then(|| format!("    {DIM}{YAML}{DIM:#}"))),
     );
     section(
         &mut lines,
@@ -365,6 +377,9 @@ const OLDER: &str = "an older text is one that a newer one replaced (git checkou
 /// The hint after removed files.
 const BACK: &str = "`kbsync restore PATH` brings a removed file back; with a folder, or `.`, all that are missing in it";
 
+/// The hint after removed files of categories.
+const YAML: &str = "the next sync writes a removed `_category.yaml` again; only the dashboard can delete a category";
+
 fn section(lines: &mut Vec<String>, title: &str, inside: impl Iterator<Item = String>) {
     let mut inside = inside.peekable();
     if inside.peek().is_some() {
@@ -430,10 +445,11 @@ fn conflict_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
     lines
 }
 
-/// Returns the lines of open items. A common reason follows a group once.
+/// Returns the lines of open items. A common reason follows its files once.
 fn open_lines(open: &[Open]) -> Vec<String> {
     let mut lines = Vec::new();
-    for group in open.chunk_by(|one, next| one.reason == next.reason) {
+    let common = |one: &Open| Some(report::common(&one.reason, &one.path));
+    for group in report::in_groups(open, common, |_, _| false) {
         let named = if group.len() > NAMED + 1 {
             NAMED
         } else {
@@ -448,8 +464,13 @@ fn open_lines(open: &[Open]) -> Vec<String> {
         if named < group.len() {
             lines.push(format!("  … and {} more", group.len() - named));
         }
-        if !group[0].reason.is_empty() {
-            lines.push(format!("    {DIM}{}{DIM:#}", escape(&group[0].reason)));
+        let reason = match group.as_slice() {
+            [one] => one.reason.clone(),
+            [one, ..] => report::common(&one.reason, &one.path),
+            [] => continue,
+        };
+        if !reason.is_empty() {
+            lines.push(format!("    {DIM}{}{DIM:#}", escape(&reason)));
         }
     }
     lines

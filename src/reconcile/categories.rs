@@ -191,7 +191,8 @@ fn meet_category(
         unsent: way.unsent,
         send,
     };
-    category_settle(planner, row, settle, &way.pulled);
+    let was_removed = row.is_some() && local.version.is_none();
+    category_settle(planner, row, settle, &way.pulled, was_removed);
 }
 
 /// Returns the folder's version of its category. Without a `_category.yaml` it is what both sides agreed on.
@@ -206,29 +207,38 @@ fn words_of(local: &LocalCategory, row: &CategoryRow) -> CategoryVersion {
     })
 }
 
-/// Turns a settlement into an action, a record, or nothing.
+/// Turns a settlement into an action, a record, or nothing. `was_removed`: a known category has no `_category.yaml`.
 fn category_settle(
     planner: &mut Planner<'_>,
     row: Option<&CategoryRow>,
     settle: SettleCategory,
     pulled: &[Field],
+    was_removed: bool,
 ) {
     let mut fields = settle.send.clone();
     fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
     let side = match (settle.send.is_empty(), pulled.is_empty()) {
         (false, true) => Side::Remote,
         (true, false) => Side::Local,
+        (true, true) if was_removed => Side::Local,
         (true, true) | (false, false) => Side::Both,
     };
     if fields.is_empty() && !settle.write {
         record_category(planner, row, settle);
         return;
     }
+    let written = (was_removed && fields.is_empty()).then(|| {
+        format!(
+            "its `{}` was removed, and is written again",
+            path::CATEGORY_FILE
+        )
+    });
     let note = settle
         .send
         .contains(&Field::Slug)
-        .then(|| new_address(&settle.seen.slug, &settle.file.slug));
-    let kind = if fields.is_empty() {
+        .then(|| new_address(&settle.seen.slug, &settle.file.slug))
+        .or(written);
+    let kind = if fields.is_empty() && !was_removed {
         Kind::Adopt
     } else {
         Kind::UpdateCategory

@@ -122,7 +122,10 @@ fn settle_batch<D: Disk>(
     for mut job in jobs {
         let note = || {
             let settle = opened.get(&job.settle.id)?;
-            Some(format!("as {}: files take each other's names", settle.to))
+            Some(format!(
+                "as {}, because files take each other's names; you may rename it",
+                settle.to
+            ))
         };
         let done = match job.outcome.take() {
             Some(Ok(_)) | None => StepResult::Done(note()),
@@ -319,7 +322,7 @@ impl Job<'_> {
 }
 
 /// Files that take each other's names in a circle: one of them gets the name of an article whose address is taken, so
-/// that the others find theirs free.
+/// that the others find theirs free. That file keeps this name: no later cycle looks at an article that did not change.
 fn open_circles(actions: &[Action]) -> BTreeMap<ArticleId, Settle> {
     let settles = actions.iter().filter_map(|action| {
         let Step::Settle(settle) = &action.step else {

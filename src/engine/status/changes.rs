@@ -4,7 +4,7 @@ use super::{Change, ChangeKind};
 use crate::engine::mirror_view::{Difference, MirrorView};
 use crate::engine::report::Line;
 use crate::model::base::ArticleRow;
-use crate::model::path::fold;
+use crate::model::path::{CATEGORY_FILE, fold};
 use crate::model::{CategoryVersion, Field, Side};
 use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::LocalFile;
@@ -95,6 +95,9 @@ fn category_changes(view: &MirrorView) -> impl Iterator<Item = Change> {
         } else {
             ChangeKind::Modified
         };
+        if category.version.is_none() && !local.unready_categories.contains(folder) {
+            return Some(without_yaml(folder, Some(id)));
+        }
         (kind == ChangeKind::Moved || !fields.is_empty()).then(|| Change {
             fields,
             ..Change::of(folder, Some(id), kind)
@@ -111,6 +114,12 @@ fn category_changes(view: &MirrorView) -> impl Iterator<Item = Change> {
     there.chain(gone)
 }
 
+/// A removed `_category.yaml`: the folder is the category's all the same, and the file is written again.
+fn without_yaml(folder: &str, id: Option<impl ToString>) -> Change {
+    let path = format!("{folder}/{CATEGORY_FILE}");
+    Change::of(&path, id, ChangeKind::Deleted)
+}
+
 /// Returns the changes that an action answers to, on the side where they were made.
 pub(super) fn changes_behind(line: &Line) -> Vec<Change> {
     let change = |kind: ChangeKind, side: Side| Change {
@@ -124,6 +133,11 @@ pub(super) fn changes_behind(line: &Line) -> Vec<Change> {
         Side::Both => Side::Both,
     };
     match line.action {
+        // Neither side has other words.
+        Kind::UpdateCategory if line.fields.is_empty() => vec![Change {
+            side: Some(Side::Local),
+            ..without_yaml(&line.path, line.id)
+        }],
         Kind::Create | Kind::CreateCategory => vec![change(ChangeKind::Created, maker)],
         Kind::Update | Kind::UpdateCategory => vec![change(ChangeKind::Modified, maker)],
         Kind::Move => vec![change(ChangeKind::Moved, maker)],

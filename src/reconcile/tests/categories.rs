@@ -89,7 +89,12 @@ fn pull_sends_nothing() {
                 "start/ name=Y",
                 "<> update-category start (name), held",
             ],
-            ["a", "start/ noyaml", "", "<> adopt start"],
+            [
+                "a",
+                "start/ noyaml",
+                "",
+                "<- update-category start, its `_category.yaml` was removed, and is written again",
+            ],
             ["a", "start/ folder=first; a title=X", "", ""],
             ["a", "n in=new", "", ""],
             ["a", "a in=new", "a title=X", "<- update new/a.html (title)"],

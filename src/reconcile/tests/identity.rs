@@ -198,7 +198,12 @@ fn a_file_is_an_article_by_its_id_its_place_or_its_address() {
 
 /// Base, mirror, service, and the plan.
 const FOLDERS: &[[&str; 4]] = &[
-    ["two/; a; b in=two", "start/ noyaml", "", "<> adopt start"],
+    [
+        "two/; a; b in=two",
+        "start/ noyaml",
+        "",
+        "<- update-category start, its `_category.yaml` was removed, and is written again",
+    ],
     [
         "two/; a; b in=two",
         "start/ noyaml folder=first",

@@ -307,3 +307,61 @@ fn a_conflict_that_nobody_recorded_yet_is_reported_with_what_records_it() {
         assert_eq!(told.contains("theirs:"), way == long, "{told}");
     }
 }
+
+#[test]
+fn a_removed_category_file_is_shown_and_said_to_come_back() {
+    let (service, kb, start) = crate::cli::categories::synced();
+    let path = "start/_category.yaml";
+    let before = kb.read(path);
+    kb.remove(path);
+    let expected = format!("deleted {path} ()");
+    assert_eq!(
+        changes(&json(&kb, &["status", "--json"], 0)),
+        [expected.as_str()]
+    );
+    let told = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        told.contains(&format!("deleted   {path}\n"))
+            && told.contains("the next sync writes a removed"),
+        "{told}"
+    );
+    let both = json(&kb, &["status", "--remote", "--json"], 0);
+    assert_eq!(changes(&both), [format!("local {expected}")]);
+    let told = kb.run(&["sync"]).exits(0).stdout;
+    assert!(
+        told.starts_with("← update    start\n") && told.ends_with("1 change (in the mirror)\n"),
+        "{told}"
+    );
+    assert_eq!(kb.read(path), before);
+    assert!(service.sandbox.category(start).is_some());
+    assert!(changes(&json(&kb, &["status", "--json"], 0)).is_empty());
+}
+
+#[test]
+fn a_reason_that_holds_several_files_is_printed_once() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>one</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    for number in 1..=3 {
+        let id = uuid::Uuid::from_u128(number);
+        let text = format!("---\nid: {id}\ntitle: T\n---\n<p>{number}</p>\n");
+        kb.write(&format!("start/n{number}.html"), &text);
+    }
+    for command in ["sync", "status"] {
+        let told = kb.run(&[command]).stdout;
+        assert_eq!(
+            told.matches("resolve PATH --keep local").count(),
+            1,
+            "{told}"
+        );
+        assert!(!told.contains("resolve start"), "{told}");
+    }
+    let both = json(&kb, &["status", "--json"], 0);
+    let reason = both["conflicts"][0]["reason"].as_str().expect("a text");
+    assert!(
+        reason.contains("resolve start/n1.html --keep local"),
+        "{reason}"
+    );
+}
