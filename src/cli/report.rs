@@ -14,10 +14,11 @@ use crate::{
         report::{BudgetLeft, Ending, Line, Report, Status},
         restore::changed_nothing,
     },
-    model::Side,
+    model::{Side, path::quoted},
     reconcile::plan::{Kind, Problem},
 };
 use anstyle::Style;
+use std::collections::HashMap;
 
 /// Prints what a command did, and what failed.
 pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result<(), Failure> {
@@ -188,13 +189,52 @@ pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
     (NAMED, Some(line))
 }
 
+/// Returns a reason without the path of its own file, as several files may have it.
+pub(super) fn common(reason: &str, path: &str) -> String {
+    // The name of a folder may be a word of the sentence.
+    if path.contains('/') {
+        reason.replace(&*quoted(path), "PATH")
+    } else {
+        reason.to_owned()
+    }
+}
+
+/// Puts items with one key together, where the first of them is. An item without a key joins the group before it if that
+/// ends with an item like it.
+pub(super) fn in_groups<T>(
+    items: &[T],
+    key: impl Fn(&T) -> Option<String>,
+    is_like: impl Fn(&T, &T) -> bool,
+) -> Vec<Vec<&T>> {
+    let mut groups: Vec<Vec<&T>> = Vec::new();
+    let mut known = HashMap::new();
+    for item in items {
+        let at = if let Some(key) = key(item) {
+            *known.entry(key).or_insert(groups.len())
+        } else {
+            let last = groups.last().and_then(|group| group.last());
+            groups.len() - usize::from(last.is_some_and(|last| is_like(last, item)))
+        };
+        if at == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[at].push(item);
+    }
+    groups
+}
+
 /// Returns one line for each action; a common reason follows a group of actions once. Of a large group, as in a first
 /// sync, only the first are listed.
 fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
     let sides = |line: &Line| {
         let is_held = line.action == Kind::Conflict && line.status == Status::Held;
         let mut conflicts = conflicts.iter().filter(|_| is_held);
-        conflicts.find(|conflict| Some(conflict.id) == line.id)
+        conflicts.find(|conflict| Some(conflict.id) == line.id && conflict.has_differences())
+    };
+    let common = |line: &Line| {
+        let reason = line.reason.as_ref().filter(|_| line.status == Status::Held);
+        let reason = reason.filter(|_| sides(line).is_none());
+        reason.map(|reason| common(reason, &line.path))
     };
     let like = |one: &Line, other: &Line| {
         sides(one).is_none()
@@ -202,19 +242,22 @@ fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
                 == (other.action, other.side, other.status, &other.reason)
     };
     let mut lines = Vec::new();
-    for run in actions.chunk_by(like) {
+    for run in in_groups(actions, common, like) {
         let (named, more) = some_of(run.len());
-        lines.extend(run[..named].iter().map(action_line));
+        lines.extend(run[..named].iter().map(|line| action_line(line)));
         lines.extend(more);
         lines.extend(
             run.iter()
-                .find_map(sides)
+                .find_map(|line| sides(line))
                 .into_iter()
                 .flat_map(Conflict::lines),
         );
-        if let Some(reason) = run.first().and_then(|line| line.reason.as_ref()) {
-            lines.push(format!("    {DIM}{}{DIM:#}", escape(reason)));
-        }
+        let own = run.first().and_then(|line| line.reason.clone());
+        let reason = own.map(|own| match run.as_slice() {
+            [first, _, ..] => common(first).unwrap_or(own),
+            [] | [_] => own,
+        });
+        lines.extend(reason.map(|reason| format!("    {DIM}{}{DIM:#}", escape(&reason))));
     }
     lines
 }
@@ -457,6 +500,34 @@ mod tests {
              → delete    a/5.html (title) held\n    too many\n\
              2 changes (1 in the mirror, 1 on the service), 1 conflict, 2 held"
         );
+    }
+
+    #[test]
+    fn one_reason_of_several_files_is_told_once_with_a_placeholder() {
+        let mut report = Report::new(false);
+        report.budget.minute_left = 57;
+        report.budget.day_left = 1400;
+        let held = |path: &str| {
+            let reason = format!("it went back; `kbsync restore {path}` undoes that");
+            line(
+                Kind::Update,
+                Side::Remote,
+                path,
+                Status::Held,
+                Some(&reason),
+            )
+        };
+        let other = |path| line(Kind::Move, Side::Remote, path, Status::Held, Some("taken"));
+        report.actions = vec![held("a/1.html"), other("a/2.html"), held("a/3.html")];
+        assert_eq!(
+            plain(&report),
+            "→ update    a/1.html (title) held\n\
+             → update    a/3.html (title) held\n    it went back; `kbsync restore PATH` undoes that\n\
+             → move      a/2.html (title) held\n    taken\n\
+             3 held"
+        );
+        report.actions.pop();
+        assert!(plain(&report).contains("`kbsync restore a/1.html` undoes"));
     }
 
     #[test]
