@@ -7,7 +7,6 @@ pub mod context;
 pub mod exit;
 pub mod failure;
 pub mod print;
-pub mod progress;
 
 mod approve;
 mod ask;
@@ -40,6 +39,7 @@ mod open;
 mod pager;
 mod panic;
 mod paths;
+mod progress;
 mod published_branch;
 mod report;
 mod resolve;

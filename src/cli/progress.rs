@@ -3,7 +3,13 @@
 //! The bar is drawn only on a terminal. The budget of requests nearly always limits long
 //! work, so the estimate counts requests, not bytes.
 
-use crate::{model::time::in_words, service::client::WaitNote};
+use super::print::Output;
+use crate::{
+    config::BudgetLimits,
+    daemon::control::Step,
+    model::time::in_words,
+    service::{budget::Budget, client::WaitNote},
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::{
     fmt,
@@ -15,44 +21,72 @@ const TICK: Duration = Duration::from_millis(120);
 
 /// The rate limit, for the estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
+pub(super) struct Pace {
     /// Requests per minute.
-    pub per_minute: u32,
+    pub(super) per_minute: u32,
     /// Requests that are left in this minute.
-    pub minute_left: u32,
+    pub(super) minute_left: u32,
     /// Requests per day.
-    pub per_day: u32,
+    pub(super) per_day: u32,
     /// Requests that are left in this day.
-    pub day_left: u32,
+    pub(super) day_left: u32,
     /// Requests for one unit; zero: the phase makes no requests.
-    pub per_unit: u32,
+    pub(super) per_unit: u32,
     /// How long it takes until the next request may be sent.
-    pub wait: Duration,
+    pub(super) wait: Duration,
 }
 
-/// A bar on stderr, or nothing.
+/// The progress of a command: a bar on a terminal, and a line for each wait elsewhere.
 #[derive(Debug)]
-pub struct Progress {
+pub(super) struct Progress {
+    out: Output,
     bar: ProgressBar,
     phase: String,
+    /// Requests for one unit of the phase.
+    per_unit: u32,
+    limits: BudgetLimits,
+    /// The budget that is spent. The daemon knows what is left of its own, and reports if that is not enough.
+    budget: Option<Budget>,
 }
 
 impl Progress {
-    /// Prepares the bar. An invisible bar draws nothing.
-    pub fn new(visible: bool) -> Self {
-        let target = if visible {
+    /// Prepares the bar.
+    pub(super) fn new(out: Output, limits: BudgetLimits) -> Self {
+        let target = if out.shows_progress() {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
         };
         Self {
+            out,
             bar: ProgressBar::with_draw_target(None, target),
             phase: String::new(),
+            per_unit: 0,
+            limits,
+            budget: None,
         }
     }
 
-    /// Begins a phase, with its number of units (articles, files or requests) if that is known.
-    pub fn phase(&mut self, name: &str, total: Option<u64>, pace: Pace) {
+    /// Counts against this budget from now on.
+    pub(super) fn set_budget(&mut self, budget: Budget) {
+        self.budget = Some(budget);
+    }
+
+    /// Shows a step.
+    pub(super) fn show(&mut self, step: Step) {
+        match step {
+            Step::Phase {
+                name,
+                total,
+                requests,
+            } => self.begin(name, total, requests),
+            Step::Done(units) => self.done(units),
+            Step::Waiting(note) if self.bar.is_hidden() => self.out.note(note.to_string()),
+            Step::Waiting(note) => self.wait(&note),
+        }
+    }
+
+    fn begin(&mut self, name: String, total: Option<u64>, per_unit: u32) {
         // The bar moves by itself, so that a person sees that the program is not hanging. Before the first phase a
         // question may be at that place.
         if self.phase.is_empty() && !self.bar.is_hidden() {
@@ -62,46 +96,51 @@ impl Progress {
             Some(total) => self.bar.set_length(total),
             None => self.bar.unset_length(),
         }
-        name.clone_into(&mut self.phase);
-        self.done(0, pace);
+        (self.phase, self.per_unit) = (name, per_unit);
+        self.done(0);
     }
 
-    /// Shows that so many units of the phase are done.
-    pub fn done(&mut self, units: u64, pace: Pace) {
+    fn done(&self, units: u64) {
         self.bar.set_style(style(if self.bar.length().is_some() {
             "{spinner} {bar:24} {pos}/{len} {wide_msg}"
         } else {
             "{spinner} {wide_msg}"
         }));
         self.bar.set_position(units);
-        let message = match self.rest(units, pace) {
+        let message = match self.rest(Duration::ZERO) {
             None => self.phase.clone(),
             Some(time) => format!("{}: about {time} left at this rate limit", self.phase),
         };
         self.bar.set_message(message);
     }
 
-    /// Returns how long the rate limit makes the rest take, if it is more than a moment.
-    fn rest(&self, units: u64, pace: Pace) -> Option<String> {
+    /// Returns how long the rate limit makes the rest take after a wait, if it is more than a moment.
+    fn rest(&self, wait: Duration) -> Option<String> {
         let total = self.bar.length().unwrap_or(0);
-        let time = estimate(total.saturating_sub(units), pace);
+        let (minute_left, day_left) = match &self.budget {
+            Some(budget) if self.per_unit > 0 => budget.left(),
+            Some(_) | None => (0, self.limits.per_day),
+        };
+        let pace = Pace {
+            per_minute: self.limits.per_minute,
+            minute_left,
+            per_day: self.limits.per_day,
+            day_left,
+            per_unit: self.per_unit,
+            wait,
+        };
+        let time = estimate(total.saturating_sub(self.bar.position()), pace);
         (!time.is_zero()).then(|| in_words(time))
     }
 
     /// Counts a wait down, says why, and how long all the rest takes.
-    pub fn waiting(&mut self, note: &WaitNote, pace: Pace) {
+    fn wait(&self, note: &WaitNote) {
         // A narrow terminal cuts off the end, and the bar takes half of the line.
         let phase = match self.bar.length() {
             Some(total) => format!("{}, {} of {total}", self.phase, self.bar.position()),
             None => self.phase.clone(),
         };
-        let all = self.rest(
-            self.bar.position(),
-            Pace {
-                wait: note.least(),
-                ..pace
-            },
-        );
+        let all = self.rest(note.least());
         let all = all.map_or_else(String::new, |time| format!("; about {time} in all"));
         // A command that waits for the daemon has no phase yet.
         let progress = if phase.is_empty() {
@@ -124,15 +163,25 @@ impl Progress {
         }
     }
 
+    /// Describes the progress, for a message after `stopped`.
+    pub(super) fn so_far(&self) -> String {
+        let (phase, done) = (&self.phase, self.bar.position());
+        match self.bar.length() {
+            Some(total) => format!(" while {phase}: {done} of {total} done"),
+            None if phase.is_empty() => String::new(),
+            None => format!(" while {phase}"),
+        }
+    }
+
     /// Removes the bar.
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
 /// Returns how long the budget makes the units take, with the wait before the first: nothing while they fit into this
 /// minute; days if they do not fit into this one (failures row 113).
-pub fn estimate(units: u64, pace: Pace) -> Duration {
+pub(super) fn estimate(units: u64, pace: Pace) -> Duration {
     let requests = units.saturating_mul(u64::from(pace.per_unit));
     let tomorrow = requests.saturating_sub(u64::from(pace.day_left));
     if tomorrow > 0 {
@@ -166,7 +215,7 @@ fn style(template: &str) -> ProgressStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::client::WaitReason;
+    use crate::{config::Options, service::client::WaitReason};
 
     #[test]
     fn the_estimate_counts_requests_against_the_minute() {
@@ -199,27 +248,30 @@ mod tests {
 
     #[test]
     fn an_invisible_bar_takes_every_step() {
-        let pace = Pace {
-            per_minute: 60,
-            minute_left: 0,
-            per_day: 1440,
-            day_left: 1440,
-            per_unit: 1,
-            wait: Duration::ZERO,
+        let out = Output {
+            json: false,
+            quiet: true,
+            color: anstream::ColorChoice::Never,
         };
-        let mut progress = Progress::new(false);
-        progress.phase("pushing", Some(90), pace);
-        progress.done(30, pace);
+        let mut progress = Progress::new(out, Options::standard().budget);
+        assert_eq!(progress.so_far(), "");
+        progress.show(Step::Phase {
+            name: "pushing".to_owned(),
+            total: Some(90),
+            requests: 1,
+        });
+        progress.show(Step::Done(30));
         assert_eq!(
             progress.bar.message(),
             "pushing: about 1m left at this rate limit"
         );
+        assert_eq!(progress.so_far(), " while pushing: 30 of 90 done");
         let note = WaitNote {
             reason: WaitReason::Minute,
             wait: Duration::from_secs(65),
             cause: None,
         };
-        progress.waiting(&note, pace);
+        progress.wait(&note);
         assert_eq!(
             progress.bar.message(),
             "the budget of this minute is spent (pushing, 30 of 90; about 3m in all)"
@@ -229,7 +281,7 @@ mod tests {
             reason: WaitReason::Silent,
             ..note
         };
-        progress.waiting(&silent, pace);
+        progress.wait(&silent);
         assert_eq!(
             progress.bar.message(),
             "the service has not answered yet (pushing, 30 of 90; about 1m in all)"

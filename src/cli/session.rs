@@ -7,11 +7,12 @@ use super::exit::ExitCode;
 use super::failure::Failure;
 use super::git_head::GitHeads;
 use super::interrupt::{Work, until_stopped};
-use super::progress::{Pace, Progress};
+use super::progress::Progress;
 use super::scope::{self, Part};
 use super::{locks, published_branch, report};
-use crate::config::{BudgetLimits, Config, Root};
+use crate::config::{Config, Root};
 use crate::daemon::cancellable::{CancelFlag, Cancellable};
+use crate::daemon::control::Step;
 use crate::daemon::git;
 use crate::engine::report::{Ending, Report, Requests};
 use crate::engine::settings::Request;
@@ -19,12 +20,10 @@ use crate::engine::{self, Engine, Teller, open};
 use crate::mirror::RealDisk;
 use crate::mirror::lock::Lock;
 use crate::reconcile::plan::Problem;
-use crate::service::budget::Budget;
-use crate::service::client::{Client, Notify, WaitNote};
+use crate::service::client::{Client, Notify};
 use crate::service::{Service, Usage};
 use crate::state::Store;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// A client whose requests end at Ctrl-C.
@@ -36,7 +35,7 @@ pub(super) struct Session<'c> {
     config: &'c Config,
     client: Option<SessionClient>,
     stop: CancellationToken,
-    bar: Arc<Mutex<Bar>>,
+    progress: Arc<Mutex<Progress>>,
     git_heads: GitHeads,
     /// Held until the command ends.
     locks: Vec<Lock>,
@@ -56,20 +55,13 @@ pub(super) struct SessionReport {
 impl<'c> Session<'c> {
     /// Opens a session that only reads: no lock, and nothing is written.
     pub(super) fn reading(context: &'c Context, config: &'c Config) -> Result<Self, Failure> {
-        let bar = Arc::new(Mutex::new(Bar {
-            progress: Progress::new(context.out.shows_progress()),
-            budget: None,
-            limits: config.options.budget,
-            per_unit: 0,
-            phase: None,
-            done: 0,
-        }));
+        let progress = Progress::new(context.out, config.options.budget);
         let mut session = Self {
             context,
             config,
             client: None,
             stop: CancellationToken::new(),
-            bar,
+            progress: Arc::new(Mutex::new(progress)),
             git_heads: GitHeads::default(),
             locks: Vec::new(),
         };
@@ -128,11 +120,13 @@ impl<'c> Session<'c> {
 
     /// Returns a function that describes the progress and removes the bar.
     pub(super) fn so_far(&self) -> impl FnOnce() -> String + use<> {
-        let bar = self.bar.clone();
+        let progress = self.progress.clone();
         move || {
-            let bar = lock_bar(&bar);
-            bar.progress.finish();
-            bar.so_far()
+            let progress = lock(&progress);
+            // The end of a bar counts as the end of its phase.
+            let so_far = progress.so_far();
+            progress.finish();
+            so_far
         }
     }
 
@@ -264,26 +258,20 @@ impl<'c> Session<'c> {
 
     /// Removes the bar.
     pub(super) fn finish(&self) {
-        lock_bar(&self.bar).progress.finish();
+        lock(&self.progress).finish();
     }
 
     fn connect(&self) -> Result<SessionClient, Failure> {
-        let (bar, out) = (self.bar.clone(), self.context.out);
-        let notify: Notify = Arc::new(move |note: WaitNote| {
-            if out.shows_progress() {
-                lock_bar(&bar).wait(&note);
-            } else {
-                out.note(note.to_string());
-            }
-        });
+        let progress = self.progress.clone();
+        let notify: Notify = Arc::new(move |note| lock(&progress).show(Step::Waiting(note)));
         let client = connect_with(self.context, self.config, notify)?;
-        lock_bar(&self.bar).budget = Some(client.budget().clone());
+        lock(&self.progress).set_budget(client.budget().clone());
         Ok(Cancellable::new(client, CancelFlag::new(self.stop.clone())))
     }
 
     fn progress_callback(&self) -> Teller {
-        let bar = self.bar.clone();
-        Arc::new(move |progress| lock_bar(&bar).take(progress))
+        let progress = self.progress.clone();
+        Arc::new(move |step| lock(&progress).show(step.into()))
     }
 }
 
@@ -317,70 +305,7 @@ impl SessionReport {
     }
 }
 
-/// The progress of a command.
-struct Bar {
-    progress: Progress,
-    budget: Option<Budget>,
-    limits: BudgetLimits,
-    per_unit: u32,
-    /// The current phase, and its number of units.
-    phase: Option<(&'static str, Option<u64>)>,
-    /// The units that are done.
-    done: u64,
-}
-
-impl Bar {
-    fn take(&mut self, progress: engine::Progress) {
-        match progress {
-            engine::Progress::Phase {
-                name,
-                total,
-                requests,
-            } => {
-                self.per_unit = requests;
-                (self.phase, self.done) = (Some((name, total)), 0);
-                let pace = self.pace();
-                self.progress.phase(name, total, pace);
-            }
-            engine::Progress::Done(units) => {
-                self.done = units;
-                let pace = self.pace();
-                self.progress.done(units, pace);
-            }
-        }
-    }
-
-    /// Describes the progress, for a message after `stopped`.
-    fn so_far(&self) -> String {
-        match self.phase {
-            Some((name, Some(total))) => format!(" while {name}: {} of {total} done", self.done),
-            Some((name, None)) => format!(" while {name}"),
-            None => String::new(),
-        }
-    }
-
-    fn wait(&mut self, note: &WaitNote) {
-        let pace = self.pace();
-        self.progress.waiting(note, pace);
-    }
-
-    fn pace(&self) -> Pace {
-        let (minute_left, day_left) = match &self.budget {
-            Some(budget) if self.per_unit > 0 => budget.left(),
-            Some(_) | None => (0, self.limits.per_day),
-        };
-        Pace {
-            per_minute: self.limits.per_minute,
-            minute_left,
-            per_day: self.limits.per_day,
-            day_left,
-            per_unit: self.per_unit,
-            wait: Duration::ZERO,
-        }
-    }
-}
-
-/// Locks the bar. A panic elsewhere does not make it unusable.
-fn lock_bar(bar: &Mutex<Bar>) -> std::sync::MutexGuard<'_, Bar> {
-    bar.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the progress. A panic elsewhere does not make it unusable.
+fn lock(progress: &Mutex<Progress>) -> std::sync::MutexGuard<'_, Progress> {
+    progress.lock().unwrap_or_else(PoisonError::into_inner)
 }

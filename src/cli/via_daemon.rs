@@ -5,7 +5,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     interrupt::{Work, unless_interrupted},
-    progress::{Pace, Progress},
+    progress::Progress,
     scope::Part,
     session::SessionReport,
 };
@@ -99,32 +99,10 @@ pub(super) async fn to_daemon(
     if !is_daemon_there(config) {
         return Ok(None);
     }
-    let mut progress = Progress::new(context.out.shows_progress());
-    let mut per_unit = 0;
+    let mut progress = Progress::new(context.out, config.options.budget);
     let partial = wish.direction != WireDirection::Both || !wish.scope.is_empty();
     let private = config.mirror.join(PRIVATE_FOLDER);
-    let asked = control::request(&private, Command::Cycle(wish), |step| {
-        if let control::Step::Phase { requests, .. } = step {
-            per_unit = requests;
-        }
-        let pace = Pace {
-            per_minute: config.options.budget.per_minute,
-            minute_left: 0,
-            per_day: config.options.budget.per_day,
-            // The daemon knows what is left of the day, and reports if that is not enough.
-            day_left: config.options.budget.per_day,
-            per_unit,
-            wait: Duration::ZERO,
-        };
-        match step {
-            control::Step::Phase { name, total, .. } => progress.phase(&name, total, pace),
-            control::Step::Done(units) => progress.done(units, pace),
-            control::Step::Waiting(note) if context.out.shows_progress() => {
-                progress.waiting(&note, pace);
-            }
-            control::Step::Waiting(note) => context.out.note(note.to_string()),
-        }
-    });
+    let asked = control::request(&private, Command::Cycle(wish), |step| progress.show(step));
     let waiting = async {
         Ok(while_it_lives(&private, asked, |silence| {
             note_silence(context, config, silence);
