@@ -505,8 +505,10 @@ mod tests {
     #[test]
     fn one_reason_of_several_files_is_told_once_with_a_placeholder() {
         let mut report = Report::new(false);
-        report.budget.minute_left = 57;
-        report.budget.day_left = 1400;
+        report.budget = Some(BudgetLeft {
+            minute_left: 57,
+            day_left: 1400,
+        });
         let held = |path: &str| {
             let reason = format!("it went back; `kbsync restore {path}` undoes that");
             line(

@@ -150,7 +150,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a id=n",
         "n gone",
-        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If the file is #n, move it to another name; then #a is deleted, unless its own file is put back",
+        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. The service does not show #n: if the file is a new article, move it to another name without its `id:` line; then #a is deleted, unless its own file is put back",
     ],
     // The same where that article is there; one that is gone has nothing left to lose.
     [
