@@ -2,7 +2,7 @@
 
 use super::{
     dashboard,
-    fields::parse_uuid,
+    fields::{self, parse_uuid},
     gate,
     handle::Sandbox,
     options::Rights,
@@ -12,38 +12,117 @@ use super::{
     writes,
 };
 use axum::{
-    Router,
-    extract::DefaultBodyLimit,
-    http::{StatusCode, Uri},
+    Extension, Router,
+    body::Bytes,
+    extract::{DefaultBodyLimit, Path, State},
+    http::{HeaderMap, StatusCode, Uri, header},
     middleware,
     response::Response,
-    routing::{get, post},
+    routing::{MethodFilter, on},
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 /// The result of an endpoint.
 pub(super) type Answer = Result<Response, Refusal>;
 
+/// An endpoint: what it answers to a call. It has the world for itself, so writes are atomic and in order.
+type Endpoint = fn(&mut World, &Call) -> Answer;
+
+/// The endpoints of the API.
+const ENDPOINTS: [(MethodFilter, &str, Endpoint); 10] = [
+    (MethodFilter::GET, "/api/bases", reads::list_bases),
+    (MethodFilter::GET, "/api/base/{id}", reads::get_base),
+    (
+        MethodFilter::GET,
+        "/api/base/{id}/articles",
+        reads::list_articles,
+    ),
+    (MethodFilter::POST, "/api/category", writes::post_category),
+    (MethodFilter::GET, "/api/category/{id}", reads::get_category),
+    (
+        MethodFilter::PUT,
+        "/api/category/{id}",
+        writes::put_category,
+    ),
+    (MethodFilter::POST, "/api/article", writes::post_article),
+    (MethodFilter::GET, "/api/article/{id}", reads::get_article),
+    (MethodFilter::PUT, "/api/article/{id}", writes::put_article),
+    (
+        MethodFilter::DELETE,
+        "/api/article/{id}",
+        writes::delete_article,
+    ),
+];
+
+/// A request of a caller who is signed in.
+pub(super) struct Call {
+    pub(super) rights: Rights,
+    /// The id in the path, as it was written.
+    id: String,
+    pub(super) uri: Uri,
+    pub(super) headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Call {
+    /// Returns the id in the path. An invalid id names nothing.
+    pub(super) fn id(&self, what: &'static str) -> Result<Uuid, Refusal> {
+        parse_uuid(&self.id).ok_or(Refusal::NotFound(what))
+    }
+
+    /// Returns the fields of a write.
+    pub(super) fn fields(&self) -> Result<Map<String, Value>, Refusal> {
+        let kind = self.headers.get(header::CONTENT_TYPE);
+        fields::object(kind.and_then(|kind| kind.to_str().ok()), &self.body)
+    }
+
+    /// Refuses a caller without the right to read in `workspace`.
+    pub(super) fn may_read(&self, workspace: Option<Uuid>) -> Result<(), Refusal> {
+        if workspace.is_none_or(|workspace| self.rights.access(workspace).reads()) {
+            return Ok(());
+        }
+        let message = "You do not have access to the requested resource.";
+        Err(Refusal::Forbidden(message.to_owned()))
+    }
+
+    /// Refuses a caller without the right to write in `workspace`.
+    pub(super) fn may_write(&self, workspace: Option<Uuid>, what: &str) -> Result<(), Refusal> {
+        if workspace.is_none_or(|workspace| self.rights.access(workspace).writes()) {
+            return Ok(());
+        }
+        let message = format!("You do not have permission to {what}.");
+        Err(Refusal::Forbidden(message))
+    }
+}
+
 impl Sandbox {
     /// Makes the router: the API below `/api`, and the dashboard at `/`.
     pub fn router(&self) -> Router {
-        Router::new()
-            .route("/api/bases", get(reads::list_bases))
-            .route("/api/base/{id}", get(reads::get_base))
-            .route("/api/base/{id}/articles", get(reads::list_articles))
-            .route("/api/category", post(writes::post_category))
-            .route(
-                "/api/category/{id}",
-                get(reads::get_category).put(writes::put_category),
-            )
-            .route("/api/article", post(writes::post_article))
-            .route(
-                "/api/article/{id}",
-                get(reads::get_article)
-                    .put(writes::put_article)
-                    .delete(writes::delete_article),
-            )
+        let route = |router: Router<Self>, (method, path, act): (_, &str, Endpoint)| {
+            let answer = async move |State(sandbox): State<Self>,
+                                     Extension(rights): Extension<Rights>,
+                                     id: Option<Path<String>>,
+                                     uri: Uri,
+                                     headers: HeaderMap,
+                                     body: Bytes| {
+                let id = id.map(|Path(id)| id).unwrap_or_default();
+                let call = Call {
+                    rights,
+                    id,
+                    uri,
+                    headers,
+                    body,
+                };
+                let mut world = sandbox.lock();
+                let details = world.options.error_details;
+                act(&mut world, &call).unwrap_or_else(|refusal| refusal.answer(details))
+            };
+            router.route(path, on(method, answer))
+        };
+        ENDPOINTS
+            .into_iter()
+            .fold(Router::new(), route)
             .merge(dashboard::routes())
             .fallback(no_route)
             .method_not_allowed_fallback(no_method)
@@ -72,38 +151,4 @@ async fn no_method() -> Response {
         StatusCode::METHOD_NOT_ALLOWED,
         "The method is not supported for this route.",
     )
-}
-
-/// Runs a request on the world, and formats a refusal.
-pub(super) fn with_world(sandbox: &Sandbox, act: impl FnOnce(&mut World) -> Answer) -> Response {
-    let mut world = sandbox.lock();
-    let details = world.options.error_details;
-    act(&mut world).unwrap_or_else(|refusal| refusal.answer(details))
-}
-
-/// Parses an id in a path. An invalid id names nothing.
-pub(super) fn parse_id(id: &str, what: &'static str) -> Result<Uuid, Refusal> {
-    parse_uuid(id).ok_or(Refusal::NotFound(what))
-}
-
-/// Refuses a caller without the right to read in `workspace`.
-pub(super) fn may_read(rights: &Rights, workspace: Option<Uuid>) -> Result<(), Refusal> {
-    if workspace.is_none_or(|workspace| rights.access(workspace).reads()) {
-        return Ok(());
-    }
-    let message = "You do not have access to the requested resource.";
-    Err(Refusal::Forbidden(message.to_owned()))
-}
-
-/// Refuses a caller without the right to write in `workspace`.
-pub(super) fn may_write(
-    rights: &Rights,
-    workspace: Option<Uuid>,
-    what: &str,
-) -> Result<(), Refusal> {
-    if workspace.is_none_or(|workspace| rights.access(workspace).writes()) {
-        return Ok(());
-    }
-    let message = format!("You do not have permission to {what}.");
-    Err(Refusal::Forbidden(message))
 }
