@@ -7,253 +7,223 @@ use crate::sandbox::{
     store::{Article, NewSeed},
 };
 use axum::{
+    Router,
     extract::{Form, Path, State},
     http::StatusCode,
-    response::{IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect},
+    routing::post,
 };
-use serde::Deserialize;
-use uuid::Uuid;
+use std::collections::HashMap;
 
 /// The longest title and the like (A8.2), in characters.
 const MAX: usize = 255;
 
-fn go(path: &str) -> Response {
-    Redirect::to(path).into_response()
+/// The fields of a form, as a browser sends them.
+type Fields = HashMap<String, String>;
+
+/// Why a form is not carried out.
+enum Wrong {
+    /// What it is about is not there.
+    Gone,
+    /// Its content.
+    Refused(&'static str),
 }
 
-fn refused(why: &str) -> Response {
-    failed(StatusCode::UNPROCESSABLE_ENTITY, why)
+/// Carries out a form about the object with this id, if the path has one. Returns the page to go to.
+type Act = fn(&Sandbox, &str, &Fields) -> Result<String, Wrong>;
+
+const FORMS: [(&str, Act); 6] = [
+    ("/dashboard/workspace", new_workspace),
+    ("/dashboard/category", new_category),
+    ("/dashboard/category/{id}", save_category),
+    ("/dashboard/article", new_article),
+    ("/dashboard/article/{id}", save_article),
+    ("/dashboard/article/{id}/state", change_state),
+];
+
+/// The addresses that take the forms.
+pub(super) fn routes() -> Router<Sandbox> {
+    FORMS
+        .into_iter()
+        .fold(Router::new(), |router, (path, act)| {
+            let take = async move |State(sandbox): State<Sandbox>,
+                                   id: Option<Path<String>>,
+                                   Form(fields): Form<Fields>| {
+                let id = id.map(|Path(id)| id).unwrap_or_default();
+                match act(&sandbox, &id, &fields) {
+                    Ok(page) => Redirect::to(&page).into_response(),
+                    Err(Wrong::Gone) => gone(),
+                    Err(Wrong::Refused(why)) => failed(StatusCode::UNPROCESSABLE_ENTITY, why),
+                }
+            };
+            router.route(path, post(take))
+        })
 }
 
 fn fits(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= MAX
 }
 
-#[derive(Deserialize)]
-pub(super) struct NewWorkspace {
-    name: String,
+/// Returns a field.
+fn text<'f>(fields: &'f Fields, name: &str) -> Result<&'f str, Wrong> {
+    let text = fields.get(name).map(String::as_str);
+    text.ok_or(Wrong::Refused("A field is missing."))
 }
 
 /// Creates a workspace.
-pub(super) async fn new_workspace(
-    State(sandbox): State<Sandbox>,
-    Form(form): Form<NewWorkspace>,
-) -> Response {
-    if !fits(&form.name) {
-        return refused("A name has 1 to 255 characters.");
+fn new_workspace(sandbox: &Sandbox, _: &str, form: &Fields) -> Result<String, Wrong> {
+    let name = text(form, "name")?;
+    if !fits(name) {
+        return Err(Wrong::Refused("A name has 1 to 255 characters."));
     }
-    sandbox.add_workspace(&form.name);
-    go("/")
-}
-
-#[derive(Deserialize)]
-pub(super) struct NewCategory {
-    workspace: Uuid,
-    name: String,
+    sandbox.add_workspace(name);
+    Ok("/".to_owned())
 }
 
 /// Creates a category.
-pub(super) async fn new_category(
-    State(sandbox): State<Sandbox>,
-    Form(form): Form<NewCategory>,
-) -> Response {
-    if !fits(&form.name) {
-        return refused("A name has 1 to 255 characters.");
+fn new_category(sandbox: &Sandbox, _: &str, form: &Fields) -> Result<String, Wrong> {
+    let name = text(form, "name")?;
+    if !fits(name) {
+        return Err(Wrong::Refused("A name has 1 to 255 characters."));
     }
-    let slug = slug_from(&form.name);
-    let id = {
-        let mut world = sandbox.lock();
-        if world.store.workspace(form.workspace).is_none() {
-            return gone();
-        }
-        if world.store.category_slug_taken(form.workspace, &slug, None) {
-            return refused("There is a category with this slug already.");
-        }
-        world.add_category(form.workspace, &form.name, &slug)
-    };
-    go(&format!("/dashboard/category/{id}"))
-}
-
-#[derive(Deserialize)]
-pub(super) struct CategoryForm {
-    name: String,
-    slug: String,
-    description: String,
-    meta_description: String,
+    let slug = slug_from(name);
+    let mut world = sandbox.lock();
+    let workspace = parse_uuid(text(form, "workspace")?).and_then(|id| world.store.workspace(id));
+    let workspace = workspace.ok_or(Wrong::Gone)?.id;
+    if world.store.category_slug_taken(workspace, &slug, None) {
+        return Err(Wrong::Refused(
+            "There is a category with this slug already.",
+        ));
+    }
+    let id = world.add_category(workspace, name, &slug);
+    Ok(format!("/dashboard/category/{id}"))
 }
 
 /// Saves the texts of a category.
-pub(super) async fn save_category(
-    State(sandbox): State<Sandbox>,
-    Path(id): Path<String>,
-    Form(form): Form<CategoryForm>,
-) -> Response {
+fn save_category(sandbox: &Sandbox, id: &str, form: &Fields) -> Result<String, Wrong> {
     let mut world = sandbox.lock();
-    let old = parse_uuid(&id).and_then(|id| world.store.category(id).cloned());
-    let Some(old) = old else {
-        return gone();
-    };
-    if !fits(&form.name) || !fits(&form.slug) {
-        return refused("Name and slug have 1 to 255 characters.");
+    let old = parse_uuid(id).and_then(|id| world.store.category(id).cloned());
+    let old = old.ok_or(Wrong::Gone)?;
+    let (name, slug) = (text(form, "name")?, text(form, "slug")?);
+    if !fits(name) || !fits(slug) {
+        return Err(Wrong::Refused("Name and slug have 1 to 255 characters."));
     }
     if world
         .store
-        .category_slug_taken(old.workspace, &form.slug, Some(old.id))
+        .category_slug_taken(old.workspace, slug, Some(old.id))
     {
-        return refused("There is a category with this slug already.");
+        return Err(Wrong::Refused(
+            "There is a category with this slug already.",
+        ));
     }
     let mut new = old.clone();
-    new.name = form.name;
-    new.slug = form.slug;
-    new.description = typed(form.description, old.description.clone());
-    new.meta_description = typed(form.meta_description, old.meta_description.clone());
+    name.clone_into(&mut new.name);
+    slug.clone_into(&mut new.slug);
+    new.description = typed(text(form, "description")?, old.description.as_ref());
+    new.meta_description = typed(
+        text(form, "meta_description")?,
+        old.meta_description.as_ref(),
+    );
     if new != old {
         world.edit_category(old.id, |category| *category = new);
     }
-    go(&format!("/dashboard/category/{id}?{SAVED}"))
+    Ok(format!("/dashboard/category/{id}?{SAVED}"))
 }
 
 /// Returns the old value if the input is empty and the old value is null or empty.
-fn typed(input: String, old: Option<String>) -> Option<String> {
-    if input.is_empty() && old.as_deref().unwrap_or_default().is_empty() {
-        return old;
+fn typed(input: &str, old: Option<&String>) -> Option<String> {
+    match old {
+        Some(old) if input.is_empty() && old.is_empty() => Some(String::new()),
+        Some(_) | None => (!input.is_empty()).then(|| input.to_owned()),
     }
-    (!input.is_empty()).then_some(input)
-}
-
-#[derive(Deserialize)]
-pub(super) struct NewArticle {
-    category: Uuid,
-    title: String,
 }
 
 /// Creates a draft.
-pub(super) async fn new_article(
-    State(sandbox): State<Sandbox>,
-    Form(form): Form<NewArticle>,
-) -> Response {
-    if !fits(&form.title) {
-        return refused("A title has 1 to 255 characters.");
+fn new_article(sandbox: &Sandbox, _: &str, form: &Fields) -> Result<String, Wrong> {
+    let title = text(form, "title")?;
+    if !fits(title) {
+        return Err(Wrong::Refused("A title has 1 to 255 characters."));
     }
-    let slug = slug_from(&form.title);
-    let id = {
-        let mut world = sandbox.lock();
-        if world.store.category(form.category).is_none() {
-            return gone();
-        }
-        if world
-            .store
-            .article_slug_taken(&world.options, form.category, &slug, None)
-        {
-            return refused("There is an article with this slug in the category already.");
-        }
-        world.add_article(NewSeed::new(form.category, &form.title, &slug, "").draft())
-    };
-    go(&format!("/dashboard/article/{id}"))
-}
-
-#[derive(Deserialize)]
-pub(super) struct ArticleForm {
-    title: String,
-    slug: String,
-    category: Uuid,
-    introtext: String,
-    keywords: String,
-    text: String,
-    enabled: Option<String>,
-}
-
-/// Saves an article. Another category moves it.
-pub(super) async fn save_article(
-    State(sandbox): State<Sandbox>,
-    Path(id): Path<String>,
-    Form(form): Form<ArticleForm>,
-) -> Response {
+    let slug = slug_from(title);
     let mut world = sandbox.lock();
-    let old = parse_uuid(&id).and_then(|id| world.store.article(id).cloned());
-    let Some(old) = old else {
-        return gone();
-    };
-    let short = [&form.introtext, &form.keywords]
-        .iter()
-        .all(|text| text.chars().count() <= MAX);
-    if !fits(&form.title) || !fits(&form.slug) || !short {
-        return refused(
-            "Title and slug have 1 to 255 characters, introtext and keywords at most 255.",
-        );
-    }
-    if world.store.category(form.category).is_none() {
-        return refused("There is no such category.");
-    }
+    let category = parse_uuid(text(form, "category")?).and_then(|id| world.store.category(id));
+    let category = category.ok_or(Wrong::Gone)?.id;
     if world
         .store
-        .article_slug_taken(&world.options, form.category, &form.slug, Some(old.id))
+        .article_slug_taken(&world.options, category, &slug, None)
     {
-        return refused("There is an article with this slug in the category already.");
+        return Err(Wrong::Refused(TAKEN));
     }
-    let new = edited(&old, form);
+    let id = world.add_article(NewSeed::new(category, title, &slug, "").draft());
+    Ok(format!("/dashboard/article/{id}"))
+}
+
+const TAKEN: &str = "There is an article with this slug in the category already.";
+
+/// Saves an article. Another category moves it.
+fn save_article(sandbox: &Sandbox, id: &str, form: &Fields) -> Result<String, Wrong> {
+    let mut world = sandbox.lock();
+    let old = parse_uuid(id).and_then(|id| world.store.article(id).cloned());
+    let old = old.ok_or(Wrong::Gone)?;
+    let short = [text(form, "introtext")?, text(form, "keywords")?];
+    if !fits(text(form, "title")?)
+        || !fits(text(form, "slug")?)
+        || short.iter().any(|text| text.chars().count() > MAX)
+    {
+        return Err(Wrong::Refused(
+            "Title and slug have 1 to 255 characters, introtext and keywords at most 255.",
+        ));
+    }
+    let category = parse_uuid(text(form, "category")?).and_then(|id| world.store.category(id));
+    let Some(category) = category.map(|category| category.id) else {
+        return Err(Wrong::Refused("There is no such category."));
+    };
+    let new = Article {
+        category_id: category,
+        ..edited(&old, form)?
+    };
+    if world
+        .store
+        .article_slug_taken(&world.options, category, &new.slug, Some(old.id))
+    {
+        return Err(Wrong::Refused(TAKEN));
+    }
     if new != *old {
         world.edit(old.id, |article| *article = new);
     }
-    go(&format!("/dashboard/article/{id}?{SAVED}"))
+    Ok(format!("/dashboard/article/{id}?{SAVED}"))
 }
 
-fn edited(old: &Article, form: ArticleForm) -> Article {
+fn edited(old: &Article, form: &Fields) -> Result<Article, Wrong> {
     let mut new = old.clone();
-    new.title = form.title;
-    new.slug = form.slug;
-    new.category_id = form.category;
-    new.introtext = typed(form.introtext, old.introtext.clone());
-    new.keywords = typed(form.keywords, old.keywords.clone());
-    new.enabled = form.enabled.is_some();
+    text(form, "title")?.clone_into(&mut new.title);
+    text(form, "slug")?.clone_into(&mut new.slug);
+    new.introtext = typed(text(form, "introtext")?, old.introtext.as_ref());
+    new.keywords = typed(text(form, "keywords")?, old.keywords.as_ref());
+    new.enabled = form.contains_key("enabled");
     // Browsers send the line ends of a textarea as CRLF.
     let lines = |text: &str| text.replace("\r\n", "\n").replace('\r', "\n");
-    let text = lines(&form.text);
+    let text = lines(text(form, "text")?);
     if text != lines(&old.text) {
         new.text = text;
     }
-    new
-}
-
-/// The states that a button leads to.
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum TargetState {
-    Published,
-    Draft,
-    Enabled,
-    Disabled,
-    Deleted,
-}
-
-#[derive(Deserialize)]
-pub(super) struct StateForm {
-    to: TargetState,
+    Ok(new)
 }
 
 /// Publishes, unpublishes, enables, disables or deletes an article.
-pub(super) async fn change_state(
-    State(sandbox): State<Sandbox>,
-    Path(id): Path<String>,
-    Form(form): Form<StateForm>,
-) -> Response {
-    let Some(known) = parse_uuid(&id) else {
-        return gone();
-    };
-    let changed = match form.to {
-        TargetState::Published => sandbox.publish(known),
-        TargetState::Draft => sandbox.unpublish(known),
-        TargetState::Enabled => sandbox.enable(known),
-        TargetState::Disabled => sandbox.disable(known),
-        TargetState::Deleted => {
-            let Some(removed) = sandbox.remove(known) else {
-                return gone();
-            };
-            return go(&format!("/dashboard/category/{}", removed.category_id));
+fn change_state(sandbox: &Sandbox, id: &str, form: &Fields) -> Result<String, Wrong> {
+    let known = parse_uuid(id).ok_or(Wrong::Gone)?;
+    let changed = match text(form, "to")? {
+        "published" => sandbox.publish(known),
+        "draft" => sandbox.unpublish(known),
+        "enabled" => sandbox.enable(known),
+        "disabled" => sandbox.disable(known),
+        "deleted" => {
+            let removed = sandbox.remove(known).ok_or(Wrong::Gone)?;
+            return Ok(format!("/dashboard/category/{}", removed.category_id));
         }
+        _ => return Err(Wrong::Refused("There is no such state.")),
     };
-    match changed {
-        Some(_) => go(&format!("/dashboard/article/{id}")),
-        None => gone(),
-    }
+    changed.ok_or(Wrong::Gone)?;
+    Ok(format!("/dashboard/article/{id}"))
 }
