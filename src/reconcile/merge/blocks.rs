@@ -3,10 +3,10 @@
 //! A block that one side alone changed is settled. A person decides the others, one by one ([`blocks`]), or keeps both
 //! sides of each ([`merge_union`]): then nothing that either side wrote is left out.
 
-use super::hunks::{Hunk, hunks};
-use super::{ClashReason, TextMerge, broken, merge_text, merge_with_fallback};
+use super::hunks::{hunks, stretches};
+use super::{ClashReason, TextMerge, Units, broken, merge_text, merge_with_fallback};
 use crate::model::html;
-use imara_diff::{Interner, Token};
+use imara_diff::Token;
 
 /// A stretch of a text that two sides made of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,44 +96,31 @@ pub fn merge_union(ancestors: &[&str], local: &str, remote: &str) -> String {
 /// Cuts two texts by lines and blocks. Without a base, every difference clashes.
 fn by_unit(ancestor: Option<&str>, local: &str, remote: &str) -> Vec<Block> {
     let base = ancestor.unwrap_or(local);
-    let units = [base, local, remote].map(html::units);
-    let mut interner = Interner::new(units[0].len() * 2);
-    let [tokens, mine, theirs] = units.map(|units| -> Vec<Token> {
-        units
-            .into_iter()
-            .map(|unit| interner.intern(unit))
-            .collect()
-    });
+    let Units {
+        interner,
+        texts: [tokens, mine, theirs],
+        blank,
+    } = Units::of([base, local, remote]);
     let in_lines = [base, local, remote].iter().any(|text| text.contains('\n'));
-    let known = interner.num_tokens();
-    let blank: Vec<bool> = (0..known)
-        .map(|token| html::is_blank(interner[Token(token)]))
-        .collect();
+    let known = blank.len();
     let blank = |token: Token| blank[token.0 as usize];
     let text = |units: &[Token]| units.iter().map(|unit| interner[*unit]).collect::<String>();
-    let sides = [&mine, &theirs].map(|side| hunks(&tokens, side, known as usize, &blank));
+    let sides = [&mine, &theirs].map(|side| hunks(&tokens, side, known, &blank));
     let (mut blocks, mut at, mut line) = (Vec::new(), 0, 0);
-    for group in groups(&sides, &tokens, &blank) {
-        let all = || group.iter().flatten();
-        let start = all().map(|hunk| hunk.start).min().unwrap_or(at);
-        let end = all().map(|hunk| hunk.end).max().unwrap_or(at);
-        let [ours, others] = group
-            .each_ref()
-            .map(|side| rendition(&tokens, start, end, side));
-        let between = text(&tokens[at..start]);
+    for stretch in stretches(&sides, &tokens, &blank) {
+        let between = text(&tokens[at..stretch.start]);
         line += line_breaks(&between);
         blocks.push(Block::Settled(between));
-        let is_one_sided = ancestor.is_some() && group.iter().any(Vec::is_empty);
+        let [ours, others] = stretch.renditions(&tokens);
         let (local, remote) = (text(&ours), text(&others));
         let lines = line_breaks(&local);
-        blocks.push(if ours == others || is_one_sided && group[1].is_empty() {
-            Block::Settled(local)
-        } else if is_one_sided {
-            Block::Settled(remote)
+        let merged = stretch.merged(&tokens).filter(|_| ancestor.is_some());
+        blocks.push(if let Some(merged) = merged {
+            Block::Settled(text(&merged))
         } else {
             // What ended a line begins one of its own where it comes behind the other side's, as do words that no
             // block holds.
-            let next = tokens.get(end).map(|next| interner[*next]);
+            let next = tokens.get(stretch.end).map(|next| interner[*next]);
             let ends_a_line = next.is_none_or(|next| next.starts_with(['\n', '\r']));
             let unended = |unit: &Token| {
                 let unit = interner[*unit];
@@ -141,14 +128,14 @@ fn by_unit(ancestor: Option<&str>, local: &str, remote: &str) -> Vec<Block> {
             };
             Block::Clash(BlockClash {
                 line,
-                base: ancestor.map(|_| text(&tokens[start..end])),
+                base: ancestor.map(|_| text(&tokens[stretch.start..stretch.end])),
                 on_lines: ours.last().is_some_and(unended),
                 local,
                 remote,
             })
         });
         line += lines;
-        at = end;
+        at = stretch.end;
     }
     blocks.push(Block::Settled(text(&tokens[at..])));
     blocks
@@ -156,54 +143,4 @@ fn by_unit(ancestor: Option<&str>, local: &str, remote: &str) -> Vec<Block> {
 
 fn line_breaks(text: &str) -> usize {
     text.matches('\n').count()
-}
-
-/// Both sides' changes, those together that clash. No group reaches into the next one.
-fn groups<'a>(
-    sides: &[Vec<Hunk<'a>>; 2],
-    base: &[Token],
-    blank: &impl Fn(Token) -> bool,
-) -> Vec<[Vec<Hunk<'a>>; 2]> {
-    let mut groups = Vec::new();
-    let mut heads = [0, 0];
-    loop {
-        let starts = [0, 1].map(|side| sides[side].get(heads[side]).map(|hunk| hunk.start));
-        let first = match starts {
-            [None, None] => return groups,
-            [Some(mine), Some(theirs)] => usize::from(theirs < mine),
-            [mine, _] => usize::from(mine.is_none()),
-        };
-        let mut group = [Vec::new(), Vec::new()];
-        let (mut next, mut end) = (Some(first), 0);
-        while let Some(side) = next {
-            let hunk = sides[side][heads[side]];
-            group[side].push(hunk);
-            end = end.max(hunk.end);
-            heads[side] += 1;
-            next = [0, 1].into_iter().find(|&side| {
-                let other = &group[1 - side];
-                sides[side].get(heads[side]).is_some_and(|hunk| {
-                    // A hunk that reaches into the group belongs to it: groups do not overlap.
-                    hunk.start < end
-                        || other.iter().any(|known: &Hunk<'_>| {
-                            !known.is_before(hunk, base, blank)
-                                && !hunk.is_before(known, base, blank)
-                        })
-                })
-            });
-        }
-        groups.push(group);
-    }
-}
-
-/// One side's units in place of some units of the ancestor.
-fn rendition(base: &[Token], start: usize, end: usize, hunks: &[Hunk<'_>]) -> Vec<Token> {
-    let (mut said, mut at) = (Vec::new(), start);
-    for hunk in hunks {
-        said.extend_from_slice(&base[at..hunk.start]);
-        said.extend_from_slice(hunk.new);
-        at = hunk.end;
-    }
-    said.extend_from_slice(&base[at..end]);
-    said
 }

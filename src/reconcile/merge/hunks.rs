@@ -1,4 +1,4 @@
-//! One side's changes against the ancestor, and the relation of two such changes.
+//! One side's changes against the ancestor, and the stretches in which both sides' changes meet.
 
 use imara_diff::{Algorithm, Diff, NoSliderHeuristic, Token};
 
@@ -66,7 +66,7 @@ pub(super) fn hunks<'a>(
         .collect()
 }
 
-impl<'a> Hunk<'a> {
+impl Hunk<'_> {
     /// Returns whether this change ends before another one begins. Two that touch are apart, unless
     /// both put something in between.
     pub(super) fn is_before(
@@ -79,50 +79,106 @@ impl<'a> Hunk<'a> {
         apart && !(self.grows && other.grows && all_blank(&base[self.end..other.start], blank))
     }
 
-    /// Takes off what two overlapping changes have in common at their beginning: `None` when they
-    /// differ there, or when units cannot be paired because there are more or fewer than before.
-    pub(super) fn split_shared(&mut self, other: &mut Self) -> Option<Self> {
-        if !(self.pairs() && other.pairs()) {
-            return None;
-        }
-        let start = self.start.max(other.start);
-        let end = self.end.min(other.end);
-        if start >= end || self.new_in(start, end) != other.new_in(start, end) {
-            return None;
-        }
-        // The units before the common part belong to one side alone.
-        let first = if self.start <= other.start {
-            *self
-        } else {
-            *other
-        };
-        let shared = Self {
-            end,
-            new: &first.new[..end - first.start],
-            ..first
-        };
-        self.drop_until(end);
-        other.drop_until(end);
-        Some(shared)
-    }
-
-    /// Returns whether nothing is left of this change.
-    pub(super) fn is_spent(&self) -> bool {
-        self.start == self.end && self.new.is_empty()
-    }
-
     /// Returns whether each unit has one that replaces it.
     fn pairs(&self) -> bool {
         !self.grows && self.new.len() == self.end - self.start
     }
+}
 
-    fn new_in(&self, start: usize, end: usize) -> &'a [Token] {
-        &self.new[start - self.start..end - self.start]
+/// A stretch of the ancestor with the changes of both sides that cannot be told apart.
+pub(super) struct Stretch<'a> {
+    /// The first unit.
+    pub(super) start: usize,
+    /// Behind the last unit.
+    pub(super) end: usize,
+    sides: [Vec<Hunk<'a>>; 2],
+}
+
+impl Stretch<'_> {
+    /// Returns both sides' units in place of the ancestor's.
+    pub(super) fn renditions(&self, base: &[Token]) -> [Vec<Token>; 2] {
+        self.sides.each_ref().map(|hunks| {
+            let (mut said, mut at) = (Vec::new(), self.start);
+            for hunk in hunks {
+                said.extend_from_slice(&base[at..hunk.start]);
+                said.extend_from_slice(hunk.new);
+                at = hunk.end;
+            }
+            said.extend_from_slice(&base[at..self.end]);
+            said
+        })
     }
 
-    fn drop_until(&mut self, end: usize) {
-        self.new = &self.new[end - self.start..];
-        self.start = end;
+    /// Returns the units with both sides' changes: those of one side alone, or those that both made. `None`: they clash.
+    pub(super) fn merged(&self, base: &[Token]) -> Option<Vec<Token>> {
+        let [ours, others] = self.renditions(base);
+        match &self.sides {
+            [_, theirs] if theirs.is_empty() || ours == others => Some(ours),
+            [mine, _] if mine.is_empty() => Some(others),
+            _ => self.unit_by_unit(base),
+        }
+    }
+
+    /// Overlapping changes are the same where they overlap, if each replaces unit by unit.
+    fn unit_by_unit(&self, base: &[Token]) -> Option<Vec<Token>> {
+        let mut units = base[self.start..self.end].to_vec();
+        let mut is_changed = vec![false; units.len()];
+        for hunk in self.sides.iter().flatten() {
+            if !hunk.pairs() {
+                return None;
+            }
+            for (at, &unit) in (hunk.start - self.start..).zip(hunk.new) {
+                if is_changed[at] && units[at] != unit {
+                    return None;
+                }
+                units[at] = unit;
+                is_changed[at] = true;
+            }
+        }
+        Some(units)
+    }
+}
+
+/// Cuts the ancestor where both sides' changes are apart. No stretch reaches into the next one.
+pub(super) fn stretches<'a>(
+    sides: &[Vec<Hunk<'a>>; 2],
+    base: &[Token],
+    blank: &impl Fn(Token) -> bool,
+) -> Vec<Stretch<'a>> {
+    let mut stretches = Vec::new();
+    let mut heads = [0, 0];
+    loop {
+        let next = [0, 1].map(|side| sides[side].get(heads[side]));
+        // An insertion comes before a change that begins where it was made.
+        let first = match next.map(|hunk| hunk.map(|hunk| (hunk.start, hunk.end))) {
+            [None, None] => return stretches,
+            [Some(mine), Some(theirs)] => usize::from(theirs < mine),
+            [mine, _] => usize::from(mine.is_none()),
+        };
+        let mut stretch = Stretch {
+            start: sides[first][heads[first]].start,
+            end: 0,
+            sides: [Vec::new(), Vec::new()],
+        };
+        let mut next = Some(first);
+        while let Some(side) = next {
+            let hunk = sides[side][heads[side]];
+            stretch.sides[side].push(hunk);
+            stretch.end = stretch.end.max(hunk.end);
+            heads[side] += 1;
+            next = [0, 1].into_iter().find(|&side| {
+                let other = &stretch.sides[1 - side];
+                sides[side].get(heads[side]).is_some_and(|hunk| {
+                    // A change that reaches into the stretch belongs to it: stretches do not overlap.
+                    hunk.start < stretch.end
+                        || other.iter().any(|known: &Hunk<'_>| {
+                            !known.is_before(hunk, base, blank)
+                                && !hunk.is_before(known, base, blank)
+                        })
+                })
+            });
+        }
+        stretches.push(stretch);
     }
 }
 

@@ -20,7 +20,7 @@ mod hunks;
 use crate::model::html;
 pub use blocks::{Block, BlockClash, blocks, join, merge_union};
 use doubt::Counts;
-use hunks::{Hunk, hunks};
+use hunks::{hunks, stretches};
 use imara_diff::{Interner, Token};
 use std::fmt;
 
@@ -111,17 +111,11 @@ fn merge_units<'a>(
     local: &'a str,
     remote: &'a str,
 ) -> Result<Vec<&'a str>, ClashReason> {
-    let units = [base, local, remote].map(html::units);
-    let mut interner = Interner::new(units[0].len() * 2);
-    let mut texts = units.map(|units| -> Vec<Token> {
-        units
-            .into_iter()
-            .map(|unit| interner.intern(unit))
-            .collect()
-    });
-    let blank: Vec<bool> = (0..interner.num_tokens())
-        .map(|token| html::is_blank(interner[Token(token)]))
-        .collect();
+    let Units {
+        interner,
+        mut texts,
+        blank,
+    } = Units::of([base, local, remote]);
     let blank = |token: Token| blank[token.0 as usize];
 
     let counts = Counts::of(&texts, interner.num_tokens());
@@ -156,68 +150,46 @@ fn merge_tokens(
     blank: &impl Fn(Token) -> bool,
     counts: &Counts,
 ) -> Result<Vec<Token>, Clash> {
-    let [mine, theirs] = [local, remote].map(|side| hunks(base, side, counts.known(), blank));
-    if doubt::exists(base, [&mine, &theirs], counts, blank) {
+    let sides = [local, remote].map(|side| hunks(base, side, counts.known(), blank));
+    if doubt::exists(base, [&sides[0], &sides[1]], counts, blank) {
         return Err(Clash::Doubt);
     }
-    let mut mine = mine.into_iter().peekable();
-    let mut theirs = theirs.into_iter().peekable();
-    let mut merged = Merged {
-        base,
-        tokens: Vec::with_capacity(local.len().max(remote.len())),
-        at: 0,
-    };
-    loop {
-        let (hunk, other) = match (mine.peek_mut(), theirs.peek_mut()) {
-            (None, None) => break,
-            (Some(_), None) => {
-                mine.by_ref().for_each(|hunk| merged.apply(&hunk));
-                break;
-            }
-            (None, Some(_)) => {
-                theirs.by_ref().for_each(|hunk| merged.apply(&hunk));
-                break;
-            }
-            (Some(hunk), Some(other)) => (hunk, other),
-        };
-        if hunk == other {
-            merged.apply(hunk);
-            mine.next();
-            theirs.next();
-        } else if hunk.is_before(other, base, blank) {
-            merged.apply(hunk);
-            mine.next();
-        } else if other.is_before(hunk, base, blank) {
-            merged.apply(other);
-            theirs.next();
-        } else {
-            let shared = hunk.split_shared(other).ok_or(Clash::Overlap)?;
-            merged.apply(&shared);
-            mine.next_if(Hunk::is_spent);
-            theirs.next_if(Hunk::is_spent);
+    let mut merged = Vec::with_capacity(local.len().max(remote.len()));
+    let mut at = 0;
+    for stretch in stretches(&sides, base, blank) {
+        merged.extend_from_slice(&base[at..stretch.start]);
+        merged.extend(stretch.merged(base).ok_or(Clash::Overlap)?);
+        at = stretch.end;
+    }
+    merged.extend_from_slice(&base[at..]);
+    Ok(merged)
+}
+
+/// Texts as sequences of units.
+struct Units<'a> {
+    interner: Interner<&'a str>,
+    /// Base, local and remote.
+    texts: [Vec<Token>; 3],
+    /// Whether each different unit is white space.
+    blank: Vec<bool>,
+}
+
+impl<'a> Units<'a> {
+    fn of(texts: [&'a str; 3]) -> Self {
+        let units = texts.map(html::units);
+        let mut interner = Interner::new(units[0].len() * 2);
+        let texts = units.map(|units| {
+            let units = units.into_iter();
+            units.map(|unit| interner.intern(unit)).collect()
+        });
+        let blank = (0..interner.num_tokens())
+            .map(|token| html::is_blank(interner[Token(token)]))
+            .collect();
+        Self {
+            interner,
+            texts,
+            blank,
         }
-    }
-    Ok(merged.finish())
-}
-
-/// The result so far, and how much of the base it stands for.
-struct Merged<'a> {
-    base: &'a [Token],
-    tokens: Vec<Token>,
-    at: usize,
-}
-
-impl Merged<'_> {
-    fn apply(&mut self, hunk: &Hunk<'_>) {
-        self.tokens
-            .extend_from_slice(&self.base[self.at..hunk.start]);
-        self.tokens.extend_from_slice(hunk.new);
-        self.at = hunk.end;
-    }
-
-    fn finish(mut self) -> Vec<Token> {
-        self.tokens.extend_from_slice(&self.base[self.at..]);
-        self.tokens
     }
 }
 
