@@ -76,11 +76,7 @@ fn unclear_at(base: &Base, file: &LocalFile) -> Option<Problem> {
     if file.id.is_some_and(is_known) {
         return None;
     }
-    Some(Problem {
-        path: file.place.to_string(),
-        id: Some(id),
-        message: unclear(id),
-    })
+    Some(Problem::at(&file.place, Some(id), unclear(id)))
 }
 
 /// Returns whether a file is at the place of an article that is being created.
@@ -108,11 +104,7 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
             ),
             None => unclear(id),
         };
-        paired.problems.push(Problem {
-            path: creation.place.to_string(),
-            id: Some(id),
-            message,
-        });
+        paired.report(&creation.place, Some(id), message);
     }
 }
 
@@ -149,9 +141,5 @@ fn moved_problem(file: &LocalFile, creation: &Creation) -> Problem {
              change its title if it is new."
         ),
     };
-    Problem {
-        path: file.place.to_string(),
-        id: creation.article(),
-        message,
-    }
+    Problem::at(&file.place, creation.article(), message)
 }

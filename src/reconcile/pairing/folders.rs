@@ -2,7 +2,6 @@
 
 use super::Paired;
 use crate::model::{CategoryId, path};
-use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalSnapshot, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -132,13 +131,11 @@ fn report_double(claimants: &[&LocalCategory], paired: &mut Paired) {
         .map(|category| category.folder.as_str())
         .collect();
     let names = names.join(" and ");
-    paired
-        .problems
-        .extend(claimants.iter().map(|category| Problem {
-            path: format!("{}/_category.yaml", category.folder),
-            id: None,
-            message: format!(
-                "the same category id stands in {names}; remove the `id:` line from all but one"
-            ),
-        }));
+    for category in claimants {
+        let message = format!(
+            "the same category id stands in {names}; remove the `id:` line from all but one"
+        );
+        let path = format!("{}/_category.yaml", category.folder);
+        paired.report(path, None, message);
+    }
 }

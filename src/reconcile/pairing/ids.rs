@@ -5,7 +5,6 @@ use super::places::{StatePlaces, Unready};
 use super::{NOT_READY, Paired};
 use crate::model::ArticleId;
 use crate::model::base::Creation;
-use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, RemoteSnapshot};
 use std::collections::BTreeMap;
 
@@ -31,7 +30,7 @@ pub(super) fn claim_by_id(
         let at_home = places.home(id, &claimants);
         // A file that is not ready may be the article's, and the ready one a copy of it.
         if at_home.is_none() && (unready.at_home.contains(&id) || unready.named.contains(&id)) {
-            paired.unknown.insert(id, NOT_READY.to_owned());
+            paired.doubt(id, NOT_READY);
             continue;
         }
         let keeper = at_home.or_else(|| only_claimant(base, &claimants));
@@ -116,19 +115,14 @@ pub(super) fn mark_both_unknown(
                 "The service does not show {id}: if the file is a new article, move it to another name without its `id:` line"
             )
         };
-        paired.problems.push(Problem {
-            path: file.place.to_string(),
-            id: Some(other),
-            message: format!(
-                "the file of article {other} now has the id {id}. If that is a mistake, put `id: {other}` back. \
-                 {other_way}; then {other} is deleted, unless its own file is put back"
-            ),
-        });
+        let message = format!(
+            "the file of article {other} now has the id {id}. If that is a mistake, put `id: {other}` back. \
+             {other_way}; then {other} is deleted, unless its own file is put back"
+        );
+        paired.report(&file.place, Some(other), message);
         paired.files.remove(&id);
-        let why = "another article's file has its id";
-        paired.unknown.insert(id, why.to_owned());
-        let why = "its file has another id";
-        paired.unknown.insert(other, why.to_owned());
+        paired.doubt(id, "another article's file has its id");
+        paired.doubt(other, "its file has another id");
     }
 }
 
@@ -136,17 +130,13 @@ pub(super) fn mark_both_unknown(
 /// that one, or the first one's file, moved over the copy.
 fn report_unclear(id: ArticleId, creation: &Creation, file: &LocalFile, paired: &mut Paired) {
     let made = creation.row.as_ref().map(|row| row.id);
-    paired.problems.push(Problem {
-        path: file.place.to_string(),
-        id: made.or(Some(id)),
-        message: format!(
-            "kbsync cannot tell whether this file is article {id} or the new article that is being created from {}. If it \
-             is the new one, remove its `id:` line. If it is {id}, move it to another name.",
-            file.place
-        ),
-    });
-    let unclear = "kbsync cannot tell which article its file is";
-    paired.unknown.insert(id, unclear.to_owned());
+    let message = format!(
+        "kbsync cannot tell whether this file is article {id} or the new article that is being created from {}. If it \
+         is the new one, remove its `id:` line. If it is {id}, move it to another name.",
+        file.place
+    );
+    paired.report(&file.place, made.or(Some(id)), message);
+    paired.doubt(id, "kbsync cannot tell which article its file is");
 }
 
 fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
@@ -154,32 +144,22 @@ fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
         .iter()
         .map(|file| file.place.to_string())
         .collect();
+    let names = names.join(" and ");
     for file in claimants {
-        paired.problems.push(Problem {
-            path: file.place.to_string(),
-            id: Some(id),
-            message: format!(
-                "the same id stands in {}, and neither is where the article was; remove the `id:` line \
-                 from all but one",
-                names.join(" and ")
-            ),
-        });
+        let message = format!(
+            "the same id stands in {names}, and neither is where the article was; remove the `id:` line \
+             from all but one"
+        );
+        paired.report(&file.place, Some(id), message);
     }
-    paired
-        .unknown
-        .insert(id, "two files have its id".to_owned());
+    paired.doubt(id, "two files have its id");
 }
 
 fn report_overwritten(id: ArticleId, other: ArticleId, copy: &LocalFile, paired: &mut Paired) {
-    paired.problems.push(Problem {
-        path: copy.place.to_string(),
-        id: Some(other),
-        message: format!(
-            "the file of article {other} now has the id of article {id}, which has a file of its own; \
-             put `id: {other}` back, or remove the file to delete that article"
-        ),
-    });
-    paired
-        .unknown
-        .insert(other, "its file has another article's id".to_owned());
+    let message = format!(
+        "the file of article {other} now has the id of article {id}, which has a file of its own; \
+         put `id: {other}` back, or remove the file to delete that article"
+    );
+    paired.report(&copy.place, Some(other), message);
+    paired.doubt(other, "its file has another article's id");
 }

@@ -19,7 +19,10 @@ use crate::reconcile::snapshot::{
 pub(crate) use creations::may_be_of;
 use ids::claim_by_id;
 use places::{StatePlaces, Unready};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Display,
+};
 
 /// The mirror with every file and folder given its identity.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -47,6 +50,16 @@ impl Paired {
     /// Returns whether nothing in the mirror claims an article.
     fn is_free(&self, id: ArticleId) -> bool {
         !self.files.contains_key(&id) && !self.unknown.contains_key(&id)
+    }
+
+    /// Marks an article whose file is there, or may be there.
+    fn doubt(&mut self, id: ArticleId, why: &str) {
+        self.unknown.insert(id, why.to_owned());
+    }
+
+    /// Reports a file or a folder that could not be paired.
+    fn report(&mut self, path: impl Display, id: Option<ArticleId>, message: String) {
+        self.problems.push(Problem::at(path, id, message));
     }
 
     /// Marks articles of which no ready file was found.
@@ -97,9 +110,7 @@ fn with_categories(
             file.version.category = category;
             files.push(file);
         } else if let Some(id) = file.id {
-            paired
-                .unknown
-                .insert(id, "its folder's category is not clear".to_owned());
+            paired.doubt(id, "its folder's category is not clear");
         }
     }
     files
@@ -145,23 +156,18 @@ fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, pai
         .is_some_and(|row| !row.local.same_words(&file.version));
     match local.unread.first().filter(|_| edited) {
         Some(unread) => {
-            paired.problems.push(Problem {
-                path: file.place.to_string(),
-                id: Some(id),
-                message: format!(
-                    "it has no `id:` line, and kbsync cannot tell whether it is the file of article {id} until \
-                     {unread} can be read"
-                ),
-            });
-            paired.unknown.insert(id, UNREAD.to_owned());
+            let message = format!(
+                "it has no `id:` line, and kbsync cannot tell whether it is the file of article {id} until \
+                 {unread} can be read"
+            );
+            paired.report(&file.place, Some(id), message);
+            paired.doubt(id, "its file may be one that cannot be read");
         }
         None => {
             paired.files.insert(id, file);
         }
     }
 }
-
-const UNREAD: &str = "its file may be one that cannot be read";
 
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.
 ///
