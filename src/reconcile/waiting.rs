@@ -28,7 +28,10 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
         .actions
         .iter()
         .filter(|action| action.held.is_some())
-        .flat_map(|action| settles(action).map(|need| (need, action.path.clone())))
+        .flat_map(|action| {
+            let settles = settles(action).into_iter();
+            settles.map(|need| (need, action.path.clone()))
+        })
         .collect();
     if held.is_empty() {
         return false;
@@ -37,7 +40,8 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
         .retain(|settle| !held.contains_key(&Need::Folder(settle.to.folder.clone())));
     let mut changed = false;
     for action in &mut plan.actions {
-        let first = needs(action, holders).find_map(|need| held.get(&need));
+        let needs = needs(action, holders);
+        let first = needs.iter().find_map(|need| held.get(need));
         if let Some(path) = first.filter(|_| action.held.is_none()) {
             let reason = format!("it can be done only after {path}, which is held");
             action.hold(HoldRule::Waits, reason);
@@ -48,60 +52,52 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
 }
 
 /// The names and addresses that become free only when an action is done.
-fn settles(action: &Action) -> impl Iterator<Item = Need> {
-    let mut category = None;
-    let mut folders = [None, None];
+fn settles(action: &Action) -> Vec<Need> {
+    let name = leaves_name(action).map(Need::Name);
+    let address = frees(action).map(Need::Address);
+    let mut settles: Vec<Need> = name.into_iter().chain(address).collect();
     if let Step::CreateCategory {
         provisional,
         folder,
         ..
     } = &action.step
     {
-        category = Some(*provisional);
-        folders = [Some(folder.clone()), None];
+        settles.push(Need::Category(*provisional));
+        settles.push(Need::Folder(folder.clone()));
     } else if let Step::SettleCategory(settle) = &action.step
         && settle.from != settle.to
     {
-        folders = [settle.from.clone(), settle.to.clone()];
+        let folders = [&settle.from, &settle.to].into_iter().flatten();
+        settles.extend(folders.cloned().map(Need::Folder));
     }
-    let name = leaves_name(action).map(Need::Name);
-    let address = frees(action).map(Need::Address);
-    let category = category.map(Need::Category);
-    let folders = folders.into_iter().flatten().map(Need::Folder);
-    name.into_iter()
-        .chain(address)
-        .chain(category)
-        .chain(folders)
+    settles
 }
 
 /// The names and addresses that an action needs and others have.
-fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> impl Iterator<Item = Need> {
-    let mut category = None;
-    let mut folders = [None, None];
-    let folder = || Some(action.path.split('/').next()?.to_owned());
+fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> Vec<Need> {
+    let name = takes_name(action).map(Need::Name);
+    let address = waits_for(action, holders).map(Need::Address);
+    let mut needs: Vec<Need> = name.into_iter().chain(address).collect();
+    let folder = action.path.split('/').next().unwrap_or_default();
+    let folder = Need::Folder(folder.to_owned());
     match &action.step {
         Step::CreateArticle { version, .. } => {
-            category = Some(version.category);
-            folders[0] = folder();
+            needs.extend([Need::Category(version.category), folder]);
         }
         Step::Settle(settle) => {
-            category = Some(settle.file.category);
-            let from = settle.from().map(|place| place.folder.clone());
-            folders = [folder(), from];
+            needs.extend([Need::Category(settle.file.category), folder]);
+            needs.extend(
+                settle
+                    .from()
+                    .map(|place| Need::Folder(place.folder.clone())),
+            );
         }
         Step::DeleteArticle { .. } | Step::RemoveFile { .. } | Step::Forget { .. } => {
-            folders[0] = folder();
+            needs.push(folder);
         }
         Step::CreateCategory { .. } | Step::SettleCategory(_) | Step::Conflict(_) | Step::Wait => {}
     }
-    let name = takes_name(action).map(Need::Name);
-    let address = waits_for(action, holders).map(Need::Address);
-    let category = category.map(Need::Category);
-    let folders = folders.into_iter().flatten().map(Need::Folder);
-    name.into_iter()
-        .chain(address)
-        .chain(category)
-        .chain(folders)
+    needs
 }
 
 /// Holds actions that take an address which somebody keeps, or which two actions take, or that take each other's in a
