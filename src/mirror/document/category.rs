@@ -5,7 +5,7 @@ use super::{
     block::Block,
     check_lengths,
     frame::{self, Frame},
-    id_of, misspelt, near_keys, optional_text, problem,
+    id_of, misspelt, near_keys, problem,
     splice::{self, Edit},
     text_of,
 };
@@ -40,6 +40,26 @@ pub struct CategoryChanges {
     pub description: Option<String>,
     /// The description for search engines; `""` removes the key.
     pub meta_description: Option<String>,
+}
+
+impl CategoryChanges {
+    /// Returns the keys that are not left as they are, each with its new value.
+    fn edits(&self) -> Vec<Edit> {
+        let text = |text: &String| Written::unless_empty(text);
+        let slug = self.slug.as_ref();
+        let described = self.description.as_ref();
+        let meta = self.meta_description.as_ref();
+        let edits = [
+            self.id.map(|id| ("id", Some(Written::word(&id)))),
+            self.name
+                .as_ref()
+                .map(|name| ("name", Some(Written::Text(name.clone())))),
+            slug.map(|slug| ("slug", slug.as_ref().and_then(text))),
+            described.map(|new| ("description", text(new))),
+            meta.map(|new| ("meta_description", text(new))),
+        ];
+        edits.into_iter().flatten().collect()
+    }
 }
 
 impl CategoryDocument {
@@ -115,29 +135,14 @@ impl CategoryDocument {
 
     /// Writes a new file.
     pub fn compose(changes: &CategoryChanges) -> String {
-        let text = |value: Option<&str>| {
-            value
-                .filter(|text| !text.is_empty())
-                .map(|text| Written::Text(text.to_owned()))
-        };
-        splice::write_new(&[
-            ("id", changes.id.map(|id| Written::Word(id.to_string()))),
-            ("name", text(changes.name.as_deref())),
-            (
-                "slug",
-                text(changes.slug.as_ref().and_then(|slug| slug.as_deref())),
-            ),
-            ("description", text(changes.description.as_deref())),
-            (
-                "meta_description",
-                text(changes.meta_description.as_deref()),
-            ),
-        ])
+        splice::write_new(&changes.edits())
     }
 
     /// Writes the file with changes; what is equal already is not touched.
     pub fn edit(&self, changes: &CategoryChanges) -> String {
-        let edits = self.edits(changes);
+        let held = self.held();
+        let mut edits = changes.edits();
+        edits.retain(|edit| !held.contains(edit));
         if edits.is_empty() {
             return self.source.clone();
         }
@@ -152,37 +157,16 @@ impl CategoryDocument {
         self.frame.with_block(&self.source, &block)
     }
 
-    fn edits(&self, changes: &CategoryChanges) -> Vec<Edit> {
-        let mut edits: Vec<Edit> = Vec::new();
-        if let Some(id) = changes.id
-            && self.id != Some(id)
-        {
-            edits.push(("id", Some(Written::Word(id.to_string()))));
-        }
-        if let Some(name) = &changes.name
-            && self.name.as_ref() != Some(name)
-        {
-            edits.push(("name", Some(Written::Text(name.clone()))));
-        }
-        if let Some(slug) = &changes.slug {
-            let slug = slug.clone().filter(|slug| !slug.is_empty());
-            if slug != self.slug {
-                edits.push(("slug", slug.map(Written::Text)));
-            }
-        }
-        for (key, wanted, held) in [
-            ("description", &changes.description, &self.description),
-            (
-                "meta_description",
-                &changes.meta_description,
-                &self.meta_description,
-            ),
-        ] {
-            if let Some(edit) = optional_text(key, wanted.as_deref(), held) {
-                edits.push(edit);
-            }
-        }
-        edits
+    /// Returns the value of each of our keys.
+    fn held(&self) -> [Edit; 5] {
+        let text = Written::unless_empty;
+        [
+            ("id", self.id.as_ref().map(Written::word)),
+            ("name", self.name.clone().map(Written::Text)),
+            ("slug", self.slug.as_deref().and_then(text)),
+            ("description", text(&self.description)),
+            ("meta_description", text(&self.meta_description)),
+        ]
     }
 
     /// The category's id, when the file has one.

@@ -132,6 +132,26 @@ impl Changes {
             ..Self::default()
         }
     }
+
+    /// Returns the keys that are not left as they are, each with its new value.
+    fn edits(&self) -> Vec<Edit> {
+        let text = |text: &String| Written::unless_empty(text);
+        let slug = self.slug.as_ref();
+        let edits = [
+            self.id.map(|id| ("id", Some(Written::word(&id)))),
+            self.title
+                .as_ref()
+                .map(|title| ("title", Some(Written::Text(title.clone())))),
+            slug.map(|slug| ("slug", slug.as_ref().and_then(text))),
+            self.enabled
+                .map(|on| ("enabled", on.as_ref().map(Written::word))),
+            self.draft
+                .map(|on| ("draft", on.as_ref().map(Written::word))),
+            self.introtext.as_ref().map(|new| ("introtext", text(new))),
+            self.keywords.as_ref().map(|new| ("keywords", text(new))),
+        ];
+        edits.into_iter().flatten().collect()
+    }
 }
 
 impl Document {
@@ -197,28 +217,7 @@ impl Document {
 
     /// Writes a new file.
     pub fn compose(changes: &Changes) -> String {
-        let flag =
-            |value: Option<Option<bool>>| value.flatten().map(|on| Written::Word(on.to_string()));
-        let text = |value: Option<&str>| {
-            value
-                .filter(|text| !text.is_empty())
-                .map(|text| Written::Text(text.to_owned()))
-        };
-        let front = splice::write_new(&[
-            ("id", changes.id.map(|id| Written::Word(id.to_string()))),
-            (
-                "title",
-                Some(Written::Text(changes.title.clone().unwrap_or_default())),
-            ),
-            (
-                "slug",
-                text(changes.slug.as_ref().and_then(|slug| slug.as_deref())),
-            ),
-            ("enabled", flag(changes.enabled)),
-            ("draft", flag(changes.draft)),
-            ("introtext", text(changes.introtext.as_deref())),
-            ("keywords", text(changes.keywords.as_deref())),
-        ]);
+        let front = splice::write_new(&changes.edits());
         let text = changes.text.as_deref().unwrap_or_default();
         ["---\n", &front, "---\n", text, "\n"].concat()
     }
@@ -271,42 +270,9 @@ impl Document {
 
     /// Lists the keys whose values differ from what is wanted.
     fn edits(&self, changes: &Changes) -> Vec<Edit> {
-        let words = &self.words;
-        let mut edits: Vec<Edit> = Vec::new();
-        if let Some(id) = changes.id
-            && words.id != Some(id)
-        {
-            edits.push(("id", Some(Written::Word(id.to_string()))));
-        }
-        if let Some(title) = &changes.title
-            && *title != words.title
-        {
-            edits.push(("title", Some(Written::Text(title.clone()))));
-        }
-        if let Some(slug) = &changes.slug {
-            let slug = slug.clone().filter(|slug| !slug.is_empty());
-            if slug != words.slug {
-                edits.push(("slug", slug.map(Written::Text)));
-            }
-        }
-        for (key, wanted, held) in [
-            ("enabled", changes.enabled, words.flags.enabled),
-            ("draft", changes.draft, words.flags.draft),
-        ] {
-            if let Some(wanted) = wanted
-                && wanted != held
-            {
-                edits.push((key, wanted.map(|on| Written::Word(on.to_string()))));
-            }
-        }
-        for (key, wanted, held) in [
-            ("introtext", &changes.introtext, &words.introtext),
-            ("keywords", &changes.keywords, &words.keywords),
-        ] {
-            if let Some(edit) = optional_text(key, wanted.as_deref(), held) {
-                edits.push(edit);
-            }
-        }
+        let held = self.words.held();
+        let mut edits = changes.edits();
+        edits.retain(|edit| !held.contains(edit));
         edits
     }
 
@@ -398,6 +364,20 @@ impl Words {
             },
         })
     }
+
+    /// Returns the value of each of our keys.
+    fn held(&self) -> [Edit; 7] {
+        let text = Written::unless_empty;
+        [
+            ("id", self.id.as_ref().map(Written::word)),
+            ("title", text(&self.title)),
+            ("slug", self.slug.as_deref().and_then(text)),
+            ("enabled", self.flags.enabled.as_ref().map(Written::word)),
+            ("draft", self.flags.draft.as_ref().map(Written::word)),
+            ("introtext", text(&self.introtext)),
+            ("keywords", text(&self.keywords)),
+        ]
+    }
 }
 
 fn title_of(block: &Block) -> Result<String, NotReady> {
@@ -415,13 +395,6 @@ fn title_of(block: &Block) -> Result<String, NotReady> {
             "write one; a word such as null goes into quotes",
         )),
     }
-}
-
-/// The edit that an optional text needs; what is empty has no key.
-fn optional_text(key: &'static str, wanted: Option<&str>, held: &str) -> Option<Edit> {
-    let wanted = wanted.filter(|&wanted| wanted != held)?;
-    let written = (!wanted.is_empty()).then(|| Written::Text(wanted.to_owned()));
-    Some((key, written))
 }
 
 /// Reads a text; `None`: the key is absent or null.

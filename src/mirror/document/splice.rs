@@ -19,6 +19,16 @@ pub(super) enum Written {
 }
 
 impl Written {
+    /// A text that has no key where it is empty.
+    pub(super) fn unless_empty(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| Self::Text(text.to_owned()))
+    }
+
+    /// A value that is never quoted.
+    pub(super) fn word(value: &impl ToString) -> Self {
+        Self::Word(value.to_string())
+    }
+
     fn text(&self) -> &str {
         match self {
             Self::Text(text) | Self::Word(text) => text,
@@ -36,11 +46,14 @@ impl Written {
 /// A key and what it is to hold; `None`: the key goes.
 pub(super) type Edit = (&'static str, Option<Written>);
 
-/// Writes a block of new keys.
+/// Writes a block of new keys. A key without a value or with an empty one is left out.
 pub(super) fn write_new(edits: &[Edit]) -> String {
     edits
         .iter()
-        .filter_map(|(key, value)| Some(format!("{key}: {}\n", value.as_ref()?.render(None))))
+        .filter_map(|(key, value)| {
+            let value = value.as_ref().filter(|value| !value.text().is_empty())?;
+            Some(format!("{key}: {}\n", value.render(None)))
+        })
         .collect()
 }
 
