@@ -1,6 +1,6 @@
 //! Looks into one category's folder.
 
-use super::{CategoryContent, KnownFiles, ScannedCategory, ScannedFile, strays};
+use super::{CategoryContent, KnownFiles, Scan, ScannedCategory, ScannedFile, Unreadable, strays};
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, Entry, Kind},
@@ -9,7 +9,7 @@ use crate::{
     },
     model::{ArticleId, Place, Stamp, path::CATEGORY_FILE},
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The message about a name that is not UTF-8.
 pub(super) const ODD_NAME: &str = "the name is not UTF-8; rename it";
@@ -23,18 +23,8 @@ pub(super) type Tell<'a> = dyn FnMut(Message) -> bool + 'a;
 /// A message from a walking thread.
 pub(super) enum Message {
     Files(Vec<ScannedFile>),
-    Done(Box<Found>),
-}
-
-/// The result for one folder, without its files.
-pub(super) struct Found {
-    pub(super) folder: String,
-    pub(super) listed: Result<(ScannedCategory, BTreeSet<String>), DiskError>,
-    pub(super) problems: Vec<(String, String)>,
-    pub(super) conflict_copies: BTreeMap<Place, Option<ArticleId>>,
-    pub(super) strays: Vec<Place>,
-    pub(super) inner: Vec<Place>,
-    pub(super) unread: Vec<Place>,
+    /// The result for the folder of this number, without its files.
+    Done(usize, Box<Scan>),
 }
 
 /// The values that all walking threads share.
@@ -46,29 +36,21 @@ pub(super) struct Walk<'a, D> {
 }
 
 impl<D: Disk> Walk<'_, D> {
-    pub(super) fn folder(&self, folder: &str, send: &mut Tell<'_>) -> Found {
-        let mut found = Found {
-            folder: folder.to_owned(),
-            listed: Ok((
-                ScannedCategory {
-                    folder: folder.to_owned(),
-                    stamp: None,
-                    content: CategoryContent::Missing,
-                },
-                BTreeSet::new(),
-            )),
-            problems: Vec::new(),
-            conflict_copies: BTreeMap::new(),
-            strays: Vec::new(),
-            inner: Vec::new(),
-            unread: Vec::new(),
-        };
+    pub(super) fn folder(&self, folder: &str, send: &mut Tell<'_>) -> Scan {
+        let mut found = Scan::default();
         let listing = match self.disk.list(At::Folder(folder)) {
             Ok(listing) => listing,
             Err(error) => {
-                found.listed = Err(error);
+                let folder = folder.to_owned();
+                found.unreadable.push(Unreadable { folder, error });
                 return found;
             }
+        };
+        let mut names = BTreeSet::new();
+        let mut category = ScannedCategory {
+            folder: folder.to_owned(),
+            stamp: None,
+            content: CategoryContent::Missing,
         };
         for name in listing.odd_names {
             found.strays.extend(strays::stray(folder, &name));
@@ -78,7 +60,9 @@ impl<D: Disk> Walk<'_, D> {
         }
         let mut batch = Vec::new();
         for entry in listing.entries {
-            if let Some(file) = self.entry(folder, &entry, &mut found) {
+            if entry.name == CATEGORY_FILE {
+                (category.stamp, category.content) = self.category(folder, &entry);
+            } else if let Some(file) = self.entry(folder, &entry, &mut found) {
                 // A file that was read is told at once, so that few bodies are in memory.
                 let tell = !matches!(file, ScannedFile::Unchanged { .. });
                 batch.push(file);
@@ -88,10 +72,10 @@ impl<D: Disk> Walk<'_, D> {
                     break;
                 }
             }
-            if let Ok((_, names)) = &mut found.listed {
-                names.insert(entry.name);
-            }
+            names.insert(entry.name);
         }
+        found.names.insert(folder.to_owned(), names);
+        found.categories.push(category);
         if !batch.is_empty() && !send(Message::Files(batch)) {
             // The receiver goes only when the sink has panicked; then nobody asks for the rest.
             return found;
@@ -101,7 +85,7 @@ impl<D: Disk> Walk<'_, D> {
     }
 
     /// Looks at one name; gives what lies at an article's place.
-    fn entry(&self, folder: &str, entry: &Entry, found: &mut Found) -> Option<ScannedFile> {
+    fn entry(&self, folder: &str, entry: &Entry, found: &mut Scan) -> Option<ScannedFile> {
         let place = || Place::new(folder, entry.name.clone());
         match self.layout.in_folder(folder, &entry.name, entry.kind) {
             Verdict::Article => Some(self.article(folder, entry, found)),
@@ -115,14 +99,6 @@ impl<D: Disk> Walk<'_, D> {
                     place: place(),
                     why,
                 })
-            }
-            Verdict::CategoryFile => {
-                let (stamp, content) = self.category(folder, entry);
-                if let Ok((category, _)) = &mut found.listed {
-                    category.stamp = stamp;
-                    category.content = content;
-                }
-                None
             }
             Verdict::ConflictCopy => {
                 let place = place();
@@ -145,11 +121,11 @@ impl<D: Disk> Walk<'_, D> {
                 }
                 None
             }
-            Verdict::Aside => None,
+            Verdict::CategoryFile | Verdict::Aside => None,
         }
     }
 
-    fn article(&self, folder: &str, entry: &Entry, found: &mut Found) -> ScannedFile {
+    fn article(&self, folder: &str, entry: &Entry, found: &mut Scan) -> ScannedFile {
         let stamp = entry.stamp;
         if let Some((id, known)) = (self.known)(folder, &entry.name)
             && known == stamp
