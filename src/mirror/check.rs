@@ -16,7 +16,7 @@ use crate::{
     },
 };
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most paths that a finding names.
 const NAMED: usize = 10;
@@ -105,6 +105,9 @@ pub(crate) struct Open {
     pub(crate) copies: BTreeSet<String>,
 }
 
+/// The `_category.yaml` files, read, by folder.
+type Categories<'f> = BTreeMap<&'f String, Result<CategoryDocument, NotReady>>;
+
 /// Checks all files together.
 pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -112,7 +115,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     for (place, bytes) in &files.articles {
         match Document::parse(bytes) {
             Ok(document) => articles.push((place, document)),
-            Err(problem) => findings.push(not_ready(place.to_string(), "front-matter", problem)),
+            Err(problem) => findings.push(not_ready(place, "front-matter", problem)),
         }
     }
     let mut named = files.others.clone();
@@ -124,7 +127,12 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         body(place, document, &mut findings);
     }
     named.sort_by(|one, other| one.place.cmp(&other.place));
-    categories(files, &mut findings);
+    let parsed: Categories<'_> = files
+        .categories
+        .iter()
+        .map(|(folder, bytes)| (folder, CategoryDocument::parse(bytes)))
+        .collect();
+    categories(files, &parsed, &mut findings);
     let slugs = named.iter().filter_map(|file| {
         let address = file.address().ok()?;
         Some((
@@ -139,7 +147,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new article; \
                   `kbsync sync` does this itself where it knows which file was there first";
     doubles(ids, "double-id", remedy, &mut findings);
-    let known = link_targets(files, &named);
+    let known = link_targets(files, &parsed, &named);
     for (place, document) in &articles {
         dead_links(place, document, &known, &mut findings);
     }
@@ -149,67 +157,49 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         let help = format!(
             "check the file's permissions, or try again when nothing is writing to it; {NOT_SENT}"
         );
-        whole_file(
-            path,
-            Level::Error,
-            "unreadable",
-            format!("failed to {why}"),
-            &help,
-        )
+        error(path, "unreadable", format!("failed to {why}"), help)
     }));
     findings.extend(files.strays.iter().map(|(path, why)| {
         let help = "if that is meant, name it in .kbsyncignore";
-        whole_file(
-            path,
-            Level::Warning,
-            "stray",
-            format!("not synced: {why}"),
-            help,
-        )
+        warning(path, "stray", format!("not synced: {why}"), help)
     }));
     findings.sort();
     findings
 }
 
-fn not_ready(path: String, rule: &'static str, problem: NotReady) -> Finding {
+fn not_ready<P: ToString + ?Sized>(path: &P, rule: &'static str, problem: NotReady) -> Finding {
     Finding {
-        path,
         line: problem.line,
-        level: Level::Error,
-        rule,
-        message: problem.message,
-        help: format!("{}; {NOT_SENT}", problem.remedy),
+        ..error(
+            path,
+            rule,
+            problem.message,
+            format!("{}; {NOT_SENT}", problem.remedy),
+        )
     }
 }
 
 /// Reports a name that is no address, or an unusual one.
 fn file_name(file: &Named, findings: &mut Vec<Finding>) {
-    let path = file.place.to_string();
     let slug = match file.address() {
         Ok(slug) => slug,
         Err(problem) => {
-            findings.push(whole_file(
-                &path,
-                Level::Error,
-                "file-name",
-                format!("the name {:?} cannot be part of an address", problem.stem),
-                &format!(
-                    "rename the file to `{}{EXTENSION}`, or add a line `slug:`; {NOT_SENT}",
-                    problem.proposal
-                ),
-            ));
+            let message = format!("the name {:?} cannot be part of an address", problem.stem);
+            let help = format!(
+                "rename the file to `{}{EXTENSION}`, or add a line `slug:`; {NOT_SENT}",
+                problem.proposal
+            );
+            findings.push(error(&file.place, "file-name", message, help));
             return;
         }
     };
     let lower = slug.to_lowercase();
     if slug != lower && file.slug.is_none() {
-        findings.push(whole_file(
-            &path,
-            Level::Warning,
-            "capitals",
-            format!("the address has capital letters: {slug}"),
-            &format!("rename the file to `{lower}{EXTENSION}`, or say with `slug: {slug}` that you mean it"),
-        ));
+        let message = format!("the address has capital letters: {slug}");
+        let help = format!(
+            "rename the file to `{lower}{EXTENSION}`, or say with `slug: {slug}` that you mean it"
+        );
+        findings.push(warning(&file.place, "capitals", message, help));
     }
 }
 
@@ -220,14 +210,14 @@ fn keys<'k>(
     findings: &mut Vec<Finding>,
 ) {
     for (key, line, meant) in near {
+        let message = format!("`{key}` is not sent: it is not a key of kbsync");
         findings.push(Finding {
             line: Some(line),
-            ..whole_file(
+            ..warning(
                 path,
-                Level::Warning,
                 "near-key",
-                format!("`{key}` is not sent: it is not a key of kbsync"),
-                &format!("did you mean `{meant}`?"),
+                message,
+                format!("did you mean `{meant}`?"),
             )
         });
     }
@@ -236,22 +226,21 @@ fn keys<'k>(
 fn body(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
     let before = document.lines_before_text();
     for found in lint::lint_html(document.text()) {
-        let (level, help) = match found.severity {
-            Severity::Warning => (Level::Warning, found.remedy),
-            Severity::Error => (Level::Error, format!("{}; {SENT}", found.remedy)),
+        let finding = match found.severity {
+            Severity::Warning => warning(place, found.rule, found.message, found.remedy),
+            Severity::Error => {
+                let help = format!("{}; {SENT}", found.remedy);
+                error(place, found.rule, found.message, help)
+            }
         };
         findings.push(Finding {
-            path: place.to_string(),
             line: Some(before + found.line),
-            level,
-            rule: found.rule,
-            message: found.message,
-            help,
+            ..finding
         });
     }
 }
 
-fn categories(files: &Files, findings: &mut Vec<Finding>) {
+fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding>) {
     let mut slugs = Vec::new();
     let mut ids = Vec::new();
     let folders: BTreeSet<&String> = files
@@ -261,41 +250,35 @@ fn categories(files: &Files, findings: &mut Vec<Finding>) {
         .collect();
     for folder in folders {
         let path = format!("{folder}/{CATEGORY_FILE}");
-        let words = match files
-            .categories
-            .get(folder)
-            .map(|bytes| CategoryDocument::parse(bytes))
-        {
+        let words = match parsed.get(folder) {
             Some(Ok(document)) => Some(document),
             Some(Err(problem)) => {
-                findings.push(not_ready(path.clone(), "category-file", problem));
+                findings.push(not_ready(&path, "category-file", problem.clone()));
                 continue;
             }
             None => None,
         };
-        if let Some(document) = &words {
+        if let Some(document) = words {
             keys(&path, document.near_keys(), findings);
             ids.extend(document.id().map(|id| (id.to_string(), path.clone())));
         }
-        match words.as_ref().and_then(CategoryDocument::slug) {
+        match words.and_then(CategoryDocument::slug) {
             Some(slug) => slugs.push((slug.to_owned(), path)),
             None => match slug_of_stem(folder) {
                 Ok(slug) => slugs.push((slug, folder.clone())),
-                Err(problem) => findings.push(Finding {
-                    path: folder.clone(),
-                    line: None,
-                    level: Level::Error,
-                    rule: "folder-name",
-                    message: format!("the name {:?} cannot be part of an address", problem.stem),
-                    help: format!(
+                Err(problem) => {
+                    let message =
+                        format!("the name {:?} cannot be part of an address", problem.stem);
+                    let help = format!(
                         "rename the folder to `{}`, or add a line `slug:` to its {CATEGORY_FILE}",
                         problem.proposal
-                    ),
-                }),
+                    );
+                    findings.push(error(folder, "folder-name", message, help));
+                }
             },
         }
     }
-    mistyped(files, findings);
+    mistyped(files, parsed, findings);
     let remedy = "choose another name for one of the folders, or set `slug:`";
     doubles(slugs, "double-slug", remedy, findings);
     let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new category";
@@ -330,34 +313,21 @@ fn doubles(
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            findings.push(Finding {
-                path: path.clone(),
-                line: None,
-                level: Level::Error,
-                rule,
-                message: format!("{what} is also that of {}{more}", others.join(", ")),
-                help: help.to_owned(),
-            });
+            let message = format!("{what} is also that of {}{more}", others.join(", "));
+            findings.push(error(path, rule, message, help));
         }
     }
 }
 
 /// Returns the targets of links: files and folders, and articles by the address of their slug.
-fn link_targets(files: &Files, named: &[Named]) -> BTreeSet<String> {
-    let folder_slugs: HashMap<&String, String> = files
-        .categories
-        .iter()
-        .filter_map(|(folder, bytes)| {
-            let slug = CategoryDocument::parse(bytes).ok()?.slug()?.to_owned();
-            Some((folder, slug))
-        })
-        .collect();
+fn link_targets(files: &Files, parsed: &Categories<'_>, named: &[Named]) -> BTreeSet<String> {
+    let slug_of = |folder: &String| parsed.get(folder)?.as_ref().ok()?.slug();
     let mut known = files.targets.clone();
     for Named { place, slug, .. } in named {
         let slug = slug.as_deref().unwrap_or(place.stem());
         known.insert(format!("{}/{slug}", place.folder));
-        if let Some(folder) = folder_slugs.get(&place.folder) {
-            known.insert(folder.clone());
+        if let Some(folder) = slug_of(&place.folder) {
+            known.insert(folder.to_owned());
             known.insert(format!("{folder}/{slug}"));
         }
     }
@@ -375,39 +345,30 @@ fn dead_links(
         let leads = resolve(&place.folder, &target)
             .is_some_and(|path| path.is_empty() || known.contains(&path));
         if !leads {
+            let message = format!("the link to {target:?} leads nowhere");
+            let help = format!(
+                "correct the path, which counts from this file, or write the whole address; {SENT}"
+            );
             findings.push(Finding {
-                path: place.to_string(),
                 line: Some(before + line),
-                level: Level::Error,
-                rule: "dead-link",
-                message: format!("the link to {target:?} leads nowhere"),
-                help: format!(
-                    "correct the path, which counts from this file, or write the whole address; {SENT}"
-                ),
+                ..error(place, "dead-link", message, help)
             });
         }
     }
 }
 
 /// Reports new folders whose names look mistyped. A folder with an id is known to the service.
-fn mistyped(files: &Files, findings: &mut Vec<Finding>) {
+fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding>) {
     let is_known = |folder: &&String| {
-        let bytes = files.categories.get(*folder);
-        bytes.is_some_and(|bytes| {
-            CategoryDocument::parse(bytes).is_ok_and(|words| words.id().is_some())
-        })
+        let words = parsed.get(*folder).and_then(|words| words.as_ref().ok());
+        words.is_some_and(|words| words.id().is_some())
     };
     let known: Vec<&String> = files.categories.keys().filter(is_known).collect();
     let folders: BTreeSet<&String> = files.articles.keys().map(|place| &place.folder).collect();
     for folder in folders.into_iter().filter(|folder| !is_known(folder)) {
         if let Some(meant) = likely_meant(folder, known.iter().map(|known| known.as_str())) {
-            findings.push(whole_file(
-                folder,
-                Level::Warning,
-                "new-category",
-                maybe_mistyped(meant),
-                "if a new category is meant, all is well: the next sync makes it",
-            ));
+            let help = "if a new category is meant, all is well: the next sync makes it";
+            findings.push(warning(folder, "new-category", maybe_mistyped(meant), help));
         }
     }
 }
@@ -446,29 +407,37 @@ fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>) -> Finding {
             "the copy of a conflict: until that is settled, the article is held, both ways",
         ),
     };
-    whole_file(
-        &place.to_string(),
-        Level::Warning,
-        rule,
-        message.to_owned(),
-        "take what you need from this copy into the article, then delete the copy",
-    )
+    let help = "take what you need from this copy into the article, then delete the copy";
+    warning(place, rule, message, help)
 }
 
-fn whole_file(
-    path: &str,
-    level: Level,
+/// Makes an error about a whole file.
+fn error<P: ToString + ?Sized>(
+    path: &P,
     rule: &'static str,
-    message: String,
-    help: &str,
+    message: impl Into<String>,
+    help: impl Into<String>,
 ) -> Finding {
     Finding {
-        path: path.to_owned(),
+        path: path.to_string(),
         line: None,
-        level,
+        level: Level::Error,
         rule,
-        message,
-        help: help.to_owned(),
+        message: message.into(),
+        help: help.into(),
+    }
+}
+
+/// Makes a warning about a whole file.
+fn warning<P: ToString + ?Sized>(
+    path: &P,
+    rule: &'static str,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> Finding {
+    Finding {
+        level: Level::Warning,
+        ..error(path, rule, message, help)
     }
 }
 
