@@ -31,7 +31,7 @@ impl fmt::Display for Owner {
 }
 
 /// Why there is no lock.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process has it.
     Taken(Option<Owner>),
@@ -56,15 +56,6 @@ impl fmt::Display for LockError {
             Self::NotAFolder(path) => write!(f, "use {}: it is not a folder", path.display()),
             Self::NotAFile(path) => write!(f, "use {}: it is not a regular file", path.display()),
             Self::Io { path, .. } => write!(f, "use {}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for LockError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            Self::Taken(_) | Self::NotAFolder(_) | Self::NotAFile(_) => None,
         }
     }
 }

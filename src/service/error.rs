@@ -38,7 +38,7 @@ pub enum ErrorKind {
 }
 
 /// A failed request.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct ServiceError {
     /// The kind of failure.
     pub kind: ErrorKind,
@@ -111,13 +111,5 @@ impl fmt::Display for ServiceError {
             write!(f, ": {}", self.message)?;
         }
         Ok(())
-    }
-}
-
-impl std::error::Error for ServiceError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn std::error::Error + 'static))
     }
 }

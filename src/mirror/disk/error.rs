@@ -80,7 +80,7 @@ impl DiskErrorKind {
 }
 
 /// A failed operation. The text fits after "failed to".
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct DiskError {
     /// The kind of a failure.
     pub kind: DiskErrorKind,
@@ -152,13 +152,5 @@ impl fmt::Display for DiskError {
             Some(reason) => write!(f, ": {reason}"),
             None => Ok(()),
         }
-    }
-}
-
-impl std::error::Error for DiskError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source
-            .as_ref()
-            .map(|source| source as &(dyn std::error::Error + 'static))
     }
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 const ID_SEARCH: usize = 128 * 1024;
 
 /// Why a file cannot be an article or a category, where, and what to do about it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct NotReady {
     /// The line in the file, from 1, where there is one.
     pub line: Option<usize>,
@@ -53,8 +53,6 @@ impl fmt::Display for NotReady {
         write!(f, "{}; {}", self.message, self.remedy)
     }
 }
-
-impl std::error::Error for NotReady {}
 
 /// Returns whether a text has all three of git's conflict markers at line starts.
 pub fn has_conflict_markers(text: &str) -> bool {

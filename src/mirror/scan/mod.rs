@@ -19,7 +19,7 @@ use crate::model::{ArticleId, Place, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::{fmt, io, thread};
+use std::{io, thread};
 
 pub use crate::model::stamp::{predates, trusted};
 pub use again::appeared;
@@ -167,38 +167,17 @@ impl Scan {
 }
 
 /// Why there is no scan at all: the mirror is missing or cannot be listed. Never an empty scan.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ScanError {
     /// The root, or its `.kbsyncignore`, cannot be read.
+    #[error(transparent)]
     Root(DiskError),
     /// The `.kbsyncignore` is too large. Nothing is synced by half of it.
+    #[error("read {IGNORE_FILE}: it is larger than {} KiB", MAX_IGNORE_FILE / 1024)]
     Rules,
     /// No thread could be started.
-    Threads(io::Error),
-}
-
-impl fmt::Display for ScanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Root(error) => error.fmt(f),
-            Self::Rules => write!(
-                f,
-                "read {IGNORE_FILE}: it is larger than {} KiB",
-                MAX_IGNORE_FILE / 1024
-            ),
-            Self::Threads(_) => f.write_str("start a thread for the scan"),
-        }
-    }
-}
-
-impl std::error::Error for ScanError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Root(error) => std::error::Error::source(error),
-            Self::Rules => None,
-            Self::Threads(error) => Some(error),
-        }
-    }
+    #[error("start a thread for the scan")]
+    Threads(#[source] io::Error),
 }
 
 /// Gives the article of a file whose content is known, and the file's stamp, by folder and name.
@@ -220,9 +199,7 @@ pub fn scan(
         known,
         known_category,
     };
-    let mut found = walk_all(&walk, &folders, sink)?;
-    found.sort_by(|one, other| one.folder.cmp(&other.folder));
-    for folder in found {
+    for folder in walk_all(&walk, &folders, sink)?.into_values() {
         scan.add(folder);
     }
     scan.complete = scan.unreadable.is_empty();
@@ -230,22 +207,16 @@ pub fn scan(
 }
 
 impl Scan {
-    fn add(&mut self, found: folder::Found) {
+    /// Adds the result for a folder.
+    fn add(&mut self, found: Self) {
+        self.categories.extend(found.categories);
+        self.names.extend(found.names);
+        self.unreadable.extend(found.unreadable);
         self.problems.extend(found.problems);
         self.conflict_copies.extend(found.conflict_copies);
         self.strays.extend(found.strays);
         self.inner.extend(found.inner);
         self.unread.extend(found.unread);
-        match found.listed {
-            Ok((category, names)) => {
-                self.names.insert(found.folder, names);
-                self.categories.push(category);
-            }
-            Err(error) => self.unreadable.push(Unreadable {
-                folder: found.folder,
-                error,
-            }),
-        }
     }
 }
 
@@ -306,34 +277,23 @@ fn read_layout(disk: &impl Disk) -> Result<(Layout, Vec<String>), ScanError> {
     }
 }
 
-/// Walks folders one by one: starting a thread costs more than looking into one folder.
-fn walk_alone<D: Disk>(
-    walk: &folder::Walk<'_, D>,
-    folders: &[String],
-    sink: &mut dyn FnMut(ScannedFile),
-) -> Vec<folder::Found> {
-    folders
-        .iter()
-        .map(|folder| {
-            walk.folder(folder, &mut |message| {
-                if let folder::Message::Files(files) = message {
-                    files.into_iter().for_each(&mut *sink);
-                }
-                true
-            })
-        })
-        .collect()
-}
-
-/// Walks folders with several threads; the calling one runs the sink.
+/// Walks folders with several threads; the calling one runs the sink. Returns the result for each folder, by its number.
 fn walk_all<D: Disk>(
     walk: &folder::Walk<'_, D>,
     folders: &[String],
     sink: &mut dyn FnMut(ScannedFile),
-) -> Result<Vec<folder::Found>, ScanError> {
+) -> Result<BTreeMap<usize, Scan>, ScanError> {
     let wanted = walk.disk.walkers().min(MAX_THREADS).min(folders.len());
     if wanted <= 1 {
-        return Ok(walk_alone(walk, folders, sink));
+        // To start a thread costs more than to look into one folder.
+        let mut tell = |message| {
+            if let folder::Message::Files(files) = message {
+                files.into_iter().for_each(&mut *sink);
+            }
+            true
+        };
+        let found = folders.iter().map(|folder| walk.folder(folder, &mut tell));
+        return Ok(found.enumerate().collect());
     }
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -341,10 +301,17 @@ fn walk_all<D: Disk>(
         for number in 0..wanted {
             let (send, next): (SyncSender<folder::Message>, _) = (send.clone(), &next);
             let work = move || {
-                while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(folder) = folders.get(number) else {
+                        return;
+                    };
                     let found = walk.folder(folder, &mut |message| send.send(message).is_ok());
                     // The receiver goes only when the sink has panicked.
-                    if send.send(folder::Message::Done(Box::new(found))).is_err() {
+                    if send
+                        .send(folder::Message::Done(number, Box::new(found)))
+                        .is_err()
+                    {
                         return;
                     }
                 }
@@ -358,11 +325,13 @@ fn walk_all<D: Disk>(
             }
         }
         drop(send);
-        let mut found = Vec::new();
+        let mut found = BTreeMap::new();
         for message in receive {
             match message {
                 folder::Message::Files(files) => files.into_iter().for_each(&mut *sink),
-                folder::Message::Done(folder) => found.push(*folder),
+                folder::Message::Done(number, folder) => {
+                    found.insert(number, *folder);
+                }
             }
         }
         Ok(found)

@@ -65,7 +65,7 @@ impl fmt::Display for Place {
 }
 
 /// A name on disk that cannot stand for a slug.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct NameProblem {
     /// The name, without `.html`.
     pub stem: String,
@@ -82,8 +82,6 @@ impl fmt::Display for NameProblem {
         )
     }
 }
-
-impl std::error::Error for NameProblem {}
 
 /// Returns whether a slug is safe as the name of a file or a folder.
 pub fn safe_stem(slug: &str) -> bool {
