@@ -161,12 +161,12 @@ fn read(path: &Path) -> Result<Option<Agreement>, ConfigError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unusable(path, "cannot be read", error)),
     };
-    let damaged = |_unreadable| ConfigError {
-        file: Some(path.to_owned()),
-        line: None,
-        message: "this record of consent is damaged".to_owned(),
-        remedy: Some("remove the file, then agree again with `kbsync trust`".to_owned()),
-        source: None,
+    let damaged = |_unreadable| {
+        ConfigError::of_file(
+            path,
+            "this record of consent is damaged",
+            "remove the file, then agree again with `kbsync trust`",
+        )
     };
     serde_json::from_slice(&text).map(Some).map_err(damaged)
 }
@@ -190,14 +190,12 @@ fn write(path: &Path, agreement: &Agreement) -> io::Result<()> {
 
 fn unusable(path: &Path, what: &str, source: io::Error) -> ConfigError {
     ConfigError {
-        file: Some(path.to_owned()),
-        line: None,
-        message: format!("the record of consent {what}"),
-        remedy: Some(
-            "make that folder readable and writable, or name another folder in KBSYNC_USER_STATE_DIR"
-                .to_owned(),
-        ),
         source: Some(source),
+        ..ConfigError::of_file(
+            path,
+            format!("the record of consent {what}"),
+            "make that folder readable and writable, or name another folder in KBSYNC_USER_STATE_DIR",
+        )
     }
 }
 

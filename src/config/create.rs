@@ -4,7 +4,9 @@ use super::{ConfigError, SETTINGS_FILE};
 use crate::drill::failpoint;
 use crate::model::WorkspaceId;
 use std::{
+    fs::Permissions,
     io::Write as _,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -128,11 +130,8 @@ pub fn create(folder: &Path, settings: &NewSettings) -> Result<PathBuf, ConfigEr
             )
         };
         ConfigError {
-            file: Some(path.clone()),
-            line: None,
-            message: message.to_owned(),
-            remedy: Some(remedy.to_owned()),
             source: (!exists).then_some(source),
+            ..ConfigError::of_file(&path, message, remedy)
         }
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
@@ -146,11 +145,10 @@ pub fn create(folder: &Path, settings: &NewSettings) -> Result<PathBuf, ConfigEr
 /// Writes a new file atomically.
 fn write_whole(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
     failpoint::pass("settings: before the file is made");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(UNFINISHED);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-    let mut file = builder.tempfile_in(folder)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(folder)?;
     failpoint::pass("settings: file made");
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 /// An error in the settings. It never contains a token, or text that could be one.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct ConfigError {
     /// The file with the error.
     pub file: Option<PathBuf>,
@@ -28,6 +28,18 @@ impl ConfigError {
             source: None,
         }
     }
+
+    /// Makes an error about a file.
+    pub(super) fn of_file(
+        file: impl Into<PathBuf>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            file: Some(file.into()),
+            ..Self::new(message, remedy)
+        }
+    }
 }
 
 impl fmt::Display for ConfigError {
@@ -40,14 +52,6 @@ impl fmt::Display for ConfigError {
             f.write_str(": ")?;
         }
         f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for ConfigError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source
-            .as_ref()
-            .map(|source| source as &(dyn std::error::Error + 'static))
     }
 }
 
@@ -88,11 +92,8 @@ impl ValueError {
 impl SettingError {
     pub(super) fn in_file(self, file: PathBuf) -> ConfigError {
         ConfigError {
-            file: Some(file),
             line: Some(self.line),
-            message: self.wrong.message,
-            remedy: Some(self.wrong.remedy),
-            source: None,
+            ..ConfigError::of_file(file, self.wrong.message, self.wrong.remedy)
         }
     }
 }

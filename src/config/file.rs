@@ -63,6 +63,31 @@ const KEYS: [&str; 19] = [
     "history",
 ];
 
+/// The keys whose value is a map: the keys in it, and an example.
+const MAPS: [(&str, &[&str], &str); 5] = [
+    (
+        "max_deletes",
+        &["count", "percent"],
+        "write `max_deletes: {count: 10, percent: 25}`",
+    ),
+    (
+        "new_articles",
+        &["enabled", "draft"],
+        "write `new_articles: {enabled: true, draft: false}`",
+    ),
+    ("git", &["branch"], "write `git: {branch: main}`"),
+    (
+        "budget",
+        &["per_minute", "per_day", "reserve_for_pushes"],
+        "write `budget: {per_minute: 60, per_day: 1440, reserve_for_pushes: 20}`",
+    ),
+    (
+        "history",
+        &["keep_days", "keep_versions"],
+        "write `history: {keep_days: 90, keep_versions: 20}`",
+    ),
+];
+
 /// Parses a settings file. Relative paths in it start at `folder`.
 pub(super) fn read(
     text: &str,
@@ -112,71 +137,61 @@ pub(super) fn read(
 }
 
 fn option(entry: &Entry, options: &mut Options) -> Result<(), SettingError> {
-    let Entry {
-        line, key, node, ..
-    } = entry;
-    let at = |wrong: ValueError| wrong.at(*line);
-    match key.as_str() {
-        "poll" => options.poll = text(node, key).and_then(parse_poll).map_err(at)?,
-        "timezone" => options.timezone = timezone(node).map_err(at)?,
-        "quiet_period" => options.quiet_period = duration(node, key).map_err(at)?,
-        "push_interval" => options.push_interval = duration(node, key).map_err(at)?,
-        "delete_grace" => options.delete_grace = duration(node, key).map_err(at)?,
-        "rescan" => options.rescan = duration(node, key).map_err(at)?,
-        "guard_window" => options.guard_window = duration(node, key).map_err(at)?,
-        "on_conflict" => options.on_conflict = on_conflict(node).map_err(at)?,
-        "probe" => options.probe = boolean(node, key).map_err(at)?,
-        "max_deletes" | "new_articles" | "git" | "budget" | "history" => {
-            for inner in map(node, key)? {
-                nested(key, inner, options)?;
-            }
-        }
-        _ => return Err(unknown(entry, "", &KEYS)),
-    }
-    Ok(())
+    let Some((outer, keys, _)) = MAPS.iter().find(|(key, ..)| *key == entry.key) else {
+        return set_in("", &KEYS, entry, options);
+    };
+    let mut entries = map(&entry.node, outer)?.iter();
+    entries.try_for_each(|inner| set_in(outer, keys, inner, options))
 }
 
-fn nested(outer: &str, entry: &Entry, options: &mut Options) -> Result<(), SettingError> {
-    let Entry {
-        line, key, node, ..
-    } = entry;
-    let at = |wrong: ValueError| wrong.at(*line);
-    let most = u32::MAX;
-    match (outer, key.as_str()) {
-        ("max_deletes", "count") => {
-            options.max_deletes.count = number(node, key, 0, most).map_err(at)?;
-        }
-        ("max_deletes", "percent") => {
-            options.max_deletes.percent = number(node, key, 0, 100).map_err(at)?;
-        }
-        ("max_deletes", _) => return Err(unknown(entry, outer, &["count", "percent"])),
-        ("new_articles", "enabled") => {
-            options.new_articles.enabled = boolean(node, key).map_err(at)?;
-        }
-        ("new_articles", "draft") => options.new_articles.draft = boolean(node, key).map_err(at)?,
-        ("new_articles", _) => return Err(unknown(entry, outer, &["enabled", "draft"])),
-        ("git", "branch") => options.git_branch = branch(node).map_err(at)?,
-        ("git", _) => return Err(unknown(entry, outer, &["branch"])),
-        ("budget", "per_minute") => {
-            options.budget.per_minute = number(node, key, 1, most).map_err(at)?;
-        }
-        ("budget", "per_day") => options.budget.per_day = number(node, key, 1, most).map_err(at)?,
-        ("budget", "reserve_for_pushes") => {
-            options.budget.reserve_for_pushes = number(node, key, 0, 90).map_err(at)?;
-        }
-        ("budget", _) => {
-            let known = ["per_minute", "per_day", "reserve_for_pushes"];
-            return Err(unknown(entry, outer, &known));
-        }
-        ("history", "keep_days") => {
-            options.history.keep_days = number(node, key, 1, 36_500).map_err(at)?;
-        }
-        ("history", "keep_versions") => {
-            options.history.keep_versions = number(node, key, 1, most).map_err(at)?;
-        }
-        (_, _) => return Err(unknown(entry, outer, &["keep_days", "keep_versions"])),
+fn set_in(
+    outer: &str,
+    known: &[&str],
+    entry: &Entry,
+    options: &mut Options,
+) -> Result<(), SettingError> {
+    match set(outer, &entry.key, &entry.node, options) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(unknown(entry, outer, known)),
+        Err(wrong) => Err(wrong.at(entry.line)),
     }
-    Ok(())
+}
+
+/// Sets an option, alone or within a map. Returns whether there is such an option.
+fn set(outer: &str, key: &str, node: &Node, options: &mut Options) -> Result<bool, ValueError> {
+    let most = u32::MAX;
+    let Options {
+        max_deletes,
+        new_articles,
+        budget,
+        history,
+        ..
+    } = options;
+    match (outer, key) {
+        ("", "poll") => options.poll = parse_poll(text(node, key)?)?,
+        ("", "timezone") => options.timezone = timezone(node)?,
+        ("", "quiet_period") => options.quiet_period = duration(node, key)?,
+        ("", "push_interval") => options.push_interval = duration(node, key)?,
+        ("", "delete_grace") => options.delete_grace = duration(node, key)?,
+        ("", "rescan") => options.rescan = duration(node, key)?,
+        ("", "guard_window") => options.guard_window = duration(node, key)?,
+        ("", "on_conflict") => options.on_conflict = on_conflict(node)?,
+        ("", "probe") => options.probe = boolean(node, key)?,
+        ("max_deletes", "count") => max_deletes.count = number(node, key, 0, most)?,
+        ("max_deletes", "percent") => max_deletes.percent = number(node, key, 0, 100)?,
+        ("new_articles", "enabled") => new_articles.enabled = boolean(node, key)?,
+        ("new_articles", "draft") => new_articles.draft = boolean(node, key)?,
+        ("git", "branch") => options.git_branch = branch(node)?,
+        ("budget", "per_minute") => budget.per_minute = number(node, key, 1, most)?,
+        ("budget", "per_day") => budget.per_day = number(node, key, 1, most)?,
+        ("budget", "reserve_for_pushes") => {
+            budget.reserve_for_pushes = number(node, key, 0, 90)?;
+        }
+        ("history", "keep_days") => history.keep_days = number(node, key, 1, 36_500)?,
+        ("history", "keep_versions") => history.keep_versions = number(node, key, 1, most)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, SettingError> {
@@ -327,16 +342,11 @@ fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], SettingError> {
         Value::Map(entries) => Ok(entries),
         Value::Text(..) | Value::List(_) => {
             let message = format!("{what} must be written as `key: value`");
-            let example = match what {
-                "max_deletes" => "write `max_deletes: {count: 10, percent: 25}`",
-                "new_articles" => "write `new_articles: {enabled: true, draft: false}`",
-                "git" => "write `git: {branch: main}`",
-                "budget" => {
-                    "write `budget: {per_minute: 60, per_day: 1440, reserve_for_pushes: 20}`"
-                }
-                "history" => "write `history: {keep_days: 90, keep_versions: 20}`",
-                _ => "the comments of a file that `kbsync init` makes show an example",
-            };
+            let example = MAPS.iter().find(|(key, ..)| *key == what);
+            let example = example.map_or(
+                "the comments of a file that `kbsync init` makes show an example",
+                |(.., example)| example,
+            );
             Err(ValueError::new(message, example).at(node.line))
         }
     }

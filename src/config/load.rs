@@ -180,16 +180,14 @@ fn refuse_other_owner(dir: &Path) -> Result<(), ConfigError> {
     let Some(owner) = owners.into_iter().flatten().find_map(is_foreign) else {
         return Ok(());
     };
-    Err(ConfigError {
-        file: Some(path),
-        line: None,
-        message: format!("the settings belong to another user (uid {owner}), and are not used"),
-        remedy: Some(format!(
+    Err(ConfigError::of_file(
+        path,
+        format!("the settings belong to another user (uid {owner}), and are not used"),
+        format!(
             "if you trust that user, name the folder: `kbsync -C {} …`",
             quoted(&dir.to_string_lossy())
-        )),
-        source: None,
-    })
+        ),
+    ))
 }
 
 /// Files of the user and of root are obeyed.
@@ -243,13 +241,8 @@ fn read_file(
         Some(file) => request.current.join(file),
         None => mirror.join(SETTINGS_FILE),
     };
-    let unreadable = |message: String| ConfigError {
-        file: Some(path.clone()),
-        line: None,
-        message,
-        remedy: Some("check the path and the file's rights".to_owned()),
-        source: None,
-    };
+    let remedy = "check the path and the file's rights";
+    let unreadable = |message: String| ConfigError::of_file(&path, message, remedy);
     // Without waiting: a pipe may lie there.
     let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let mut options = std::fs::File::options();
@@ -266,10 +259,11 @@ fn read_file(
     };
     let is_regular = file.metadata().is_ok_and(|found| found.is_file());
     if !is_regular {
-        return Err(ConfigError {
-            remedy: Some("put a text file there, or remove it".to_owned()),
-            ..unreadable("this is not a regular file".to_owned())
-        });
+        return Err(ConfigError::of_file(
+            path,
+            "this is not a regular file",
+            "put a text file there, or remove it",
+        ));
     }
     let mut text = String::new();
     let size = file
@@ -342,13 +336,7 @@ fn variable(env: Env<'_>, name: &str) -> Option<String> {
 }
 
 fn missing_setting(file: &Path, key: &str, remedy: &str) -> ConfigError {
-    ConfigError {
-        file: Some(file.to_owned()),
-        line: None,
-        message: format!("the key `{key}` is missing"),
-        remedy: Some(remedy.to_owned()),
-        source: None,
-    }
+    ConfigError::of_file(file, format!("the key `{key}` is missing"), remedy)
 }
 
 /// The error where settings are needed and there are none.

@@ -7,6 +7,7 @@ use super::{ConfigError, Env, consent::without_links};
 use secrecy::SecretString;
 use std::{
     io::Read as _,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Once, mpsc},
@@ -101,15 +102,12 @@ fn checked(text: &str, from: &str) -> Result<SecretString, ConfigError> {
 }
 
 fn from_file(path: &Path) -> Result<SecretString, ConfigError> {
-    let unreadable = |source: std::io::Error| ConfigError {
-        file: Some(path.to_owned()),
-        line: None,
-        message: format!("the token file cannot be read: {}", reason(&source)),
-        remedy: Some(
-            "check the path in `token: {file: …}` or KBSYNC_TOKEN_FILE, and the file's rights"
-                .to_owned(),
-        ),
-        source: None,
+    let unreadable = |source: std::io::Error| {
+        ConfigError::of_file(
+            path,
+            format!("the token file cannot be read: {}", reason(&source)),
+            "check the path in `token: {file: …}` or KBSYNC_TOKEN_FILE, and the file's rights",
+        )
     };
     let file = std::fs::File::open(path).map_err(unreadable)?;
     warn_if_open_to_others(path, &file.metadata().map_err(unreadable)?);
@@ -131,9 +129,7 @@ fn reason(error: &std::io::Error) -> String {
     }
 }
 
-#[cfg(unix)]
 fn warn_if_open_to_others(path: &Path, metadata: &std::fs::Metadata) {
-    use std::os::unix::fs::PermissionsExt as _;
     // The daemon reads a refused token's file again and again.
     static ONCE: Once = Once::new();
     if metadata.permissions().mode() & 0o077 != 0 {
@@ -145,9 +141,6 @@ fn warn_if_open_to_others(path: &Path, metadata: &std::fs::Metadata) {
         });
     }
 }
-
-#[cfg(not(unix))]
-fn warn_if_open_to_others(_path: &Path, _metadata: &std::fs::Metadata) {}
 
 fn from_command(
     command: &str,
