@@ -7,6 +7,9 @@ use super::{ErrorKind, Outcome, StateError};
 use std::{
     ffi::OsString,
     fs, io,
+    os::unix::fs::{
+        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    },
     path::{Path, PathBuf},
 };
 
@@ -19,10 +22,7 @@ pub(super) type Identity = (u64, u64);
 /// Returns the identity of the file that has a name now.
 pub(super) fn identity(path: &Path) -> io::Result<Identity> {
     let found = fs::symlink_metadata(path)?;
-    Ok((
-        std::os::unix::fs::MetadataExt::dev(&found),
-        std::os::unix::fs::MetadataExt::ino(&found),
-    ))
+    Ok((found.dev(), found.ino()))
 }
 
 /// Returns the database's path below a folder that exists.
@@ -47,11 +47,10 @@ fn regular(path: PathBuf) -> Outcome<PathBuf> {
 
 /// Makes a folder and those above it, readable by its owner only. One that is there stays as it is.
 pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
 }
 
 /// Names the file that SQLite puts beside the database.
@@ -71,10 +70,7 @@ pub(super) fn was_left_open(path: &Path) -> bool {
 /// Makes the database if there is none, readable by its owner only, and takes away wider rights.
 pub(super) fn make_private(path: &Path) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    match options.write(true).create_new(true).mode(0o600).open(path) {
         Ok(_created) => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
@@ -90,20 +86,13 @@ pub(super) fn make_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(unix)]
 fn narrow(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
     let metadata = fs::symlink_metadata(path)?;
     // A link is refused when the database is opened; its target's rights are none of our business.
     if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     }
     Ok(())
-}
-
-#[cfg(not(unix))]
-fn narrow(path: &Path) -> io::Result<()> {
-    fs::symlink_metadata(path).map(drop)
 }
 
 /// Returns whether a WAL database would be at risk here: its shared memory needs a local disk.
