@@ -1,7 +1,7 @@
 //! `Retry-After`: whatever a server says, the wait is between a second and a day; and it is what was said.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use kbsync::service::retry::{Decision, MAX_TRIES, MAX_WAIT, Outcome, Verb, decide, retry_after};
+use kbsync::service::retry::{self, MAX_TRIES, MAX_WAIT, Outcome, Verb, retry_after};
 use std::time::Duration;
 
 /// Two header lines: `Retry-After` and `Date`.
@@ -29,13 +29,10 @@ pub(crate) fn hold(bytes: &[u8]) {
     for verb in [Verb::Get, Verb::Post, Verb::Put, Verb::Delete] {
         for attempt in 1..=MAX_TRIES {
             let outcome = Outcome::Throttled { retry_after: wait };
-            match decide(verb, outcome, attempt, 1.0) {
-                Decision::GiveUp => {}
-                Decision::Wait(pause) => {
-                    assert!(attempt < MAX_TRIES);
-                    assert!(wait.is_none_or(|wait| pause >= wait), "earlier than asked");
-                    assert!(pause <= MAX_WAIT * 2, "{pause:?}");
-                }
+            if let Some(pause) = retry::wait(verb, outcome, attempt, 1.0) {
+                assert!(attempt < MAX_TRIES);
+                assert!(wait.is_none_or(|wait| pause >= wait), "earlier than asked");
+                assert!(pause <= MAX_WAIT * 2, "{pause:?}");
             }
         }
     }

@@ -14,7 +14,7 @@ use super::{
     budget::{Budget, Counted, Refusal, Reservation},
     origin::{Origin, parse_address},
     reading::header,
-    retry::{self, Decision, MAX_WAIT, Outcome, Verb},
+    retry::{self, MAX_WAIT, Outcome, Verb},
     transport,
 };
 use crate::drill::failpoint;
@@ -199,43 +199,33 @@ impl Client {
         attempt: u32,
     ) -> Answer<()> {
         let Failure { error, outcome } = failure;
-        let throttled = matches!(outcome, Outcome::Throttled { .. });
-        let decision = retry::decide(call.verb, outcome, attempt, jitter());
-        if throttled {
-            let wait = match (decision, outcome) {
-                (Decision::Wait(wait), _) => Some(wait),
-                (Decision::GiveUp, Outcome::Throttled { retry_after }) => retry_after,
-                (Decision::GiveUp, Outcome::Down { .. } | Outcome::Unsent | Outcome::Final) => None,
-            };
-            if let Some(wait) = wait
-                && let Err(refusal) = self.options.budget.block(wait).await
-            {
-                tracing::warn!(?refusal, "cannot tell other commands to wait");
-            }
+        let wait = retry::wait(call.verb, outcome, attempt, jitter());
+        let is_throttled = matches!(outcome, Outcome::Throttled { .. });
+        if let Outcome::Throttled { retry_after } = outcome
+            && let Some(wait) = wait.or(retry_after)
+            && let Err(refusal) = self.options.budget.block(wait).await
+        {
+            tracing::warn!(?refusal, "cannot tell other commands to wait");
         }
-        let Decision::Wait(wait) = decision else {
+        // After a guarded request the other commands wait in `reserve`, and so does the caller before it looks again.
+        let Some(wait) = wait.filter(|_| !call.guarded) else {
             return Err(error);
         };
-        if call.guarded {
-            // The other commands wait in `reserve`, and so does the caller before it looks again.
-            return Err(error);
-        }
         tracing::debug!(%error, ?wait, attempt, "asking again");
-        if !throttled {
-            let cause = Some(error.root_cause());
-            self.wait(WaitReason::Again, wait, cause).await;
+        // A refusal that says that nothing is left of the minute asks for no pause of its own.
+        if is_throttled
+            && let Err(Refusal::Minute { free_in }) = self.options.budget.check(call.purpose).await
+            && free_in > wait
+        {
+            self.wait(WaitReason::Minute, free_in, None).await;
             return Ok(());
         }
-        // A refusal that says that nothing is left of the minute asks for no pause of its own.
-        match self.options.budget.check(call.purpose).await {
-            Err(Refusal::Minute { free_in }) if free_in > wait => {
-                self.wait(WaitReason::Minute, free_in, None).await;
-            }
-            Ok(()) | Err(_) => {
-                let cause = Some(error.root_cause());
-                self.wait(WaitReason::Throttled, wait, cause).await;
-            }
-        }
+        let reason = if is_throttled {
+            WaitReason::Throttled
+        } else {
+            WaitReason::Again
+        };
+        self.wait(reason, wait, Some(error.root_cause())).await;
         Ok(())
     }
 

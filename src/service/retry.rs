@@ -83,35 +83,27 @@ pub enum Outcome {
     Final,
 }
 
-/// The decision.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Decision {
-    /// Return the error.
-    GiveUp,
-    /// Repeat the request after this time.
-    Wait(Duration),
-}
-
-/// Decides after the `attempt`-th attempt (from 1); `jitter` is from 0 to 1.
-pub fn decide(verb: Verb, outcome: Outcome, attempt: u32, jitter: f64) -> Decision {
+/// Returns the wait before another attempt, after the `attempt`-th one (from 1); `jitter` is from 0 to 1. `None`: there
+/// is to be no other.
+pub fn wait(verb: Verb, outcome: Outcome, attempt: u32, jitter: f64) -> Option<Duration> {
     if attempt >= MAX_TRIES {
-        return Decision::GiveUp;
+        return None;
     }
     let (asked, first) = match outcome {
-        Outcome::Final => return Decision::GiveUp,
+        Outcome::Final => return None,
         Outcome::Throttled { retry_after } => (retry_after, FIRST_PAUSE_THROTTLED),
         Outcome::Down { .. } | Outcome::Unsent if !verb.is_read() => {
-            return Decision::GiveUp;
+            return None;
         }
         Outcome::Down { retry_after } => (retry_after, FIRST_PAUSE),
         Outcome::Unsent => (None, FIRST_PAUSE),
     };
     let pause = asked.unwrap_or_else(|| first * 2_u32.saturating_pow(attempt.saturating_sub(1)));
     if pause > MAX_WAIT {
-        return Decision::GiveUp;
+        return None;
     }
     // Jitter only adds to the wait: the request is never repeated earlier than asked.
-    Decision::Wait(
+    Some(
         pause
             + pause
                 .min(FIRST_PAUSE_THROTTLED)
@@ -172,18 +164,17 @@ mod tests {
                 .into_iter()
                 .zip(again)
             {
-                let decision = decide(verb, outcome, 1, 0.0);
-                assert_eq!(decision != Decision::GiveUp, again, "{verb:?} {outcome:?}");
-                assert_eq!(decide(verb, outcome, MAX_TRIES, 0.0), Decision::GiveUp);
+                let again_after = wait(verb, outcome, 1, 0.0);
+                assert_eq!(again_after.is_some(), again, "{verb:?} {outcome:?}");
+                assert_eq!(wait(verb, outcome, MAX_TRIES, 0.0), None);
             }
         }
     }
 
     #[test]
     fn pauses_double_and_never_shrink_below_what_was_asked() {
-        let pause = |outcome, attempt, jitter| match decide(Verb::Get, outcome, attempt, jitter) {
-            Decision::Wait(wait) => wait,
-            Decision::GiveUp => panic!("gave up on {outcome:?}"),
+        let pause = |outcome, attempt, jitter| {
+            wait(Verb::Get, outcome, attempt, jitter).expect("another attempt")
         };
         let waits: Vec<Duration> = (1..MAX_TRIES)
             .map(|attempt| pause(Outcome::Unsent, attempt, 0.0))
@@ -205,13 +196,10 @@ mod tests {
         let asked = |wait| Outcome::Throttled {
             retry_after: Some(wait),
         };
+        assert_eq!(wait(Verb::Get, asked(seconds(121)), 1, 0.0), None);
         assert_eq!(
-            decide(Verb::Get, asked(seconds(121)), 1, 0.0),
-            Decision::GiveUp
-        );
-        assert_eq!(
-            decide(Verb::Put, asked(seconds(120)), 1, 0.0),
-            Decision::Wait(seconds(120))
+            wait(Verb::Put, asked(seconds(120)), 1, 0.0),
+            Some(seconds(120))
         );
     }
 
