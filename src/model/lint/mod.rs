@@ -81,55 +81,54 @@ fn has_scheme(address: &str) -> bool {
 
 /// Resolves `%20` and the like; a path that would not be UTF-8 stays unchanged.
 fn percent_decoded(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let digit = |at: usize| char::from(*behind.get(at)?).to_digit(16);
-        let code = (first == b'%')
-            .then(|| Some(digit(0)? * 16 + digit(1)?))
-            .flatten()
-            .and_then(|code| u8::try_from(code).ok());
-        bytes.push(code.unwrap_or(first));
-        rest = if code.is_some() { &behind[2..] } else { behind };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+    let decoded = percent_encoding::percent_decode_str(path).decode_utf8();
+    decoded.unwrap_or(path.into()).into_owned()
 }
 
 /// A finding with the offset of its place; the line is added at the end.
 type At = (usize, Finding);
 
-fn finding(
+fn error(start: usize, rule: &'static str, message: String, remedy: String) -> At {
+    let finding = Finding {
+        line: 0,
+        severity: Severity::Error,
+        rule,
+        message,
+        remedy,
+    };
+    (start, finding)
+}
+
+fn warning(
     start: usize,
-    severity: Severity,
     rule: &'static str,
     message: impl Into<String>,
     remedy: impl Into<String>,
 ) -> At {
-    let finding = Finding {
-        line: 0,
-        severity,
-        rule,
-        message: message.into(),
-        remedy: remedy.into(),
-    };
-    (start, finding)
+    let (start, finding) = error(start, rule, message.into(), remedy.into());
+    let severity = Severity::Warning;
+    (
+        start,
+        Finding {
+            severity,
+            ..finding
+        },
+    )
 }
 
 fn unpaired_tags(text: &str) -> Vec<At> {
     let balance = balance(text);
     let unclosed = balance.unclosed.iter().map(|Tag { name, start }| {
-        finding(
+        error(
             *start,
-            Severity::Error,
             "unclosed-tag",
             format!("<{name}> is never closed"),
             format!("add </{name}> where it should end"),
         )
     });
     let stray = balance.stray.iter().map(|Tag { name, start }| {
-        finding(
+        error(
             *start,
-            Severity::Error,
             "stray-tag",
             format!("</{name}> closes nothing"),
             format!("remove it, or add <{name}> where it should begin"),
@@ -141,9 +140,8 @@ fn unpaired_tags(text: &str) -> Vec<At> {
         } else {
             ("tag", ">")
         };
-        finding(
+        error(
             start,
-            Severity::Error,
             "unfinished-tag",
             format!(
                 "a {} begins here and never ends: what follows is not shown",
@@ -162,9 +160,8 @@ fn images_without_alt(text: &str) -> impl Iterator<Item = At> {
     references(text)
         .filter(|reference| reference.kind == ReferenceKind::ImageWithoutAlt)
         .map(|reference| {
-            finding(
+            warning(
                 reference.start,
-                Severity::Warning,
                 "image-alt",
                 format!("the image {:?} has no alt text", shortened(reference.value)),
                 "say in alt=\"…\" what it shows, or write alt=\"\" when it is mere decoration",
@@ -194,9 +191,8 @@ fn links(text: &str) -> Vec<At> {
                     continue;
                 };
                 if target.trim_ascii().is_empty() {
-                    found.push(finding(
+                    found.push(warning(
                         token.start,
-                        Severity::Warning,
                         "empty-link",
                         "this link has no address",
                         "fill in href, or remove the link and keep its text",
@@ -209,9 +205,8 @@ fn links(text: &str) -> Vec<At> {
             }
             Kind::Close(name) if name.is("a") => {
                 if let Some((token, false)) = link.take() {
-                    found.push(finding(
+                    found.push(warning(
                         token.start,
-                        Severity::Warning,
                         "empty-link",
                         "this link has no text, so readers cannot click it",
                         "put a text between <a …> and </a>, or remove the link",
@@ -247,9 +242,8 @@ fn overlooked_slashes(text: &str) -> Vec<At> {
             }
             Kind::SelfClosing(name) if drawings == 0 && !name.is_void() && !name.is_foreign() => {
                 let name = name.lower();
-                found.push(finding(
+                found.push(warning(
                     token.start,
-                    Severity::Warning,
                     "self-closed-tag",
                     format!("browsers overlook the slash of <{name}/> and leave the element open"),
                     format!("write <{name}></{name}>"),

@@ -10,6 +10,7 @@ use crate::{
         schema,
     },
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{
     Connection, OpenFlags, OptionalExtension, backup::Backup, config::DbConfig, params,
 };
@@ -315,16 +316,16 @@ fn bound_to(conn: &Connection) -> rusqlite::Result<Option<Binding>> {
     .optional()
 }
 
+/// Bytes that stand for themselves in the URI of a database.
+const PLAIN: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
 /// Writes a path as the URI of a database that nobody changes.
-fn immutable_uri(path: &Path) -> PathBuf {
-    let mut uri = String::from("file:");
-    for &byte in path.as_os_str().as_encoded_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            uri.extend(format!("%{byte:02X}").chars());
-        }
-    }
-    uri.push_str("?immutable=1");
-    PathBuf::from(uri)
+fn immutable_uri(path: &Path) -> String {
+    let path = percent_encode(path.as_os_str().as_encoded_bytes(), &PLAIN);
+    format!("file:{path}?immutable=1")
 }
