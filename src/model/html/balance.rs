@@ -208,21 +208,13 @@ fn implied_ends(name: &str) -> Option<(&'static [&'static str], &'static [&'stat
     }
 }
 
+/// The elements outside of tables whose end tags may be omitted.
+const MAY_STAY_OPEN: [&str; 11] = [
+    "p", "li", "dt", "dd", "option", "optgroup", "rt", "rp", "html", "head", "body",
+];
+
 fn may_stay_open(name: &str) -> bool {
-    is_table_part(name) && name != "table"
-        || matches!(
-            name,
-            "p" | "li"
-                | "dt"
-                | "dd"
-                | "option"
-                | "optgroup"
-                | "rt"
-                | "rp"
-                | "html"
-                | "head"
-                | "body"
-        )
+    (is_table_part(name) && name != "table") || MAY_STAY_OPEN.contains(&name)
 }
 
 fn is_table_part(name: &str) -> bool {

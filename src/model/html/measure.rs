@@ -36,7 +36,7 @@ pub fn visible_text(text: &str) -> String {
             Kind::Open(name) | Kind::SelfClosing(name) | Kind::Close(name) => {
                 // Of the elements with raw content, only a text field is visible.
                 hidden = !name.is("textarea");
-                if !is_inline(&name.lower()) {
+                if !INLINE.contains(&&*name.lower()) {
                     push_collapsed(&mut visible, " ");
                 }
             }
@@ -187,39 +187,9 @@ fn reference(text: &str) -> Option<(char, usize)> {
     Some((character, end + 1))
 }
 
-/// Returns whether an element is within a line of text, so that the text before and after it may be one word.
-fn is_inline(name: &str) -> bool {
-    matches!(
-        name,
-        "a" | "abbr"
-            | "b"
-            | "bdi"
-            | "bdo"
-            | "cite"
-            | "code"
-            | "data"
-            | "del"
-            | "dfn"
-            | "em"
-            | "font"
-            | "i"
-            | "img"
-            | "ins"
-            | "kbd"
-            | "mark"
-            | "q"
-            | "s"
-            | "samp"
-            | "small"
-            | "span"
-            | "strike"
-            | "strong"
-            | "sub"
-            | "sup"
-            | "time"
-            | "tt"
-            | "u"
-            | "var"
-            | "wbr"
-    )
-}
+/// The elements within a line of text: the text before and after one may be one word.
+const INLINE: [&str; 31] = [
+    "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img",
+    "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",
+    "time", "tt", "u", "var", "wbr",
+];

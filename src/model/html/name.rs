@@ -2,6 +2,17 @@
 
 use std::borrow::Cow;
 
+/// The elements that never have content or an end tag.
+const VOID: [&str; 14] = [
+    "br", "img", "hr", "input", "area", "base", "col", "embed", "link", "meta", "param", "source",
+    "track", "wbr",
+];
+
+/// The elements whose content is text only, up to their own end tags.
+const RAW: [&str; 8] = [
+    "script", "style", "textarea", "title", "iframe", "xmp", "noembed", "noframes",
+];
+
 /// An element's name as written. Names are compared without regard to case.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(&'a str);
@@ -32,38 +43,12 @@ impl<'a> Name<'a> {
 
     /// Returns whether the element never has content or an end tag.
     pub fn is_void(self) -> bool {
-        matches!(
-            &*self.lower(),
-            "br" | "img"
-                | "hr"
-                | "input"
-                | "area"
-                | "base"
-                | "col"
-                | "embed"
-                | "link"
-                | "meta"
-                | "param"
-                | "source"
-                | "track"
-                | "wbr"
-        )
+        VOID.contains(&&*self.lower())
     }
 
     /// Returns whether the element's content is text only, up to its own end tag.
     pub(super) fn is_raw(self) -> bool {
-        (3..=8).contains(&self.0.len())
-            && matches!(
-                &*self.lower(),
-                "script"
-                    | "style"
-                    | "textarea"
-                    | "title"
-                    | "iframe"
-                    | "xmp"
-                    | "noembed"
-                    | "noframes"
-            )
+        RAW.contains(&&*self.lower())
     }
 
     /// Returns whether the element is a drawing or a formula, which have other rules.

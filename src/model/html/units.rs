@@ -86,59 +86,15 @@ impl Cutter<'_> {
     }
 }
 
-/// Returns whether an element is a block rather than part of a line.
+/// The elements that are blocks rather than parts of a line; `blockquote` and `figcaption` are two more.
+const BLOCKS: [&str; 49] = [
+    "p", "li", "td", "th", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "dt", "dd",
+    "hr", "div", "pre", "nav", "main", "form", "menu", "body", "head", "html", "table", "thead",
+    "tbody", "tfoot", "aside", "style", "video", "audio", "figure", "header", "footer", "hgroup",
+    "iframe", "dialog", "script", "section", "article", "address", "caption", "details", "summary",
+    "fieldset", "colgroup",
+];
+
 fn is_block(name: Name<'_>) -> bool {
-    matches!(
-        &*name.lower(),
-        "p" | "li"
-            | "td"
-            | "th"
-            | "tr"
-            | "h1"
-            | "h2"
-            | "h3"
-            | "h4"
-            | "h5"
-            | "h6"
-            | "ul"
-            | "ol"
-            | "dl"
-            | "dt"
-            | "dd"
-            | "hr"
-            | "div"
-            | "pre"
-            | "nav"
-            | "main"
-            | "form"
-            | "menu"
-            | "body"
-            | "head"
-            | "html"
-            | "table"
-            | "thead"
-            | "tbody"
-            | "tfoot"
-            | "aside"
-            | "style"
-            | "video"
-            | "audio"
-            | "figure"
-            | "header"
-            | "footer"
-            | "hgroup"
-            | "iframe"
-            | "dialog"
-            | "script"
-            | "section"
-            | "article"
-            | "address"
-            | "caption"
-            | "details"
-            | "summary"
-            | "fieldset"
-            | "colgroup"
-            | "blockquote"
-            | "figcaption"
-    )
+    BLOCKS.contains(&&*name.lower()) || name.is("blockquote") || name.is("figcaption")
 }
