@@ -3,7 +3,7 @@
 use super::shared_status::StatusSnapshot;
 use crate::engine::report::BudgetLeft;
 use prometheus_client::{
-    encoding::{EncodeLabelSet, text::encode},
+    encoding::text::encode,
     metrics::{
         counter::Counter,
         family::Family,
@@ -15,32 +15,8 @@ use prometheus_client::{
 use std::{fmt, sync::atomic::AtomicU64, time::Duration};
 use tokio::time::Instant;
 
-/// The labels of a request: its method and the status of its answer.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct RequestLabels {
-    method: &'static str,
-    status: String,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct CauseLabels {
-    cause: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct TriggerLabels {
-    trigger: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct WindowLabels {
-    window: &'static str,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
-struct BuildLabels {
-    version: &'static str,
-}
+/// The labels of a series, with their values.
+type Labels = Vec<(&'static str, String)>;
 
 /// The version of this program.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -48,10 +24,10 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Counters and histograms.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    requests: Family<RequestLabels, Counter>,
-    rescans: Family<CauseLabels, Counter>,
+    requests: Family<Labels, Counter>,
+    rescans: Family<Labels, Counter>,
     failures: Counter,
-    cycles: Family<TriggerLabels, Histogram>,
+    cycles: Family<Labels, Histogram>,
 }
 
 impl Default for Metrics {
@@ -72,13 +48,14 @@ impl Metrics {
     /// Counts a request. `status` is the answer's, or `none`.
     pub fn request(&self, method: &'static str, status: Option<u16>) {
         let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
-        let labels = RequestLabels { method, status };
+        let labels = vec![("method", method.to_owned()), ("status", status)];
         self.requests.get_or_create(&labels).inc();
     }
 
     /// Counts a scan of the whole mirror, with its cause.
     pub fn rescan(&self, cause: &'static str) {
-        self.rescans.get_or_create(&CauseLabels { cause }).inc();
+        let labels = vec![("cause", cause.to_owned())];
+        self.rescans.get_or_create(&labels).inc();
     }
 
     /// Counts a cycle that failed or was cut off.
@@ -88,8 +65,9 @@ impl Metrics {
 
     /// Records the duration of a cycle.
     pub fn cycle(&self, trigger: &'static str, took: Duration) {
+        let labels = vec![("trigger", trigger.to_owned())];
         self.cycles
-            .get_or_create(&TriggerLabels { trigger })
+            .get_or_create(&labels)
             .observe(took.as_secs_f64());
     }
 
@@ -101,10 +79,9 @@ impl Metrics {
         now: Instant,
     ) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("kbsync");
-        let build = Family::<BuildLabels, Gauge>::default();
-        build
-            .get_or_create(&BuildLabels { version: VERSION })
-            .set(1);
+        let build = Family::<Labels, Gauge>::default();
+        let labels = vec![("version", VERSION.to_owned())];
+        build.get_or_create(&labels).set(1);
         registry.register("build_info", "The version that runs", build);
         registry.register("requests", "Requests to the service", self.requests.clone());
         registry.register(
@@ -169,9 +146,9 @@ impl Metrics {
             gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
             registry.register(name, help, gauge);
         }
-        let left = Family::<WindowLabels, Gauge>::default();
+        let left = Family::<Labels, Gauge>::default();
         for (window, number) in [("minute", budget.minute_left), ("day", budget.day_left)] {
-            left.get_or_create(&WindowLabels { window })
+            left.get_or_create(&vec![("window", window.to_owned())])
                 .set(i64::from(number));
         }
         registry.register("budget_left", "Requests left in the rolling window", left);
