@@ -196,19 +196,16 @@ fn is_this_machine(headers: &HeaderMap) -> bool {
     let Some(host) = host else {
         return false;
     };
-    let (name, port) = match host.strip_prefix('[') {
-        Some(rest) => match rest.split_once(']') {
-            Some(parts) => parts,
-            None => return false,
-        },
-        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if is_port(port) => name,
+        Some(_) | None => host,
     };
-    let is_port = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
-        && (name.eq_ignore_ascii_case("localhost")
-            || name
-                .parse::<IpAddr>()
-                .is_ok_and(|address| address.is_loopback()))
+    let address = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let address = address.unwrap_or(name).parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// Where a person looks first.

@@ -15,7 +15,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::{self, Next},
     response::Response,
-    routing::{get, post},
+    routing::get,
 };
 
 pub(super) use html::not_found;
@@ -29,18 +29,9 @@ pub(super) fn routes() -> Router<Sandbox> {
     Router::new()
         .route("/", get(pages::overview))
         .route("/dashboard/requests", get(pages::requests))
-        .route("/dashboard/workspace", post(forms::new_workspace))
-        .route("/dashboard/category", post(forms::new_category))
-        .route(
-            "/dashboard/category/{id}",
-            get(pages::category).post(forms::save_category),
-        )
-        .route("/dashboard/article", post(forms::new_article))
-        .route(
-            "/dashboard/article/{id}",
-            get(pages::article).post(forms::save_article),
-        )
-        .route("/dashboard/article/{id}/state", post(forms::change_state))
+        .route("/dashboard/category/{id}", get(pages::category))
+        .route("/dashboard/article/{id}", get(pages::article))
+        .merge(forms::routes())
         .layer(middleware::from_fn(guard))
 }
 
@@ -97,26 +88,17 @@ pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
 
 /// Returns whether a `Host` header names this machine.
 fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => match rest.split_once(']') {
-            Some((address, port)) if port.is_empty() || is_port(port) => address,
-            Some(_) | None => return false,
-        },
-        None => match host.split_once(':') {
-            Some((name, port)) if port.chars().all(|c| c.is_ascii_digit()) => name,
-            Some(_) => return false,
-            None => host,
-        },
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if is_port(port) => name,
+        Some(_) | None => host,
     };
+    let address = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let address = address.unwrap_or(name).parse::<std::net::IpAddr>();
     let name = name.to_ascii_lowercase();
     name == "localhost"
         || name.ends_with(".localhost")
-        || name
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
-}
-
-fn is_port(text: &str) -> bool {
-    text.strip_prefix(':')
-        .is_some_and(|digits| digits.chars().all(|c| c.is_ascii_digit()))
+        || address.is_ok_and(|address| address.is_loopback())
 }
