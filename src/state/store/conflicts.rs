@@ -64,12 +64,10 @@ impl Writing<'_> {
                 conflict.at,
             ],
         )?;
-        let mut put = self.sql()?.prepare_cached(
-            "INSERT OR IGNORE INTO conflict_digests (article, digest) VALUES (?1, ?2)",
-        )?;
+        let sql = "INSERT OR IGNORE INTO conflict_digests (article, digest) VALUES (?1, ?2)";
         for version in std::iter::once(&conflict.local).chain(&conflict.remote) {
-            put.execute(params![conflict.id, version.text])?;
-            put.execute(params![conflict.id, version.digest()])?;
+            self.run(sql, params![conflict.id, version.text])?;
+            self.run(sql, params![conflict.id, version.digest()])?;
         }
         Ok(())
     }

@@ -28,9 +28,7 @@ impl Store {
             ),
         }
     }
-}
 
-impl Store {
     /// Reads the newest lines of the log about an article, newest first, wherever its file was.
     pub fn events_of(&self, id: ArticleId, limit: usize) -> Outcome<Vec<Event>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -46,11 +44,17 @@ impl Store {
 impl Writing<'_> {
     /// Adds a line to the log, under this transaction's moment.
     pub fn event(&mut self, deed: &Deed) -> Outcome<()> {
-        let id: Option<ArticleId> = deed.id;
         self.run(
             "INSERT INTO events (at, action, side, path, article, detail) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![self.now, deed.action, deed.side, deed.path, id, deed.detail],
+            params![
+                self.now,
+                deed.action,
+                deed.side,
+                deed.path,
+                deed.id,
+                deed.detail
+            ],
         )
     }
 }

@@ -14,9 +14,7 @@ impl Store {
             Ok((IntentId(row.get(0)?), row.get::<_, Json<Intent>>(1)?.0))
         })
     }
-}
 
-impl Store {
     /// Reads the articles that are being created, oldest first.
     pub fn creations(&self) -> Outcome<Vec<Creation>> {
         let intents = self.intents()?.into_iter();
@@ -64,13 +62,9 @@ impl Writing<'_> {
     }
 
     fn name_digests(&mut self, id: IntentId, intent: &Intent) -> Outcome<()> {
-        let mut put = self.sql()?.prepare_cached(
-            "INSERT OR IGNORE INTO intent_digests (intent, digest) VALUES (?1, ?2)",
-        )?;
-        for digest in named_by(intent) {
-            put.execute(params![id.0, digest])?;
-        }
-        Ok(())
+        let sql = "INSERT OR IGNORE INTO intent_digests (intent, digest) VALUES (?1, ?2)";
+        let mut named = named_by(intent).into_iter();
+        named.try_for_each(|digest| self.run(sql, params![id.0, digest]))
     }
 }
 
