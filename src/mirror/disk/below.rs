@@ -4,13 +4,10 @@
 
 use super::{
     At, DiskError, Kind,
-    real::{RealDisk, look_in, single},
+    real::{RealDisk, look_in, open_dir, single},
 };
 use crate::model::Place;
-use rustix::{
-    fs::{self, Dir, Mode, OFlags},
-    io::Errno,
-};
+use rustix::{fs::Dir, io::Errno};
 use std::os::fd::OwnedFd;
 
 /// The greatest depth of the search.
@@ -42,8 +39,7 @@ impl RealDisk {
 
 impl Search<'_> {
     fn finds(&mut self, within: &OwnedFd, name: &str, depth: usize) -> Result<bool, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = fs::openat(within, name, flags, Mode::empty())?;
+        let folder = open_dir(within, name)?;
         for found in Dir::read_from(&folder)? {
             let found = found?;
             // An article's name is UTF-8.
