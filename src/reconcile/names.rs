@@ -6,7 +6,7 @@ use super::World;
 use super::articles::untouched;
 use super::pairing::Paired;
 use super::planner::Planner;
-use super::snapshot::{Keep, LocalSnapshot, Remote};
+use super::snapshot::{LocalSnapshot, Remote};
 use crate::model::path::{self, EXTENSION};
 use crate::model::{ArticleId, CategoryId, Field, Place, Side};
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,25 +142,20 @@ pub(super) fn free_names(planner: &mut Planner<'_>, ids: &BTreeSet<ArticleId>) {
         return;
     }
     for id in ids {
-        let Some(file) = world.paired.files.get(id) else {
+        let (Some(row), Some(file)) = (world.base.articles.get(id), world.paired.files.get(id))
+        else {
             continue;
         };
-        let row = world.base.articles.get(id);
         let leaves = match world.remote.articles.get(id) {
             Some(Remote::Present(seen)) => {
-                let takes_theirs =
-                    world.wish(*id, &file.version, Some(&seen.version)) == Some(Keep::Remote);
                 let pulled = |field| {
-                    let is_news = row.is_some_and(|row| {
-                        !seen.version.agrees(&row.remote, field)
-                            && file.version.agrees(&row.local, field)
-                    });
-                    is_news || (takes_theirs && !seen.version.agrees(&file.version, field))
+                    !seen.version.agrees(&row.remote, field)
+                        && file.version.agrees(&row.local, field)
                 };
                 let named = derived(file.place.stem(), &file.version.slug, id.uuid());
                 (pulled(Field::Slug) && named) || pulled(Field::Category)
             }
-            Some(Remote::Gone) => row.is_some_and(|row| untouched(row, file)),
+            Some(Remote::Gone) => untouched(row, file),
             Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
         };
         if leaves {
