@@ -367,7 +367,7 @@ async fn release(
             .iter()
             .try_for_each(|(side, mark)| state.approve(*side, &mark.to_string(), *mark))
     })?;
-    let outcome = engine.cycle(&request).await;
+    let outcome = engine.settle(&request).await;
     let cut_off = outcome
         .as_ref()
         .map_or(true, |report| report.stopped.is_some());

@@ -367,21 +367,28 @@ CREATE TABLE IF NOT EXISTS waiting (
 INSERT OR REPLACE INTO waiting
   SELECT iif(list = 'undone', 'failed', list), value ->> 'action' || ' ' || coalesce(value ->> 'id', value ->> 'path'),
     value
-  FROM (SELECT key AS list, value AS stored FROM meta WHERE key IN ('held', 'undone')), json_each(stored);
+  FROM (SELECT key AS list, value AS stored FROM meta WHERE key IN ('held', 'undone') AND json_valid(value)), json_each(stored)
+  WHERE type = 'object' AND value ->> 'action' IS NOT NULL AND coalesce(value ->> 'id', value ->> 'path') IS NOT NULL;
 INSERT OR REPLACE INTO waiting SELECT 'restoring', value, json_quote(value)
-  FROM (SELECT value AS stored FROM meta WHERE key = 'restoring'), json_each(stored);
+  FROM (SELECT value AS stored FROM meta WHERE key = 'restoring' AND json_valid(value)), json_each(stored)
+  WHERE type = 'text';
 INSERT OR REPLACE INTO waiting SELECT 'gone_back', key, json_array(key, value)
-  FROM (SELECT value AS stored FROM meta WHERE key = 'gone_back'), json_each(stored);
+  FROM (SELECT value AS stored FROM meta WHERE key = 'gone_back' AND json_valid(value)), json_each(stored)
+  WHERE type = 'integer';
 DELETE FROM meta WHERE key IN ('held', 'undone', 'restoring', 'gone_back');
 ";
 const WITHOUT_WAITING: &str = "CREATE TEMP VIEW waiting AS
   SELECT iif(list = 'undone', 'failed', list) AS kind,
     value ->> 'action' || ' ' || coalesce(value ->> 'id', value ->> 'path') AS key, value AS json
-  FROM (SELECT key AS list, value AS stored FROM main.meta WHERE key IN ('held', 'undone')), json_each(stored)
+  FROM (SELECT key AS list, value AS stored FROM main.meta WHERE key IN ('held', 'undone')
+    AND json_valid(value)), json_each(stored)
+  WHERE type = 'object' AND value ->> 'action' IS NOT NULL AND coalesce(value ->> 'id', value ->> 'path') IS NOT NULL
   UNION ALL SELECT 'restoring', value, json_quote(value)
-  FROM (SELECT value AS stored FROM main.meta WHERE key = 'restoring'), json_each(stored)
+  FROM (SELECT value AS stored FROM main.meta WHERE key = 'restoring' AND json_valid(value)), json_each(stored)
+  WHERE type = 'text'
   UNION ALL SELECT 'gone_back', key, json_array(key, value)
-  FROM (SELECT value AS stored FROM main.meta WHERE key = 'gone_back'), json_each(stored);";
+  FROM (SELECT value AS stored FROM main.meta WHERE key = 'gone_back' AND json_valid(value)), json_each(stored)
+  WHERE type = 'integer';";
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

@@ -85,7 +85,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
         }
         None => true,
     });
-    let changed = changed_categories(base, observed, request);
+    let changed = changed_categories(&engine.settings, base, observed, request);
     wanted.extend(changed);
     wanted.retain(|id| !observed.remote.categories.contains_key(id));
     Ok(wanted.into_iter().collect())
@@ -198,15 +198,28 @@ fn read_once_more(
 }
 
 /// Categories whose words are about to change: an earlier look says nothing of what would be replaced.
-fn changed_categories(base: &Base, observed: &Observation, request: &Request) -> Vec<CategoryId> {
+fn changed_categories(
+    settings: &Settings,
+    base: &Base,
+    observed: &Observation,
+    request: &Request,
+) -> Vec<CategoryId> {
+    let policy = settings.policy(request);
     let changed = |row: &&CategoryRow| {
         request.direction.pushes()
             && observed.local.categories.iter().any(|category| {
                 let mine = category.id == Some(row.id)
                     || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
                 let is_unready = observed.local.unready_categories.contains(&category.folder);
-                // A file that is gone says nothing, and comes back with what the service has.
-                let is_changed = category.version.as_ref() != Some(&row.local) && !is_unready;
+                let is_changed = match &category.version {
+                    Some(version) => *version != row.local,
+                    // A file that is gone says nothing, and comes back with what the service has.
+                    None => {
+                        !is_unready
+                            && request.direction.pulls()
+                            && policy.covers_folder(&category.folder)
+                    }
+                };
                 mine && (is_changed || row.folder.as_deref() != Some(&category.folder))
             })
     };

@@ -151,22 +151,18 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     )?;
     observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
     let counts = observed.seen_counts(&base);
-    let mut has_asked = ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
-    loop {
-        let known = Known::new(&base.articles, &tombstones);
-        place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
-        if !has_asked && counts.is_some() && observed.seen_counts(&base) == counts {
-            break;
-        }
-        // A file may meet an article that only the answers brought to light. With many articles there is no
-        // room for both.
-        observed.paired = Paired::default();
-        observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
+    let has_asked = ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
+    let known = Known::new(&base.articles, &tombstones);
+    place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
+    if has_asked || counts.is_none() || observed.seen_counts(&base) != counts {
+        observed.pair_again(&base);
         // An answer that another article is gone may leave a file to the id in it.
-        has_asked = has_unasked_ids(&base, &observed)
-            && ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
-        if !has_asked {
-            break;
+        if has_unasked_ids(&base, &observed)
+            && ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?
+        {
+            let known = Known::new(&base.articles, &tombstones);
+            place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
+            observed.pair_again(&base);
         }
     }
     observed.base = base;
@@ -525,6 +521,13 @@ impl Observation {
             problems: scanned.problems,
             spool,
         }
+    }
+
+    /// Pairs once more: a file may meet an article that only the answers brought to light.
+    fn pair_again(&mut self, base: &Base) {
+        // With many articles there is no room for both.
+        self.paired = Paired::default();
+        self.paired = pairing::pair(base, &self.local, &self.remote);
     }
 
     /// Returns how much was seen of the service: where that stays the same and nothing was asked for, pairing once

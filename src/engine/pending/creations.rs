@@ -319,9 +319,10 @@ fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
 fn is_address_taken(creation: &Creation, base: &Base, observed: &Observation) -> bool {
     let mut entries = observed.remote.articles.iter();
     entries.any(|(id, entry)| match entry {
-        Remote::Present(seen) => {
-            base.articles.contains_key(id) && has_address(creation, address_of(&seen.version))
-        }
+        Remote::Present(seen) => base.articles.get(id).is_some_and(|row| {
+            creation.address() == address_of(&seen.version)
+                && !row.has_replaced(&seen.version, &seen.revision)
+        }),
         Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
     })
 }

@@ -102,7 +102,10 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
                 "article {id} was created from this file: kbsync adds `id: {id}` to the file once it is ready. If the file \
                  is gone, `kbsync restore {path}` brings it back"
             ),
-            None => unclear(id),
+            None => format!(
+                "article {id} may be what came of this file, which is gone; it gets a file as soon as no other file has a \
+                 problem"
+            ),
         };
         paired.report(&creation.place, Some(id), message);
     }

@@ -251,7 +251,7 @@ pub(super) fn uses_wal(path: &Path) -> io::Result<bool> {
 }
 
 /// Tables whose rows tell of no article: what cycles noted of themselves.
-const PASSING: [&str; 3] = ["meta", "events", "approvals"];
+const PASSING: [&str; 4] = ["meta", "events", "approvals", "waiting"];
 
 /// Returns whether nothing of the service or the mirror was ever recorded.
 fn is_blank(conn: &Connection) -> rusqlite::Result<bool> {

@@ -3,6 +3,8 @@
 use crate::support::hostile::{self, Stage};
 use crate::support::world::lines;
 use kbsync::engine::report::Ending;
+use kbsync::engine::settings::Request;
+use kbsync::reconcile::snapshot::Direction;
 use uuid::Uuid;
 
 /// The id in another mirror.
@@ -95,4 +97,27 @@ async fn f047_a_file_over_that_of_a_deleted_article_is_asked_for_in_the_same_cyc
     assert!(!told.contains("cannot be read"), "{told}");
     assert!(world.read("a/one.html").contains(&draft.to_string()));
     assert_eq!(world.sandbox().articles().len(), 1);
+}
+
+/// What is out of scope is not asked for, and does not keep a command from its end.
+#[tokio::test]
+async fn an_unknown_id_out_of_scope_keeps_no_command_that_may_not_probe() {
+    let mut world = hostile::world().await;
+    world.settings.probe = false;
+    world.write(
+        "a/new.html",
+        "---\ntitle: New\nenabled: false\n---\n<p>1</p>\n",
+    );
+    world.write("b/other.html", "---\ntitle: Other\n---\n<p>2</p>\n");
+    hostile::sync(&world).await;
+    let mut hidden = world.sandbox().articles().into_iter();
+    let hidden = hidden.find(|article| article.slug == "new").expect("there");
+    world.sandbox().enable(hidden.id);
+    world.write("b/elsewhere.html", &from_elsewhere());
+    let request = Request {
+        scope: vec!["a".to_owned()],
+        ..Request::new(Direction::Both)
+    };
+    let report = world.run(&request).await;
+    assert!(report.stopped.is_none(), "{report:#?}");
 }

@@ -225,7 +225,10 @@ fn a_state_in_which_nothing_was_recorded_binds_nobody() {
     let dir = folder();
     let mut store = open(dir.path());
     store
-        .write(NOW, |tx| tx.set_meta("held", "[]"))
+        .write(NOW, |tx| {
+            tx.set_meta("first_sync", "open")?;
+            tx.put_waiting("held", &BTreeMap::from([("create a".to_owned(), 1)]))
+        })
         .expect("written");
     drop(store);
     let other = Binding {
@@ -236,7 +239,9 @@ fn a_state_in_which_nothing_was_recorded_binds_nobody() {
     assert!(found.is_none());
     let mut store = Store::open(dir.path(), &other, NOW).expect("bound anew");
     assert_eq!(store.binding().expect("bound"), other);
-    assert_eq!(store.meta("held").expect("read"), None);
+    assert_eq!(store.meta("first_sync").expect("read"), None);
+    let held: BTreeMap<String, i64> = store.waiting("held").expect("rows");
+    assert!(held.is_empty());
     // A body alone was seen somewhere.
     store
         .write(NOW, |tx| tx.put_body("<p>Hi</p>").map(|_| ()))
@@ -358,7 +363,7 @@ fn what_waits_is_carried_over_from_lists_to_rows() {
          INSERT INTO meta VALUES
            ('held', '[{{\"path\":\"a/b.html\",\"id\":\"{id}\",\"action\":\"delete\"}},
              {{\"path\":\"a\",\"id\":null,\"action\":\"create_category\"}}]'),
-           ('undone', '[{{\"path\":\"a/c.html\",\"id\":null,\"action\":\"create\"}}]'),
+           ('undone', '[null, \"odd\", {{}}, {{\"path\":\"a/c.html\",\"id\":null,\"action\":\"create\"}}]'),
            ('restoring', '[\"{id}\"]'),
            ('gone_back', '{{\"{id}\":7}}');
          PRAGMA user_version = 10;"
