@@ -36,8 +36,6 @@ fn a_held_category_whose_file_is_removed_takes_the_service_s_words_and_keeps_its
     let (service, kb, start) = held();
     kb.remove(YAML);
     kb.run(&["sync"]).exits(0);
-    assert!(kb.read(YAML).contains("# ours\nname: start\n"));
-    kb.run(&["sync", "start"]).exits(0);
     let back = kb.read(YAML);
     assert!(back.contains("# ours\nname: Theirs\n"), "{back}");
     assert!(!back.contains("My words"), "{back}");

@@ -1,6 +1,6 @@
 //! Answers that do not come: POST without doubles, PUT and DELETE that are looked after (failures rows 14 to 17, 20).
 
-use crate::support::hostile::{self, Stage};
+use crate::support::hostile::{self, Stage, settle as sync};
 use crate::support::look::{assert_quiet, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report, Status};
@@ -9,7 +9,6 @@ use kbsync::engine::{Clock as _, status};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Side};
-use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::{Direction, Keep};
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, NewSeed, Normalise, Options};
 use kbsync::state::Intent;
@@ -29,16 +28,6 @@ fn fail_once(world: &Stage, request: (&str, &str), fault: FaultKind) {
 }
 
 /// A category with one article that is synced.
-/// Syncs as a command does, which looks again at what moved under it.
-async fn sync(world: &Stage) -> Report {
-    let mut engine = hostile::engine(world, &hostile::calm());
-    let request = Request {
-        new_categories: NewCategories::Create,
-        ..Request::new(Direction::Both)
-    };
-    engine.settle(&request).await.expect("a report")
-}
-
 async fn one_article() -> (Stage, Uuid, Uuid) {
     one_article_with(Options::unlimited()).await
 }

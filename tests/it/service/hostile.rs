@@ -668,7 +668,13 @@ async fn ends_well(
 ) {
     let before = Sides::of(stage);
     stage.sandbox().clear_requests();
-    let report = hostile::sync(stage).await;
+    // A second look tells what came of a new article.
+    let creates = on.iter().any(|on| on.meets("POST", "/api/article", ""));
+    let report = if creates {
+        hostile::settle(stage).await
+    } else {
+        hostile::sync(stage).await
+    };
     let met = stage.sandbox().requests().into_iter().any(|request| {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         on.iter()

@@ -446,6 +446,16 @@ pub(crate) async fn sync(world: &Stage) -> Report {
     sync_with(world, &calm()).await
 }
 
+/// Syncs as a command does, which looks again at what moved under it.
+pub(crate) async fn settle(world: &Stage) -> Report {
+    let request = Request {
+        new_categories: NewCategories::Create,
+        ..Request::new(Direction::Both)
+    };
+    let report = engine(world, &calm()).settle(&request).await;
+    report.expect("a report")
+}
+
 /// The process dies at its `n`-th moment, counted from 0. Tells how many there were.
 pub(crate) fn dies_at(n: usize) -> (Meddler, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
