@@ -55,7 +55,10 @@ pub(in crate::engine) fn take_creations(
         observed.service.unlisted |= seen.is_some();
         if let Some(row) = &creation.row {
             if let Some(Remote::Present(seen)) = seen {
-                if seen.version != row.remote || seen.visibility != row.visibility {
+                let is_as_recorded = seen.version == row.remote
+                    && seen.visibility == row.visibility
+                    && seen.revision == row.revision;
+                if !is_as_recorded {
                     observed.service.read_first.insert(row.id);
                 }
                 keep_met(store, now, row, &seen, request)?;
