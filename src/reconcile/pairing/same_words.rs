@@ -18,12 +18,12 @@ pub(super) fn hold_same_words(base: &Base, remote: &RemoteSnapshot, paired: &mut
     }
     let articles_without_file = articles_without_file(base, remote, paired);
     for file in std::mem::take(&mut paired.fresh) {
-        let found = articles_without_file.get(&words(&file.version));
-        let Some((ids, id)) = found.and_then(|ids| Some((ids, *ids.first()?))) else {
+        let Some(ids) = articles_without_file.get(&words(&file.version)) else {
             paired.fresh.push(file);
             continue;
         };
-        paired.problems.push(same_words(&file, id, base));
+        let problems = ids.iter().map(|id| same_words(&file, *id, base));
+        paired.problems.extend(problems);
         paired.mark_unknown(ids.iter().copied(), SAME_WORDS);
     }
 }
