@@ -7,7 +7,7 @@ use super::guard::{Facts, MAX_ROLLBACKS};
 use super::plan::{Action, HoldRule, Plan, Step};
 use crate::model::Field;
 use crate::model::path::{CATEGORY_FILE, quoted};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// A file with the committed content, whose newer content was not committed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -30,7 +30,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
     }
     // Many files get one reason with PATH in it, so that the daemon logs one line.
     let many = facts.git.behind.len() > MAX_ROLLBACKS;
-    let paths: BTreeSet<String> = plan.actions.iter().map(|one| one.path.clone()).collect();
+    let moves = moves(plan, facts);
     for action in &mut plan.actions {
         let fingerprint = action.fingerprint();
         let Some(behind) = facts.git.behind.get(&fingerprint) else {
@@ -39,7 +39,15 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
         if facts.approved.contains(&fingerprint) {
             continue;
         }
-        let reason = reason(action, behind, many, &paths);
+        let circle = behind
+            .moved_from
+            .as_ref()
+            .and_then(|_| circle(&action.path, &moves));
+        let (rule, reason) = match circle {
+            // The service has no exchange: an approval would change nothing.
+            Some(paths) if !behind.in_conflict => (HoldRule::Person, exchanged(&paths)),
+            Some(_) | None => (HoldRule::Behind, reason(action, behind, many)),
+        };
         if let Step::Conflict(conflict) = &mut action.step {
             // A conflict that was shown before stays a conflict.
             if !conflict.fresh {
@@ -49,12 +57,44 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
             conflict.fresh = false;
             action.held = None;
         }
-        action.hold(HoldRule::Behind, reason);
+        action.hold(rule, reason);
     }
 }
 
-/// The reason of a hold, with the way on that always works first. `paths`: those of all actions.
-fn reason(action: &Action, behind: &Behind, many: bool, paths: &BTreeSet<String>) -> String {
+/// The files and folders that are moved back: where each is, and where it was.
+fn moves(plan: &Plan, facts: &Facts) -> BTreeMap<String, String> {
+    let moved = plan.actions.iter().filter_map(|action| {
+        let behind = facts.git.behind.get(&action.fingerprint())?;
+        Some((action.path.clone(), behind.moved_from.clone()?))
+    });
+    moved.collect()
+}
+
+/// Returns the paths that exchange their names, if this one is among them.
+fn circle<'m>(path: &'m str, moves: &'m BTreeMap<String, String>) -> Option<Vec<&'m str>> {
+    let before = |path: &&'m str| moves.get(*path).map(String::as_str);
+    let chain: Vec<&str> = std::iter::successors(Some(path), before)
+        .take(moves.len() + 1)
+        .collect();
+    let end = chain.iter().skip(1).position(|other| *other == path)?;
+    let mut paths = chain[..=end].to_vec();
+    paths.sort_unstable();
+    Some(paths)
+}
+
+/// The reason of moves back that exchange names.
+fn exchanged(paths: &[&str]) -> String {
+    let paths: Vec<_> = paths.iter().map(|path| quoted(path)).collect();
+    format!(
+        "{} have each other's names again, the committed ones, as after `git checkout`, and the service cannot exchange them: \
+         either rename all of them back, or rename one to a third name, run `kbsync sync`, rename it to the name that it is \
+         to have, and run `kbsync approve`",
+        paths.join(" and ")
+    )
+}
+
+/// The reason of a hold, with the way on that always works first.
+fn reason(action: &Action, behind: &Behind, many: bool) -> String {
     if let Some(elsewhere) = &behind.duplicate_of {
         return format!(
             "git brought this file back from a commit (git checkout, git stash?), but its article is now at {}: \
@@ -80,7 +120,7 @@ fn reason(action: &Action, behind: &Behind, many: bool, paths: &BTreeSet<String>
     if !behind.in_conflict
         && let Some(sent) = sent_address(&action.step)
     {
-        return moves_back(action, behind, sent, many, paths);
+        return moves_back(action, behind, sent, many);
     }
     let is_conflict = matches!(action.step, Step::Conflict(_));
     let ways = if behind.in_conflict || is_conflict {
@@ -120,7 +160,6 @@ fn moves_back(
     behind: &Behind,
     (sent, slug): (&[Field], &str),
     many: bool,
-    paths: &BTreeSet<String>,
 ) -> String {
     let is_category = matches!(action.step, Step::SettleCategory(_));
     let (subject, file) = if is_category {
@@ -139,33 +178,25 @@ fn moves_back(
     };
     let Some(was) = &behind.moved_from else {
         return format!(
-            "this moves the {subject} back to the committed slug, {cause}: write `slug: {slug}` into the file again; \
-             `kbsync approve` moves the {subject}"
+            "this moves the {subject} back to the committed slug, {cause}: `kbsync approve` moves the {subject}; or write \
+             `slug: {slug}` into the file again"
         );
     };
-    let shown = if many {
+    let was = if many {
         "the name that `kbsync log PATH` shows".into()
     } else {
         quoted(was)
     };
-    let back = format!(
-        "this moves the {subject} back from {shown} to {path}, the committed name, {cause}"
-    );
-    if paths.contains(was) {
-        return format!(
-            "{back}: another {file} has the name {shown} now, so rename both back; or rename one of the two to a third \
-             name, run `kbsync sync`, rename it to the name that it is to have, and run `kbsync approve`"
-        );
-    }
     let has_text = sent
         .iter()
         .any(|field| ![Field::Slug, Field::Category].contains(field));
     let text = if has_text {
-        format!(" (`kbsync restore {shown}` then brings the newer text back)")
+        format!(", and `kbsync restore {was}` then brings the newer text back")
     } else {
         String::new()
     };
     format!(
-        "{back}: rename the {file} to {shown} again{text}; `kbsync approve` moves the {subject}"
+        "this moves the {subject} back from {was} to {path}, the committed name, {cause}: `kbsync approve` moves the \
+         {subject}; or rename the {file} to {was} again{text}"
     )
 }
