@@ -112,60 +112,79 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base
             takers.entry(address).or_default().push(action.path.clone());
         }
     }
-    let names: BTreeMap<Holder, String> = holders
-        .values()
-        .map(|holder| (*holder, path_of(*holder, &plan.actions, base)))
+    let waiting: BTreeMap<Holder, Holder> = unheld()
+        .filter_map(|action| Some((frees(action)?, waits_for(action, holders)?)))
         .collect();
-    let mut changed = false;
-    for action in &mut plan.actions {
-        let Some(address) = takes(action).filter(|_| action.held.is_none()) else {
-            continue;
-        };
+    let name = |holder: Holder| path_of(holder, &plan.actions, base);
+    let judge = |action: &Action| {
+        let address = takes(action).filter(|_| action.held.is_none())?;
         let slug = &address.1;
         let is_category = matches!(action.step, Step::SettleCategory(_));
         let holder =
             waits_for(action, holders).filter(|holder| is_category || !leaving.contains(holder));
         let mut others = takers.get(&address).into_iter().flatten();
         let other = others.find(|path| **path != action.path);
-        let (rule, reason) = match (holder, other) {
-            (Some(holder), _) => {
-                let name = &names[&holder];
-                if leaving.contains(&holder) {
-                    let reason = format!(
-                        "its slug \"{slug}\" is still that of {name}, which leaves it now; the next sync sends it"
-                    );
-                    (HoldRule::Waits, reason)
-                } else if wants_to_leave.contains(&holder) {
-                    (HoldRule::Person, in_a_circle(action, slug, name))
-                } else if is_in_conflict(holder, base) {
-                    (HoldRule::Person, in_conflict(action, slug, name))
-                } else {
-                    (HoldRule::Person, taken(slug, name))
-                }
-            }
-            (None, Some(path)) => (HoldRule::Person, taken(slug, path)),
-            (None, None) => continue,
+        let Some(holder) = holder else {
+            return Some((HoldRule::Person, taken(slug, other?)));
         };
-        action.hold(rule, reason);
-        changed = true;
+        if leaving.contains(&holder) {
+            let name = name(holder);
+            let reason = format!(
+                "its slug \"{slug}\" is still that of {name}, which leaves it now; run `kbsync sync` once more"
+            );
+            return Some((HoldRule::Waits, reason));
+        }
+        let circle = frees(action).and_then(|about| circle(about, &waiting));
+        let reason = if let Some(members) = circle {
+            in_a_circle(action, members.into_iter().map(name).collect())
+        } else if wants_to_leave.contains(&holder) {
+            let name = name(holder);
+            format!("its slug \"{slug}\" is that of {name}, whose own new slug is not free either")
+        } else if is_in_conflict(holder, base) {
+            in_conflict(action, slug, &name(holder))
+        } else {
+            taken(slug, &name(holder))
+        };
+        Some((HoldRule::Person, reason))
+    };
+    let held: Vec<_> = plan.actions.iter().map(judge).collect();
+    let changed = held.iter().any(Option::is_some);
+    for (action, held) in plan.actions.iter_mut().zip(held) {
+        if let Some((rule, reason)) = held {
+            action.hold(rule, reason);
+        }
     }
     changed
+}
+
+/// Returns those that wait for each other's addresses, if this one is among them.
+fn circle(start: Holder, waiting: &BTreeMap<Holder, Holder>) -> Option<Vec<Holder>> {
+    let next = |holder: &Holder| waiting.get(holder).copied();
+    let chain = std::iter::successors(Some(start), next).take(waiting.len() + 1);
+    let chain: Vec<Holder> = chain.collect();
+    let end = chain.iter().skip(1).position(|holder| *holder == start)?;
+    Some(chain[..=end].to_vec())
 }
 
 fn taken(slug: &str, by: &str) -> String {
     format!("its slug \"{slug}\" is that of {by}; choose another")
 }
 
-/// The reason of an action whose slug goes round in a circle: the service has no exchange.
-fn in_a_circle(action: &Action, slug: &str, other: &str) -> String {
+/// The reason of actions whose slugs go round in a circle, the same for all of them: the service has no exchange.
+fn in_a_circle(action: &Action, mut names: Vec<String>) -> String {
     let (undo, send) = if settles_conflict(action) {
-        ("resolve both with `--keep remote`", "resolve both again")
+        (
+            "resolve all of them with `--keep remote`",
+            "resolve them again",
+        )
     } else {
-        ("undo both moves", "run `kbsync sync`")
+        ("undo that", "run `kbsync sync`")
     };
+    names.sort_unstable();
     format!(
-        "its slug \"{slug}\" is that of {other}, whose own new slug is not free either; {undo}; or give one of them a third \
-         slug (rename it, or write `slug:`), {send}, then give it the slug that it is to have"
+        "{} take each other's slugs, and the service cannot exchange them: either {undo}, or give one of them a third slug \
+         (rename it, or write `slug:`), {send}, and then give it the slug that it is to have",
+        names.join(" and ")
     )
 }
 
