@@ -193,6 +193,7 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
             return;
         }
     };
+    slug_line(&file.place, file.slug.as_deref(), findings);
     let lower = slug.to_lowercase();
     if slug != lower && file.slug.is_none() {
         let message = format!("the address has capital letters: {slug}");
@@ -200,6 +201,18 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
             "rename the file to `{lower}{EXTENSION}`, or say with `slug: {slug}` that you mean it"
         );
         findings.push(warning(&file.place, "capitals", message, help));
+    }
+}
+
+/// Reports a line `slug:` that the service may refuse. A slug that came from the service may be such a one.
+fn slug_line(path: &impl ToString, slug: Option<&str>, findings: &mut Vec<Finding>) {
+    if let Some(Err(problem)) = slug.map(slug_of_stem) {
+        let message = format!("the slug {:?} is not made for an address", problem.stem);
+        let help = format!(
+            "write `slug: {}`: the service may refuse another one",
+            problem.proposal
+        );
+        findings.push(warning(path, "slug", message, help));
     }
 }
 
@@ -260,6 +273,7 @@ fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding
         };
         if let Some(document) = words {
             keys(&path, document.near_keys(), findings);
+            slug_line(&path, document.slug(), findings);
             ids.extend(document.id().map(|id| (id.to_string(), path.clone())));
         }
         match words.and_then(CategoryDocument::slug) {
@@ -598,6 +612,15 @@ mod tests {
             ("a", "Meant.html", &article("slug: Meant\n", "x")),
         ]);
         expect(&some, &[("a/FAQ.html", None, "capitals")]);
+    }
+
+    #[test]
+    fn a_slug_that_the_service_may_refuse_is_found() {
+        let some = files(&[
+            ("a", "b.html", &article("slug: Groß Name\n", "x")),
+            ("a", "c.html", &article("slug: über-uns\n", "x")),
+        ]);
+        expect(&some, &[("a/b.html", None, "slug")]);
     }
 
     #[test]

@@ -69,11 +69,15 @@ fn near_keys<'b>(
 fn misspelt(block: &Block, field: Field, keys: &[&'static str]) -> Option<NotReady> {
     let key = field.key();
     let mut entries = block.entries.iter();
-    let entry = entries.find(|entry| near_key(&entry.key, keys) == Some(key))?;
+    // A category has a name where an article has a title.
+    let is_meant = |entry: &&Entry| {
+        near_key(&entry.key, keys) == Some(key) || (field == Field::Name && entry.key == "title")
+    };
+    let entry = entries.find(is_meant)?;
     Some(at(
         entry,
         &format!(
-            "there is no {key}, and `{}` is not a key of kbsync",
+            "there is no {key}, and `{}` is not a key of kbsync in this file",
             entry.key
         ),
         &format!("write `{key}:`"),

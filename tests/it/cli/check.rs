@@ -211,7 +211,13 @@ fn a_key_that_is_nearly_one_of_a_category_is_found_here_and_stops_a_sync() {
     );
     let ran = kb.run(&["sync"]).exits(4);
     assert!(ran.stdout.contains(told), "{ran:#?}");
-    kb.edit(yaml, "nam:", "descripton: Words\nname:");
+    kb.edit(yaml, "nam:", "title:");
+    let ran = kb.run(&["sync"]).exits(4);
+    assert!(
+        ran.stdout.contains("there is no name, and `title`"),
+        "{ran:#?}"
+    );
+    kb.edit(yaml, "title:", "descripton: Words\nname:");
     let ran = kb.run(&["check"]).exits(0);
     assert!(
         ran.stdout.starts_with(&format!(
