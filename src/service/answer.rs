@@ -198,10 +198,11 @@ fn said(body: &[u8]) -> Option<String> {
     if let Some(errors) = value.get("errors") {
         flatten(errors, "", &mut details);
     }
-    if !details.is_empty() {
-        let between = if said.is_empty() { "" } else { ": " };
-        said.push_str(between);
-        said.push_str(&details);
+    // Some services repeat the first detail as the message.
+    if details.contains(said.as_str()) {
+        said = details;
+    } else if !details.is_empty() {
+        said = format!("{}: {details}", said.trim_end_matches('.'));
     }
     (!said.is_empty()).then(|| shown(&said, LONGEST_MESSAGE))
 }

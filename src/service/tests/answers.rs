@@ -103,6 +103,14 @@ fn s7_details_of_any_layout_are_shown() {
             "invalid: slug: is taken; slug: is long; title: missing",
         ),
         (
+            r#"{"message":"The slug is bad.","errors":{"slug":["The slug is bad."]}}"#,
+            "slug: The slug is bad.",
+        ),
+        (
+            r#"{"message":"It is invalid.","errors":["a"]}"#,
+            "It is invalid: a",
+        ),
+        (
             r#"{"errors":["a",{"field":{"deep":1}},null]}"#,
             "a; deep: 1",
         ),
