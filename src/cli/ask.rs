@@ -5,6 +5,7 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
+    interrupt,
     print::escape,
 };
 use crate::{
@@ -52,6 +53,7 @@ pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
 
 /// Asks until one of some letters is the first of the answer.
 pub(super) fn letter(question: &str, letters: &str) -> Result<char, Failure> {
+    interrupt::at_question();
     let chosen = |line: &str| {
         let first = line.trim().to_lowercase().chars().next();
         first.filter(|letter| letters.contains(*letter))
@@ -275,5 +277,13 @@ fn checked<T>(parsed: Result<T, crate::config::ValueError>) -> Result<(), String
 }
 
 fn unanswered(error: dialoguer::Error) -> Failure {
+    let dialoguer::Error::IO(cause) = &error;
+    if cause.kind() == io::ErrorKind::Interrupted {
+        return Failure {
+            code: ExitCode::Interrupted,
+            ..Failure::failed(anyhow::anyhow!("stopped at a question"))
+        }
+        .help("nothing was changed");
+    }
     Failure::failed(anyhow::Error::new(error).context("no answer could be read"))
 }

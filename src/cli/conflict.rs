@@ -5,6 +5,7 @@
 use super::{
     conflict_parts::{Clashing, Difference, document},
     failure::Failure,
+    print::escape,
     report::several,
     scope,
     version_spec::{below_mirror, state},
@@ -94,8 +95,11 @@ impl Conflict {
         !self.differences.is_empty()
     }
 
-    /// Returns the lines that show the first differences.
+    /// Returns the lines that show the first differences; of a conflict without any, its reason.
     pub(super) fn lines(&self) -> Vec<String> {
+        if !self.has_differences() {
+            return vec![format!("    {}", escape(&self.reason))];
+        }
         let mut lines = Vec::new();
         for one in self.differences.iter().take(FEW) {
             lines.push(format!("    line {}", one.line));

@@ -327,7 +327,7 @@ fn of_block(context: &Context, clash: &BlockClash) -> Result<Option<String>, Fai
     }
 }
 
-/// Opens a text in the person's editor, and returns what it became. `None`: the editor failed.
+/// Opens a text in the person's editor, and returns what it became. `None`: the editor failed or changed nothing.
 fn edited(context: &Context, text: &str) -> Result<Option<String>, Failure> {
     let mut file = tempfile::Builder::new().suffix(".html").tempfile()?;
     writeln!(file, "{text}")?;
@@ -345,6 +345,12 @@ fn edited(context: &Context, text: &str) -> Result<Option<String>, Failure> {
     let mut edited = fs::read_to_string(file.path())?;
     if edited.ends_with('\n') {
         edited.pop();
+    }
+    if edited == text {
+        context
+            .out
+            .note("nothing was edited; [b]oth takes both texts as they are");
+        return Ok(None);
     }
     Ok(Some(edited))
 }

@@ -118,6 +118,13 @@ fn ignores_ctrl_c(status: &str) -> bool {
     ignored.is_some_and(|mask| mask & 0b10 != 0)
 }
 
+/// Keeps Ctrl-C at a question from ending the process without a word: the question fails.
+pub(super) fn at_question() {
+    if !*IGNORED {
+        drop(signal(SignalKind::interrupt()));
+    }
+}
+
 /// The task that waits for signals. A handler stays once it is installed, so there is a task until the process ends.
 static LISTENER: Mutex<Option<AbortOnDropHandle<()>>> = Mutex::new(None);
 

@@ -224,7 +224,14 @@ pub(crate) fn copies_of<'a>(
 
 /// Returns the clashes, and the other fields that a choice would settle with them: one version is kept as a whole.
 fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
-    let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
+    let reasons = way.clashes.iter().map(|(_, why)| why.as_str());
+    let (both, mut reasons): (Vec<&str>, Vec<&str>) =
+        reasons.partition(|why| why.starts_with(BOTH_CHANGED));
+    let both: Vec<&str> = both.iter().map(|why| &why[BOTH_CHANGED.len()..]).collect();
+    let both_changed = format!("{BOTH_CHANGED}{}", both.join(" and "));
+    if !both.is_empty() {
+        reasons.insert(0, &both_changed);
+    }
     let reasons = reasons.join(", ");
     let clashes = |field: &Field| way.clashes.iter().any(|(clash, _)| clash == field);
     let others: Vec<String> = file
@@ -240,6 +247,9 @@ fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
         [_, ..] => format!("{reasons}; {} differ, too", others.join(", ")),
     }
 }
+
+/// The start of the reasons of fields that both sides changed.
+const BOTH_CHANGED: &str = "both sides changed ";
 
 /// The name of the copy beside a file.
 fn copy_name(place: &Place) -> String {

@@ -620,6 +620,10 @@ fn who_stops_at_a_question_has_settled_nothing() {
     let before = (service.text(one), kb.read("start/one.html"));
     let resolve = ["resolve", "start/one.html"];
     let block = "or [q]uit?";
+    let told = kb.run(&["resolve", "--json"]).exits(3).json();
+    let reason = told["actions"][0]["reason"].as_str().expect("a text");
+    let both = "both sides changed the title and the same part of the text";
+    assert!(reason.contains(both), "{reason}");
     let ran = kb.at_terminal(&resolve, &[(block, "t\r"), (block, "b\r"), (block, "q\r")]);
     assert!(ran.exits(3).stderr.contains("nothing was settled"));
     assert_eq!(before, (service.text(one), kb.read("start/one.html")));
@@ -657,6 +661,13 @@ fn on_a_terminal_a_file_whose_article_is_gone_is_asked_for() {
         let (service, kb, one, _) = in_conflict();
         service.sandbox.remove(one);
         kb.run(&["sync"]).exits(3);
+        let listed = kb.run(&["resolve"]).exits(3).stdout;
+        assert!(
+            listed.contains("deleted on the service, edited here"),
+            "{listed}"
+        );
+        let status = kb.run(&["status"]).exits(0).stdout;
+        assert!(!status.contains("Hidden from readers"), "{status}");
         let ran = kb.at_terminal(&["resolve", "start/one.html"], &[("or [q]uit?", answer)]);
         assert!(ran.exits(0).stderr.contains("deleted on the service"));
         assert_eq!(kb.exists("start/one.html"), there);
@@ -718,4 +729,21 @@ fn a_file_with_an_unknown_id_becomes_an_article_without_its_id_line_and_goes_by_
         told.contains("no article had its id") && !told.contains("deleted on the service"),
         "{told}"
     );
+}
+
+#[test]
+fn an_editor_that_changes_nothing_takes_nothing() {
+    let (service, mut kb, one) = in_parts();
+    let before = service.text(one);
+    kb.set("EDITOR", "true");
+    let block = "or [q]uit?";
+    let answers = [
+        (block, "t\r"),
+        (block, "e\r"),
+        ("nothing was edited", ""),
+        (block, "q\r"),
+    ];
+    kb.at_terminal(&["resolve", "start/one.html"], &answers)
+        .exits(3);
+    assert_eq!(service.text(one), before);
 }
