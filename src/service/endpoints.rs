@@ -75,8 +75,7 @@ impl ServiceRead for Client {
 
 impl ServiceWrite for Client {
     async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
-        let call = self.call(Verb::Post, "api/article", Purpose::Push);
-        let call = self.with_body(call, new)?;
+        let call = self.call_with(Verb::Post, "api/article", Purpose::Push, new);
         self.one_article(&call, None).await
     }
 
@@ -99,8 +98,8 @@ impl ServiceWrite for Client {
     }
 
     async fn create_category(&self, new: &NewCategory) -> Answer<RemoteCategory> {
-        let call = self.call(Verb::Post, "api/category", Purpose::Push);
-        let call = self.with_body(call, &CategoryPost::from(new))?;
+        let new = CategoryPost::from(new);
+        let call = self.call_with(Verb::Post, "api/category", Purpose::Push, &new);
         self.one_category(&call, None).await
     }
 
@@ -111,9 +110,13 @@ impl ServiceWrite for Client {
     ) -> Answer<RemoteCategory> {
         let call = Call {
             guarded: true,
-            ..self.call(Verb::Put, &format!("api/category/{id}"), Purpose::Push)
+            ..self.call_with(
+                Verb::Put,
+                &format!("api/category/{id}"),
+                Purpose::Push,
+                patch,
+            )
         };
-        let call = self.with_body(call, patch)?;
         self.one_category(&call, Some(id)).await
     }
 }
@@ -147,9 +150,8 @@ impl Client {
     ) -> Answer<RemoteArticle> {
         let call = Call {
             guarded,
-            ..self.call(Verb::Put, &format!("api/article/{id}"), purpose)
+            ..self.call_with(Verb::Put, &format!("api/article/{id}"), purpose, body)
         };
-        let call = self.with_body(call, body)?;
         self.one_article(&call, Some(id)).await
     }
 
@@ -165,19 +167,18 @@ impl Client {
         }
     }
 
-    fn with_body(&self, call: Call<'static>, body: &impl Serialize) -> Answer<Call<'static>> {
-        match serde_json::to_vec(body) {
-            Ok(body) => Ok(Call {
-                body: Some(body),
-                ..call
-            }),
-            Err(error) => {
-                let mut failed = self.wrong(&call, "cannot be written as JSON");
-                failed.answer_lost = false;
-                failed.status = None;
-                failed.source = Some(error.into());
-                Err(failed)
-            }
+    /// A request with a body.
+    fn call_with<'v>(
+        &self,
+        verb: Verb,
+        path: &str,
+        purpose: Purpose,
+        body: &impl Serialize,
+    ) -> Call<'v> {
+        let body = serde_json::to_vec(body).expect("texts, ids and flags can be written as JSON");
+        Call {
+            body: Some(body),
+            ..self.call(verb, path, purpose)
         }
     }
 
