@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
                 }
                 Nullable::Value(text)
             }
-            Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            Some(_) => {
                 self.fault(name, "must be a string");
                 Nullable::Absent
             }
@@ -197,29 +197,17 @@ impl<'a> Reader<'a> {
 
     /// Takes a string that can be empty.
     fn body(&mut self, name: &'static str) -> Option<String> {
-        match self.fields.remove(name)? {
-            Value::String(text) => Some(clean(self.options.normalise, text)),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::Array(_)
-            | Value::Object(_) => {
-                self.fault(name, "must be a string");
-                None
-            }
+        if let Value::String(text) = self.fields.remove(name)? {
+            return Some(clean(self.options.normalise, text));
         }
+        self.fault(name, "must be a string");
+        None
     }
 
     /// Takes a slug; in a new object, an empty or null one asks for a generated slug.
     fn slug(&mut self, new: bool) -> Option<String> {
-        let empty = match self.fields.get("slug") {
-            Some(Value::Null) => true,
-            Some(Value::String(text)) => text.is_empty(),
-            None | Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                false
-            }
-        };
-        if new && empty {
+        let is_empty = |slug: &Value| slug.is_null() || slug.as_str() == Some("");
+        if new && self.fields.get("slug").is_some_and(is_empty) {
             self.fields.remove("slug");
         }
         let mut slug = self.text("slug", Some(MAX))?;
@@ -234,17 +222,11 @@ impl<'a> Reader<'a> {
     }
 
     fn boolean(&mut self, name: &'static str) -> Option<bool> {
-        match self.fields.remove(name)? {
-            Value::Bool(value) => Some(value),
-            Value::Null
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_) => {
-                self.fault(name, "field must be true or false");
-                None
-            }
+        let value = self.fields.remove(name)?.as_bool();
+        if value.is_none() {
+            self.fault(name, "field must be true or false");
         }
+        value
     }
 
     fn uuid(&mut self, name: &'static str) -> Option<Uuid> {
