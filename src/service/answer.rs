@@ -187,13 +187,8 @@ fn says_no(body: &[u8]) -> bool {
 /// Returns the `message` of a body, with the details under `errors`, whose layout is not specified.
 fn said(body: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(body).ok()?;
-    let mut said = match value.get("message") {
-        Some(Value::String(message)) => message.clone(),
-        Some(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
-        )
-        | None => String::new(),
-    };
+    let message = value.get("message").and_then(Value::as_str);
+    let mut said = message.unwrap_or_default().to_owned();
     let mut details = String::new();
     if let Some(errors) = value.get("errors") {
         flatten(errors, "", &mut details);

@@ -59,18 +59,14 @@ pub struct ServiceError {
 impl ErrorKind {
     /// Returns whether the failure stops all further requests as well: sign-in, network or budget.
     pub fn stops_all(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::Unauthorized
-            | Self::RateLimited { .. }
-            | Self::BudgetSpent { .. }
-            | Self::Unavailable
-            | Self::Closed => true,
-            Self::Forbidden
-            | Self::NotFound
-            | Self::Refused
-            | Self::Unreadable
-            | Self::TooLarge => false,
-        }
+                | Self::RateLimited { .. }
+                | Self::BudgetSpent { .. }
+                | Self::Unavailable
+                | Self::Closed
+        )
     }
 }
 

@@ -167,7 +167,7 @@ fn check_shape(
     let bases = match root.get("base") {
         Some(Value::Array(bases)) => bases.iter().collect(),
         Some(base @ Value::Object(_)) => vec![base],
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => vec![],
+        Some(_) | None => vec![],
     };
     let strange = bases
         .into_iter()
@@ -211,9 +211,7 @@ fn next_address(pagers: &[&Map<String, Value>]) -> Result<Option<String>, String
         None => Ok(None),
         Some(Value::String(address)) if address.is_empty() => Ok(None),
         Some(Value::String(address)) => Ok(Some(address.clone())),
-        Some(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
-        ) => Err("the listing's next page is no address".to_owned()),
+        Some(_) => Err("the listing's next page is no address".to_owned()),
     }
 }
 

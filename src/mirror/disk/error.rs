@@ -34,17 +34,7 @@ pub enum DiskErrorKind {
 impl DiskErrorKind {
     /// Returns whether every further write would meet the same wall.
     pub fn stops_all(self) -> bool {
-        match self {
-            Self::Full | Self::ReadOnly | Self::Replaced => true,
-            Self::NotFound
-            | Self::Exists
-            | Self::Changed
-            | Self::WrongKind
-            | Self::NotEmpty
-            | Self::BadName
-            | Self::Denied
-            | Self::Other => false,
-        }
+        matches!(self, Self::Full | Self::ReadOnly | Self::Replaced)
     }
 
     fn reason(self) -> Option<&'static str> {
