@@ -13,11 +13,8 @@ const LONGEST_REFERENCE: usize = 32;
 pub fn elements(text: &str) -> BTreeMap<Cow<'_, str>, usize> {
     let mut counts = BTreeMap::new();
     for token in tokens(text) {
-        match token.kind {
-            Kind::Open(name) | Kind::SelfClosing(name) => {
-                *counts.entry(name.lower()).or_insert(0) += 1;
-            }
-            Kind::Close(_) | Kind::Text | Kind::RawText | Kind::Comment | Kind::Unfinished => {}
+        if let Kind::Open(name) | Kind::SelfClosing(name) = token.kind {
+            *counts.entry(name.lower()).or_insert(0) += 1;
         }
     }
     counts

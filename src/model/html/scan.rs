@@ -46,12 +46,10 @@ impl<'a> Token<'a> {
     /// Returns the attributes of a start tag in their order; nothing for other tokens.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
         let source = self.source;
-        let mut at = match self.kind {
-            Kind::Open(name) | Kind::SelfClosing(name) => 1 + name.as_written().len(),
-            Kind::Text | Kind::RawText | Kind::Comment | Kind::Close(_) | Kind::Unfinished => {
-                source.len()
-            }
-        };
+        let mut at = source.len();
+        if let Kind::Open(name) | Kind::SelfClosing(name) = self.kind {
+            at = 1 + name.as_written().len();
+        }
         std::iter::from_fn(move || match step(source, at) {
             Step::Attribute { attribute, next } => {
                 at = next;
@@ -121,28 +119,20 @@ impl<'a> Iterator for Tokens<'a> {
 impl<'a> Tokens<'a> {
     /// Records what the token means for the following ones.
     fn enter(&mut self, kind: Kind<'a>) -> Kind<'a> {
-        match kind {
+        if let Kind::Open(name) | Kind::SelfClosing(name) = kind
+            && self.foreign == 0
+            && name.is_raw()
+        {
             // Browsers ignore the slash of `<script/>`; in drawings it counts.
-            Kind::Open(name) | Kind::SelfClosing(name) if self.foreign == 0 && name.is_raw() => {
-                self.raw = Some(name);
-                Kind::Open(name)
-            }
-            Kind::Open(name) if name.is_foreign() => {
-                self.foreign += 1;
-                kind
-            }
-            Kind::Close(name) if name.is_foreign() => {
-                self.foreign = self.foreign.saturating_sub(1);
-                kind
-            }
-            Kind::Open(_)
-            | Kind::SelfClosing(_)
-            | Kind::Close(_)
-            | Kind::Text
-            | Kind::RawText
-            | Kind::Comment
-            | Kind::Unfinished => kind,
+            self.raw = Some(name);
+            return Kind::Open(name);
         }
+        if let Kind::Open(name) = kind {
+            self.foreign += usize::from(name.is_foreign());
+        } else if let Kind::Close(name) = kind {
+            self.foreign = self.foreign.saturating_sub(usize::from(name.is_foreign()));
+        }
+        kind
     }
 }
 

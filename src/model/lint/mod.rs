@@ -235,27 +235,22 @@ fn overlooked_slashes(text: &str) -> Vec<At> {
     let mut drawings = 0_usize;
     let mut found = Vec::new();
     for token in tokens(text) {
-        match token.kind {
-            Kind::Open(name) if name.is_foreign() => drawings += 1,
-            Kind::Close(name) if name.is_foreign() => {
-                drawings = drawings.saturating_sub(1);
-            }
-            Kind::SelfClosing(name) if drawings == 0 && !name.is_void() && !name.is_foreign() => {
-                let name = name.lower();
-                found.push(warning(
-                    token.start,
-                    "self-closed-tag",
-                    format!("browsers overlook the slash of <{name}/> and leave the element open"),
-                    format!("write <{name}></{name}>"),
-                ));
-            }
-            Kind::Open(_)
-            | Kind::Close(_)
-            | Kind::SelfClosing(_)
-            | Kind::Text
-            | Kind::RawText
-            | Kind::Comment
-            | Kind::Unfinished => {}
+        if let Kind::Open(name) = token.kind {
+            drawings += usize::from(name.is_foreign());
+        } else if let Kind::Close(name) = token.kind {
+            drawings = drawings.saturating_sub(usize::from(name.is_foreign()));
+        } else if let Kind::SelfClosing(name) = token.kind
+            && drawings == 0
+            && !name.is_void()
+            && !name.is_foreign()
+        {
+            let name = name.lower();
+            found.push(warning(
+                token.start,
+                "self-closed-tag",
+                format!("browsers overlook the slash of <{name}/> and leave the element open"),
+                format!("write <{name}></{name}>"),
+            ));
         }
     }
     found
