@@ -4,7 +4,7 @@
 //! folder takes its files along; then the folders that articles turned out to need.
 
 use super::change::ThreeWay;
-use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
+use super::plan::{Action, HoldRule, Kind, SettleCategory, Step};
 use super::planner::Planner;
 use super::settle::new_address;
 use super::snapshot::{Keep, LocalCategory};
@@ -50,7 +50,7 @@ pub(super) fn plan_categories(planner: &mut Planner<'_>) {
 
 fn category_problem(planner: &mut Planner<'_>, local: &LocalCategory, message: String) {
     let path = format!("{}/{}", local.folder, path::CATEGORY_FILE);
-    planner.plan.problems.push(Problem::at(path, None, message));
+    planner.problem(path, None, message);
 }
 
 fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &LocalCategory) {

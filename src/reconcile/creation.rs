@@ -1,7 +1,7 @@
 //! Articles that only one side has: an article is created for a file, or a file for an article.
 
 use super::World;
-use super::plan::{Action, Kind, Outcome, Problem, Settle, Step};
+use super::plan::{Action, Kind, Outcome, Settle, Step};
 use super::planner::Planner;
 use super::snapshot::{LocalFile, Seen};
 use crate::model::base::Visibility;
@@ -21,8 +21,7 @@ pub(super) fn homeless(
     let path = place.map(ToString::to_string).unwrap_or_default();
     let (title, category) = (&seen.version.title, seen.version.category);
     let message = format!("\"{title}\" is in category {category}, which cannot be read");
-    let problem = Problem::at(path, Some(id), message);
-    planner.plan.problems.push(problem);
+    planner.problem(path, Some(id), message);
     Outcome::Unknown
 }
 
@@ -54,8 +53,7 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
              or take it out of the mirror"
         );
         let path = format!("{folder}/{}{EXTENSION}", seen.version.slug);
-        let problem = Problem::at(path, Some(id), message);
-        planner.plan.problems.push(problem);
+        planner.problem(path, Some(id), message);
         return Outcome::Unknown;
     }
     let to = planner.names.give_place(&folder, &seen.version.slug, id);

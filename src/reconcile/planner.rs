@@ -10,7 +10,10 @@ use super::plan::{Action, Outcome, Plan, Problem};
 use super::snapshot::{LocalFile, Seen};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Place};
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::Display,
+};
 
 /// Everything a plan is made from, and the plan so far.
 pub(super) struct Planner<'a> {
@@ -69,9 +72,10 @@ impl<'a> Planner<'a> {
         Outcome::Planned
     }
 
+    /// Reports something that is left out.
     pub(super) fn problem(
         &mut self,
-        path: &Place,
+        path: impl Display,
         id: Option<ArticleId>,
         message: impl Into<String>,
     ) {

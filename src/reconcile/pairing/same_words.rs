@@ -66,13 +66,10 @@ fn same_words(file: &LocalFile, id: ArticleId, base: &Base) -> Problem {
         .articles
         .get(&id)
         .map(|row| format!(" from {}", row.place));
-    Problem {
-        path: file.place.to_string(),
-        id: Some(id),
-        message: format!(
-            "kbsync cannot tell whether this file is article {id}{} or a new article: it has the same title and text. If \
-             it is {id}, add `id: {id}` to it. If it is new, change its title.",
-            was.unwrap_or_default()
-        ),
-    }
+    let message = format!(
+        "kbsync cannot tell whether this file is article {id}{} or a new article: it has the same title and text. If \
+         it is {id}, add `id: {id}` to it. If it is new, change its title.",
+        was.unwrap_or_default()
+    );
+    Problem::at(&file.place, Some(id), message)
 }
