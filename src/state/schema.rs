@@ -36,7 +36,7 @@ pub(super) const STAND_INS: &[&str] = &[
     WITHOUT_JOURNAL,
     WITHOUT_BACKOFF,
     "",
-    WITHOUT_SETTLED_COPIES,
+    "",
     WITHOUT_LISTING_ENTRIES,
     WITHOUT_CREATIONS,
     WITHOUT_WAITING,
@@ -268,13 +268,11 @@ CREATE TABLE displaced (
 DELETE FROM intents WHERE json LIKE '{"write_file"%' OR json LIKE '{"remove_file"%'
   OR json LIKE '{"write_category"%';
 "#;
-const WITHOUT_JOURNAL: &str = r#"
-CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"write_file"%'
-  AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%';
+const WITHOUT_JOURNAL: &str = "
 CREATE TEMP VIEW journal AS SELECT 0 AS slot, '' AS entry, '' AS changes WHERE 0;
 CREATE TEMP VIEW displaced AS SELECT 0 AS slot, '' AS folder, '' AS file, 0 AS stamp_size,
   0 AS stamp_mtime, 0 AS stamp_ctime, 0 AS stamp_inode, x'' AS digest, 0 AS since WHERE 0;
-"#;
+";
 
 /// When the service was last asked for what it did not list or show, and the answer: in one table for all of them.
 const BACKOFF: &str = "
@@ -314,12 +312,7 @@ CREATE INDEX IF NOT EXISTS articles_index ON articles (folder, file, stamp_size,
 
 /// No intent is needed to remove the copy of a settled conflict: the next scan finds the copy.
 const SETTLED_COPIES: &str = r#"DELETE FROM intents WHERE json LIKE '{"clear_copy"%';"#;
-const WITHOUT_SETTLED_COPIES: &str = r#"
-DROP VIEW IF EXISTS temp.intents;
-CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"write_file"%'
-  AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%'
-  AND json NOT LIKE '{"clear_copy"%';
-"#;
+
 /// The meaning of each entry of the last listing, in the order of the entries. Nothing else depends on it.
 const LISTING_ENTRIES: &str = "
 CREATE TABLE IF NOT EXISTS listing_entries (
@@ -349,8 +342,8 @@ INSERT OR REPLACE INTO meta SELECT 'restoring', ids FROM (
   WHERE number > 0;
 DROP TABLE unconfirmed_ids;
 "#;
+/// Hides the intents that this step and earlier ones delete: a database without an earlier one is without this, too.
 const WITHOUT_CREATIONS: &str = r#"
-DROP VIEW IF EXISTS temp.intents;
 CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"write_file"%'
   AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%' AND json NOT LIKE '{"clear_copy"%'
   AND json NOT LIKE '{"create_category"%' AND json NOT LIKE '{"update_category"%';
