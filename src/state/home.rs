@@ -104,17 +104,14 @@ impl Home {
 
     fn record(&self, id: &str) -> io::Result<()> {
         disk::make_folder(&self.records)?;
-        let path = self.records.join(id);
-        let staged = self.records.join(format!(".{id}.{}", std::process::id()));
-        disk::make_private(&staged)?;
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .truncate(true)
-            .open(&staged)?;
+        // Its rights are 0600.
+        let mut file = tempfile::NamedTempFile::new_in(&self.records)?;
         file.write_all(self.bytes())?;
         file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(&staged, &path)
+        file.as_file().sync_all()?;
+        let path = self.records.join(id);
+        file.persist(path).map_err(|error| error.error)?;
+        Ok(())
     }
 
     fn bytes(&self) -> &[u8] {
