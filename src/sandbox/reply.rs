@@ -2,7 +2,7 @@
 
 use axum::{
     body::Body,
-    http::{HeaderValue, StatusCode, header},
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Map, Value, json};
@@ -78,24 +78,14 @@ pub(super) fn with_status(status: StatusCode, answer: &impl serde::Serialize) ->
 
 /// Makes an answer from JSON text.
 pub(super) fn json_bytes(status: StatusCode, body: Body) -> Response {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    response
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (status, kind, body).into_response()
 }
 
 /// HTML with a status.
 pub(super) fn html(status: StatusCode, page: String) -> Response {
-    let mut response = Response::new(Body::from(page));
-    *response.status_mut() = status;
-    response.headers_mut().insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/html; charset=utf-8"),
-    );
-    response
+    let kind = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
+    (status, kind, page).into_response()
 }
 
 /// The sign-in page.

@@ -279,14 +279,8 @@ impl Store {
         options: &'a Options,
         workspace: Uuid,
     ) -> impl Iterator<Item = &'a Arc<Article>> {
-        let inside: std::collections::HashSet<Uuid> = self
-            .categories
-            .iter()
-            .filter(|one| one.workspace == workspace)
-            .map(|one| one.id)
-            .collect();
         self.articles()
-            .filter(move |one| inside.contains(&one.category_id) && listed(options, one))
+            .filter(move |one| self.workspace_of(one) == Some(workspace) && listed(options, one))
     }
 
     /// Returns the visible articles of a category.

@@ -70,7 +70,7 @@ pub(super) struct Stale {
 }
 
 /// All state behind the handle.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct World {
     pub(super) options: Options,
     pub(super) store: Store,
@@ -98,20 +98,8 @@ impl World {
     pub(super) fn new(options: Options) -> Self {
         Self {
             options,
-            store: Store::default(),
-            clock: Clock::default(),
-            tokens: HashMap::new(),
-            limits: Limits::default(),
-            faults: Vec::new(),
-            stale: None,
-            cache: Cache::default(),
             nonce: Uuid::new_v4(),
-            file: None,
-            saved: 0,
-            requests: VecDeque::new(),
-            counts: Counts::default(),
-            arrived: 0,
-            ids: 0,
+            ..Self::default()
         }
     }
 
