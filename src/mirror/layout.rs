@@ -113,11 +113,9 @@ impl Layout {
                 Some(why) => RootVerdict::Ignored(why),
                 None => RootVerdict::Category,
             },
-            Kind::File if name.ends_with(EXTENSION) && ignored_name(name).is_none() => {
-                RootVerdict::Stray(
-                    "an article must be in a category's folder; move it there".to_owned(),
-                )
-            }
+            Kind::File if could_be_article(name) => RootVerdict::Stray(
+                "an article must be in a category's folder; move it there".to_owned(),
+            ),
             Kind::File | Kind::Link | Kind::Other => RootVerdict::Aside,
         }
     }
