@@ -21,7 +21,7 @@ use crate::{
     engine::{compare::Pair, history::as_file},
     model::{ArticleId, CategoryId, Field, Side, Timestamp, path::CATEGORY_FILE},
     reconcile::plan::Kind,
-    state::{Event, StoredVersion},
+    state::{Deed, Event, StoredVersion},
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -80,11 +80,8 @@ struct VersionLine {
 #[derive(Serialize)]
 struct EventLine {
     at: String,
-    action: String,
-    side: Side,
-    path: String,
-    id: Option<ArticleId>,
-    detail: String,
+    #[serde(flatten)]
+    deed: Deed,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
@@ -163,9 +160,9 @@ fn events(
         };
         let within = Some(folder.as_str()).filter(|folder| !folder.is_empty());
         let found = store.events(limit, within)?;
-        events.extend(found.into_iter().map(|event| Event {
-            path: below_mirror(part, &event.path),
-            ..event
+        events.extend(found.into_iter().map(|mut event| {
+            event.deed.path = below_mirror(part, &event.deed.path);
+            event
         }));
     }
     // The sort is stable, so events of one moment keep their order.
@@ -196,12 +193,12 @@ fn events(
         Column::shortened("path"),
         Column::details("details"),
     ];
-    let rows = events.into_iter().map(|event| {
+    let rows = events.into_iter().map(|Event { at, deed }| {
         vec![
-            times.of(event.at),
-            format!("{} {}", arrow(event.side), word_of(&event.action)),
-            event.path,
-            detail_of(&event.detail).to_owned(),
+            times.of(at),
+            format!("{} {}", arrow(deed.side), word_of(&deed.action)),
+            deed.path,
+            detail_of(&deed.detail).to_owned(),
         ]
     });
     Ok(pager::table(context, &columns, rows)?)
@@ -267,15 +264,9 @@ fn why(kept: &StoredVersion) -> &str {
     }
 }
 
-fn event_line(event: Event) -> EventLine {
-    EventLine {
-        at: event.at.to_rfc3339(),
-        action: event.action,
-        side: event.side,
-        path: event.path,
-        id: event.id,
-        detail: event.detail,
-    }
+fn event_line(Event { at, deed }: Event) -> EventLine {
+    let at = at.to_rfc3339();
+    EventLine { at, deed }
 }
 
 /// Lists the versions of one subject.
@@ -455,9 +446,9 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
         versions,
         events: events
             .into_iter()
-            .map(|event| EventLine {
-                path: named.path(&event.path),
-                ..event_line(event)
+            .map(|mut event| {
+                event.deed.path = named.path(&event.deed.path);
+                event_line(event)
             })
             .collect(),
         others: named

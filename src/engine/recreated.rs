@@ -33,7 +33,7 @@ pub fn goes_on_as(store: &Store, id: ArticleId) -> Outcome<Option<ArticleId>> {
 /// When the state cannot be read.
 pub fn came_back(store: &Store, id: ArticleId) -> Outcome<bool> {
     let events = store.events_of(id, LOOK_BACK)?;
-    let mut told = events.iter().map(|event| event.action.as_str());
+    let mut told = events.iter().map(|event| event.deed.action.as_str());
     let last = told.find(|action| ["delete", "forget", "restore"].contains(action));
     Ok(last == Some("restore"))
 }

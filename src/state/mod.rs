@@ -108,21 +108,13 @@ pub struct StoredVersion {
     pub seen: SeenVersion,
 }
 
-/// Why and what was done: a line of the activity log.
+/// A line of the activity log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
     /// When.
     pub at: Timestamp,
-    /// A word such as `update`, `delete`, `conflict`.
-    pub action: String,
-    /// Which side it changed.
-    pub side: Side,
-    /// The path in the mirror.
-    pub path: String,
-    /// The article, where there is one.
-    pub id: Option<ArticleId>,
-    /// Fields, reason, outcome.
-    pub detail: String,
+    /// Why and what was done.
+    pub deed: Deed,
 }
 
 /// An event for the log, without its time.

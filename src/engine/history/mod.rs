@@ -285,7 +285,7 @@ pub(super) fn noted(flags: Flags) -> String {
 /// Reads the note in the log about a deleted article.
 pub(super) fn flags_noted(store: &Store, id: ArticleId) -> Outcome<Flags> {
     let last = last_end(store, id)?;
-    let detail = last.as_ref().map_or("", |event| event.detail.as_str());
+    let detail = last.as_ref().map_or("", |event| event.deed.detail.as_str());
     Ok(Flags {
         enabled: detail.contains(DISABLED).then_some(false),
         draft: detail.contains(DRAFT).then_some(true),
@@ -295,7 +295,7 @@ pub(super) fn flags_noted(store: &Store, id: ArticleId) -> Outcome<Flags> {
 /// Returns the line of the log about the end of an article.
 fn last_end(store: &Store, id: ArticleId) -> Outcome<Option<Event>> {
     let mut events = store.events_of(id, LOOK_BACK)?.into_iter();
-    Ok(events.find(|event| ["delete", "forget"].contains(&event.action.as_str())))
+    Ok(events.find(|event| ["delete", "forget"].contains(&event.deed.action.as_str())))
 }
 
 const DISABLED: &str = "enabled: false";

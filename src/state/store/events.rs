@@ -62,10 +62,12 @@ impl Writing<'_> {
 fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
     Ok(Event {
         at: row.get(0)?,
-        action: row.get(1)?,
-        side: row.get(2)?,
-        path: row.get(3)?,
-        id: row.get(4)?,
-        detail: row.get(5)?,
+        deed: Deed {
+            action: row.get(1)?,
+            side: row.get(2)?,
+            path: row.get(3)?,
+            id: row.get(4)?,
+            detail: row.get(5)?,
+        },
     })
 }

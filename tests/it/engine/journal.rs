@@ -203,7 +203,7 @@ async fn f001_f002_f080_what_lies_in_the_slot_says_what_was_done() {
             let told = store.events(100, None).expect("read");
             let done = told
                 .iter()
-                .filter(|event| event.detail == "from the journal");
+                .filter(|event| event.deed.detail == "from the journal");
             assert_eq!(done.count(), usize::from(row.done), "{name}");
             let stage = fs::read_dir(world.path(".kbsync/stage"));
             assert_eq!(stage.expect("listed").count(), 0, "{name}");

@@ -1084,8 +1084,8 @@ async fn f007_a_file_that_was_put_back_after_a_lost_delete_waits_for_its_writer(
         let store = hostile::store(&world);
         let events = store.events(100, None).expect("read").into_iter();
         let deleted: Vec<Side> = events
-            .filter(|event| event.action == "delete")
-            .map(|event| event.side)
+            .filter(|event| event.deed.action == "delete")
+            .map(|event| event.deed.side)
             .collect();
         assert_eq!(deleted, [Side::Remote]);
         drop(store);

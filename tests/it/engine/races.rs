@@ -598,7 +598,7 @@ async fn a_merge_is_told_once_and_every_version_of_it_is_in_the_history() {
     let events = store.events(100, None).expect("read");
     let told: Vec<_> = events[..events.len() - before]
         .iter()
-        .map(|event| event.action.as_str())
+        .map(|event| event.deed.action.as_str())
         .collect();
     assert_eq!(told, ["merge"]);
     drop(store);

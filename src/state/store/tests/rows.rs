@@ -377,7 +377,10 @@ fn the_log_is_read_newest_first_and_by_file_or_folder() {
         .expect("written");
     let found = |limit, path| -> Vec<String> {
         let events = store.events(limit, path).expect("rows");
-        events.into_iter().map(|event: Event| event.path).collect()
+        events
+            .into_iter()
+            .map(|event: Event| event.deed.path)
+            .collect()
     };
     assert_eq!(found(2, None), ["start/a.html", "billing-old/a.html"]);
     assert_eq!(
@@ -388,7 +391,7 @@ fn the_log_is_read_newest_first_and_by_file_or_folder() {
     assert_eq!(found(9, Some("none")), [""; 0]);
     let newest = store.events(1, None).expect("rows").remove(0);
     assert_eq!(
-        (newest.at, newest.side, newest.id),
+        (newest.at, newest.deed.side, newest.deed.id),
         (NOW, Side::Remote, Some(id(1)))
     );
 }
