@@ -48,23 +48,16 @@ impl Config {
         let (file, mut given) = read_file(request, &mirror)?;
         let named = named(request, &given);
         let environment = overlay(request, &mut given)?;
+        let missing = |key: &str, remedy: &str| match &file {
+            Some(file) => ConfigError::of_file(file, format!("the key `{key}` is missing"), remedy),
+            None => no_settings(&mirror, request.env),
+        };
         let Some(service) = given.service else {
-            return Err(match &file {
-                Some(file) => {
-                    missing_setting(file, "service", "write `service: https://…` into it")
-                }
-                None => no_settings(&mirror, request.env),
-            });
+            return Err(missing("service", "write `service: https://…` into it"));
         };
         if need == Need::Workspace && given.workspaces.is_empty() {
-            return Err(match &file {
-                Some(file) => missing_setting(
-                    file,
-                    "workspace",
-                    "write `workspace: UUID` into it; `kbsync workspaces` lists the ids",
-                ),
-                None => no_settings(&mirror, request.env),
-            });
+            let remedy = "write `workspace: UUID` into it; `kbsync workspaces` lists the ids";
+            return Err(missing("workspace", remedy));
         }
         let user_state_dir = user_state_dir(request.env)?;
         let asked = file.as_deref().map(|file| {
@@ -197,13 +190,12 @@ fn is_ours(owner: u32, own: u32) -> bool {
 
 /// The folder that is to become a mirror: `-C`, else `KBSYNC_DIR`, else the current one.
 pub fn new_mirror(request: &Request<'_>) -> PathBuf {
-    match request.dir {
-        Some(dir) => request.current.join(dir),
-        None => match variable(request.env, "KBSYNC_DIR") {
-            Some(dir) => request.current.join(dir),
-            None => request.current.to_owned(),
-        },
-    }
+    let named = request.dir.map(Path::to_owned);
+    let named = named.or_else(|| variable(request.env, "KBSYNC_DIR").map(PathBuf::from));
+    named.map_or_else(
+        || request.current.to_owned(),
+        |dir| request.current.join(dir),
+    )
 }
 
 /// The folder of the user's own state: `KBSYNC_USER_STATE_DIR`, else `kbsync` below XDG's state folder.
@@ -333,10 +325,6 @@ pub fn token_from_environment(request: &Request<'_>) -> Option<TokenSource> {
 
 fn variable(env: Env<'_>, name: &str) -> Option<String> {
     env(name).filter(|value| !value.trim().is_empty())
-}
-
-fn missing_setting(file: &Path, key: &str, remedy: &str) -> ConfigError {
-    ConfigError::of_file(file, format!("the key `{key}` is missing"), remedy)
 }
 
 /// The error where settings are needed and there are none.

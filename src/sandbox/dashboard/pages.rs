@@ -173,17 +173,13 @@ pub(super) async fn category(
          {name}{slug}{description}{meta}<button>Save</button></form></section>",
         id = category.id,
         saved = saved(query.as_deref()),
-        name = input("Name", "name", &category.name),
-        slug = input("Slug", "slug", &category.slug),
-        description = input(
-            "Description",
-            "description",
-            category.description.as_deref().unwrap_or_default()
-        ),
+        name = input("Name", "name", Some(&category.name)),
+        slug = input("Slug", "slug", Some(&category.slug)),
+        description = input("Description", "description", category.description.as_ref()),
         meta = input(
             "Description for search engines",
             "meta_description",
-            category.meta_description.as_deref().unwrap_or_default()
+            category.meta_description.as_ref()
         ),
     );
     ok(&sandbox, &category.name, &content)
@@ -198,10 +194,10 @@ fn saved(query: Option<&str>) -> &'static str {
     }
 }
 
-fn input(label: &str, name: &str, value: &str) -> String {
+fn input(label: &str, name: &str, value: Option<&String>) -> String {
     format!(
         "<label>{label}<input type=\"text\" name=\"{name}\" value=\"{}\"></label>",
-        escape(value)
+        escape(value.map_or("", String::as_str))
     )
 }
 
@@ -241,18 +237,10 @@ pub(super) async fn article(
         changed = to_read(article.updated_at),
         views = article.views,
         states = state_form(&article),
-        title = input("Title", "title", &article.title),
-        slug = input("Slug", "slug", &article.slug),
-        introtext = input(
-            "Introtext",
-            "introtext",
-            article.introtext.as_deref().unwrap_or_default()
-        ),
-        keywords = input(
-            "Keywords",
-            "keywords",
-            article.keywords.as_deref().unwrap_or_default()
-        ),
+        title = input("Title", "title", Some(&article.title)),
+        slug = input("Slug", "slug", Some(&article.slug)),
+        introtext = input("Introtext", "introtext", article.introtext.as_ref()),
+        keywords = input("Keywords", "keywords", article.keywords.as_ref()),
         categories = categories.concat(),
         text = escape(&article.text),
         ticked = if article.enabled { " checked" } else { "" },
