@@ -16,32 +16,36 @@ use std::collections::HashSet;
 pub(super) struct EntryReader<'a> {
     sink: &'a mut (dyn FnMut(Listed) + Send),
     known: Option<&'a KnownEntries>,
-    /// The index of the next known entry.
-    due: usize,
     /// The category whose listing was requested.
     owner: Option<CategoryId>,
     seen: HashSet<ArticleId>,
     /// The entries of the current answer.
     delivered: Delivered,
-    /// The number of entries so far.
+    /// The entries so far.
+    pub(super) progress: Progress,
+    /// Why the whole answer is invalid.
+    pub(super) fault: Option<String>,
+}
+
+/// The entries of a listing that were parsed.
+#[derive(Clone, Default)]
+pub(super) struct Progress {
+    /// The index of the next known entry.
+    due: usize,
+    /// The number of entries.
     pub(super) entries: u64,
     /// The number of readable articles among them.
     pub(super) readable: u64,
-    /// Why the whole answer is invalid.
-    pub(super) fault: Option<String>,
     /// Why the last unreadable entry is unreadable.
     pub(super) last_why: Option<String>,
 }
 
-/// The entries of one answer, and the counts before it.
+/// The entries of one answer, and the progress before it.
 #[derive(Default)]
 struct Delivered {
     ids: HashSet<ArticleId>,
     without_id: usize,
-    due: usize,
-    entries: u64,
-    readable: u64,
-    last_why: Option<String>,
+    before: Progress,
 }
 
 impl<'a> EntryReader<'a> {
@@ -50,14 +54,11 @@ impl<'a> EntryReader<'a> {
         Self {
             sink,
             known: None,
-            due: 0,
             owner: None,
             seen: HashSet::new(),
             delivered: Delivered::default(),
-            entries: 0,
-            readable: 0,
+            progress: Progress::default(),
             fault: None,
-            last_why: None,
         }
     }
 
@@ -71,10 +72,7 @@ impl<'a> EntryReader<'a> {
     pub(super) fn begin(&mut self, owner: Option<CategoryId>) {
         self.owner = owner;
         self.delivered = Delivered {
-            due: self.due,
-            entries: self.entries,
-            readable: self.readable,
-            last_why: self.last_why.clone(),
+            before: self.progress.clone(),
             ..Delivered::default()
         };
     }
@@ -88,10 +86,7 @@ impl<'a> EntryReader<'a> {
         for id in &delivered.ids {
             self.seen.remove(id);
         }
-        self.due = delivered.due;
-        self.entries = delivered.entries;
-        self.readable = delivered.readable;
-        self.last_why = delivered.last_why;
+        self.progress = delivered.before;
         (self.sink)(Listed::Retracted {
             ids: delivered.ids,
             without_id: delivered.without_id,
@@ -100,19 +95,19 @@ impl<'a> EntryReader<'a> {
 
     /// Passes an entry to the sink.
     fn deliver(&mut self, listed: Listed) {
-        self.entries += 1;
+        self.progress.entries += 1;
         let id = match &listed {
             Listed::Article(article) => {
-                self.readable += 1;
+                self.progress.readable += 1;
                 Some(article.id)
             }
             Listed::Known(id) => {
-                self.readable += 1;
+                self.progress.readable += 1;
                 Some(*id)
             }
             Listed::Category(_) | Listed::Retracted { .. } => None,
             Listed::Unreadable { id, why } => {
-                self.last_why = Some(why.clone());
+                self.progress.last_why = Some(why.clone());
                 *id
             }
         };
@@ -133,7 +128,7 @@ impl<'a> EntryReader<'a> {
         };
         let fingerprint = known.fingerprint(entry.bytes, around(self.owner.as_ref(), entry.owner));
         if let Some((at, id)) = known.find(fingerprint) {
-            self.due = at + 1;
+            self.progress.due = at + 1;
             return Ok(Listed::Known(id));
         }
         let mut listed = decode(entry, self.owner)?;
@@ -150,8 +145,8 @@ impl<'a> EntryReader<'a> {
 
     /// Fails if there were entries and none was an article: the shape is unknown.
     pub(super) fn check(&self) -> Result<(), String> {
-        match &self.last_why {
-            Some(why) if self.readable == 0 => {
+        match &self.progress.last_why {
+            Some(why) if self.progress.readable == 0 => {
                 Err(format!("no entry of the listing is an article: {why}"))
             }
             Some(_) | None => Ok(()),
@@ -172,8 +167,9 @@ impl Sink for EntryReader<'_> {
 
     fn take_known(&mut self, bytes: &[u8], owner: Option<&[u8]>) -> Option<usize> {
         let known = self.known.filter(|_| self.fault.is_none())?;
-        let (length, id) = known.begins(self.due, bytes, around(self.owner.as_ref(), owner))?;
-        self.due += 1;
+        let (length, id) =
+            known.begins(self.progress.due, bytes, around(self.owner.as_ref(), owner))?;
+        self.progress.due += 1;
         self.deliver(Listed::Known(id));
         Some(length)
     }

@@ -54,7 +54,7 @@ impl Client {
             return self.list_categories(request, &mut reader).await;
         }
         match self.list_pages(request, &mut reader).await {
-            Err(error) if reader.entries == 0 && is_missing(&error) => {
+            Err(error) if reader.progress.entries == 0 && is_missing(&error) => {
                 if error.kind == ErrorKind::NotFound {
                     // A 404 may be about the endpoint or about the workspace.
                     self.fetch_workspace(request.workspace, request.purpose)
@@ -168,8 +168,8 @@ impl Client {
         pages: usize,
     ) -> Answer<ListEnd> {
         reader.check().map_err(|why| self.void(call, why))?;
-        if let Some(total) = total.filter(|&total| total != reader.entries) {
-            let entries = reader.entries;
+        if let Some(total) = total.filter(|&total| total != reader.progress.entries) {
+            let entries = reader.progress.entries;
             let why = format!(
                 "the listing changed while it was read: {entries} articles came, and the service counts {total}"
             );
@@ -217,13 +217,13 @@ impl Client {
         reader: &mut EntryReader<'_>,
     ) -> Answer<RemoteCategory> {
         let call = self.call(Verb::Get, &format!("api/category/{id}"), purpose);
-        let read = (reader.entries, reader.readable);
+        let read = (reader.progress.entries, reader.progress.readable);
         let whole = self
             .stream(&call, paging::CATEGORY, reader, Some(id))
             .await?
             .ok_or_else(|| self.void(&call, "a 304 without a condition"))?;
-        if reader.entries > read.0 && reader.readable == read.1 {
-            let why = reader.last_why.clone().unwrap_or_default();
+        if reader.progress.entries > read.0 && reader.progress.readable == read.1 {
+            let why = reader.progress.last_why.clone().unwrap_or_default();
             let why = format!("no entry of the category is an article: {why}");
             return Err(self.void(&call, why));
         }
