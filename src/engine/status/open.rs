@@ -30,17 +30,18 @@ pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
         .values()
         .filter(|row| stands(row))
         .map(|row| {
-            let place = place_in_conflict(base, row);
+            let file = paired.files.get(&row.id);
+            let place = file.map_or_else(|| place_in_conflict(base, row), |file| &file.place);
             let path = place.to_string();
             // Before both met, only the place tells whose file it is.
             let names = local.names.get(&place.folder);
             let is_taken = names.is_some_and(|names| names.contains(&fold(&place.file)));
             let lies = is_taken && paired.files.values().all(|other| other.place != *place);
-            let removed = !paired.files.contains_key(&row.id)
+            let removed = file.is_none()
                 && !paired.unknown.contains_key(&row.id)
                 && !lies;
             let reason = match (removed, &row.remote) {
-                (false, _) => format!("{}; {}", row.reason, ways_out(base, row)),
+                (false, _) => format!("{}; {}", row.reason, ways_out(base, row, &path)),
                 (true, Some(_)) => removed_in_conflict(place),
                 (true, None) => format!(
                     "gone from both sides, and the next sync drops the conflict; `kbsync restore {}` brings the file \
@@ -61,14 +62,13 @@ pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
 }
 
 /// Returns how a conflict whose file is there can be settled.
-fn ways_out(base: &Base, row: &ConflictRow) -> String {
-    let path = row.place.to_string();
+fn ways_out(base: &Base, row: &ConflictRow, path: &str) -> String {
     match row.copy.as_ref().filter(|_| row.remote.is_some()) {
         Some(copy) => format!(
             "`kbsync resolve {}` settles it, or edit the file and delete {copy}",
-            quoted(&path)
+            quoted(path)
         ),
-        None => ways_without_article(&path, base.articles.contains_key(&row.id)),
+        None => ways_without_article(path, base.articles.contains_key(&row.id)),
     }
 }
 
