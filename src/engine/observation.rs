@@ -103,7 +103,7 @@ pub(in crate::engine) struct ServiceSide {
     pub(in crate::engine) entries: Option<Vec<ListingEntry>>,
     /// The reason that the service is not asked any more.
     pub(in crate::engine) stop: Option<Stop>,
-    /// The number of listed articles whose bodies were not read.
+    /// The number of listed articles whose bodies, or whose new categories, were not read.
     pub(in crate::engine) unread: usize,
 }
 

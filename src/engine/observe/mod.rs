@@ -445,7 +445,17 @@ async fn take_listing<S: Service, D: Disk>(
         None => {}
     }
     observed.remote.complete = listing.nameless.is_empty() && observed.service.stop.is_none();
-    observed.service.unread = listing.bodiless.len();
+    let unplaced = listing.articles.iter().filter(|(id, entry)| {
+        let Remote::Present(seen) = entry else {
+            return false;
+        };
+        let category = &seen.version.category;
+        observed.remote.cut_off
+            && !base.articles.contains_key(id)
+            && !base.categories.contains_key(category)
+            && !observed.remote.categories.contains_key(category)
+    });
+    observed.service.unread = listing.bodiless.len() + unplaced.count();
     for left in listing.bodiless {
         let why = "its body was not read".to_owned();
         listing.articles.insert(left.id, Remote::Unknown(why));
