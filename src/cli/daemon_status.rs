@@ -1,16 +1,17 @@
 //! The lines of `kbsync status` about a running daemon.
 
 use super::{
+    failure::Failure,
     print::{WARNING, escape},
     report,
     status::moment,
     version_spec::local_time,
 };
-use crate::daemon::control::DaemonStatus;
+use crate::{daemon::control::DaemonStatus, model::Timestamp};
 use std::time::Duration;
 
 /// Returns the lines. `unsent` is the number of saved changes that the daemon has not sent yet.
-pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize) -> Vec<String> {
+pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize, now: Timestamp) -> Vec<String> {
     let words = |seconds| crate::model::time::in_words(Duration::from_secs(seconds));
     let interval = words(daemon.interval);
     let often = match (&daemon.cron, daemon.planned) {
@@ -29,7 +30,10 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize) -> Vec<String> 
         written.as_deref().map_or_else(|| none.to_owned(), time_of)
     };
     let last = or(&daemon.last_poll, "none yet");
-    let next = or(&daemon.next_poll, "not known yet");
+    let next = match daemon.next_poll.as_deref().and_then(moment) {
+        Some(at) if at <= now => "now".to_owned(),
+        Some(_) | None => or(&daemon.next_poll, "not known yet"),
+    };
     let mut lines = vec![
         format!(
             "Daemon running since {}, process {}",
@@ -45,12 +49,19 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize) -> Vec<String> 
             report::waiting(unsent, "saved change")
         ));
     }
-    let troubles = [&daemon.waiting_for, &daemon.unhealthy];
+    let refused = daemon.refused_token.as_deref().map(|source| {
+        let failure = Failure::daemon_token(source);
+        format!("{}; {}", failure.error, failure.help.unwrap_or_default())
+    });
+    let troubles = [
+        refused.or_else(|| daemon.waiting_for.clone()),
+        daemon.unhealthy.clone(),
+    ];
     lines.extend(
         troubles
             .into_iter()
             .flatten()
-            .map(|why| format!("  {WARNING}{}{WARNING:#}", escape(why))),
+            .map(|why| format!("  {WARNING}{}{WARNING:#}", escape(&why))),
     );
     lines
 }
@@ -79,7 +90,8 @@ mod tests {
             unhealthy: None,
             refused_token: None,
         };
-        let lines = daemon_lines(&daemon, 0);
+        let now = moment("2026-11-20T10:59:00Z").expect("a time");
+        let lines = daemon_lines(&daemon, 0, now);
         assert!(
             lines[1].starts_with("  polls every 1m: last none yet, next 2026-11-2"),
             "{lines:?}"
@@ -87,16 +99,21 @@ mod tests {
         assert!(!lines.join("\n").contains("00Z"), "{lines:?}");
         daemon.planned = Some(30);
         assert_eq!(
-            daemon_lines(&daemon, 1)[3],
+            daemon_lines(&daemon, 1, now)[3],
             "  1 saved change waits to be sent"
         );
-        let lines = daemon_lines(&daemon, 0);
+        let lines = daemon_lines(&daemon, 0, now);
         let slowed = "  polls every 1m (poll: 30s, slowed down to keep the request budget): last";
         assert!(lines[1].starts_with(slowed), "{lines:?}");
         daemon.planned = None;
         daemon.cron = Some("*/5 8-18 * * 1-5 (Europe/Berlin)".to_owned());
-        let lines = daemon_lines(&daemon, 0);
+        let lines = daemon_lines(&daemon, 0, now);
         let shown = "  polls by the cron line */5 8-18 * * 1-5 (Europe/Berlin): last none yet";
         assert!(lines[1].starts_with(shown), "{lines:?}");
+        daemon.next_poll = Some("2026-11-20T10:58:59Z".to_owned());
+        assert!(daemon_lines(&daemon, 0, now)[1].ends_with("last none yet, next now"));
+        daemon.refused_token = Some("the variable KBSYNC_TOKEN".to_owned());
+        let lines = daemon_lines(&daemon, 0, now);
+        assert!(lines[3].contains("which is from the variable KBSYNC_TOKEN; make a new token"));
     }
 }

@@ -43,9 +43,9 @@ pub struct Output {
 
 /// A failure as JSON: a report, and what a person reads on stderr.
 #[derive(Serialize)]
-struct FailedReport<'f> {
+struct FailedReport<'f, R> {
     #[serde(flatten)]
-    report: &'f Report,
+    report: &'f R,
     error: String,
     help: Option<&'f str>,
     exit_code: u8,
@@ -102,7 +102,7 @@ impl Output {
     /// Prints a report to stdout, with the failure and the exit code if the command failed.
     pub fn json_report(
         self,
-        report: &Report,
+        report: &impl Serialize,
         failure: Option<&Failure>,
         code: ExitCode,
     ) -> io::Result<()> {

@@ -70,7 +70,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         }
     }
     if context.out.json {
-        context.out.json(&found)?;
+        let code = failure.as_ref().map_or(ExitCode::Done, |why| why.code);
+        context.out.json_report(&found, failure.as_ref(), code)?;
     } else {
         // A daemon's own lines say the same, and more.
         let busy = busy(&config).filter(|_| daemon.is_none());
@@ -95,7 +96,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         let unsent = to_send(&found).count();
         for line in daemon
             .iter()
-            .flat_map(|daemon| daemon_lines(daemon, unsent))
+            .flat_map(|daemon| daemon_lines(daemon, unsent, now))
         {
             context.out.line(line)?;
         }

@@ -1,10 +1,14 @@
 //! `kbsync workspaces`: the workspaces that the token's owner created.
 
-use super::{Outcome, connect::connect, context::Context, exit::ExitCode, layout::Column, pager};
+use super::{
+    Outcome, connect::connect, context::Context, cycle::as_report, exit::ExitCode, layout::Column,
+    pager,
+};
 use crate::{
     config::Need,
+    engine::report::{self, Requests},
     model::WorkspaceId,
-    service::{ServiceRead as _, Workspace},
+    service::{Service as _, ServiceRead as _, Usage, Workspace},
 };
 use serde::Serialize;
 
@@ -36,7 +40,17 @@ impl From<Workspace> for Line {
 pub(super) async fn run(context: &Context) -> Outcome {
     let config = context.config(Need::Service)?;
     let client = connect(context, &config)?;
-    let found = client.workspaces().await?;
+    let found = match client.workspaces().await {
+        Ok(found) => found,
+        Err(error) => {
+            let requests = Requests::between(Usage::default(), client.usage());
+            let report = report::Report {
+                requests,
+                ..report::Report::new(false)
+            };
+            return as_report(context, report, Err(error.into()));
+        }
+    };
     let workspaces: Vec<Line> = found.into_iter().map(Line::from).collect();
     if context.out.json {
         context.out.json(&Report {

@@ -629,6 +629,11 @@ fn ctrl_c_while_categories_are_read_is_one_line() {
         "{told}"
     );
     assert!(!listed.contains("cannot be read"), "{listed}");
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains("articles are not fetched yet; `kbsync sync` goes on"),
+        "{status}"
+    );
 }
 
 #[test]
@@ -647,6 +652,15 @@ fn json_of_a_sync_that_fails_has_the_failure() {
         json["help"].as_str().expect("text").contains("new token"),
         "{json}"
     );
+    let status = kb.run(&["status", "--remote", "--json"]).exits(1).json();
+    schema::check("status", &status);
+    assert_eq!(
+        (&status["error"], &status["exit_code"]),
+        (&json["error"], &1.into())
+    );
+    let workspaces = kb.run(&["workspaces", "--json"]).exits(1).json();
+    schema::check("error", &workspaces);
+    assert_eq!(workspaces["requests"]["get"], 1, "{workspaces}");
     kb.set("KBSYNC_DRILL_HURRY", "1");
     let down = FaultKind::Status(503, "{}".to_owned());
     service
