@@ -58,7 +58,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; c title=A; b in=two",
         "a noid in=two; c -",
         "",
-        "!! two/a.html: kbsync cannot tell whether this file is article #c from start/c.html or a new article: it has the same title and text. If it is #c, add `id: #c` to it. If it is new, change its title.",
+        "!! two/a.html: kbsync cannot tell whether this file is article #c from start/c.html or a new article: it has the same title and text. If it is #c, add `id: #c` to it. If it is new, change its title.; !! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is #a, add `id: #a` to it. If it is new, change its title.",
     ],
     // Gone from the service, it cannot be there twice.
     [
