@@ -13,7 +13,7 @@ use super::{
     job::{CycleOutcome, CycleRunner, Job},
     log_once::LogOnce,
     loop_state::LoopState,
-    outage::{Outage, OutageChange},
+    outage::OutageChange,
     schedule::{Moment, Schedule},
     settings::Settings,
     supervisor::Supervisor,
@@ -257,7 +257,7 @@ impl<C: CycleRunner> EventLoop<C> {
         self.state.cycle_finished(&job, &outcome, started);
         for known in &job.git {
             if let Some(branch) = &known.first {
-                tracing::info!("branch {branch} is the published branch from now on");
+                tracing::info!(branch, "this branch is the published branch from now on");
                 self.cycles.remember_branch(&known.prefix, branch);
             }
         }
@@ -266,18 +266,7 @@ impl<C: CycleRunner> EventLoop<C> {
             Some(OutageChange::Began(outage)) => {
                 let wait = self.state.work_queue.next_try(now).as_secs().max(1);
                 let wait = crate::model::time::in_words(Duration::from_secs(wait));
-                let source = if outage == Outage::TokenRejected {
-                    let token = self.state.status.snapshot().token;
-                    format!(" from {token} (`kbsync doctor` has the remedy)")
-                } else {
-                    String::new()
-                };
-                let then = if outage.names_its_end() {
-                    ""
-                } else {
-                    ", then with growing pauses"
-                };
-                tracing::warn!("{outage}{source}; next try in {wait}{then}");
+                tracing::warn!("{outage}; next try in {wait}, then with growing pauses");
             }
             Some(OutageChange::Ended(after)) => {
                 let after = crate::model::time::in_words(Duration::from_secs(after.as_secs()));

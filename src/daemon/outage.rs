@@ -31,21 +31,11 @@ pub enum Outage {
     MirrorUnusable,
     /// An unusable answer ended one cycle; another cycle may succeed.
     UnusableAnswer,
-    /// The last cycle failed in another way, and the next one may be tried at any time.
-    Failed,
     /// The daemon is stopping: the cycle was interrupted.
     Stopping,
 }
 
 impl Outage {
-    /// Returns whether it is known when the outage ends.
-    pub fn names_its_end(self) -> bool {
-        matches!(
-            self,
-            Self::BudgetSpent { .. } | Self::Throttled { wait: Some(_) }
-        )
-    }
-
     fn is_same_kind(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -60,7 +50,6 @@ impl fmt::Display for Outage {
             Self::Throttled { .. } => "the service asked to wait",
             Self::MirrorUnusable => "the mirror or the state cannot be used",
             Self::UnusableAnswer => "the service's answer cannot be used",
-            Self::Failed => "the last sync failed",
             Self::Stopping => "the daemon is stopping",
         })
     }
@@ -80,10 +69,7 @@ struct Ongoing {
     outage: Outage,
     since: Instant,
     failures: u32,
-    /// `None`: at once.
-    retry_at: Option<Instant>,
-    /// Whether the log has its beginning.
-    is_logged: bool,
+    retry_at: Instant,
 }
 
 /// The state of the back-off.
@@ -108,8 +94,7 @@ impl OutageBackoff {
         let before = self.ongoing;
         let Some(outage) = outage else {
             self.ongoing = None;
-            let logged = before.filter(|ongoing| ongoing.is_logged);
-            return logged
+            return before
                 .map(|ongoing| OutageChange::Ended(now.saturating_duration_since(ongoing.since)));
         };
         let same = before.filter(|ongoing| ongoing.outage.is_same_kind(outage));
@@ -117,17 +102,6 @@ impl OutageBackoff {
         let wait = match outage {
             Outage::BudgetSpent { free_in: wait } | Outage::Throttled { wait: Some(wait) } => {
                 wait.max(Duration::from_secs(1))
-            }
-            // Not the end of an outage before it. The log has the problem.
-            Outage::Failed => {
-                self.ongoing = Some(Ongoing {
-                    outage,
-                    since: before.map_or(now, |ongoing| ongoing.since),
-                    failures,
-                    retry_at: None,
-                    is_logged: before.is_some_and(|ongoing| ongoing.is_logged),
-                });
-                return None;
             }
             // An interrupted cycle says nothing about the service.
             Outage::Stopping => return None,
@@ -145,21 +119,20 @@ impl OutageBackoff {
             outage,
             since: same.map_or(now, |ongoing| ongoing.since),
             failures,
-            retry_at: Some(now + wait),
-            is_logged: true,
+            retry_at: now + wait,
         });
         same.is_none().then_some(OutageChange::Began(outage))
     }
 
     /// Returns when the next retry may start; `None`: at once.
     pub fn retry_at(&self) -> Option<Instant> {
-        self.ongoing?.retry_at
+        self.ongoing.map(|ongoing| ongoing.retry_at)
     }
 
     /// Lets the next retry start at once: a person has asked for it, or has changed something.
     pub fn retry_now(&mut self) {
         if let Some(ongoing) = &mut self.ongoing {
-            ongoing.retry_at = None;
+            ongoing.retry_at = ongoing.since;
         }
     }
 
@@ -222,23 +195,6 @@ mod tests {
             backoff.record(Some(Outage::TokenRejected), now),
             Some(OutageChange::Began(Outage::TokenRejected)),
             "another outage is news"
-        );
-    }
-
-    #[test]
-    fn a_cycle_that_fails_is_not_the_end_of_an_outage() {
-        let now = Instant::now();
-        let mut backoff = OutageBackoff::new(0);
-        assert_eq!(backoff.record(Some(Outage::Failed), now), None);
-        assert!(backoff.may_try(now));
-        assert_eq!(backoff.record(None, now), None, "its beginning was no news");
-        backoff.record(Some(Outage::Unreachable), now);
-        assert_eq!(backoff.record(Some(Outage::Failed), now), None);
-        assert_eq!(backoff.current(), Some(Outage::Failed));
-        assert!(backoff.may_try(now));
-        assert_eq!(
-            backoff.record(None, now),
-            Some(OutageChange::Ended(Duration::ZERO))
         );
     }
 

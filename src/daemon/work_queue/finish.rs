@@ -4,8 +4,8 @@ use super::WorkQueue;
 use crate::daemon::{
     debounce::DuePaths,
     git::Head,
-    job::{CycleOutcome, Job, Scope, Trigger},
-    outage::{Outage, OutageChange},
+    job::{CycleOutcome, Job, Scope},
+    outage::OutageChange,
     schedule::Moment,
     watch::Cause,
 };
@@ -75,24 +75,14 @@ impl WorkQueue {
                 Scope::Paths(due) => {
                     self.due.add_earlier(due);
                 }
-                // The person sees the outcome; the end of the outage is found without another command.
-                Scope::Command(_) => {
-                    self.full_cycle.get_or_insert(Trigger::Poll);
-                }
+                Scope::Command(_) => {}
             }
         }
         if outcome.outage.is_some() {
             // No work was done, so pushes go first again.
             self.full_cycle_since = None;
         }
-        self.failure = failure(&outcome.report);
-        let outage = match outcome.outage {
-            // A pause, not a failure.
-            None if is_ended_by_git(&outcome.report) => return None,
-            None if !outcome.is_complete() => Some(Outage::Failed),
-            outage => outage,
-        };
-        self.outage.record(outage, now.steady)
+        self.outage.record(outcome.outage, now.steady)
     }
 
     /// Returns the HEADs that may be stored after a cycle: those of a mirror without waiting or held removals.
@@ -148,13 +138,6 @@ pub fn is_push(line: &Line) -> bool {
             | Kind::CreateCategory
             | Kind::UpdateCategory => true,
         }
-}
-
-/// Returns why a cycle failed, if it did.
-fn failure(report: &Report) -> Option<String> {
-    let stop = report.stopped.as_ref().map(|stop| &stop.message);
-    let problem = || report.problems.last().map(|problem| &problem.message);
-    stop.or_else(problem).cloned()
 }
 
 fn is_ended_by_git(report: &Report) -> bool {

@@ -93,8 +93,6 @@ pub struct WorkQueue {
     debounce: Debounce,
     schedule: Schedule,
     outage: OutageBackoff,
-    /// Why the last cycle failed.
-    failure: Option<String>,
     due: DuePaths,
     /// Work that one cycle could not do although there is no outage. It has a back-off of its own.
     deferred: Deferred,
@@ -131,7 +129,6 @@ impl WorkQueue {
             debounce: Debounce::new(settings.delays),
             schedule,
             outage,
-            failure: None,
             settings,
             due: DuePaths::default(),
             deferred: Deferred::default(),
@@ -220,12 +217,17 @@ impl WorkQueue {
         self.debounce.judge(changed);
     }
 
-    /// Returns the time until the service is asked again: at the next poll, or after an outage's pause, because work waits
-    /// in every outage.
+    /// Returns the time until the service is asked again: at the next poll, or after an outage's pause for the work that
+    /// waits.
     pub fn next_try(&self, now: Moment) -> Duration {
-        match self.outage.retry_at() {
-            Some(at) => at.saturating_duration_since(now.steady),
-            None => self.schedule.wait(now, self.min_interval),
+        let waits = self.full_cycle.is_some() || !self.due.is_empty() || !self.doubts.is_empty();
+        let retry_at = self.outage.retry_at();
+        let pause = retry_at.map_or(Duration::ZERO, |at| {
+            at.saturating_duration_since(now.steady)
+        });
+        match retry_at {
+            Some(_) if waits => pause,
+            Some(_) | None => self.schedule.wait(now, self.min_interval).max(pause),
         }
     }
 

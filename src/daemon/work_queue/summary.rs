@@ -81,10 +81,7 @@ impl WorkQueue {
             pending,
             oldest: [oldest, due_since].into_iter().flatten().min(),
             paused: self.paused().map(|pause| pause.to_string()),
-            outage: match self.outage.current() {
-                Some(Outage::Failed) => self.failure.clone(),
-                outage => outage.map(|outage| outage.to_string()),
-            },
+            outage: self.outage.current().map(|outage| outage.to_string()),
             is_token_refused: self.outage.current() == Some(Outage::TokenRejected),
         }
     }
@@ -112,7 +109,7 @@ pub struct QueueSummary {
     pub oldest: Option<Instant>,
     /// Why git pauses the sync.
     pub paused: Option<String>,
-    /// The current outage, or why the last cycle failed.
+    /// The current outage.
     pub outage: Option<String>,
     /// Whether the service refuses the token.
     pub is_token_refused: bool,

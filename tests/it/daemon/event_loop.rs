@@ -902,29 +902,6 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_that_a_command_meets_is_tried_again_without_another_command() {
-    Stage::new()
-        .play(|bench| async move {
-            seconds(1).await;
-            let until = Instant::now() + Duration::from_secs(10);
-            bench.script.lock().expect("script").down_until = Some((until, Outage::Unreachable));
-            bench.clear();
-            let (wished, _steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Both));
-            bench.event(Event::Command(wished)).await;
-            assert!(matches!(outcome.await, Ok(Response::Report(..))));
-            let next = bench.status.snapshot().next_poll.expect("a time");
-            seconds(20).await;
-            let jobs: Vec<Trigger> = bench
-                .jobs()
-                .into_iter()
-                .map(|(trigger, _)| trigger)
-                .collect();
-            assert_eq!(jobs, [Trigger::Manual, Trigger::Poll], "next {next}");
-        })
-        .await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn f105_a_night_of_sleep_is_one_poll_of_the_loop() {
     Stage {
         tick: Duration::from_secs(5),

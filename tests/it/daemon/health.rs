@@ -96,45 +96,6 @@ fn f009_being_stopped_in_an_outage_is_not_its_end() {
 }
 
 #[test]
-fn a_failure_after_an_outage_is_not_its_end_and_the_status_names_it() {
-    let service = Service::start();
-    let kb = mirror(&service);
-    let daemon = Daemon::start_with(&kb, &[], &HURRY);
-    service.sandbox.inject(listings(unavailable()));
-    daemon.signal(Signal::USR1);
-    until("the outage", || {
-        daemon.log().contains("the service cannot be reached")
-    });
-    service.sandbox.clear_faults();
-    let gone = r#"{"success":false,"message":"Base not found."}"#;
-    service
-        .sandbox
-        .inject(listings(FaultKind::Status(404, gone.to_owned())));
-    daemon.signal(Signal::USR1);
-    until("the failure", || daemon.log().contains("outcome=failed"));
-    until("the status", || {
-        kb.run(&["status"])
-            .exits(0)
-            .stdout
-            .contains("Base not found.")
-    });
-    let doctor = kb.run(&["doctor"]).stdout;
-    let line = doctor
-        .lines()
-        .find(|line| line.contains("daemon"))
-        .expect("a line");
-    assert!(
-        line.starts_with("look") && line.contains("Base not found."),
-        "{doctor}"
-    );
-    assert!(!daemon.log().contains("works again"), "{}", daemon.log());
-    service.sandbox.clear_faults();
-    daemon.signal(Signal::USR1);
-    until("the end", || daemon.log().contains("syncing works again"));
-    daemon.stop();
-}
-
-#[test]
 fn f009_a_second_signal_ends_it_at_once() {
     let service = Service::start();
     let kb = mirror(&service);

@@ -136,10 +136,6 @@ fn a_command_and_the_doctor_name_the_refused_token_of_the_daemon() {
     let left = (next.to_utc() - chrono::Utc::now()).num_seconds();
     assert!(left <= 15 * 60, "{left} s");
     let log = daemon.log();
-    assert!(
-        log.contains("the token from the variable KBSYNC_TOKEN"),
-        "{log}"
-    );
     let (_, said) = log.split_once("next try in ").expect("the next try");
     assert!(!said.starts_with("1h") && !said.starts_with("59m"), "{log}");
     daemon.stop();
