@@ -189,14 +189,11 @@ pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
     (NAMED, Some(line))
 }
 
-/// Returns a reason without the path of its own file, as several files may have it.
+/// Returns a reason without the path of its own file in the commands, as several files may have it.
 pub(super) fn common(reason: &str, path: &str) -> String {
-    // The name of a folder may be a word of the sentence.
-    if path.contains('/') {
-        reason.replace(&*quoted(path), "PATH")
-    } else {
-        reason.to_owned()
-    }
+    let path = quoted(path);
+    let reason = reason.replace(&format!(" {path}`"), " PATH`");
+    reason.replace(&format!(" {path} --"), " PATH --")
 }
 
 /// Puts items with one key together, where the first of them is. An item without a key joins the group before it if that
