@@ -5,6 +5,7 @@
 use super::{Poll, error::ValueError};
 use crate::model::{
     WorkspaceId,
+    host::{host_of, is_this_machine},
     yaml::{Node, Value},
 };
 use croner::{
@@ -13,7 +14,7 @@ use croner::{
     parser::{CronParser, Seconds},
 };
 use std::{
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, SocketAddr},
     str::FromStr,
     time::Duration,
 };
@@ -48,7 +49,7 @@ pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ValueErr
             "holds a query or characters that do not belong there",
         ));
     }
-    if !secure && !insecure_http && !is_loopback(host) {
+    if !secure && !insecure_http && !is_this_machine(host) {
         return Err(ValueError::new(
             "the service's address is http://, which would show the token to the network",
             "use https://, or allow it with --insecure-http",
@@ -60,39 +61,6 @@ pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ValueErr
         "{scheme}://{}{path}",
         authority.to_ascii_lowercase()
     ))
-}
-
-/// Returns the host of `host[:port]`, if both are well formed.
-fn host_of(authority: &str) -> Option<&str> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (host, after) = rest.split_once(']')?;
-            host.parse::<std::net::Ipv6Addr>().ok()?;
-            (host, after)
-        }
-        None => match authority.find(':') {
-            Some(colon) => authority.split_at(colon),
-            None => (authority, ""),
-        },
-    };
-    let port_is_good = match port.strip_prefix(':') {
-        Some(digits) => {
-            digits.chars().all(|c| c.is_ascii_digit())
-                && digits.parse::<u16>().is_ok_and(|port| port > 0)
-        }
-        None => port.is_empty(),
-    };
-    let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
-    let host_is_good =
-        !host.is_empty() && (host.parse::<IpAddr>().is_ok() || host.chars().all(named));
-    (host_is_good && port_is_good).then_some(host)
-}
-
-fn is_loopback(host: &str) -> bool {
-    let host = host.to_ascii_lowercase();
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Parses a workspace's id.

@@ -8,6 +8,7 @@ pub mod base;
 pub mod category;
 pub mod digest;
 pub mod fingerprint;
+pub mod host;
 pub mod html;
 pub mod id;
 pub mod limits;

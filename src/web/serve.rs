@@ -7,7 +7,10 @@ use super::{
     health, metrics,
     shared_status::SharedStatus,
 };
-use crate::engine::report::BudgetLeft;
+use crate::{
+    engine::report::BudgetLeft,
+    model::host::{host_of, is_this_machine},
+};
 use axum::{
     Router,
     extract::{Request, State},
@@ -19,7 +22,7 @@ use axum::{
 use std::{
     future::Future,
     io,
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -166,7 +169,7 @@ pub fn shown_address(address: SocketAddr) -> String {
 /// On a loopback address, only requests to this machine are accepted: a web page must not reach us under a name of
 /// its own (failures row 135). On other addresses, any name is accepted.
 async fn check_host(loopback: bool, request: Request, next: Next) -> Response {
-    let mut response = if loopback && !is_this_machine(request.headers()) {
+    let mut response = if loopback && !names_this_machine(request.headers()) {
         (
             StatusCode::MISDIRECTED_REQUEST,
             "this is not the host that was asked for\n",
@@ -188,24 +191,11 @@ async fn check_host(loopback: bool, request: Request, next: Next) -> Response {
     response
 }
 
-/// Returns whether the `Host` is `localhost` or a loopback address, with or without a port.
-fn is_this_machine(headers: &HeaderMap) -> bool {
-    let host = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok());
-    let Some(host) = host else {
-        return false;
-    };
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if is_port(port) => name,
-        Some(_) | None => host,
-    };
-    let address = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'));
-    let address = address.unwrap_or(name).parse::<IpAddr>();
-    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+/// Returns whether the `Host` is this machine, with or without a port.
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok());
+    host.and_then(host_of).is_some_and(is_this_machine)
 }
 
 /// Where a person looks first.
@@ -272,8 +262,8 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, host.parse().expect("a value"));
-            assert_eq!(is_this_machine(&headers), expected, "{host}");
+            assert_eq!(names_this_machine(&headers), expected, "{host}");
         }
-        assert!(!is_this_machine(&HeaderMap::new()));
+        assert!(!names_this_machine(&HeaderMap::new()));
     }
 }

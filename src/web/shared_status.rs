@@ -43,7 +43,7 @@ pub struct StatusSnapshot {
     pub paused: Option<String>,
     /// The current outage.
     pub outage: Option<String>,
-    /// Where the token comes from: `from the variable KBSYNC_TOKEN`.
+    /// Where the token comes from: `the variable KBSYNC_TOKEN`.
     pub token: String,
     /// Whether the service refuses the token.
     pub is_token_refused: bool,

@@ -17,6 +17,7 @@ use axum::{
     response::Response,
     routing::get,
 };
+use std::net::SocketAddr;
 
 pub(super) use html::not_found;
 
@@ -84,17 +85,10 @@ pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
 
 /// Returns whether a `Host` header names this machine.
 fn is_loopback(host: &str) -> bool {
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if is_port(port) => name,
-        Some(_) | None => host,
-    };
-    let address = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'));
-    let address = address.unwrap_or(name).parse::<std::net::IpAddr>();
+    let (name, port) = host.split_once(':').unwrap_or((host, "0"));
     let name = name.to_ascii_lowercase();
-    name == "localhost"
-        || name.ends_with(".localhost")
-        || address.is_ok_and(|address| address.is_loopback())
+    let is_name = name == "localhost" || name.ends_with(".localhost");
+    let address = host.parse().map(|address: SocketAddr| address.ip());
+    let address = address.or_else(|_| host.trim_matches(['[', ']']).parse());
+    is_name && port.parse::<u16>().is_ok() || address.is_ok_and(|address| address.is_loopback())
 }
