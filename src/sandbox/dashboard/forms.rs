@@ -23,9 +23,9 @@ type Fields = HashMap<String, String>;
 
 /// Why a form is not carried out.
 enum Wrong {
-    /// What it is about is not there.
+    /// The object of the form does not exist.
     Gone,
-    /// Its content.
+    /// A field has a value that is not allowed.
     Refused(&'static str),
 }
 
@@ -60,8 +60,22 @@ pub(super) fn routes() -> Router<Sandbox> {
         })
 }
 
+const CATEGORY_TAKEN: &str = "There is a category with this slug already.";
+const ARTICLE_TAKEN: &str = "There is an article with this slug in the category already.";
+
 fn fits(name: &str) -> bool {
     !name.trim().is_empty() && name.chars().count() <= MAX
+}
+
+/// Returns the name or the title of a new object.
+fn new_name<'f>(form: &'f Fields, field: &str) -> Result<&'f str, Wrong> {
+    let name = text(form, field)?;
+    let why = "A name or a title has 1 to 255 characters.";
+    if fits(name) {
+        Ok(name)
+    } else {
+        Err(Wrong::Refused(why))
+    }
 }
 
 /// Returns a field.
@@ -72,28 +86,20 @@ fn text<'f>(fields: &'f Fields, name: &str) -> Result<&'f str, Wrong> {
 
 /// Creates a workspace.
 fn new_workspace(sandbox: &Sandbox, _: &str, form: &Fields) -> Result<String, Wrong> {
-    let name = text(form, "name")?;
-    if !fits(name) {
-        return Err(Wrong::Refused("A name has 1 to 255 characters."));
-    }
+    let name = new_name(form, "name")?;
     sandbox.add_workspace(name);
     Ok("/".to_owned())
 }
 
 /// Creates a category.
 fn new_category(sandbox: &Sandbox, _: &str, form: &Fields) -> Result<String, Wrong> {
-    let name = text(form, "name")?;
-    if !fits(name) {
-        return Err(Wrong::Refused("A name has 1 to 255 characters."));
-    }
+    let name = new_name(form, "name")?;
     let slug = slug_from(name);
     let mut world = sandbox.lock();
     let workspace = parse_uuid(text(form, "workspace")?).and_then(|id| world.store.workspace(id));
     let workspace = workspace.ok_or(Wrong::Gone)?.id;
     if world.store.category_slug_taken(workspace, &slug, None) {
-        return Err(Wrong::Refused(
-            "There is a category with this slug already.",
-        ));
+        return Err(Wrong::Refused(CATEGORY_TAKEN));
     }
     let id = world.add_category(workspace, name, &slug);
     Ok(format!("/dashboard/category/{id}"))
@@ -112,9 +118,7 @@ fn save_category(sandbox: &Sandbox, id: &str, form: &Fields) -> Result<String, W
         .store
         .category_slug_taken(old.workspace, slug, Some(old.id))
     {
-        return Err(Wrong::Refused(
-            "There is a category with this slug already.",
-        ));
+        return Err(Wrong::Refused(CATEGORY_TAKEN));
     }
     let mut new = old.clone();
     name.clone_into(&mut new.name);
@@ -140,10 +144,7 @@ fn typed(input: &str, old: Option<&String>) -> Option<String> {
 
 /// Creates a draft.
 fn new_article(sandbox: &Sandbox, _: &str, form: &Fields) -> Result<String, Wrong> {
-    let title = text(form, "title")?;
-    if !fits(title) {
-        return Err(Wrong::Refused("A title has 1 to 255 characters."));
-    }
+    let title = new_name(form, "title")?;
     let slug = slug_from(title);
     let mut world = sandbox.lock();
     let category = parse_uuid(text(form, "category")?).and_then(|id| world.store.category(id));
@@ -152,13 +153,11 @@ fn new_article(sandbox: &Sandbox, _: &str, form: &Fields) -> Result<String, Wron
         .store
         .article_slug_taken(&world.options, category, &slug, None)
     {
-        return Err(Wrong::Refused(TAKEN));
+        return Err(Wrong::Refused(ARTICLE_TAKEN));
     }
     let id = world.add_article(NewSeed::new(category, title, &slug, "").draft());
     Ok(format!("/dashboard/article/{id}"))
 }
-
-const TAKEN: &str = "There is an article with this slug in the category already.";
 
 /// Saves an article. Another category moves it.
 fn save_article(sandbox: &Sandbox, id: &str, form: &Fields) -> Result<String, Wrong> {
@@ -186,7 +185,7 @@ fn save_article(sandbox: &Sandbox, id: &str, form: &Fields) -> Result<String, Wr
         .store
         .article_slug_taken(&world.options, category, &new.slug, Some(old.id))
     {
-        return Err(Wrong::Refused(TAKEN));
+        return Err(Wrong::Refused(ARTICLE_TAKEN));
     }
     if new != *old {
         world.edit(old.id, |article| *article = new);
