@@ -3,6 +3,7 @@
 //! The engine asks git and finds these files. A held file is neither sent nor overwritten, and makes no conflict.
 //! Nothing is stored: the hold ends when the file or the commit changes.
 
+use super::circle::circle;
 use super::guard::{Facts, MAX_ROLLBACKS};
 use super::plan::{Action, HoldRule, Plan, Step};
 use crate::model::Field;
@@ -45,7 +46,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
             .and_then(|_| circle(&action.path, &moves));
         let (rule, reason) = match circle {
             // The service has no exchange: an approval would change nothing.
-            Some(paths) if !behind.in_conflict => (HoldRule::Person, exchanged(&paths)),
+            Some(paths) if !behind.in_conflict => (HoldRule::Person, exchanged(paths)),
             Some(_) | None => (HoldRule::Behind, reason(action, behind, many)),
         };
         if let Step::Conflict(conflict) = &mut action.step {
@@ -70,20 +71,9 @@ fn moves(plan: &Plan, facts: &Facts) -> BTreeMap<String, String> {
     moved.collect()
 }
 
-/// Returns the paths that exchange their names, if this one is among them.
-fn circle<'m>(path: &'m str, moves: &'m BTreeMap<String, String>) -> Option<Vec<&'m str>> {
-    let before = |path: &&'m str| moves.get(*path).map(String::as_str);
-    let chain: Vec<&str> = std::iter::successors(Some(path), before)
-        .take(moves.len() + 1)
-        .collect();
-    let end = chain.iter().skip(1).position(|other| *other == path)?;
-    let mut paths = chain[..=end].to_vec();
-    paths.sort_unstable();
-    Some(paths)
-}
-
 /// The reason of moves back that exchange names.
-fn exchanged(paths: &[&str]) -> String {
+fn exchanged(mut paths: Vec<String>) -> String {
+    paths.sort_unstable();
     let paths: Vec<_> = paths.iter().map(|path| quoted(path)).collect();
     format!(
         "{} have each other's names again, the committed ones, as after `git checkout`, and the service cannot exchange them: \
@@ -162,19 +152,14 @@ fn moves_back(
     many: bool,
 ) -> String {
     let is_category = matches!(action.step, Step::SettleCategory(_));
-    let (subject, file) = if is_category {
-        ("category", "folder")
+    let (subject, file, yaml) = if is_category {
+        ("category", "folder", format!("/{CATEGORY_FILE}"))
     } else {
-        ("article", "file")
+        ("article", "file", String::new())
     };
     let cause = match &behind.doubt {
         None => "as `git checkout` and `git stash` do".to_owned(),
         Some(why) => format!("and git may have done it ({why})"),
-    };
-    let path = if many {
-        "PATH".into()
-    } else {
-        quoted(&action.path)
     };
     let Some(was) = &behind.moved_from else {
         return format!(
@@ -182,21 +167,25 @@ fn moves_back(
              `slug: {slug}` into the file again"
         );
     };
-    let was = if many {
-        "the name that `kbsync log PATH` shows".into()
+    let (route, name, file_of_text) = if many {
+        let name = "the name that `kbsync log PATH` shows".into();
+        ("to its committed name".to_owned(), name, "PATH".into())
     } else {
-        quoted(was)
+        let (name, path) = (quoted(was), quoted(&action.path));
+        let route = format!("from {name} to {path}, the committed name");
+        (route, name, format!("{was}{yaml}"))
     };
     let has_text = sent
         .iter()
         .any(|field| ![Field::Slug, Field::Category].contains(field));
     let text = if has_text {
-        format!(", and `kbsync restore {was}` then brings the newer text back")
+        let file_of_text = quoted(&file_of_text);
+        format!(", and `kbsync restore {file_of_text}` then brings the newer text back")
     } else {
         String::new()
     };
     format!(
-        "this moves the {subject} back from {was} to {path}, the committed name, {cause}: `kbsync approve` moves the \
-         {subject}; or rename the {file} to {was} again{text}"
+        "this moves the {subject} back {route}, {cause}: `kbsync approve` moves the {subject}; or rename the {file} to \
+         {name} again{text}"
     )
 }

@@ -3,7 +3,7 @@
 //! Each side is compared with its own half of the base, because the service may rewrite what it is sent
 //! ("Echo"). The body is merged block by block where both sides changed it.
 
-use super::merge::{self, TextMerge};
+use super::merge::{self, ClashReason, TextMerge};
 use super::snapshot::Bodies;
 use crate::model::{CategoryVersion, Field, TextDigest, Version};
 use std::sync::Arc;
@@ -46,6 +46,17 @@ impl Texts for CategoryVersion {
     }
 }
 
+/// Why a field clashes.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Clash {
+    /// Both sides changed it differently.
+    BothChanged,
+    /// There is no base, and the sides differ.
+    Differs,
+    /// The body could not be merged.
+    Unmerged(ClashReason),
+}
+
 /// The outcome of comparing two sides with their base.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ThreeWay<V> {
@@ -57,8 +68,8 @@ pub struct ThreeWay<V> {
     pub pushed: Vec<Field>,
     /// Fields that both changed to the same.
     pub agreed: Vec<Field>,
-    /// Fields that both changed differently, with the reason.
-    pub clashes: Vec<(Field, String)>,
+    /// Fields in which the sides differ, and neither is the newer one.
+    pub clashes: Vec<(Field, Clash)>,
     /// The merged body, if merging made a new one.
     pub body: Option<(TextDigest, Arc<str>)>,
     /// The base's `local` as long as nothing was sent: the old one with what was pulled.
@@ -84,9 +95,7 @@ impl<V: Texts> ThreeWay<V> {
             .iter()
             .filter(|field| !local.same(remote, **field));
         Self {
-            clashes: differing
-                .map(|field| (*field, format!("the {field} differs from the service's")))
-                .collect(),
+            clashes: differing.map(|field| (*field, Clash::Differs)).collect(),
             ..Self::new(local, remote)
         }
     }
@@ -112,10 +121,7 @@ impl<V: Texts> ThreeWay<V> {
                     out.unsent.adopt(field, remote);
                     out.agreed.push(field);
                 }
-                (true, _) => {
-                    let reason = format!("both sides changed the {field}");
-                    out.clashes.push((field, reason));
-                }
+                (true, _) => out.clashes.push((field, Clash::BothChanged)),
             }
         }
         out
@@ -147,7 +153,7 @@ pub fn three_way(
     if out.pulled.contains(&Field::Text) && local.text != base_remote.text {
         keep_formatting(base_remote, local, remote, bodies, &mut out);
     }
-    let is_text = |clash: &mut (Field, String)| clash.0 == Field::Text;
+    let is_text = |clash: &mut (Field, Clash)| clash.0 == Field::Text;
     if out.clashes.pop_if(is_text).is_some() {
         let ancestors = [base_local.text, base_remote.text];
         merge_body(ancestors, local, remote, bodies, &mut out);
@@ -187,8 +193,7 @@ fn merge_body(
 ) {
     let text = |digest: TextDigest| bodies.get(&digest).map(AsRef::as_ref);
     let (Some(ours), Some(theirs)) = (text(local.text), text(remote.text)) else {
-        let reason = "both sides changed the body".to_owned();
-        out.clashes.push((Field::Text, reason));
+        out.clashes.push((Field::Text, Clash::BothChanged));
         return;
     };
     let ancestors: Vec<&str> = ancestors.into_iter().filter_map(text).collect();
@@ -205,6 +210,6 @@ fn merge_body(
             }
             out.body = Some((digest, merged.into()));
         }
-        TextMerge::Clash(reason) => out.clashes.push((Field::Text, reason.to_string())),
+        TextMerge::Clash(reason) => out.clashes.push((Field::Text, Clash::Unmerged(reason))),
     }
 }

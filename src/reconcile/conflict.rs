@@ -6,8 +6,8 @@
 
 use super::World;
 use super::articles::wait;
-use super::change::{self, ThreeWay};
-use super::merge;
+use super::change::{self, Clash, ThreeWay};
+use super::merge::{self, ClashReason};
 use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
 use super::planner::{Case, Planner};
 use super::settle::settle_article;
@@ -224,13 +224,20 @@ pub(crate) fn copies_of<'a>(
 
 /// Returns the clashes, and the other fields that a choice would settle with them: one version is kept as a whole.
 fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
-    let reasons = way.clashes.iter().map(|(_, why)| why.as_str());
-    let (both, mut reasons): (Vec<&str>, Vec<&str>) =
-        reasons.partition(|why| why.starts_with(BOTH_CHANGED));
-    let both: Vec<&str> = both.iter().map(|why| &why[BOTH_CHANGED.len()..]).collect();
-    let both_changed = format!("{BOTH_CHANGED}{}", both.join(" and "));
-    if !both.is_empty() {
-        reasons.insert(0, &both_changed);
+    let (mut both_changed, mut reasons) = (Vec::new(), Vec::new());
+    for (field, clash) in &way.clashes {
+        match clash {
+            Clash::BothChanged => both_changed.push(format!("the {field}")),
+            Clash::Unmerged(ClashReason::Overlap) => {
+                both_changed.push("the same part of the text".to_owned());
+            }
+            Clash::Differs => reasons.push(format!("the {field} differs from the service's")),
+            Clash::Unmerged(reason) => reasons.push(reason.to_string()),
+        }
+    }
+    if !both_changed.is_empty() {
+        let both_changed = both_changed.join(" and ");
+        reasons.insert(0, format!("both sides changed {both_changed}"));
     }
     let reasons = reasons.join(", ");
     let clashes = |field: &Field| way.clashes.iter().any(|(clash, _)| clash == field);
@@ -247,9 +254,6 @@ fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
         [_, ..] => format!("{reasons}; {} differ, too", others.join(", ")),
     }
 }
-
-/// The start of the reasons of fields that both sides changed.
-const BOTH_CHANGED: &str = "both sides changed ";
 
 /// The name of the copy beside a file.
 fn copy_name(place: &Place) -> String {

@@ -31,6 +31,7 @@ mod articles;
 pub mod behind;
 mod categories;
 pub mod change;
+mod circle;
 mod conflict;
 mod creation;
 pub mod deletions;

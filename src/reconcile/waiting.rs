@@ -1,6 +1,7 @@
 //! Actions wait for names, addresses and categories that a held action was to free, or that somebody keeps.
 
 use super::addresses::{Address, Holder, frees, takes, waits_for};
+use super::circle::circle;
 use super::order::{Name, leaves_name, takes_name};
 use super::plan::{Action, HoldRule, Plan, Step};
 use super::snapshot::Base;
@@ -134,9 +135,14 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base
             );
             return Some((HoldRule::Waits, reason));
         }
-        let circle = frees(action).and_then(|about| circle(about, &waiting));
+        let circle = frees(action).and_then(|about| circle(&about, &waiting));
         let reason = if let Some(members) = circle {
-            in_a_circle(action, members.into_iter().map(name).collect())
+            let mut about = plan.actions.iter();
+            let all_settle = about.all(|action| {
+                let is_member = frees(action).is_some_and(|holder| members.contains(&holder));
+                !is_member || settles_conflict(action)
+            });
+            in_a_circle(members.into_iter().map(name).collect(), all_settle)
         } else if wants_to_leave.contains(&holder) {
             let name = name(holder);
             format!("its slug \"{slug}\" is that of {name}, whose own new slug is not free either")
@@ -157,22 +163,13 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base
     changed
 }
 
-/// Returns those that wait for each other's addresses, if this one is among them.
-fn circle(start: Holder, waiting: &BTreeMap<Holder, Holder>) -> Option<Vec<Holder>> {
-    let next = |holder: &Holder| waiting.get(holder).copied();
-    let chain = std::iter::successors(Some(start), next).take(waiting.len() + 1);
-    let chain: Vec<Holder> = chain.collect();
-    let end = chain.iter().skip(1).position(|holder| *holder == start)?;
-    Some(chain[..=end].to_vec())
-}
-
 fn taken(slug: &str, by: &str) -> String {
     format!("its slug \"{slug}\" is that of {by}; choose another")
 }
 
 /// The reason of actions whose slugs go round in a circle, the same for all of them: the service has no exchange.
-fn in_a_circle(action: &Action, mut names: Vec<String>) -> String {
-    let (undo, send) = if settles_conflict(action) {
+fn in_a_circle(mut names: Vec<String>, all_settle_conflicts: bool) -> String {
+    let (undo, send) = if all_settle_conflicts {
         (
             "resolve all of them with `--keep remote`",
             "resolve them again",

@@ -103,8 +103,8 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
                  is gone, `kbsync restore {path}` brings it back"
             ),
             None => format!(
-                "article {id} may be what came of this file, which is gone; it gets a file as soon as no other file has a \
-                 problem"
+                "article {id} may have been created from this file, which is gone; kbsync writes a file for it once the \
+                 other files with problems can be read"
             ),
         };
         paired.report(&creation.place, Some(id), message);
