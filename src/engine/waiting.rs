@@ -211,3 +211,36 @@ fn still<'l>(
     after.extend(rest);
     after.into_iter().map(|held| (held.key(), held)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_row_is_the_one_that_the_step_of_the_schema_makes() {
+        let of_path = Held {
+            path: "a".to_owned(),
+            id: None,
+            action: Kind::CreateCategory,
+            side: Side::Remote,
+            reason: String::new(),
+            rule: None,
+            since: Timestamp(0),
+        };
+        let of_article = Held {
+            id: Some(
+                "0190c8a2-0000-7000-8000-000000000001"
+                    .parse()
+                    .expect("an id"),
+            ),
+            action: Kind::Delete,
+            ..of_path.clone()
+        };
+        for held in [of_path, of_article] {
+            let json = serde_json::to_value(&held).expect("JSON");
+            let about = json["id"].as_str().or(json["path"].as_str());
+            let action = json["action"].as_str().expect("a word");
+            assert_eq!(held.key(), format!("{action} {}", about.expect("a name")));
+        }
+    }
+}

@@ -40,10 +40,10 @@ pub enum Field {
 }
 
 impl Field {
-    /// Returns the keys of some fields, with commas between them.
-    pub fn keys(fields: &[Self]) -> String {
+    /// Returns the keys of some fields, with this text between them.
+    pub fn keys(fields: &[Self], between: &str) -> String {
         let keys: Vec<_> = fields.iter().map(|field| field.key()).collect();
-        keys.join(", ")
+        keys.join(between)
     }
 
     /// Returns the key in front matter and in the service's JSON.

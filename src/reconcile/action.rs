@@ -178,7 +178,7 @@ impl fmt::Display for Action {
         };
         write!(f, "{arrow} {} {}", self.kind.word(), self.path)?;
         if !self.fields.is_empty() {
-            write!(f, " ({})", Field::keys(&self.fields))?;
+            write!(f, " ({})", Field::keys(&self.fields, ", "))?;
         }
         if let Some(note) = &self.note {
             write!(f, ", {note}")?;

@@ -280,7 +280,7 @@ fn clash_of_category(
     let reason = format!(
         "both sides have their own {} (the service has `{}`); make `_category.yaml` and the \
          service agree, or choose: `kbsync sync {} --prefer local` or `--prefer remote`",
-        Field::keys(&fields),
+        Field::keys(&fields, ", "),
         there.join("`, `"),
         path::quoted(&format!("{}/{}", local.folder, path::CATEGORY_FILE))
     );

@@ -349,29 +349,10 @@ CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"wr
   AND json NOT LIKE '{"create_category"%' AND json NOT LIKE '{"update_category"%';
 "#;
 
-/// A row for each action that waits, in place of lists in `meta`.
-const WAITING: &str = "
-CREATE TABLE IF NOT EXISTS waiting (
-  kind TEXT NOT NULL,
-  key TEXT NOT NULL,
-  json TEXT NOT NULL,
-  PRIMARY KEY (kind, key)
-) STRICT, WITHOUT ROWID;
-INSERT OR REPLACE INTO waiting
-  SELECT iif(list = 'undone', 'failed', list), value ->> 'action' || ' ' || coalesce(value ->> 'id', value ->> 'path'),
-    value
-  FROM (SELECT key AS list, value AS stored FROM meta WHERE key IN ('held', 'undone') AND json_valid(value)), json_each(stored)
-  WHERE type = 'object' AND value ->> 'action' IS NOT NULL AND coalesce(value ->> 'id', value ->> 'path') IS NOT NULL;
-INSERT OR REPLACE INTO waiting SELECT 'restoring', value, json_quote(value)
-  FROM (SELECT value AS stored FROM meta WHERE key = 'restoring' AND json_valid(value)), json_each(stored)
-  WHERE type = 'text';
-INSERT OR REPLACE INTO waiting SELECT 'gone_back', key, json_array(key, value)
-  FROM (SELECT value AS stored FROM meta WHERE key = 'gone_back' AND json_valid(value)), json_each(stored)
-  WHERE type = 'integer';
-DELETE FROM meta WHERE key IN ('held', 'undone', 'restoring', 'gone_back');
-";
-const WITHOUT_WAITING: &str = "CREATE TEMP VIEW waiting AS
-  SELECT iif(list = 'undone', 'failed', list) AS kind,
+/// The rows of `waiting` (kind, key, JSON) from the lists that `meta` had before.
+macro_rules! waiting_from_meta {
+    () => {
+        "SELECT iif(list = 'undone', 'failed', list) AS kind,
     value ->> 'action' || ' ' || coalesce(value ->> 'id', value ->> 'path') AS key, value AS json
   FROM (SELECT key AS list, value AS stored FROM main.meta WHERE key IN ('held', 'undone')
     AND json_valid(value)), json_each(stored)
@@ -381,7 +362,25 @@ const WITHOUT_WAITING: &str = "CREATE TEMP VIEW waiting AS
   WHERE type = 'text'
   UNION ALL SELECT 'gone_back', key, json_array(key, value)
   FROM (SELECT value AS stored FROM main.meta WHERE key = 'gone_back' AND json_valid(value)), json_each(stored)
-  WHERE type = 'integer';";
+  WHERE type = 'integer';"
+    };
+}
+/// A row for each action that waits.
+const WAITING: &str = concat!(
+    "
+CREATE TABLE IF NOT EXISTS waiting (
+  kind TEXT NOT NULL,
+  key TEXT NOT NULL,
+  json TEXT NOT NULL,
+  PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;
+INSERT OR REPLACE INTO waiting ",
+    waiting_from_meta!(),
+    "
+DELETE FROM meta WHERE key IN ('held', 'undone', 'restoring', 'gone_back');
+"
+);
+const WITHOUT_WAITING: &str = concat!("CREATE TEMP VIEW waiting AS ", waiting_from_meta!());
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

@@ -31,7 +31,7 @@ pub(super) async fn send_category<S: Service, D: Disk>(
             let now = engine.clock.now();
             let row = category_row(settle, Some(own_part(category, settle, now)), run, now);
             let folder = settle.to.as_deref().unwrap_or_default();
-            let fields = Field::keys(&settle.send);
+            let fields = Field::keys(&settle.send, ", ");
             let deed = Deed::new("update-category", Side::Remote, folder, None, fields);
             engine.store.write(now, |tx| {
                 tx.put_category(&row)?;

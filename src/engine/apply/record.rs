@@ -125,7 +125,7 @@ pub(super) fn category_row(
 
 /// Returns the line of the log for an action that is done.
 pub(super) fn event_of(action: &Action, id: ArticleId) -> RowChange {
-    let fields = Field::keys(&action.fields);
+    let fields = Field::keys(&action.fields, ", ");
     RowChange::Event(Box::new(Deed::new(
         action.kind.word(),
         action.side,

@@ -86,15 +86,16 @@ impl Cutter<'_> {
     }
 }
 
-/// The elements that are blocks rather than parts of a line; `blockquote` and `figcaption` are two more.
-const BLOCKS: [&str; 49] = [
+/// The elements that are blocks rather than parts of a line.
+#[rustfmt::skip]
+const BLOCKS: [&str; 51] = [
     "p", "li", "td", "th", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "dt", "dd",
     "hr", "div", "pre", "nav", "main", "form", "menu", "body", "head", "html", "table", "thead",
     "tbody", "tfoot", "aside", "style", "video", "audio", "figure", "header", "footer", "hgroup",
     "iframe", "dialog", "script", "section", "article", "address", "caption", "details", "summary",
-    "fieldset", "colgroup",
+    "fieldset", "colgroup", "blockquote", "figcaption",
 ];
 
 fn is_block(name: Name<'_>) -> bool {
-    BLOCKS.contains(&&*name.lower()) || name.is("blockquote") || name.is("figcaption")
+    BLOCKS.contains(&&*name.lower())
 }

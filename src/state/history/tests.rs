@@ -318,7 +318,7 @@ fn the_log_and_the_guards_memory_do_not_grow_for_ever() {
 /// One step of a life: something is seen, agreed on, in conflict or under way.
 #[derive(Clone, Debug)]
 enum Step {
-    SeenVersion(u8, u8, Option<u8>),
+    Seen(u8, u8, Option<u8>),
     Base(u8, u8, u8),
     Forget(u8),
     Conflict(u8, u8, u8),
@@ -332,7 +332,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
     let (article, body) = (0..3_u8, 0..10_u8);
     let step = prop_oneof![
         6 => (article.clone(), body.clone(), prop::option::of(0..2_u8))
-            .prop_map(|(a, b, w)| Step::SeenVersion(a, b, w)),
+            .prop_map(|(a, b, w)| Step::Seen(a, b, w)),
         2 => (article.clone(), body.clone(), body.clone()).prop_map(|(a, l, r)| Step::Base(a, l, r)),
         1 => article.clone().prop_map(Step::Forget),
         1 => (article.clone(), body.clone(), body.clone())
@@ -384,7 +384,7 @@ fn named(store: &Store) -> BTreeSet<TextDigest> {
 fn take(store: &mut Store, at: u16, step: &Step) {
     let place = Place::new("start", "install.html");
     match *step {
-        Step::SeenVersion(article, body, whole) => record(store, at, article, body, whole),
+        Step::Seen(article, body, whole) => record(store, at, article, body, whole),
         Step::Base(article, local, remote) => store
             .write(day(at), |tx| {
                 tx.put_body(&text(local))?;

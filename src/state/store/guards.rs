@@ -21,7 +21,7 @@ impl Store {
     }
 
     /// Returns whether the refusal or the approval of any action is remembered.
-    pub fn has_waiting(&self) -> Outcome<bool> {
+    pub fn has_parked_or_approved(&self) -> Outcome<bool> {
         let sql = "SELECT 1 FROM parked UNION ALL SELECT 1 FROM approvals";
         Ok(self.one(sql, [], |_row| Ok(()))?.is_some())
     }

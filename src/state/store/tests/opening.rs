@@ -362,7 +362,7 @@ fn what_waits_is_carried_over_from_lists_to_rows() {
         "DROP TABLE waiting;
          INSERT INTO meta VALUES
            ('held', '[{{\"path\":\"a/b.html\",\"id\":\"{id}\",\"action\":\"delete\"}},
-             {{\"path\":\"a\",\"id\":null,\"action\":\"create_category\"}}]'),
+             {{\"path\":\"a\",\"id\":null,\"action\":\"create-category\"}}]'),
            ('undone', '[null, \"odd\", {{}}, {{\"path\":\"a/c.html\",\"id\":null,\"action\":\"create\"}}]'),
            ('restoring', '[\"{id}\"]'),
            ('gone_back', '{{\"{id}\":7}}');
@@ -377,7 +377,7 @@ fn what_waits_is_carried_over_from_lists_to_rows() {
         };
         assert_eq!(
             keys("held"),
-            ["create_category a".to_owned(), format!("delete {id}")]
+            ["create-category a".to_owned(), format!("delete {id}")]
         );
         assert_eq!(keys("failed"), ["create a/c.html"]);
         let restoring: BTreeMap<String, ArticleId> = store.waiting("restoring").expect("rows");
