@@ -26,7 +26,7 @@ pub(in crate::engine) struct ApplyState<'a> {
     pub(in crate::engine) latest: BTreeMap<ArticleId, (Version, Revision)>,
     /// When versions were seen again.
     pub(in crate::engine) reseen: BTreeMap<ArticleId, Instant>,
-    /// How many articles the last listing of this run has listing_uses.
+    /// How many articles the last listing of this run vouched for.
     pub(in crate::engine) listing_uses: Option<usize>,
     /// Articles that still wait to be sent, for deciding how to look again.
     pub(in crate::engine) to_send: usize,

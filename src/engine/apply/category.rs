@@ -59,7 +59,8 @@ pub(super) async fn create_category<S: Service, D: Disk>(
         run.obstacles.block_folder(folder);
         if error.kind == ErrorKind::Refused {
             error.message = format!(
-                "{}; if the workspace has a category \"{}\", put its id into {folder}/{CATEGORY_FILE}",
+                "{}; if the workspace has a category \"{}\", which the API does not list, put its id into \
+                 {folder}/{CATEGORY_FILE}",
                 error.message, version.slug
             );
             if is_lost {

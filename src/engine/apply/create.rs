@@ -77,8 +77,10 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     let has_changed = run.observed.service.read_first.contains(&row.id);
     run.observed.base.articles.insert(row.id, row);
     if has_changed || !is_as_sent {
-        // It is created as it was first sent. A look that comes at once takes the rest from both sides.
+        // A look that comes at once takes the rest from both sides.
         run.report.overtaken.insert(new.action.path.clone());
+        let note = "as it was first sent; what changed since follows";
+        return Ok(StepResult::Done(Some(note.to_owned())));
     }
     Ok(StepResult::Done(None))
 }
@@ -143,18 +145,17 @@ async fn post<S: Service, D: Disk>(
     };
     if !is_lost && !has_earlier_try {
         drop_creation(&mut engine.store, engine.clock.now(), &creation)?;
-    } else if error.kind == ErrorKind::Refused && has_earlier_try {
-        // The listing of this cycle shows no article at the address.
+    } else if error.kind == ErrorKind::Refused && !is_lost {
+        // The earlier try may have arrived, and the listing of this cycle shows no article at the address.
         let reason = format!(
-            "the article exists, but the service does not list it; publish it in the dashboard, or put the article's id \
-             into the file; if the article no longer exists, edit the file, and kbsync tries again (the service says: \
-             {})",
+            "the article may exist, but the service does not list it: the next sync looks again; if that does not help, \
+             publish the article in the dashboard, or put its id into the file; if it does not exist, edit the file, and \
+             kbsync tries again (the service says: {})",
             error.message
         );
         return wait_for_person(&mut engine.store, engine.clock.now(), new.action, reason).map(Err);
     } else if error.kind == ErrorKind::Refused {
-        let reason = "the service gave no answer to the new article, and has its slug by now; the next listing tells \
-                      whether it arrived";
+        let reason = "the service did not answer, and the slug is taken now; the next look tells whether the new article arrived";
         return Ok(Err(StepResult::Overtaken(reason.to_owned())));
     }
     not_done(&mut engine.store, engine.clock.now(), new.action, error).map(Err)
@@ -238,9 +239,9 @@ fn record_answer(
     Ok(row)
 }
 
-/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. `usual`: the flags
-/// of a new file that does not say. Returns the row that is true then:
-/// without a stamp, since the file may hold more by now than was sent.
+/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. `usual`: the flags of a new file
+/// that does not say. Returns the row that is true then: without a stamp, since the file may hold more by now than was
+/// sent.
 fn write_id<D: Disk>(
     journal: &mut Journal<'_, D>,
     usual: Flags,

@@ -23,7 +23,7 @@ use crate::state::store::Store;
 use tokio::time::Instant;
 
 /// From this many pending writes on, one listing is cheaper than a GET for each. If a listing was out of
-/// date before it listing_uses as many, the next one would be, too.
+/// date before it vouched for as many, the next one would be, too.
 const LIST_FROM: usize = 2;
 
 /// Makes sure that the version to be replaced is still the one that was decided on.

@@ -259,7 +259,7 @@ pub(super) fn not_done(
 
 /// Forgets the refusals and approvals of actions that were done: an approval is good for one time.
 fn end_waiting(store: &mut Store, done: &[&Action], now: Timestamp) -> Outcome<()> {
-    if !store.has_waiting()? {
+    if !store.has_parked_or_approved()? {
         return Ok(());
     }
     store.write(now, |tx| {
@@ -280,7 +280,7 @@ fn report_step(teller: &Teller, action: &Action, done: StepResult, run: &mut App
     }
     match done {
         StepResult::Done(note) => {
-            tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %field_names(action), side = action.side.word(), "{}", action.kind.word());
+            tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %Field::keys(&action.fields, ","), side = action.side.word(), "{}", action.kind.word());
             run.say(action, Status::Done, note);
         }
         StepResult::Retry(reason) => run.say(action, Status::Skipped, Some(reason)),
@@ -317,11 +317,6 @@ fn text(store: &Store, digest: TextDigest, run: &ApplyState<'_>) -> anyhow::Resu
         Some(text) => Ok(text.to_string()),
         None => anyhow::bail!("failed to find the body {digest} in the state"),
     }
-}
-
-/// The fields of an action, for the log.
-fn field_names(action: &Action) -> String {
-    Field::keys(&action.fields).replace(' ', "")
 }
 
 fn is_of_category(action: &Action) -> bool {

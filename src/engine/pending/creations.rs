@@ -318,12 +318,13 @@ fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
     found.0 == category && is_same_word(slug, found.1)
 }
 
-/// Returns whether an article of the base has the address to which something was sent: then nothing arrived.
+/// Returns whether an article of the base has the address to which something was sent. If something arrived all the same,
+/// it has another address by now, and is an article like any other.
 fn is_address_taken(creation: &Creation, base: &Base, observed: &Observation) -> bool {
     let mut entries = observed.remote.articles.iter();
     entries.any(|(id, entry)| match entry {
         Remote::Present(seen) => base.articles.get(id).is_some_and(|row| {
-            creation.address() == address_of(&seen.version)
+            has_address(creation, address_of(&seen.version))
                 && !row.has_replaced(&seen.version, &seen.revision)
         }),
         Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,

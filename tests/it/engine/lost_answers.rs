@@ -1,12 +1,10 @@
 //! Answers that do not come: POST without doubles, PUT and DELETE that are looked after (failures rows 14 to 17, 20).
 
-use crate::support::hostile::{self, Stage, settle as sync};
+use crate::support::hostile::{self, Stage, settle};
 use crate::support::look::{assert_quiet, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report, Status};
 use kbsync::engine::settings::Request;
-use kbsync::engine::{Clock as _, status};
-use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::{Direction, Keep};
@@ -36,7 +34,7 @@ async fn one_article_with(options: Options) -> (Stage, Uuid, Uuid) {
     let world = hostile::world_with(options).await;
     let category = world.category("a");
     let one = world.article(category, "one", "<p>1</p>");
-    sync(&world).await;
+    settle(&world).await;
     requests(&world);
     (world, category, one)
 }
@@ -63,7 +61,7 @@ fn open_intents(world: &Stage) -> Vec<Intent> {
 
 /// It ends well, with nothing open and nothing left to do.
 async fn assert_settled(world: &Stage) {
-    let report = sync(world).await;
+    let report = settle(world).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     assert_eq!(open_intents(world), []);
     assert_quiet(world, 1).await;
@@ -88,7 +86,7 @@ async fn f014_a_post_that_arrived_without_an_answer_is_adopted_in_the_same_run()
         let (world, ..) = one_article().await;
         write_new(&world);
         world.sandbox().inject(Fault::once(on(POST), lost.clone()));
-        let report = sync(&world).await;
+        let report = settle(&world).await;
         assert_eq!(
             lines(&report),
             ["create remote a/new.html done"],
@@ -112,7 +110,7 @@ async fn f014_a_post_that_never_arrived_is_sent_again() {
         let (world, ..) = one_article().await;
         write_new(&world);
         world.sandbox().inject(Fault::once(on(POST), lost.clone()));
-        let report = sync(&world).await;
+        let report = settle(&world).await;
         assert_eq!(
             lines(&report),
             ["create remote a/new.html done"],
@@ -121,6 +119,26 @@ async fn f014_a_post_that_never_arrived_is_sent_again() {
         assert_eq!(slugs(&world), ["new", "one"]);
         assert_settled(&world).await;
     }
+}
+
+#[tokio::test]
+async fn f014_a_post_that_arrived_without_an_answer_after_one_that_did_not_arrive_is_adopted() {
+    let (world, ..) = one_article().await;
+    write_new(&world);
+    let sandbox = world.sandbox();
+    sandbox.inject(Fault::always(on(POST), FaultKind::ResetBefore));
+    settle(&world).await;
+    sandbox.clear_faults();
+    assert_eq!(slugs(&world), ["one"]);
+    fail_once(&world, POST, FaultKind::ResetAfter);
+    let report = settle(&world).await;
+    assert_eq!(
+        lines(&report),
+        ["create remote a/new.html done"],
+        "{report:#?}"
+    );
+    assert_eq!(slugs(&world), ["new", "one"]);
+    assert_settled(&world).await;
 }
 
 #[tokio::test]
@@ -139,10 +157,10 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
         "---\ntitle: \"New \"\n---\n<p CLASS=a>new</p>\n",
     );
     fail_once(&world, POST, FaultKind::ResetAfter);
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html done"]);
     assert_eq!(slugs(&world), ["new", "one"]);
-    sync(&world).await;
+    settle(&world).await;
     assert_settled(&world).await;
     // With another text it may be somebody else's.
     let (world, ..) = one_article_with(options).await;
@@ -151,14 +169,14 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
         "---\ntitle: New\n---\n<p onclick=\"x()\">new</p>\n",
     );
     fail_once(&world, POST, FaultKind::ResetAfter);
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(slugs(&world), ["new", "one"]);
     assert!(world.read("a/new.html").contains("onclick"));
     // It is held wherever it is moved to, too.
     world.rename("a/new.html", "a/moved.html");
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     let message = &report.problems[0].message;
     assert!(message.contains("Move it back to a/new.html"), "{message}");
@@ -174,7 +192,7 @@ async fn slug_taken_after_a_lost_post() -> Stage {
     });
     fail_once(&world, POST, FaultKind::Hook(theirs));
     fail_once(&world, POST, FaultKind::ResetBefore);
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(report.outcome.exit_code(), 4);
@@ -182,7 +200,7 @@ async fn slug_taken_after_a_lost_post() -> Stage {
         panic!("one creation stands");
     };
     assert!(creation.unclear.is_some(), "{creation:?}");
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(slugs(&world), ["new", "one"]);
@@ -199,7 +217,7 @@ async fn f014_an_article_of_somebody_else_is_not_adopted() {
     let source = world.read("a/new.html");
     let named = source.replacen("---\n", &format!("---\nid: {}\n", theirs.id), 1);
     world.write("a/new.html", &named);
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(report.outcome.exit_code(), 3, "{report:#?}");
     assert!(world.exists("a/new.conflict.html"));
     assert!(world.read("a/new.html").contains("<p>new</p>"));
@@ -213,16 +231,13 @@ async fn f014_an_article_that_may_be_the_created_one_is_known_at_another_address
     world
         .sandbox()
         .edit(theirs.id, |article| article.slug = "elsewhere".into());
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(slugs(&world), ["elsewhere", "one"]);
     assert!(!world.exists("a/elsewhere.html"));
     // A look at the mirror alone says the same.
-    let disk = RealDisk::open(world.folder.path()).expect("a mirror");
-    let mut store = hostile::store(&world);
-    let status = status::status(&disk, &mut store, &world.settings, world.clock.now());
-    let problems = status.expect("a status").problems;
+    let problems = hostile::status(&world).problems;
     assert!(problems[0].message.contains("other words"), "{problems:?}");
 }
 
@@ -240,7 +255,7 @@ async fn f014_a_dry_run_cannot_compare_and_advises_nothing() {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetAfter));
-    sync(&world).await;
+    settle(&world).await;
     world.sandbox().clear_faults();
     let request = Request {
         dry_run: true,
@@ -251,7 +266,7 @@ async fn f014_a_dry_run_cannot_compare_and_advises_nothing() {
     drop(engine);
     assert_eq!(lines(&planned), ["create remote a/new.html planned"]);
     assert!(planned.problems.is_empty(), "{planned:#?}");
-    sync(&world).await;
+    settle(&world).await;
     assert_settled(&world).await;
     assert_eq!(slugs(&world), ["new", "one"]);
 }
@@ -266,8 +281,8 @@ async fn f014_a_file_whose_slug_somebody_else_took_is_created_under_another_name
         &source.replace("title: New", "title: Other"),
     );
     world.remove("a/new.html");
-    sync(&world).await;
-    sync(&world).await;
+    settle(&world).await;
+    settle(&world).await;
     assert_settled(&world).await;
     assert_eq!(slugs(&world), ["new", "one", "other"]);
     assert!(world.read("a/new.html").contains("<p>theirs</p>"));
@@ -282,17 +297,17 @@ async fn f014_an_article_that_cannot_be_read_is_held_and_not_sent_in_every_cycle
         "---\ntitle: New\ndraft: true\n---\n<p>new</p>\n",
     );
     fail_once(&world, POST, FaultKind::ResetAfter);
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
     let reason = why(&report);
     assert!(
         reason.contains(
-            "the article exists, but the service does not list it; publish it in the dashboard, or put the article's id into the file"
+            "the article may exist, but the service does not list it: the next sync looks again; if that does not help, publish the article in the dashboard, or put its id into the file"
         ),
         "{reason}"
     );
     assert_eq!(report.outcome.exit_code(), 3);
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
     assert_eq!((report.requests.post, report.outcome.exit_code()), (0, 3));
     assert_eq!(why(&report), reason);
@@ -300,7 +315,7 @@ async fn f014_an_article_that_cannot_be_read_is_held_and_not_sent_in_every_cycle
     // A person publishes it.
     let id = world.sandbox().articles().pop().expect("there").id;
     world.sandbox().publish(id);
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     assert!(world.read("a/new.html").contains(&id.to_string()));
     assert_settled(&world).await;
@@ -314,10 +329,10 @@ async fn f014_a_persons_id_line_settles_an_article_that_cannot_be_read() {
         "---\ntitle: New\ndraft: true\n---\n<p>new</p>\n",
     );
     fail_once(&world, POST, FaultKind::ResetAfter);
-    sync(&world).await;
+    settle(&world).await;
     let id = world.sandbox().articles().pop().expect("there").id;
     world.edit("a/new.html", "title: New", &format!("id: {id}\ntitle: New"));
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     assert_eq!(slugs(&world), ["new", "one"]);
     assert_settled(&world).await;
@@ -332,14 +347,14 @@ async fn f005_a_writer_goes_on_editing_while_the_answer_to_the_post_is_lost() {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html skipped"]);
     assert_eq!(report.outcome.exit_code(), 5);
     assert_eq!(open_intents(&world).len(), 1);
     world.sandbox().clear_faults();
     world.edit("a/new.html", "title: New", "title: Renamed");
     world.edit("a/new.html", "<p>new</p>", "<p>newer</p>");
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     let expected = [
         "create remote a/new.html done",
         "update remote a/new.html done",
@@ -362,7 +377,7 @@ async fn f005_the_same_when_the_listing_does_not_show_it_yet() {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
-    sync(&world).await;
+    settle(&world).await;
     world.sandbox().clear_faults();
     world.edit("a/new.html", "title: New", "title: Renamed");
     // An old copy of the listing, and only then the real one.
@@ -370,10 +385,10 @@ async fn f005_the_same_when_the_listing_does_not_show_it_yet() {
     let hidden = world.sandbox().remove(id).expect("there");
     world.sandbox().serve_stale(1);
     world.sandbox().restore(hidden);
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html held"]);
     assert_eq!(slugs(&world), ["new", "one"]);
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     let expected = [
         "create remote a/new.html done",
         "update remote a/new.html done",
@@ -394,7 +409,7 @@ async fn posted_without_an_answer(flags: &str) -> (Stage, Uuid) {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
-    sync(&world).await;
+    settle(&world).await;
     world.sandbox().clear_faults();
     let id = world.sandbox().articles().pop().expect("there").id;
     (world, id)
@@ -415,8 +430,8 @@ async fn f014_a_writer_who_hides_a_file_before_the_answer_to_its_post_is_known_i
         if stale {
             not_shown_yet(&world, id);
         }
-        sync(&world).await;
-        sync(&world).await;
+        settle(&world).await;
+        settle(&world).await;
         assert!(
             !world.sandbox().article(id).expect("there").enabled,
             "{stale}"
@@ -436,7 +451,7 @@ async fn f014_what_was_sent_hidden_and_a_colleague_published_stays_public() {
             not_shown_yet(&world, id);
         }
         for _ in 0..3 {
-            sync(&world).await;
+            settle(&world).await;
         }
         assert!(
             world.sandbox().article(id).expect("there").enabled,
@@ -459,14 +474,14 @@ async fn f014_a_file_that_was_sent_hidden_then_public_and_is_hidden_again_ends_h
         world
             .sandbox()
             .inject(Fault::always(on(POST), FaultKind::ResetBefore));
-        sync(&world).await;
+        settle(&world).await;
         world.sandbox().clear_faults();
         world.edit("a/new.html", "enabled: false\n", "");
         fail_once(&world, POST, FaultKind::ResetAfter);
         world
             .sandbox()
             .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
-        sync(&world).await;
+        settle(&world).await;
         world.sandbox().clear_faults();
         let id = world.sandbox().articles().pop().expect("there").id;
         assert!(world.sandbox().article(id).expect("there").enabled);
@@ -474,8 +489,8 @@ async fn f014_a_file_that_was_sent_hidden_then_public_and_is_hidden_again_ends_h
         if stale {
             not_shown_yet(&world, id);
         }
-        sync(&world).await;
-        sync(&world).await;
+        settle(&world).await;
+        settle(&world).await;
         assert!(
             !world.sandbox().article(id).expect("there").enabled,
             "{stale}"
@@ -492,8 +507,8 @@ async fn f014_a_draft_line_that_came_before_the_answer_to_a_post_is_told_not_to_
         if stale {
             not_shown_yet(&world, id);
         }
-        sync(&world).await;
-        let report = sync(&world).await;
+        settle(&world).await;
+        let report = settle(&world).await;
         assert!(
             report
                 .problems
@@ -516,14 +531,14 @@ async fn f014_a_text_that_says_nothing_tells_of_no_file_what_was_sent() {
     let (world, ..) = one_article().await;
     world.write("a/first.html", &stub("First"));
     fail_once(&world, POST, FaultKind::ResetAfter);
-    sync(&world).await;
+    settle(&world).await;
     world.sandbox().clear_faults();
     assert_eq!(slugs(&world), ["first", "one"]);
     // It is hidden, so that nothing but its slug can tell; meanwhile the writer goes on, and begins another one.
     world.edit("a/first.html", "<p></p>", "<p>Now it says something.</p>");
     world.write("a/second.html", &stub("Second"));
-    sync(&world).await;
-    sync(&world).await;
+    settle(&world).await;
+    settle(&world).await;
     assert_eq!(slugs(&world), ["first", "one", "second"]);
     assert!(world.read("a/second.html").contains("\nid: "));
 }
@@ -536,12 +551,12 @@ async fn f014_a_colleagues_article_that_says_as_little_is_not_ours() {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore));
-    sync(&world).await;
+    settle(&world).await;
     world.sandbox().clear_faults();
     world
         .sandbox()
         .add_article(NewSeed::new(a, "Theirs", "theirs", "<p></p>"));
-    sync(&world).await;
+    settle(&world).await;
     assert_eq!(slugs(&world), ["new", "one", "theirs"]);
     assert!(world.read("a/new.html").contains("title: New\n"));
     assert_settled(&world).await;
@@ -558,21 +573,21 @@ async fn f014_a_post_whose_file_is_gone_claims_no_later_file_and_ends_once_every
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore));
-    sync(&world).await;
+    settle(&world).await;
     assert_eq!(open_intents(&world).len(), 1);
     world.sandbox().clear_faults();
     world.remove("a/n.html");
-    sync(&world).await;
+    settle(&world).await;
     assert_eq!(open_intents(&world).len(), 1, "the other file may be it");
     world.write(
         "a/guide.html",
         "---\ntitle: Overview\n---\n<p>Where to begin</p>\n",
     );
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/guide.html done"]);
     assert_eq!(slugs(&world), ["guide", "one"]);
     world.remove("a/notes.html");
-    sync(&world).await;
+    settle(&world).await;
     assert_eq!(open_intents(&world), []);
 }
 
@@ -584,7 +599,7 @@ async fn f014_a_creation_whose_file_is_gone_ends_beside_ignored_files() {
     world.write(".kbsyncignore", "notes.html\n");
     world.write("a/notes.html", "<p>What there is to do this week</p>\n");
     world.remove("a/new.html");
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     let made = "create local a/new.html done".to_owned();
     assert!(lines(&report).contains(&made), "{report:#?}");
     assert_eq!(open_intents(&world), []);
@@ -612,7 +627,7 @@ async fn f014_a_new_file_that_was_moved_before_its_id_was_in_it_is_held_with_the
     let (world, new) = created_without_its_id().await;
     world.rename("a/new.html", "a/moved.html");
     for _ in 0..2 {
-        let report = sync(&world).await;
+        let report = settle(&world).await;
         let problem = &report.problems[0].message;
         let advice = format!("If it is {new}, add `id: {new}` to it");
         assert!(problem.contains(&advice), "{problem}");
@@ -620,7 +635,7 @@ async fn f014_a_new_file_that_was_moved_before_its_id_was_in_it_is_held_with_the
         assert!(!world.exists("a/new.html"));
     }
     world.edit("a/moved.html", "title: ", &format!("id: {new}\ntitle: "));
-    sync(&world).await;
+    settle(&world).await;
     assert_eq!(slugs(&world), ["moved", "one"]);
     assert_settled(&world).await;
 }
@@ -630,13 +645,13 @@ async fn f014_a_new_file_that_is_missing_before_its_id_was_in_it_is_no_removal()
     let (world, new) = created_without_its_id().await;
     world.remove("a/new.html");
     // From then on it is an article like any other.
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(lines(&report), ["create local a/new.html done"]);
     assert!(world.read("a/new.html").contains(&new.to_string()));
     assert_eq!(open_intents(&world), []);
     assert_settled(&world).await;
     world.remove("a/new.html");
-    sync(&world).await;
+    settle(&world).await;
     assert_eq!(slugs(&world), ["one"]);
 }
 
@@ -649,7 +664,7 @@ async fn f014_a_refusal_after_a_lost_answer_shows_what_the_service_says() {
     world
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::Status(422, refusal.into())).after(1));
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     world.sandbox().clear_faults();
     assert!(
         why(&report).contains("The title is too odd."),
@@ -657,7 +672,7 @@ async fn f014_a_refusal_after_a_lost_answer_shows_what_the_service_says() {
     );
     // It was no duplicate: an edit lets it be sent again.
     world.edit("a/new.html", "<p>new</p>", "<p>newer</p>");
-    let report = sync(&world).await;
+    let report = settle(&world).await;
     assert_eq!(
         lines(&report),
         ["create remote a/new.html done"],
@@ -688,7 +703,7 @@ async fn f014_a_category_without_an_answer_is_held_with_the_way_out() {
     assert_eq!(report.outcome.exit_code(), 3);
     let reason = why(&report);
     assert!(
-        reason.contains("put its id into guides/_category.yaml"),
+        reason.contains("which the API does not list, put its id into guides/_category.yaml"),
         "{reason}"
     );
     let report = hostile::sync(&world).await;
