@@ -94,14 +94,15 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
         if let Err(failure) = released {
             // A failure is printed together with what was done before it.
             if !context.out.json {
-                report::print(context, &session_report)?;
+                report::print(context, &session_report, session_report.code(false))?;
             }
             *held = session_report.report;
             return Err(failure);
         }
     }
-    report::print(context, &session_report)?;
-    Ok(session_report.code(false))
+    let code = session_report.code(false);
+    report::print(context, &session_report, code)?;
+    Ok(code)
 }
 
 /// Approves the held actions of each workspace, and records the HEADs of git.
@@ -324,10 +325,7 @@ fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: us
         ),
     );
     add(moved, format!("move {} back", several(moved, "article")));
-    add(
-        created,
-        format!("create {}", several(created, "more article")),
-    );
+    add(created, format!("create {}", several(created, "article")));
     add(
         categories.len(),
         format!(

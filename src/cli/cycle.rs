@@ -168,7 +168,8 @@ pub(super) async fn work(
             session.cycles(parts, request).await?
         }
     };
-    report::print(context, &session_report)?;
+    let code = session_report.code(exit_code);
+    report::print(context, &session_report, code)?;
     if request.dry_run
         && let Some(why) = published_branch::refusal_of(config)
     {
@@ -178,5 +179,5 @@ pub(super) async fn work(
     if is_first && lines.any(|line| line.action == Kind::Conflict && line.status == Status::Held) {
         context.out.note(FIRST_CONFLICTS);
     }
-    Ok(session_report.code(exit_code))
+    Ok(code)
 }

@@ -11,23 +11,25 @@ use super::{
 use crate::{
     config::Need,
     engine::{
-        report::{BudgetLeft, Ending, Line, Report, Status},
+        report::{BudgetLeft, Ending, Line, Report, Status, common_reason, in_groups},
         restore::changed_nothing,
     },
-    model::{Side, path::quoted},
+    model::Side,
     reconcile::plan::{Kind, Problem},
 };
 use anstyle::Style;
-use std::collections::HashMap;
 
 /// Prints what a command did, and what failed.
-pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result<(), Failure> {
+pub(super) fn print(
+    context: &Context,
+    session_report: &SessionReport,
+    code: ExitCode,
+) -> Result<(), Failure> {
     let report = &session_report.report;
     let more = further_failures(session_report);
     let mut failures = session_report.failures.iter().chain(&more).peekable();
     if context.out.json {
         let failure = failures.peek().copied();
-        let code = session_report.code(false);
         context.out.json_report(report, failure, code)?;
     } else if context.out.quiet {
         // Failures and skipped files are errors; the exit code shows what waits for a person.
@@ -189,37 +191,6 @@ pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
     (NAMED, Some(line))
 }
 
-/// Returns a reason without the path of its own file in the commands, as several files may have it.
-pub(super) fn common(reason: &str, path: &str) -> String {
-    let path = quoted(path);
-    let reason = reason.replace(&format!(" {path}`"), " PATH`");
-    reason.replace(&format!(" {path} --"), " PATH --")
-}
-
-/// Puts items with one key together, where the first of them is. An item without a key joins the group before it if that
-/// ends with an item like it.
-pub(super) fn in_groups<T>(
-    items: &[T],
-    key: impl Fn(&T) -> Option<String>,
-    is_like: impl Fn(&T, &T) -> bool,
-) -> Vec<Vec<&T>> {
-    let mut groups: Vec<Vec<&T>> = Vec::new();
-    let mut known = HashMap::new();
-    for item in items {
-        let at = if let Some(key) = key(item) {
-            *known.entry(key).or_insert(groups.len())
-        } else {
-            let last = groups.last().and_then(|group| group.last());
-            groups.len() - usize::from(last.is_some_and(|last| is_like(last, item)))
-        };
-        if at == groups.len() {
-            groups.push(Vec::new());
-        }
-        groups[at].push(item);
-    }
-    groups
-}
-
 /// Returns one line for each action; a common reason follows a group of actions once. Of a large group, as in a first
 /// sync, only the first are listed.
 fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
@@ -231,10 +202,11 @@ fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
     let common = |line: &Line| {
         let reason = line.reason.as_ref().filter(|_| line.status == Status::Held);
         let reason = reason.filter(|_| sides(line).is_none());
-        reason.map(|reason| common(reason, &line.path))
+        reason.map(|reason| common_reason(reason, &line.path))
     };
     let like = |one: &Line, other: &Line| {
         sides(one).is_none()
+            && sides(other).is_none()
             && (one.action, one.side, one.status, &one.reason)
                 == (other.action, other.side, other.status, &other.reason)
     };

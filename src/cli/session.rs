@@ -276,9 +276,15 @@ impl<'c> Session<'c> {
 }
 
 impl SessionReport {
-    /// Returns the exit code. A signal counts first.
+    /// Returns the exit code. A signal counts first. Something was done, so no failure is wrong usage any more.
     pub(super) fn code(&self, exit_code: bool) -> ExitCode {
-        let failed = self.failures.iter().map(|failure| failure.code);
+        let failed = self.failures.iter().map(|failure| {
+            if failure.code == ExitCode::Usage {
+                ExitCode::Failed
+            } else {
+                failure.code
+            }
+        });
         ExitCode::worst(failed.chain([report::code(&self.report, exit_code)]))
     }
 

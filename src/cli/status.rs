@@ -22,7 +22,7 @@ use crate::{
     config::{Config, Need},
     engine::{
         Clock as _, SystemClock, open,
-        report::Report,
+        report::{Report, common_reason, in_groups},
         settings::Request,
         status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
@@ -30,6 +30,7 @@ use crate::{
     model::{
         Side, Timestamp,
         path::{CATEGORY_FILE, EXTENSION, quoted},
+        time::wait_in_words,
     },
     reconcile::snapshot::Direction,
 };
@@ -186,7 +187,7 @@ fn goes_on(status: &Status, config: &Config) -> Option<String> {
     let Some(wait) = free_in else {
         return Some(format!("{WARNING}{what}; `kbsync sync` goes on{WARNING:#}"));
     };
-    let wait = crate::model::time::in_words(Duration::from_secs(wait.as_secs().max(1)));
+    let wait = wait_in_words(wait);
     Some(format!(
         "{WARNING}{what}, because the requests of this day are spent; `kbsync sync` goes on in {wait}{WARNING:#}"
     ))
@@ -449,8 +450,8 @@ fn conflict_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
 /// Returns the lines of open items. A common reason follows its files once.
 fn open_lines(open: &[Open]) -> Vec<String> {
     let mut lines = Vec::new();
-    let common = |one: &Open| Some(report::common(&one.reason, &one.path));
-    for group in report::in_groups(open, common, |_, _| false) {
+    let common = |one: &Open| Some(common_reason(&one.reason, &one.path));
+    for group in in_groups(open, common, |_, _| false) {
         let named = if group.len() > NAMED + 1 {
             NAMED
         } else {
@@ -467,7 +468,7 @@ fn open_lines(open: &[Open]) -> Vec<String> {
         }
         let reason = match group.as_slice() {
             [one] => one.reason.clone(),
-            [one, ..] => report::common(&one.reason, &one.path),
+            [one, ..] => common_reason(&one.reason, &one.path),
             [] => continue,
         };
         if !reason.is_empty() {
@@ -487,8 +488,7 @@ fn ending(status: &Status, now: Timestamp, free_in: Option<Duration>) -> String 
         let minute = usize::try_from(budget.minute_left).unwrap_or(usize::MAX);
         let (minute, day) = (report::several(minute, "request"), grouped(budget.day_left));
         let next = free_in.map_or_else(String::new, |wait| {
-            let wait = Duration::from_secs(wait.as_secs().max(1));
-            format!(" (the next in {})", crate::model::time::in_words(wait))
+            format!(" (the next in {})", wait_in_words(wait))
         });
         format!("; {minute} left this minute{next}, {day} today")
     });

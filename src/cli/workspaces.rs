@@ -43,9 +43,10 @@ pub(super) async fn run(context: &Context) -> Outcome {
     let found = match client.workspaces().await {
         Ok(found) => found,
         Err(error) => {
-            let requests = Requests::between(Usage::default(), client.usage());
+            let usage = client.usage();
             let report = report::Report {
-                requests,
+                requests: Requests::between(Usage::default(), usage),
+                budget: Some(usage.into()),
                 ..report::Report::new(false)
             };
             return as_report(context, report, Err(error.into()));

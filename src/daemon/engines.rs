@@ -123,7 +123,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             self.reconnect();
         }
         let _before = self.cancel.take_outage();
-        // The job names the paths that are in_motion now; the last workspace may be synced much later.
+        // The job names the paths that are in motion now; the last workspace may be synced much later.
         let began = engine::Clock::now(&engine::SystemClock);
         for workspace in &mut self.workspaces {
             let Some(mut request) = request_for(job, &workspace.prefix) else {
@@ -173,13 +173,9 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         self.token_rejected = outage == Some(Outage::TokenRejected);
         // A poll may not spend the reserve for pushes, so a poll without budget is no outage.
         let is_poll = job.scope == Scope::Everything && job.trigger != Trigger::Startup;
-        let is_budget = matches!(
-            outage,
-            Some(Outage::BudgetSpent { .. } | Outage::Throttled { .. })
-        );
         CycleOutcome {
             open_items: self.open_items(),
-            outage: outage.filter(|_| !(is_poll && is_budget)),
+            outage: outage.filter(|outage| !(is_poll && outage.is_of_budget())),
             report,
             refused,
         }
@@ -205,10 +201,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             .workspaces
             .first()
             .map(|workspace| workspace.engine.service().usage());
-        usage.map_or_else(BudgetLeft::default, |usage| BudgetLeft {
-            minute_left: usage.minute_left,
-            day_left: usage.day_left,
-        })
+        usage.map_or_else(BudgetLeft::default, BudgetLeft::from)
     }
 
     fn remember_head(&mut self, prefix: &str, head: &Head) {

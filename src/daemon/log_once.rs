@@ -3,7 +3,7 @@
 //! An issue that disappears and comes back is logged again.
 
 use super::job::CycleOutcome;
-use crate::engine::report::{Line, Status};
+use crate::engine::report::{Line, Status, common_reason, in_groups};
 use crate::model::{ArticleId, Side};
 use crate::reconcile::plan::Kind;
 use std::collections::HashSet;
@@ -25,30 +25,28 @@ struct Issue {
     path: String,
     id: Option<ArticleId>,
     reason: Option<String>,
-    /// The number of further actions with the same reason.
-    more: usize,
 }
 
 impl Issue {
-    fn of(line: &Line, message: &str, more: usize) -> Self {
+    fn of(line: &Line, message: &str) -> Self {
         Self {
             message: message.to_owned(),
             action: Some((line.action, line.side)),
             path: line.path.clone(),
             id: line.id,
             reason: line.reason.clone(),
-            more,
         }
     }
 
-    fn log(&self) {
+    /// `more`: the number of further actions with the same reason.
+    fn log(&self, more: usize) {
         tracing::warn!(
             action = self.action.map(|(kind, _)| kind.word()),
             side = self.action.map(|(_, side)| side.word()),
             path = (!self.path.is_empty()).then_some(&self.path),
             id = self.id.map(tracing::field::display),
             reason = self.reason,
-            more = (self.more > 0).then_some(self.more),
+            more = (more > 0).then_some(more),
             "{}",
             self.message
         );
@@ -61,17 +59,19 @@ impl LogOnce {
     pub(super) fn log(&mut self, outcome: &CycleOutcome, complete: bool) {
         let mut found = open_issues(outcome);
         if outcome.outage.is_none() {
-            found.extend(self.left_twice(&outcome.report.actions, complete));
+            let left = self.left_twice(&outcome.report.actions, complete);
+            found.extend(left.into_iter().map(|issue| (issue, 0)));
         }
-        for issue in &found {
+        for (issue, more) in &found {
             if !self.logged.contains(issue) {
-                issue.log();
+                issue.log(*more);
             }
         }
         if complete {
             self.logged.clear();
         }
-        self.logged.extend(found);
+        self.logged
+            .extend(found.into_iter().map(|(issue, _)| issue));
     }
 
     /// Returns what two cycles in a row left over for the same reason: it may wait for long. A partial cycle says
@@ -80,7 +80,7 @@ impl LogOnce {
         let left_over = actions
             .iter()
             .filter(|line| line.status == Status::Skipped && line.reason.is_some());
-        let left_over: HashSet<Issue> = left_over.map(|line| Issue::of(line, "waits", 0)).collect();
+        let left_over: HashSet<Issue> = left_over.map(|line| Issue::of(line, "waits")).collect();
         let mut again: Vec<Issue> = left_over.intersection(&self.left_over).cloned().collect();
         again.sort();
         if complete {
@@ -91,27 +91,30 @@ impl LogOnce {
     }
 }
 
-/// Returns each problem, and the first of each group of held actions with the same reason.
-fn open_issues(outcome: &CycleOutcome) -> Vec<Issue> {
+/// Returns each problem, and the first of all held actions with one reason, with the number of the others.
+fn open_issues(outcome: &CycleOutcome) -> Vec<(Issue, usize)> {
     let mut issues = Vec::new();
     // An outage has log lines of its own.
     if outcome.outage.is_none() {
-        issues.extend(outcome.report.problems.iter().map(|problem| Issue {
-            message: problem.message.clone(),
-            action: None,
-            path: problem.path.clone(),
-            id: problem.id,
-            reason: None,
-            more: 0,
+        issues.extend(outcome.report.problems.iter().map(|problem| {
+            let issue = Issue {
+                message: problem.message.clone(),
+                action: None,
+                path: problem.path.clone(),
+                id: problem.id,
+                reason: None,
+            };
+            (issue, 0)
         }));
     }
-    let held = |line: &&Line| line.status == Status::Held;
-    let held: Vec<&Line> = outcome.report.actions.iter().filter(held).collect();
-    let same_reason = |one: &&Line, other: &&Line| {
-        (one.action, one.side, &one.reason) == (other.action, other.side, &other.reason)
+    let held = outcome.report.actions.iter();
+    let held: Vec<&Line> = held.filter(|line| line.status == Status::Held).collect();
+    let key = |line: &&Line| {
+        let reason = line.reason.as_deref().unwrap_or_default();
+        Some((line.action, line.side, common_reason(reason, &line.path)))
     };
-    let groups = held.chunk_by(same_reason);
-    issues.extend(groups.map(|run| Issue::of(run[0], "held", run.len() - 1)));
+    let groups = in_groups(&held, key, |_, _| false).into_iter();
+    issues.extend(groups.map(|group| (Issue::of(group[0], "held"), group.len() - 1)));
     issues
 }
 
@@ -139,7 +142,11 @@ mod tests {
         let mut report = Report::new(false);
         let held = ["biling", "bilings"].map(|path| Line {
             action: Kind::CreateCategory,
-            ..line(path, Status::Held, "it is new")
+            ..line(
+                path,
+                Status::Held,
+                &format!("it is new: `kbsync restore {path}`"),
+            )
         });
         report.actions = held.to_vec();
         let outcome = CycleOutcome {
@@ -148,7 +155,7 @@ mod tests {
             open_items: OpenItems::default(),
             refused: None,
         };
-        assert_eq!(open_issues(&outcome), [Issue::of(&held[0], "held", 1)]);
+        assert_eq!(open_issues(&outcome), [(Issue::of(&held[0], "held"), 1)]);
     }
 
     #[test]
@@ -167,7 +174,7 @@ mod tests {
             line("a/three.html", Status::Done, "old"),
         ];
         let again = log.left_twice(&second, true);
-        assert_eq!(again, [Issue::of(&second[0], "waits", 0)]);
+        assert_eq!(again, [Issue::of(&second[0], "waits")]);
         assert_eq!(log.left_twice(&[], true), nothing);
         assert_eq!(log.left_twice(&second, true), nothing);
     }

@@ -10,7 +10,7 @@ use crate::engine::observe::{bodies, is_enough, observe};
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
 use crate::engine::recent_rollbacks::note_rollbacks;
-use crate::engine::report::{BudgetLeft, Report, Requests};
+use crate::engine::report::{Report, Requests};
 use crate::engine::settings::{Look, Request};
 use crate::engine::stock::{begin_state, bind_home};
 use crate::engine::stop::service_stop;
@@ -69,10 +69,7 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     report.stopped = stop;
     let after = engine.service.usage();
     report.requests = Requests::between(before, after);
-    report.budget = Some(BudgetLeft {
-        minute_left: after.minute_left,
-        day_left: after.day_left,
-    });
+    report.budget = Some(after.into());
     report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(report)
 }

@@ -5,12 +5,16 @@
 use super::refusal::Refused;
 pub use super::stop::Ending;
 use super::stop::Stop;
-use crate::model::path::{CATEGORY_FILE, quoted};
+use crate::model::path::quoted;
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::{ErrorKind, Usage};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+    hash::Hash,
+};
 
 /// The state of an action after a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -114,6 +118,15 @@ pub struct BudgetLeft {
     pub minute_left: u32,
     /// In the rolling day.
     pub day_left: u32,
+}
+
+impl From<Usage> for BudgetLeft {
+    fn from(usage: Usage) -> Self {
+        Self {
+            minute_left: usage.minute_left,
+            day_left: usage.day_left,
+        }
+    }
 }
 
 /// The report of one cycle.
@@ -312,54 +325,84 @@ fn unrecorded(action: &Action) -> Option<String> {
     })
 }
 
-/// Puts a workspace's folder before a path, and before the same path in the command that a reason proposes.
+/// Puts a workspace's folder before a path, and before the paths of the commands that a reason proposes.
 pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut String>) {
     if prefix.is_empty() {
         return;
     }
-    let below = format!("{prefix}/{path}");
-    let below = below.trim_end_matches('/');
-    let folder = path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     if let Some(reason) = reason {
-        resolve_below(prefix, path, reason);
-        let restore = |path: &str| format!("`kbsync restore {}`", quoted(path));
-        // Of a category, whose path is its folder.
-        let yaml = |path: &str| format!("{path}/{CATEGORY_FILE}");
-        let sync = |path: &str| format!("`kbsync sync {} ", quoted(&yaml(path)));
-        let back = |path: &str| restore(&yaml(path));
-        for command in [&restore as &dyn Fn(&str) -> String, &sync, &back] {
-            *reason = reason.replace(&command(path), &command(below));
-        }
-        if let Some(folder) = folder {
-            let below = format!("{prefix}/{folder}");
-            *reason = reason.replace(&restore(&folder), &restore(&below));
-        }
+        let pieces: Vec<_> = reason
+            .split('`')
+            .map(|piece| command_below(prefix, piece))
+            .collect();
+        *reason = pieces.join("`");
     }
-    below.clone_into(path);
-}
-
-/// Puts a folder before the paths of a proposed `kbsync resolve`: the file's own, and that of another one.
-fn resolve_below(prefix: &str, path: &str, reason: &mut String) {
-    let Some((before, after)) = reason.split_once(RESOLVE) else {
-        return;
-    };
     let below = format!("{prefix}/{path}");
-    let (own, rest) = match after.strip_prefix(&*quoted(path)) {
-        Some(rest) => (quoted(&below), rest),
-        None => ("".into(), after),
-    };
-    let other = rest.trim_start_matches([' ', '$', '\'']);
-    let gap = &rest[..rest.len() - other.len()];
-    let folder = if other.starts_with(['`', '-']) || other.starts_with("PATH") {
-        String::new()
-    } else {
-        format!("{prefix}/")
-    };
-    *reason = format!("{before}{RESOLVE}{own}{gap}{folder}{other}");
+    below.trim_end_matches('/').clone_into(path);
 }
 
-/// The start of a proposed command with paths.
-const RESOLVE: &str = "`kbsync resolve ";
+/// Puts a folder before the paths of a command. Its options follow the paths.
+fn command_below<'c>(prefix: &str, command: &'c str) -> Cow<'c, str> {
+    let takes_paths = |name: &&&str| {
+        let rest = command.strip_prefix(**name);
+        rest.is_some_and(|rest| rest.starts_with(' '))
+    };
+    let Some(name) = WITH_PATHS.iter().find(takes_paths) else {
+        return command.into();
+    };
+    let (mut is_quoted, mut before) = (false, ' ');
+    let words = command[name.len() + 1..].split(|c: char| {
+        let is_end = c == ' ' && !is_quoted;
+        is_quoted ^= c == '\'' && before != '\\';
+        before = c;
+        is_end
+    });
+    let mut is_path = true;
+    let words = words.map(|word| {
+        is_path &= !word.starts_with("--");
+        match word.split_once('\'') {
+            _ if !is_path || word == "PATH" => word.into(),
+            Some((start, rest)) => format!("{start}'{prefix}/{rest}").into(),
+            None => Cow::Owned(quoted(&format!("{prefix}/{word}")).into_owned()),
+        }
+    });
+    let words: Vec<Cow<'_, str>> = words.collect();
+    format!("{name} {}", words.join(" ")).into()
+}
+
+/// The commands that reasons propose with paths.
+const WITH_PATHS: [&str; 3] = ["kbsync resolve", "kbsync restore", "kbsync sync"];
+
+/// Returns a reason without the path of its own file in the commands, as several files may have it.
+pub fn common_reason(reason: &str, path: &str) -> String {
+    let path = quoted(path);
+    let reason = reason.replace(&format!(" {path}`"), " PATH`");
+    reason.replace(&format!(" {path} --"), " PATH --")
+}
+
+/// Puts items with one key together, where the first of them is. An item without a key joins the group before it if that
+/// ends with an item like it.
+pub fn in_groups<T, K: Eq + Hash>(
+    items: &[T],
+    key: impl Fn(&T) -> Option<K>,
+    is_like: impl Fn(&T, &T) -> bool,
+) -> Vec<Vec<&T>> {
+    let mut groups: Vec<Vec<&T>> = Vec::new();
+    let mut known = HashMap::new();
+    for item in items {
+        let at = if let Some(key) = key(item) {
+            *known.entry(key).or_insert(groups.len())
+        } else {
+            let last = groups.last().and_then(|group| group.last());
+            groups.len() - usize::from(last.is_some_and(|last| is_like(last, item)))
+        };
+        if at == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[at].push(item);
+    }
+    groups
+}
 
 #[cfg(test)]
 mod tests {
@@ -393,7 +436,11 @@ mod tests {
             ),
             (
                 "start/one.html",
-                "`kbsync resolve '{start/it is two.html}'`",
+                "`kbsync resolve '{start/it is two.html}' '{start/it'\\''s.html}'`",
+            ),
+            (
+                "start/one.html",
+                "`kbsync restore {start/old.html}` or `kbsync restore PATH`; `kbsync sync`",
             ),
             ("start/one.html", "`kbsync restore {start}`"),
             ("start", "`kbsync restore {start/_category.yaml}`"),

@@ -89,9 +89,8 @@ pub enum WaitReason {
 impl WaitNote {
     /// Formats the wait in whole seconds.
     pub fn wait_in_words(&self) -> String {
-        let wait = Duration::from_secs(self.wait.as_secs().max(1));
         let most = if self.is_most() { "up to " } else { "" };
-        format!("{most}{}", crate::model::time::in_words(wait))
+        format!("{most}{}", crate::model::time::wait_in_words(self.wait))
     }
 
     /// Returns the reason, with what went wrong.

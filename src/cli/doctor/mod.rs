@@ -24,6 +24,7 @@ use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
     daemon::control::DaemonStatus,
     mirror::lock::Lock,
+    model::time::wait_in_words,
     service::{
         Purpose, Service as _, ServiceRead as _,
         budget::{Limits, Refusal},
@@ -146,6 +147,7 @@ async fn health(context: &Context) -> Outcome {
         // A pause is no fault.
         Some(found) => daemon::says(DaemonStatus {
             waiting_for: None,
+            // A restart of the container would not mend the token.
             refused_token: None,
             ..found
         }),
@@ -229,7 +231,7 @@ fn unasked(refusal: &Refusal) -> Check {
                 .help("make that file writable, or name another folder in KBSYNC_USER_STATE_DIR");
         }
     };
-    let wait = crate::model::time::in_words(Duration::from_secs(free_in.as_secs().max(1)));
+    let wait = wait_in_words(*free_in);
     Check {
         code: ExitCode::Retry,
         ..Check::new("service", Verdict::Unknown, format!("not asked: {why}"))
@@ -260,8 +262,7 @@ fn budget(config: &Config, client: &Client) -> Check {
         .budget()
         .minute_free_in()
         .map_or_else(String::new, |wait| {
-            let wait = Duration::from_secs(wait.as_secs().max(1));
-            format!(" (the next in {})", crate::model::time::in_words(wait))
+            format!(" (the next in {})", wait_in_words(wait))
         });
     let message = format!(
         "{} left in this minute{next}, {} in this day",

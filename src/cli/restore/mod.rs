@@ -106,8 +106,9 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
         return Ok(ExitCode::Attention);
     }
     let session_report = carry_out_all(context, &config, planned, refused).await?;
-    report::print(context, &session_report)?;
-    Ok(session_report.code(false))
+    let code = session_report.code(false);
+    report::print(context, &session_report, code)?;
+    Ok(code)
 }
 
 /// The restore of one workspace.

@@ -679,7 +679,8 @@ fn json_of_a_sync_that_fails_has_the_failure() {
     // Without a request there is no budget to be known.
     kb.set("KBSYNC_TOKEN", "")
         .set("KBSYNC_SERVICE", "http://127.0.0.1:1");
-    let json = kb.run(&["sync", "--json"]).json();
+    let json = kb.run(&["sync", "--json"]).exits(2).json();
+    schema::check("report", &json);
     assert!(
         json["budget"].is_null() && json["error"].is_string(),
         "{json}"
