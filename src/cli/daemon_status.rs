@@ -49,10 +49,8 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize, now: Timestamp)
             report::waiting(unsent, "saved change")
         ));
     }
-    let refused = daemon.refused_token.as_deref().map(|source| {
-        let failure = Failure::daemon_token(source);
-        format!("{}; {}", failure.error, failure.help.unwrap_or_default())
-    });
+    let refused = daemon.refused_token.as_deref();
+    let refused = refused.map(|source| Failure::daemon_token(source).with_remedy());
     let troubles = [
         refused.or_else(|| daemon.waiting_for.clone()),
         daemon.unhealthy.clone(),

@@ -133,12 +133,20 @@ impl Failure {
         Self::asked(kind, anyhow::Error::msg(message.to_owned()))
     }
 
+    /// Returns the error and its remedy in one sentence.
+    pub fn with_remedy(&self) -> String {
+        match self.remedy() {
+            Some(remedy) => format!("{:#}; {remedy}", self.error),
+            None => format!("{:#}", self.error),
+        }
+    }
+
     /// Makes a failure for the token of a daemon, which the service refused.
     pub fn daemon_token(source: &str) -> Self {
         let message = format!("the service refused the daemon's token, which is from {source}");
         Self::failed(anyhow::Error::msg(message)).help(
-            "make a new token in your account on the service, and put it there; a file or a command is read again before \
-             the next try, and a new variable needs a restart of the daemon",
+            "make a new token in your account on the service, and put it there; the daemon reads a file or a command again \
+             before the next try, and must be restarted for a variable",
         )
     }
 

@@ -87,7 +87,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     let budget = clients.budget_source();
-    let reconnect = Box::new(move || clients.reconnect().map_err(|failure| with_remedy(&failure)));
+    let reconnect = Box::new(move || clients.reconnect().map_err(|failure| failure.with_remedy()));
     let daemon = Daemon {
         cycles: Engines::new(
             workspaces,
@@ -118,9 +118,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if let Some(Ok(address)) = daemon.listen.as_ref().map(TcpListener::local_addr) {
         tracing::info!("listening on {}", web::shown_address(address));
     }
-    let ended = Box::pin(start::run(daemon))
-        .await
-        .map_err(|error| Failure::usage(error_text(&error), "correct `poll:` or `timezone:`"))?;
+    let ended = Box::pin(start::run(daemon)).await.map_err(|error| {
+        Failure::usage(
+            format!("{:#}", anyhow::Error::new(error)),
+            "correct `poll:` or `timezone:`",
+        )
+    })?;
     over(ended)
 }
 
@@ -194,7 +197,7 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
 fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
     Box::new(move || {
         let fresh = context.config(Need::Workspace);
-        let fresh = fresh.map_err(|failure| with_remedy(&failure))?;
+        let fresh = fresh.map_err(|failure| failure.with_remedy())?;
         let same = fresh.service == config.service
             && fresh.workspaces == config.workspaces
             && fresh.token == config.token
@@ -213,22 +216,4 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
             .collect();
         Ok((Settings::of(&fresh), engines))
     })
-}
-
-fn with_remedy(failure: &Failure) -> String {
-    let text = error_text(failure.error.as_ref());
-    match failure.remedy() {
-        Some(remedy) => format!("{text}; {remedy}"),
-        None => text,
-    }
-}
-
-fn error_text(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(below) = cause {
-        text = format!("{text}: {below}");
-        cause = below.source();
-    }
-    text
 }

@@ -45,8 +45,8 @@ pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
     Some(with_holds(job, request, prefix))
 }
 
-/// Excludes in_motion paths, and holds the removals that git made. A cycle over settled paths must know the in_motion
-/// ones, too, to recognise moves.
+/// Excludes paths in motion, and holds the removals that git made. A cycle over saved paths must see the paths in motion
+/// as well, to recognise moves.
 fn with_holds(job: &Job, request: Request, prefix: &str) -> Request {
     let limited = match job.scope {
         Scope::Everything | Scope::Mirror => false,

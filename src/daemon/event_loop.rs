@@ -20,7 +20,10 @@ use super::{
     watch::Rescan,
     work_queue::{NextJob, WorkQueue},
 };
-use crate::web::shared_status::SharedStatus;
+use crate::{
+    model::time::{in_words, wait_in_words},
+    web::shared_status::SharedStatus,
+};
 use chrono::{DateTime, Utc};
 use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::{
@@ -178,7 +181,7 @@ impl<C: CycleRunner> EventLoop<C> {
             };
             // kbsync's own writes cause events as well.
             if !self.cycles.drop_unchanged(saved).is_empty() {
-                let wait = crate::model::time::in_words(Duration::from_secs(wait.as_secs() + 1));
+                let wait = in_words(Duration::from_secs(wait.as_secs() + 1));
                 tracing::info!(path, "saved; will be sent in {wait}");
             }
         }
@@ -264,12 +267,16 @@ impl<C: CycleRunner> EventLoop<C> {
         let agreed = self.state.work_queue.agreed_heads(&job, &outcome);
         match self.state.work_queue.finish(job, &outcome, now) {
             Some(OutageChange::Began(outage)) => {
-                let wait = self.state.work_queue.next_try(now).as_secs().max(1);
-                let wait = crate::model::time::in_words(Duration::from_secs(wait));
-                tracing::warn!("{outage}; next try in {wait}, then with growing pauses");
+                let wait = wait_in_words(self.state.work_queue.next_try(now));
+                let then = if outage.has_growing_pauses() {
+                    ", then with growing pauses"
+                } else {
+                    ""
+                };
+                tracing::warn!("{outage}; next try in {wait}{then}");
             }
             Some(OutageChange::Ended(after)) => {
-                let after = crate::model::time::in_words(Duration::from_secs(after.as_secs()));
+                let after = in_words(Duration::from_secs(after.as_secs()));
                 tracing::info!("syncing works again, after {after}");
             }
             None => {}

@@ -16,7 +16,9 @@ use super::{
     watch::{Mode, Rescan},
     work_queue::{Pause, WorkQueue, is_push},
 };
-use crate::{config::Poll, engine::report::Status, web::shared_status::SharedStatus};
+use crate::{
+    config::Poll, engine::report::Status, reconcile::plan::Kind, web::shared_status::SharedStatus,
+};
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -157,12 +159,20 @@ impl LoopState {
         };
         let is_equal = polled && open == nothing && outcome.report.problems.is_empty();
         let held = outcome.report.actions.iter();
-        let held = held.filter(|line| line.status == Status::Held).count();
-        if job.trigger == Trigger::Startup && (is_equal || polled && held > 0) {
+        let held = held.filter(|line| line.status == Status::Held);
+        let (conflicts, held): (Vec<_>, Vec<_>) =
+            held.partition(|line| line.action == Kind::Conflict);
+        let waiting = [(conflicts.len(), "in conflict"), (held.len(), "held")];
+        let waiting = waiting.into_iter().filter(|(number, _)| *number > 0);
+        let waiting: Vec<_> = waiting
+            .map(|(number, how)| format!("{number} {how}"))
+            .collect();
+        if job.trigger == Trigger::Startup && (is_equal || polled && !waiting.is_empty()) {
             let every = crate::model::time::in_words(self.work_queue.summary(now).interval);
-            let state = match held {
-                0 => "both sides are equal".to_owned(),
-                held => format!("{held} held"),
+            let state = if waiting.is_empty() {
+                "both sides are equal".to_owned()
+            } else {
+                waiting.join(", ")
             };
             tracing::info!("{state}; the service is asked every {every}");
         }

@@ -36,6 +36,19 @@ pub enum Outage {
 }
 
 impl Outage {
+    /// Returns whether the pause grows from try to try: nothing tells when the outage ends.
+    pub fn has_growing_pauses(self) -> bool {
+        !matches!(
+            self,
+            Self::BudgetSpent { .. } | Self::Throttled { wait: Some(_) }
+        )
+    }
+
+    /// Returns whether it is only the requests that are spent.
+    pub fn is_of_budget(self) -> bool {
+        matches!(self, Self::BudgetSpent { .. } | Self::Throttled { .. })
+    }
+
     fn is_same_kind(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }

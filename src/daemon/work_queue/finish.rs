@@ -4,7 +4,7 @@ use super::WorkQueue;
 use crate::daemon::{
     debounce::DuePaths,
     git::Head,
-    job::{CycleOutcome, Job, Scope},
+    job::{CycleOutcome, Job, Scope, Trigger},
     outage::OutageChange,
     schedule::Moment,
     watch::Cause,
@@ -75,14 +75,21 @@ impl WorkQueue {
                 Scope::Paths(due) => {
                     self.due.add_earlier(due);
                 }
-                Scope::Command(_) => {}
+                // A person sees the outcome of a command. The end of the outage is found without another command.
+                Scope::Command(_) => {
+                    self.full_cycle.get_or_insert(Trigger::Poll);
+                }
             }
         }
         if outcome.outage.is_some() {
             // No work was done, so pushes go first again.
             self.full_cycle_since = None;
         }
-        self.outage.record(outcome.outage, now.steady)
+        match outcome.outage {
+            // A cycle that failed in another way is not the end of an outage.
+            None if !outcome.is_complete() => None,
+            outage => self.outage.record(outage, now.steady),
+        }
     }
 
     /// Returns the HEADs that may be stored after a cycle: those of a mirror without waiting or held removals.

@@ -2,7 +2,7 @@
 //!
 //! Pure: the caller passes the time, and no file is read. The rules:
 //! - Work stays in the queue until a cycle has done it. Work that a cycle could not do is queued again.
-//! - A full cycle skips in_motion files, but not a file that equals the state. If a skipped file turns out to be
+//! - A full cycle skips files in motion, but not a file that equals the state. If a skipped file turns out to be
 //!   unchanged, another full cycle follows.
 //! - An article that changed on the service after it was read is retried at once, a few times.
 //! - Commands go first, because a person waits. Pushes are next, then doubts, then polls. A doubt or a poll that
@@ -104,7 +104,7 @@ pub struct WorkQueue {
     covered: DuePaths,
     /// The doubts that the running full cycle covers.
     covered_doubts: BTreeSet<Cause>,
-    /// InMotion paths that the last full cycle skipped, and that have not settled since.
+    /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
     full_cycle: Option<Trigger>,
     /// Since when the full cycle could have run.

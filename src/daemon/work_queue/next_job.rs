@@ -11,7 +11,7 @@ use crate::daemon::{
 use std::{collections::BTreeSet, time::Duration};
 use tokio::time::Instant;
 
-/// The longest time that a doubt waits for in_motion files and for pushes.
+/// The longest time that a doubt waits for files in motion and for pushes.
 const MAX_DOUBT_WAIT: Duration = Duration::from_secs(90);
 
 /// The longest time that a poll waits for pushes.
@@ -142,7 +142,7 @@ impl WorkQueue {
         Some(self.job(trigger, Scope::Everything, in_motion))
     }
 
-    /// Returns the in_motion paths that a full cycle must skip: those that differ from the state. The others were
+    /// Returns the paths in motion that a full cycle must skip: those that differ from the state. The others were
     /// only touched, most often by kbsync itself.
     fn leave_out(
         &mut self,

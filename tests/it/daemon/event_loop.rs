@@ -234,13 +234,7 @@ impl CycleRunner for Fake {
             report,
             // As with the engines: a poll without budget is no outage, nor is an unusable answer.
             outage: outage
-                .filter(|outage| {
-                    !(polls
-                        && matches!(
-                            outage,
-                            Outage::BudgetSpent { .. } | Outage::Throttled { .. }
-                        ))
-                })
+                .filter(|outage| !(polls && outage.is_of_budget()))
                 .filter(|outage| *outage != Outage::UnusableAnswer),
             refused: None,
             open_items: OpenItems {
@@ -864,6 +858,24 @@ async fn a_second_stop_waits_for_nothing() {
         .await;
     assert_eq!(ended, Ended::AtOnce);
     assert!(began.elapsed() < Duration::from_millis(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_that_a_command_meets_is_tried_again_without_another_command() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            let until = Instant::now() + Duration::from_secs(10);
+            bench.script.lock().expect("script").down_until = Some((until, Outage::Unreachable));
+            bench.clear();
+            let (wished, _steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Both));
+            bench.event(Event::Command(wished)).await;
+            assert!(matches!(outcome.await, Ok(Response::Report(..))));
+            seconds(20).await;
+            let jobs = bench.jobs().into_iter().map(|(trigger, _)| trigger);
+            assert_eq!(jobs.collect::<Vec<_>>(), [Trigger::Manual, Trigger::Poll]);
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

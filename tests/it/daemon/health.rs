@@ -407,3 +407,27 @@ async fn f012_the_page_of_an_ill_daemon_is_a_503_with_the_reason() {
     let ready = ask("/readyz").await.expect("an answer");
     assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
 }
+
+#[test]
+fn a_failure_after_an_outage_is_not_its_end() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start_with(&kb, &[], &HURRY);
+    service.sandbox.inject(listings(unavailable()));
+    daemon.signal(Signal::USR1);
+    until("the outage", || {
+        daemon.log().contains("the service cannot be reached")
+    });
+    service.sandbox.clear_faults();
+    let gone = r#"{"success":false,"message":"Base not found."}"#;
+    let gone = FaultKind::Status(404, gone.to_owned());
+    let of_workspace = Matcher::new("GET", "/api/base");
+    service.sandbox.inject(Fault::always(of_workspace, gone));
+    daemon.signal(Signal::USR1);
+    until("the failure", || daemon.log().contains("outcome=failed"));
+    assert!(!daemon.log().contains("works again"), "{}", daemon.log());
+    service.sandbox.clear_faults();
+    daemon.signal(Signal::USR1);
+    until("the end", || daemon.log().contains("syncing works again"));
+    daemon.stop();
+}
