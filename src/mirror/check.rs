@@ -157,11 +157,23 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         let help = format!(
             "check the file's permissions, or try again when nothing is writing to it; {NOT_SENT}"
         );
-        error(path, "unreadable", format!("failed to {why}"), help)
+        finding(
+            Level::Error,
+            path,
+            "unreadable",
+            format!("failed to {why}"),
+            help,
+        )
     }));
     findings.extend(files.strays.iter().map(|(path, why)| {
         let help = "if that is meant, name it in .kbsyncignore";
-        warning(path, "stray", format!("not synced: {why}"), help)
+        finding(
+            Level::Warning,
+            path,
+            "stray",
+            format!("not synced: {why}"),
+            help,
+        )
     }));
     findings.sort();
     findings
@@ -170,7 +182,8 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
 fn not_ready<P: ToString + ?Sized>(path: &P, rule: &'static str, problem: NotReady) -> Finding {
     Finding {
         line: problem.line,
-        ..error(
+        ..finding(
+            Level::Error,
             path,
             rule,
             problem.message,
@@ -189,7 +202,13 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
                 "rename the file to `{}{EXTENSION}`, or add a line `slug:`; {NOT_SENT}",
                 problem.proposal
             );
-            findings.push(error(&file.place, "file-name", message, help));
+            findings.push(finding(
+                Level::Error,
+                &file.place,
+                "file-name",
+                message,
+                help,
+            ));
             return;
         }
     };
@@ -200,7 +219,13 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
         let help = format!(
             "rename the file to `{lower}{EXTENSION}`, or say with `slug: {slug}` that you mean it"
         );
-        findings.push(warning(&file.place, "capitals", message, help));
+        findings.push(finding(
+            Level::Warning,
+            &file.place,
+            "capitals",
+            message,
+            help,
+        ));
     }
 }
 
@@ -212,7 +237,7 @@ fn slug_line(path: &impl ToString, slug: Option<&str>, findings: &mut Vec<Findin
             "write `slug: {}`: the service may refuse another one",
             problem.proposal
         );
-        findings.push(warning(path, "slug", message, help));
+        findings.push(finding(Level::Warning, path, "slug", message, help));
     }
 }
 
@@ -226,7 +251,8 @@ fn keys<'k>(
         let message = format!("`{key}` is not sent: it is not a key of kbsync");
         findings.push(Finding {
             line: Some(line),
-            ..warning(
+            ..finding(
+                Level::Warning,
                 path,
                 "near-key",
                 message,
@@ -239,16 +265,13 @@ fn keys<'k>(
 fn body(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
     let before = document.lines_before_text();
     for found in lint::lint_html(document.text()) {
-        let finding = match found.severity {
-            Severity::Warning => warning(place, found.rule, found.message, found.remedy),
-            Severity::Error => {
-                let help = format!("{}; {SENT}", found.remedy);
-                error(place, found.rule, found.message, help)
-            }
+        let (level, help) = match found.severity {
+            Severity::Warning => (Level::Warning, found.remedy),
+            Severity::Error => (Level::Error, format!("{}; {SENT}", found.remedy)),
         };
         findings.push(Finding {
             line: Some(before + found.line),
-            ..finding
+            ..finding(level, place, found.rule, found.message, help)
         });
     }
 }
@@ -284,10 +307,10 @@ fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding
                     let message =
                         format!("the name {:?} cannot be part of an address", problem.stem);
                     let help = format!(
-                        "rename the folder to `{}`, or add a line `slug:` to its {CATEGORY_FILE}",
+                        "rename the folder to `{}`, or add a line `slug:` to its {CATEGORY_FILE}; until then no file in it is sent",
                         problem.proposal
                     );
-                    findings.push(error(folder, "folder-name", message, help));
+                    findings.push(finding(Level::Error, folder, "folder-name", message, help));
                 }
             },
         }
@@ -328,7 +351,8 @@ fn doubles(
                 more => format!(" and {more} more"),
             };
             let message = format!("{what} is also that of {}{more}", others.join(", "));
-            findings.push(error(path, rule, message, help));
+            let help = format!("{help}; until then at most one of them is sent");
+            findings.push(finding(Level::Error, path, rule, message, help));
         }
     }
 }
@@ -365,7 +389,7 @@ fn dead_links(
             );
             findings.push(Finding {
                 line: Some(before + line),
-                ..error(place, "dead-link", message, help)
+                ..finding(Level::Error, place, "dead-link", message, help)
             });
         }
     }
@@ -382,7 +406,13 @@ fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding>)
     for folder in folders.into_iter().filter(|folder| !is_known(folder)) {
         if let Some(meant) = likely_meant(folder, known.iter().map(|known| known.as_str())) {
             let help = "if a new category is meant, all is well: the next sync makes it";
-            findings.push(warning(folder, "new-category", maybe_mistyped(meant), help));
+            findings.push(finding(
+                Level::Warning,
+                folder,
+                "new-category",
+                maybe_mistyped(meant),
+                help,
+            ));
         }
     }
 }
@@ -422,11 +452,12 @@ fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>) -> Finding {
         ),
     };
     let help = "take what you need from this copy into the article, then delete the copy";
-    warning(place, rule, message, help)
+    finding(Level::Warning, place, rule, message, help)
 }
 
-/// Makes an error about a whole file.
-fn error<P: ToString + ?Sized>(
+/// Makes a finding about a whole file.
+fn finding<P: ToString + ?Sized>(
+    level: Level,
     path: &P,
     rule: &'static str,
     message: impl Into<String>,
@@ -435,23 +466,10 @@ fn error<P: ToString + ?Sized>(
     Finding {
         path: path.to_string(),
         line: None,
-        level: Level::Error,
+        level,
         rule,
         message: message.into(),
         help: help.into(),
-    }
-}
-
-/// Makes a warning about a whole file.
-fn warning<P: ToString + ?Sized>(
-    path: &P,
-    rule: &'static str,
-    message: impl Into<String>,
-    help: impl Into<String>,
-) -> Finding {
-    Finding {
-        level: Level::Warning,
-        ..error(path, rule, message, help)
     }
 }
 
@@ -487,6 +505,11 @@ mod tests {
             .collect();
         assert_eq!(found, expected, "{findings:#?}");
         assert!(findings.iter().all(|one| !one.help.is_empty()));
+        let errors = findings.iter().filter(|one| one.level == Level::Error);
+        for error in errors {
+            let (_, end) = error.help.rsplit_once("; ").expect("whether it is sent");
+            assert!(end.contains("sent"), "{error:?}");
+        }
     }
 
     #[test]
