@@ -40,11 +40,8 @@ pub(super) fn again() -> String {
 /// A question that is longer than the terminal is wide is printed anew with each key, so what it is about is a line of
 /// its own.
 pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
-    let line: String = Input::new()
-        .with_prompt(format!("{question} [y/N]"))
-        .allow_empty(true)
-        .interact_text()
-        .map_err(unanswered)?;
+    let input = Input::new().with_prompt(format!("{question} [y/N]"));
+    let line = answer(input.allow_empty(true))?;
     let line = line.trim();
     Ok(["y", "yes"]
         .iter()
@@ -53,24 +50,18 @@ pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
 
 /// Asks until one of some letters is the first of the answer.
 pub(super) fn letter(question: &str, letters: &str) -> Result<char, Failure> {
-    interrupt::at_question();
     let chosen = |line: &str| {
         let first = line.trim().to_lowercase().chars().next();
         first.filter(|letter| letters.contains(*letter))
     };
     let names: Vec<String> = letters.chars().map(String::from).collect();
-    let none = format!("the answers are {}", names.join(", "));
-    loop {
-        let line: String = Input::new()
-            .with_prompt(question)
-            .allow_empty(true)
-            .validate_with(|line: &String| chosen(line).map(drop).ok_or_else(|| none.clone()))
-            .interact_text()
-            .map_err(unanswered)?;
-        if let Some(letter) = chosen(&line) {
-            return Ok(letter);
-        }
-    }
+    let wanted = format!("answer with one of {}", names.join(", "));
+    let input = Input::new()
+        .with_prompt(question)
+        .allow_empty(true)
+        .validate_with(|line: &String| chosen(line).map(drop).ok_or_else(|| wanted.clone()));
+    let line = answer(input)?;
+    chosen(&line).ok_or_else(|| Failure::failed(anyhow::Error::msg(wanted.clone())))
 }
 
 /// Asks for the service's address. Enter stays with the one before, if there is one.
@@ -80,10 +71,8 @@ pub(super) fn service(insecure_http: bool, before: Option<&str>) -> Result<Strin
     if let Some(before) = before {
         input = input.default(before.to_owned());
     }
-    let written: String = input
-        .validate_with(|text: &String| checked(parse_service(text, insecure_http)))
-        .interact_text()
-        .map_err(unanswered)?;
+    let input = input.validate_with(|text: &String| checked(parse_service(text, insecure_http)));
+    let written = answer(input)?;
     parse_service(&written, insecure_http).map_err(|wrong| wrong.given_by("the service").into())
 }
 
@@ -95,7 +84,7 @@ fn forget_typed() {
 
 /// Asks for the published branch of the git repository that a new mirror is in.
 pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result<String, Failure> {
-    let written: String = Input::new()
+    let input = Input::new()
         .with_prompt("Which branch should be published?")
         .default(checked_out.to_owned())
         .validate_with(|text: &String| {
@@ -103,10 +92,8 @@ pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result
             there_is
                 .then_some(())
                 .ok_or_else(|| format!("there is no branch {}", escape(text)))
-        })
-        .interact_text()
-        .map_err(unanswered)?;
-    Ok(written)
+        });
+    answer(input)
 }
 
 /// A workspace of a service, as a person chose it.
@@ -173,6 +160,7 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
         .map(|one| format!("{} ({})", escape(&one.name), one.id))
         .collect();
     choices.push("another workspace (paste its id)".to_owned());
+    interrupt::at_question();
     let at = Select::new()
         .with_prompt("Workspace")
         .items(&choices)
@@ -261,11 +249,10 @@ async fn once<T>(
 }
 
 fn pasted() -> Result<WorkspaceId, Failure> {
-    let written: String = Input::new()
+    let input = Input::new()
         .with_prompt("Id of the workspace")
-        .validate_with(|text: &String| checked(parse_workspace(text)))
-        .interact_text()
-        .map_err(unanswered)?;
+        .validate_with(|text: &String| checked(parse_workspace(text)));
+    let written = answer(input)?;
     parse_workspace(&written).map_err(|wrong| wrong.given_by("the workspace").into())
 }
 
@@ -276,12 +263,18 @@ fn checked<T>(parsed: Result<T, crate::config::ValueError>) -> Result<(), String
     }
 }
 
+/// Asks a question whose answer is a line.
+fn answer(input: Input<'_, String>) -> Result<String, Failure> {
+    interrupt::at_question();
+    input.interact_text().map_err(unanswered)
+}
+
 fn unanswered(error: dialoguer::Error) -> Failure {
     let dialoguer::Error::IO(cause) = &error;
     if cause.kind() == io::ErrorKind::Interrupted {
         return Failure {
             code: ExitCode::Interrupted,
-            ..Failure::failed(anyhow::anyhow!("stopped at a question"))
+            ..Failure::failed(anyhow::anyhow!("interrupted at a question"))
         }
         .help("nothing was changed");
     }

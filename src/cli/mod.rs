@@ -159,7 +159,7 @@ enum Command {
     Status(status::Args),
     /// Show changes line by line
     Diff(diff::Args),
-    /// Settle a conflict
+    /// Settle conflicts
     Resolve(resolve::Args),
     /// Release held deletions, categories and old texts, after showing them
     Approve(approve::Args),

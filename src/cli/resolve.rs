@@ -10,6 +10,7 @@ use super::{
     print::{WARNING, escape},
     report,
     scope::{self, Part},
+    version_spec::below_mirror,
 };
 use crate::{
     config::{Config, Need},
@@ -78,8 +79,6 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
     let conflicts: Vec<_> = conflicts.collect::<Result<_, _>>()?;
     let mut request = Request::new(Direction::Both);
     let mut parts: Vec<Part> = Vec::new();
-    let paths: Vec<_> = conflicts.iter().map(|(_, path, _)| quoted(path)).collect();
-    let paths = paths.join(" ");
     for (part, path, found) in conflicts {
         let keep = match args.keep {
             Some(Keep::Local) => Some(snapshot::Keep::Local),
@@ -87,9 +86,9 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
             Some(Keep::Both) => Some(snapshot::Keep::Both),
             None if args.tool => Some(in_tool(context, &part, &found)?),
             None => {
-                may_ask(context, &paths)?;
+                may_ask(context, &args.paths)?;
                 if args.paths.len() > 1 {
-                    context.out.note(escape(&path));
+                    context.out.note(escape(&below_mirror(&part, path)));
                 }
                 conflict_parts::asked(context, &config, &part, found.id)?
             }
@@ -119,7 +118,7 @@ fn named(
     let (part, path) = scope::part(context, config, path)?;
     let found = conflict(config, &part, &path)?.ok_or_else(|| {
         Failure::usage(
-            format!("{path} is not in conflict"),
+            format!("{} is not in conflict", below_mirror(&part, &path)),
             "`kbsync resolve` lists the conflicts",
         )
     })?;
@@ -155,10 +154,16 @@ fn list(context: &Context, config: &Config) -> Outcome {
 }
 
 /// Checks that a person can answer questions. `paths`: the arguments.
-fn may_ask(context: &Context, paths: &str) -> Result<(), Failure> {
+fn may_ask(context: &Context, paths: &[PathBuf]) -> Result<(), Failure> {
     if ask::possible() && !context.out.json && !context.out.quiet {
         return Ok(());
     }
+    let paths: Vec<_> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let paths: Vec<_> = paths.iter().map(|path| quoted(path)).collect();
+    let paths = paths.join(" ");
     Err(Failure::usage(
         "which version is to be kept?",
         format!(

@@ -71,7 +71,7 @@ workspace: {workspace}{name}
 # categories: []
 
 # How quickly edits are taken (kbsync run).
-# quiet_period: 200ms        # a file is sent once it was left alone this long
+# quiet_period: 200ms        # a file is sent once it is left alone this long
 # push_interval: 15s         # an article is sent at most once in this time
 # delete_grace: 60s          # a removed file may come back within this time
 # rescan: 60s                # how often files are scanned where no events come
@@ -79,7 +79,7 @@ workspace: {workspace}{name}
 # How carefully the service's articles are replaced and removed.
 # guard_window: 15s          # an article is replaced only if it was read within
 #                            # this time; 0s: read before each write
-# max_deletes: {{count: 10, percent: 25}}  # more wait for `kbsync approve`
+# max_deletes: {{count: 10, percent: 25}}  # more deletions wait for `approve`
 # on_conflict: hold          # hold | local | remote
 # probe: true                # ask for vanished articles by an empty update
 

@@ -212,7 +212,7 @@ impl Client {
             return Err(error);
         };
         tracing::debug!(%error, ?wait, attempt, "asking again");
-        // A refusal that says that nothing is left of the minute asks for no pause of its own.
+        // If the headers say that the minute is spent, one wait for the minute is enough.
         if is_throttled
             && let Err(Refusal::Minute { free_in }) = self.options.budget.check(call.purpose).await
             && free_in > wait

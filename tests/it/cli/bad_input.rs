@@ -421,3 +421,13 @@ async fn a_service_that_cannot_be_reached_is_a_matter_of_time() {
     assert_eq!(outcome.expect("told").number(), 5);
     assert_eq!(kb.articles(), before);
 }
+
+#[test]
+fn an_address_to_listen_on_that_is_none_is_reported() {
+    let said = Quiet::new().unchanged(&["run", "--listen", "nonsense"]);
+    let said = said.exits(2).stderr;
+    assert!(
+        said.contains("--listen: `nonsense` is not an address to listen on"),
+        "{said}"
+    );
+}

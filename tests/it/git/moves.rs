@@ -128,7 +128,13 @@ fn f087_of_two_files_that_git_exchanged_back_neither_is_sent_until_a_person_says
             team.c.sync(3);
             rename(&team, OTHER, ONE);
             assert!(held(&team).contains("`kbsync approve` moves the article; or rename"));
-            team.c.0.run(&["approve", "--yes"]).exits(0);
+            let answers = [("Approve this?", "\u{3}")];
+            let ran = team.c.0.at_terminal(&["approve"], &answers).exits(130);
+            assert!(ran.stderr.contains("Move 2 articles back"), "{ran:#?}");
+            assert!(ran.stderr.contains("interrupted at a question"), "{ran:#?}");
+            assert!(ran.stderr.contains("nothing was changed"), "{ran:#?}");
+            let answers = [("Approve this?", "y\r")];
+            team.c.0.at_terminal(&["approve"], &answers).exits(0);
             assert_eq!(slug(&team), "one");
         }
         assert!(team.c.held().is_empty());
@@ -165,7 +171,7 @@ fn f087_approve_says_that_a_file_which_git_brought_back_becomes_one_more_article
     team.c.git(&["checkout", "-q", "."]);
     assert!(held(&team).contains("git brought this file back"));
     let before = team.service.sandbox.articles().len();
-    let question = "Create 1 more article\r\nApprove this?";
+    let question = "Create 1 article\r\nApprove this?";
     let answers = [(question, "y\r")];
     team.c.0.at_terminal(&["approve"], &answers).exits(0);
     assert_eq!(team.service.sandbox.articles().len(), before + 1);
