@@ -61,25 +61,25 @@ impl MirrorView {
             Some(_) => load_beside(store)?,
             None => load_base(store)?,
         };
-        let mut looker = MirrorScanner {
+        let mut mirror_scanner = MirrorScanner {
             disk,
             store,
             spool: &mut spool,
             in_motion: &InMotion::default(),
         };
-        let found = looker.look(&base, index.as_ref(), None)?;
+        let found = mirror_scanner.look(&base, index.as_ref(), None)?;
         let mut found = found.context("failed to look at the mirror")?;
         match index {
             Some(index) if found.is_as_indexed(&index, &base) => {
                 base.articles = found.take_rows();
             }
             Some(_) => {
-                base = load_base(looker.store)?;
+                base = load_base(mirror_scanner.store)?;
                 found.is_part = false;
             }
             None => {}
         }
-        looker.finish(&mut found, &base)?;
+        mirror_scanner.finish(&mut found, &base)?;
         let scanned = found.scanned;
         let mut paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
         let mut problems = scanned.problems;

@@ -105,7 +105,7 @@ impl Look {
 pub struct PathsInMotion {
     /// Their paths: a cycle that looks at everything leaves them alone.
     pub paths: BTreeSet<String>,
-    /// The time of the list: a file that was removed later is in_motion, too. `None`: the grace time does not apply.
+    /// The time of the list: a file that was removed later is in motion, too. `None`: the grace time does not apply.
     pub listed_at: Option<Timestamp>,
     /// Paths of files and folders that were removed before the grace time began: the cycle does not wait for them.
     pub removed: BTreeSet<String>,

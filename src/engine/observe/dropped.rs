@@ -108,19 +108,16 @@ pub(super) fn drop_damaged(
 
 /// Returns the rows whose id no article in their folder has, while the articles have an id without a row.
 fn damaged(base: &Base) -> Vec<CategoryId> {
-    let mut possible_places: BTreeMap<&str, BTreeSet<CategoryId>> = BTreeMap::new();
+    let mut categories: BTreeMap<&str, BTreeSet<CategoryId>> = BTreeMap::new();
     for row in base.articles.values() {
-        let folder = row.place.folder.as_str();
-        match possible_places.get_mut(folder) {
-            Some(home) => drop(home.insert(row.local.category)),
-            None => drop(possible_places.insert(folder, BTreeSet::from([row.local.category]))),
-        }
+        let of_folder = categories.entry(&row.place.folder).or_default();
+        of_folder.insert(row.local.category);
     }
     let rows = base.categories.values();
     let is_damaged = |folder: &str, id: CategoryId| {
-        possible_places.get(folder).is_some_and(|home| {
+        categories.get(folder).is_some_and(|of_folder| {
             let unknown = |id| !base.categories.contains_key(id);
-            !home.contains(&id) && home.iter().any(unknown)
+            !of_folder.contains(&id) && of_folder.iter().any(unknown)
         })
     };
     rows.filter(|row| {

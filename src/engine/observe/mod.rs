@@ -45,7 +45,7 @@ use crate::engine::pending::pending_problems;
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
-use crate::model::{CategoryId, Place, Timestamp};
+use crate::model::{ArticleId, CategoryId, Place, Timestamp};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, Remote, RemoteSnapshot};
@@ -210,13 +210,13 @@ fn look_at_mirror<S: Service, D: Disk>(
         progress::begin(&engine.teller, "scanning", None, 0);
     }
     let in_motion = paths_in_motion(&engine.store, look, request)?;
-    let mut looker = MirrorScanner {
+    let mut scanner = MirrorScanner {
         disk: &*engine.disk,
         store: &mut engine.store,
         spool,
         in_motion: &in_motion,
     };
-    let Some(mut found) = looker.look(&base, index.as_ref(), paths)? else {
+    let Some(mut found) = scanner.look(&base, index.as_ref(), paths)? else {
         return Ok(None);
     };
     if let Some(known) = &index
@@ -283,13 +283,13 @@ fn finish_look<S: Service, D: Disk>(
     spool: &mut Spool,
     request: &Request,
 ) -> anyhow::Result<()> {
-    let mut looker = MirrorScanner {
+    let mut scanner = MirrorScanner {
         disk: &*engine.disk,
         store: &mut engine.store,
         spool,
         in_motion,
     };
-    looker.finish(found, base)?;
+    scanner.finish(found, base)?;
     forget_out_of_scope(engine, base, &mut found.scanned, in_motion, request)?;
     warn_of_inner(engine, &found.scanned.inner);
     Ok(())
@@ -445,17 +445,19 @@ async fn take_listing<S: Service, D: Disk>(
         None => {}
     }
     observed.remote.complete = listing.nameless.is_empty() && observed.service.stop.is_none();
-    let unplaced = listing.articles.iter().filter(|(id, entry)| {
-        let Remote::Present(seen) = entry else {
-            return false;
+    observed.service.unread = listing.bodiless.len();
+    if observed.remote.cut_off {
+        let is_unplaced = |(id, entry): &(&ArticleId, &Remote)| {
+            let Remote::Present(seen) = entry else {
+                return false;
+            };
+            let category = &seen.version.category;
+            !base.articles.contains_key(id)
+                && !base.categories.contains_key(category)
+                && !observed.remote.categories.contains_key(category)
         };
-        let category = &seen.version.category;
-        observed.remote.cut_off
-            && !base.articles.contains_key(id)
-            && !base.categories.contains_key(category)
-            && !observed.remote.categories.contains_key(category)
-    });
-    observed.service.unread = listing.bodiless.len() + unplaced.count();
+        observed.service.unread += listing.articles.iter().filter(is_unplaced).count();
+    }
     for left in listing.bodiless {
         let why = "its body was not read".to_owned();
         listing.articles.insert(left.id, Remote::Unknown(why));

@@ -286,8 +286,8 @@ pub(super) fn take_answer<S, D>(
         return Ok(Remote::Unknown("the answer has no body".to_owned()));
     }
     if let Some(figures) = article.figures {
-        let gathered = &mut engine.gathered.figures;
-        gathered.insert(id, figure_row(figures, article.full_url.clone()));
+        let row = figure_row(figures, article.full_url.clone());
+        engine.gathered.figures.insert(id, row);
     }
     let seen = take_seen(article, visibility, known, &mut engine.store, spool)?;
     spool.flush(&mut engine.store)?;

@@ -37,7 +37,7 @@ pub(super) fn write_restored<D: Disk>(
         journal.disk.create_folder(folder)?;
         journal.disk.sync_folder(At::Root)?;
     }
-    let in_motion = match file.category {
+    let never_sent = match file.category {
         Some(id) => name_folder(journal, id, folder)?,
         None => None,
     };
@@ -52,7 +52,7 @@ pub(super) fn write_restored<D: Disk>(
         detail: file.described(),
     };
     record_text(journal, file, &file.new, &file.cause(), Some(&deed))?;
-    Ok(in_motion)
+    Ok(never_sent)
 }
 
 /// Writes the `_category.yaml` of a folder that comes back without one: the folder's name may not be the category's

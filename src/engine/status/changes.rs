@@ -79,10 +79,10 @@ fn edited(row: &ArticleRow, file: &LocalFile) -> Option<Change> {
 
 fn category_changes(view: &MirrorView) -> impl Iterator<Item = Change> {
     let (base, local, paired) = (&view.base, &view.local, &view.paired);
-    let there = paired.categories.iter().filter_map(|(id, category)| {
+    let there = paired.categories.iter().flat_map(|(id, category)| {
         let folder = &category.folder;
         let Some(row) = base.categories.get(id) else {
-            return Some(Change::of(folder, category.id, ChangeKind::Created));
+            return vec![Change::of(folder, category.id, ChangeKind::Created)];
         };
         let mut fields = CategoryVersion::FIELDS.to_vec();
         fields.retain(|field| {
@@ -95,13 +95,17 @@ fn category_changes(view: &MirrorView) -> impl Iterator<Item = Change> {
         } else {
             ChangeKind::Modified
         };
-        if category.version.is_none() && !local.unready_categories.contains(folder) {
-            return Some(without_yaml(folder, Some(id)));
+        let mut changes = Vec::new();
+        if kind == ChangeKind::Moved || !fields.is_empty() {
+            changes.push(Change {
+                fields,
+                ..Change::of(folder, Some(id), kind)
+            });
         }
-        (kind == ChangeKind::Moved || !fields.is_empty()).then(|| Change {
-            fields,
-            ..Change::of(folder, Some(id), kind)
-        })
+        if category.version.is_none() && !local.unready_categories.contains(folder) {
+            changes.push(without_yaml(folder, Some(id)));
+        }
+        changes
     });
     let gone = base.categories.values().filter_map(|row| {
         let folder = row.folder.as_ref()?;

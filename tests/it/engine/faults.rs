@@ -799,6 +799,14 @@ async fn f019_categories_that_cannot_be_read_or_sent_leave_their_articles_for_th
                 5,
                 "{method} {path}: {report:#?}"
             );
+            // The articles of a category that was not read are counted, and are no problems of their own.
+            let mut problems = report.problems.iter();
+            assert!(
+                problems.all(|problem| !problem.message.contains("\"two\"")),
+                "{report:#?}"
+            );
+            let unread = usize::from(method == "GET");
+            assert_eq!(hostile::status(&world).unread, unread, "{method} {path}");
             world.sandbox().clear_faults();
             let report = hostile::sync(&world).await;
             assert_eq!(report.outcome, Ending::Done, "{method} {path}: {report:#?}");

@@ -1,10 +1,7 @@
 //! What could not be written is told by `status` until it is written.
 
 use crate::support::hostile::{self, Meddler, Stage};
-use kbsync::engine::Clock as _;
 use kbsync::engine::settings::Request;
-use kbsync::engine::status;
-use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
@@ -27,10 +24,7 @@ async fn edited_there() -> (Stage, [Uuid; 2]) {
 
 /// What `status` says of files that are left out, as path and message.
 fn told(world: &Stage) -> Vec<(String, String)> {
-    let disk = RealDisk::open(world.folder.path()).expect("a mirror");
-    let mut store = hostile::store(world);
-    let status = status::status(&disk, &mut store, &world.settings, world.clock.now());
-    let problems = status.expect("a status").problems.into_iter();
+    let problems = hostile::status(world).problems.into_iter();
     problems
         .map(|problem| (problem.path, problem.message))
         .collect()

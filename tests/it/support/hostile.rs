@@ -4,6 +4,7 @@
 use crate::support::world::World;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{PathsInMotion, Request};
+use kbsync::engine::status::{self, Status};
 use kbsync::engine::{Clock, Engine, Pause};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
@@ -390,6 +391,13 @@ pub(crate) fn client_within(world: &World, limits: Limits) -> Client {
     let token = Token::new(&world.running.token()).expect("a token");
     let budget = Budget::in_memory_with(limits, Arc::new(SteppedClock::default()));
     Client::new(ClientOptions::new(&world.running.url, token, budget)).expect("a client")
+}
+
+/// Returns what `status` says without asking the service.
+pub(crate) fn status(world: &Stage) -> Status {
+    let disk = RealDisk::open(world.folder.path()).expect("a mirror");
+    let found = status::status(&disk, &mut store(world), &world.settings, world.clock.now());
+    found.expect("a status")
 }
 
 /// The state, as a new process opens it.
