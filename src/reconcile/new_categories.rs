@@ -24,7 +24,7 @@ pub(super) fn new_category(action: &Action, facts: &Facts) -> Option<(HoldRule, 
     let cause = format!("{folder}/ would be a new category, and the API cannot delete categories");
     if let Some(near) = near {
         let reason = format!(
-            "{cause}; if you meant {near}/, move the files there; `kbsync approve` creates {folder}"
+            "{cause}; if you meant the category {near}, move the files to its folder; `kbsync approve` creates {folder}"
         );
         return Some((HoldRule::NearCategory, reason));
     }
