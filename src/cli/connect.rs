@@ -6,7 +6,7 @@ use crate::{
     engine::report::BudgetLeft,
     service::{
         budget::{Budget, Limits},
-        client::{Answered, Client, ClientError, ClientOptions, Notify, TokenAccepted, WaitNote},
+        client::{Client, ClientError, ClientOptions, Notify, TokenAccepted, WaitNote},
         origin::{Origin, OriginError, check_origin},
         token::Token,
     },
@@ -18,35 +18,31 @@ const OTHER_DIR: &str = "make that folder writable, or name another one in KBSYN
 
 /// Makes a client for the service of the settings. Sends nothing.
 pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Failure> {
-    consent(context, config)?;
     let out = context.out;
-    let notify: Notify = Arc::new(move |note: WaitNote| {
-        out.note(note.to_string());
-    });
-    connect_to(context, account(config), notify)
+    connect_with(context, config, |options| {
+        options.notify = Some(Arc::new(move |note: WaitNote| out.note(note.to_string())));
+    })
 }
 
-/// The same, with a receiver for waits.
+/// The same, with other options.
 pub(super) fn connect_with(
     context: &Context,
     config: &Config,
-    notify: Notify,
+    set: impl FnOnce(&mut ClientOptions),
 ) -> Result<Client, Failure> {
     consent(context, config)?;
-    connect_to(context, account(config), notify)
+    connect_as(context, config, token(context, config)?, set)
 }
 
-/// The same with a token that was read before, and with a receiver for answers.
+/// The same, with a token that was read before.
 pub(super) fn connect_as(
     context: &Context,
     config: &Config,
     token: Token,
-    notify: Notify,
-    answered: Answered,
+    set: impl FnOnce(&mut ClientOptions),
 ) -> Result<Client, Failure> {
     let mut options = options(context, account(config), token)?;
-    options.notify = Some(notify);
-    options.answered = Some(answered);
+    set(&mut options);
     Client::new(options).map_err(no_client)
 }
 

@@ -10,10 +10,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
-    daemon::{
-        cancellable::{CancelFlag, Cancellable},
-        control::ProgressSink,
-    },
+    daemon::control::ProgressSink,
     engine::report::BudgetLeft,
     service::{
         budget::Budget,
@@ -26,6 +23,7 @@ use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
+use tokio_util::sync::CancellationToken;
 
 /// Makes a client for each workspace.
 pub(super) struct Clients<'r> {
@@ -33,7 +31,7 @@ pub(super) struct Clients<'r> {
     config: &'r Config,
     status: Arc<SharedStatus>,
     progress: ProgressSink,
-    cancel: CancelFlag,
+    stop: CancellationToken,
     is_down: Arc<AtomicBool>,
     /// The token of the present clients.
     token: Option<Token>,
@@ -48,14 +46,14 @@ impl<'r> Clients<'r> {
         config: &'r Config,
         status: &Arc<SharedStatus>,
         progress: &ProgressSink,
-        cancel: &CancelFlag,
+        stop: &CancellationToken,
     ) -> Self {
         Self {
             context,
             config,
             status: Arc::clone(status),
             progress: progress.clone(),
-            cancel: cancel.clone(),
+            stop: stop.clone(),
             is_down: Arc::default(),
             token: None,
             budget: Arc::default(),
@@ -63,14 +61,14 @@ impl<'r> Clients<'r> {
     }
 
     /// Makes the first clients.
-    pub(super) fn connect(&mut self) -> Result<Vec<Cancellable<Client>>, Failure> {
+    pub(super) fn connect(&mut self) -> Result<Vec<Client>, Failure> {
         connect::consent(self.context, self.config)?;
         let token = connect::token(self.context, self.config)?;
         self.connect_as(token)
     }
 
     /// Reads the token again, and makes new clients if the token has changed.
-    pub(super) fn reconnect(&mut self) -> Result<Option<Vec<Cancellable<Client>>>, Failure> {
+    pub(super) fn reconnect(&mut self) -> Result<Option<Vec<Client>>, Failure> {
         // The agreement is looked up again: a file may be a link by now. Nobody is asked.
         let fresh = self.context.config(Need::Workspace)?;
         if fresh.token != self.config.token {
@@ -86,21 +84,20 @@ impl<'r> Clients<'r> {
         self.connect_as(token).map(Some)
     }
 
-    fn connect_as(&mut self, token: Token) -> Result<Vec<Cancellable<Client>>, Failure> {
+    fn connect_as(&mut self, token: Token) -> Result<Vec<Client>, Failure> {
         let mut clients = Vec::new();
         for _workspace in self.config.roots() {
-            let (waits, answers) = (self.waits(), self.answers());
-            let client = connect_as(self.context, self.config, token.clone(), waits, answers)?;
+            let client = connect_as(self.context, self.config, token.clone(), |options| {
+                options.notify = Some(self.waits());
+                options.answered = Some(self.answers());
+                options.stop = self.stop.clone();
+            })?;
             clients.push(client);
         }
         let budget = clients.first().map(|client| client.budget().clone());
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = budget;
         self.token = Some(token);
-        let cancel = &self.cancel;
-        let clients = clients.into_iter();
-        Ok(clients
-            .map(|client| Cancellable::new(client, cancel.clone()))
-            .collect())
+        Ok(clients)
     }
 
     /// Waiting for the budget counts as progress. A terminal shows each wait, and the first of several tries to reach

@@ -7,7 +7,6 @@ use super::{
 use crate::{
     config::{Config, Need, TokenSource, parse_listen},
     daemon::{
-        cancellable::{CancelFlag, Cancellable},
         control::{self, ProgressSink},
         engines::{Engines, Reload, WorkspaceEngine},
         event_loop::Ended,
@@ -51,8 +50,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let token = config.token.as_ref().map(TokenSource::name);
     status.update(|status| status.token = token.unwrap_or_default());
     let (stop, progress) = (CancellationToken::new(), ProgressSink::default());
-    let cancel = CancelFlag::new(stop.clone());
-    let mut clients = Clients::new(context, &config, &status, &progress, &cancel);
+    let mut clients = Clients::new(context, &config, &status, &progress, &stop);
     let folders = config.roots().into_iter();
     let trees = Trees::of(folders.map(|root| {
         let prefix = with_slash(open::prefix(&config, &root));
@@ -74,7 +72,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
                 lock,
             })
         })
-        .collect::<Result<Vec<WorkspaceEngine<Cancellable<Client>, RealDisk>>, Failure>>()?;
+        .collect::<Result<Vec<WorkspaceEngine<Client, RealDisk>>, Failure>>()?;
     let listen = match listen.or(config.listen) {
         Some(address) => Some(bind(address).await?),
         None => None,
@@ -89,13 +87,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let budget = clients.budget_source();
     let reconnect = Box::new(move || clients.reconnect().map_err(|failure| failure.with_remedy()));
     let daemon = Daemon {
-        cycles: Engines::new(
-            workspaces,
-            trees,
-            cancel,
-            reload(context, &config),
-            reconnect,
-        ),
+        cycles: Engines::new(workspaces, trees, reload(context, &config), reconnect),
         watch: watched(&config, &private, &settings),
         settings,
         signals,

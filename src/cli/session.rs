@@ -11,7 +11,6 @@ use super::progress::Progress;
 use super::scope::{self, Part};
 use super::{locks, published_branch, report};
 use crate::config::{Config, Root};
-use crate::daemon::cancellable::{CancelFlag, Cancellable};
 use crate::daemon::control::Step;
 use crate::daemon::git;
 use crate::engine::report::{Ending, Report, Requests};
@@ -20,20 +19,17 @@ use crate::engine::{self, Engine, Teller, open};
 use crate::mirror::RealDisk;
 use crate::mirror::lock::Lock;
 use crate::reconcile::plan::Problem;
-use crate::service::client::{Client, Notify};
+use crate::service::client::Client;
 use crate::service::{Service, Usage};
 use crate::state::Store;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// A client whose requests end at Ctrl-C.
-pub(super) type SessionClient = Cancellable<Client>;
-
 /// A session on a mirror.
 pub(super) struct Session<'c> {
     context: &'c Context,
     config: &'c Config,
-    client: Option<SessionClient>,
+    client: Option<Client>,
     stop: CancellationToken,
     progress: Arc<Mutex<Progress>>,
     git_heads: GitHeads,
@@ -223,7 +219,7 @@ impl<'c> Session<'c> {
         &mut self,
         part: &Part,
         read_only: bool,
-    ) -> Result<Engine<SessionClient, RealDisk>, Failure> {
+    ) -> Result<Engine<Client, RealDisk>, Failure> {
         let client = match self.client.take() {
             Some(client) => client,
             None => self.connect()?,
@@ -240,13 +236,13 @@ impl<'c> Session<'c> {
     }
 
     /// Takes an engine apart, for the next workspace.
-    pub(super) fn give_back(&mut self, engine: Engine<SessionClient, RealDisk>) {
+    pub(super) fn give_back(&mut self, engine: Engine<Client, RealDisk>) {
         let (client, _disk, _store) = engine.into_parts();
         self.client = Some(client);
     }
 
     /// Returns the client.
-    pub(super) fn client(&self) -> Option<&SessionClient> {
+    pub(super) fn client(&self) -> Option<&Client> {
         self.client.as_ref()
     }
 
@@ -261,12 +257,16 @@ impl<'c> Session<'c> {
         lock(&self.progress).finish();
     }
 
-    fn connect(&self) -> Result<SessionClient, Failure> {
+    fn connect(&self) -> Result<Client, Failure> {
         let progress = self.progress.clone();
-        let notify: Notify = Arc::new(move |note| lock(&progress).show(Step::Waiting(note)));
-        let client = connect_with(self.context, self.config, notify)?;
+        let client = connect_with(self.context, self.config, |options| {
+            options.notify = Some(Arc::new(move |note| {
+                lock(&progress).show(Step::Waiting(note));
+            }));
+            options.stop = self.stop.clone();
+        })?;
         lock(&self.progress).set_budget(client.budget().clone());
-        Ok(Cancellable::new(client, CancelFlag::new(self.stop.clone())))
+        Ok(client)
     }
 
     fn progress_callback(&self) -> Teller {

@@ -1,6 +1,5 @@
 //! The real cycles: runs the engines of all workspaces, one after the other, and merges their reports.
 
-use super::cancellable::CancelFlag;
 use super::control::Refusal;
 use super::debounce::DuePaths;
 use super::engine_request::{request_for, waits_out_grace};
@@ -42,7 +41,6 @@ pub struct WorkspaceEngine<S, D> {
 pub struct Engines<'r, S, D> {
     workspaces: Vec<WorkspaceEngine<S, D>>,
     trees: Trees,
-    cancel: CancelFlag,
     reload: Reload<'r>,
     reconnect: Reconnect<'r, S>,
     /// Whether the service rejected the token in the last cycle.
@@ -56,14 +54,12 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
     pub fn new(
         workspaces: Vec<WorkspaceEngine<S, D>>,
         trees: Trees,
-        cancel: CancelFlag,
         reload: Reload<'r>,
         reconnect: Reconnect<'r, S>,
     ) -> Self {
         Self {
             workspaces,
             trees,
-            cancel,
             reload,
             reconnect,
             token_rejected: false,
@@ -122,7 +118,6 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         if std::mem::take(&mut self.token_rejected) {
             self.reconnect();
         }
-        let _before = self.cancel.take_outage();
         // The job names the paths that are in motion now; the last workspace may be synced much later.
         let began = engine::Clock::now(&engine::SystemClock);
         for workspace in &mut self.workspaces {
@@ -158,9 +153,11 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                     {
                         note_failure(&mut report, &workspace.prefix, &error);
                     }
+                    let met = found.service_failure();
+                    let met = met.and_then(|(kind, _)| Outage::of(kind));
                     report.add(found);
-                    if let Some(met) = self.cancel.take_outage() {
-                        outage = Some(met);
+                    if met.is_some() {
+                        outage = met;
                         break;
                     }
                 }

@@ -12,9 +12,8 @@
 //!
 //! In reading order: [`job`] (the values that the loop and the cycles exchange), [`work_queue`] with [`debounce`],
 //! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`ticker`], [`signals`] and
-//! [`control`], then [`engines`] and [`cancellable`] (the real cycles), and [`start`] (wires all of it).
+//! [`control`], then [`engines`] (the real cycles), and [`start`] (wires all of it).
 
-pub mod cancellable;
 pub mod control;
 pub mod debounce;
 mod engine_request;

@@ -4,6 +4,7 @@
 //! [`OutageBackoff::retry_at`], and the waiting work keeps its order (failures row 25). A person's command is always
 //! tried.
 
+use crate::service::ErrorKind;
 use std::{fmt, time::Duration};
 use tokio::time::Instant;
 
@@ -36,6 +37,22 @@ pub enum Outage {
 }
 
 impl Outage {
+    /// Returns the outage that a failure stands for; `None`: other requests may succeed.
+    pub fn of(kind: &ErrorKind) -> Option<Self> {
+        match kind {
+            ErrorKind::Unauthorized => Some(Self::TokenRejected),
+            ErrorKind::RateLimited { retry_after } => Some(Self::Throttled { wait: *retry_after }),
+            ErrorKind::BudgetSpent { free_in } => Some(Self::BudgetSpent { free_in: *free_in }),
+            ErrorKind::Unavailable => Some(Self::Unreachable),
+            ErrorKind::Closed => Some(Self::Stopping),
+            ErrorKind::Forbidden
+            | ErrorKind::NotFound
+            | ErrorKind::Refused
+            | ErrorKind::Unreadable
+            | ErrorKind::TooLarge => None,
+        }
+    }
+
     /// Returns whether the pause grows from try to try: nothing tells when the outage ends.
     pub fn has_growing_pauses(self) -> bool {
         !matches!(

@@ -1,7 +1,8 @@
 //! The HTTP client: each request goes through the budget, the retry rule and the judgement of its answer.
 //!
 //! Every request is counted before it is sent. No write is sent twice, unless the service refused the first for lack
-//! of budget (failures rows 14 to 17). Redirects are not followed. `answer` says what an answer means, `retry` when
+//! of budget (failures rows 14 to 17). Redirects are not followed. After the stop signal no request begins, and a read
+//! in flight ends at once; a write in flight is finished, so that its outcome is recorded. `answer` says what an answer means, `retry` when
 //! to repeat a request; the endpoints are in `endpoints`, listings in `listing`.
 
 pub use super::options::{
@@ -24,6 +25,7 @@ use reqwest::{
 };
 use std::{
     fmt,
+    future::Future,
     sync::{
         Mutex, MutexGuard, Once, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -114,20 +116,49 @@ impl Client {
 
     /// Sends a request, with retries, and reads the whole body of a success.
     pub(super) async fn ask(&self, call: &Call<'_>) -> Answer<Vec<u8>> {
-        let mut attempt = 0;
-        loop {
-            let failure = match self.send(call).await {
-                Ok(response) => match self.read_success(call, response).await {
-                    Ok(body) => {
-                        self.report_accepted();
-                        return Ok(body);
-                    }
+        self.until_stopped(call, async {
+            let mut attempt = 0;
+            loop {
+                let failure = match self.send(call).await {
+                    Ok(response) => match self.read_success(call, response).await {
+                        Ok(body) => {
+                            self.report_accepted();
+                            return Ok(body);
+                        }
+                        Err(failure) => failure,
+                    },
                     Err(failure) => failure,
-                },
-                Err(failure) => failure,
-            };
-            attempt += 1;
-            self.pause(call, failure, attempt).await?;
+                };
+                attempt += 1;
+                self.pause(call, failure, attempt).await?;
+            }
+        })
+        .await
+    }
+
+    /// Carries out a request unless kbsync is stopping. A write that waits for room in the budget may still be sent.
+    pub(super) async fn until_stopped<T>(
+        &self,
+        call: &Call<'_>,
+        request: impl Future<Output = Answer<T>> + Send,
+    ) -> Answer<T> {
+        let (request, stop) = (Box::pin(request), &self.options.stop);
+        let stopping = || {
+            let message = "not sent: kbsync is stopping";
+            self.unsent(call, ErrorKind::Closed, message).error
+        };
+        if stop.is_cancelled() {
+            return Err(stopping());
+        }
+        // A probe changes nothing, so its answer may be lost.
+        let is_probe = call.verb == Verb::Put && !call.guarded;
+        if !call.verb.is_read() && !is_probe {
+            return request.await;
+        }
+        tokio::select! {
+            biased;
+            answer = request => answer,
+            () = stop.cancelled() => Err(stopping()),
         }
     }
 
@@ -352,22 +383,25 @@ impl Service for Client {
 
     async fn reserve(&self, requests: u32, purpose: Purpose) -> Answer<()> {
         let call = self.call(Verb::Get, "", purpose);
-        loop {
-            let mut reservation = self.reserved().take();
-            let outcome = self
-                .options
-                .budget
-                .reserve(requests, purpose, &mut reservation)
-                .await;
-            *self.reserved() = reservation;
-            match outcome {
-                Ok(()) => return Ok(()),
-                Err(refusal) => self
-                    .make_room(&call, refusal)
-                    .await
-                    .map_err(|failure| failure.error)?,
+        self.until_stopped(&call, async {
+            loop {
+                let mut reservation = self.reserved().take();
+                let outcome = self
+                    .options
+                    .budget
+                    .reserve(requests, purpose, &mut reservation)
+                    .await;
+                *self.reserved() = reservation;
+                match outcome {
+                    Ok(()) => return Ok(()),
+                    Err(refusal) => self
+                        .make_room(&call, refusal)
+                        .await
+                        .map_err(|failure| failure.error)?,
+                }
             }
-        }
+        })
+        .await
     }
 
     async fn release(&self) {

@@ -69,7 +69,9 @@ impl ServiceRead for Client {
         request: &ListRequest,
         sink: &mut (dyn FnMut(Listed) + Send),
     ) -> Answer<ListEnd> {
-        self.list_workspace(request, sink).await
+        let call = self.list_call(request);
+        self.until_stopped(&call, self.list_workspace(request, sink))
+            .await
     }
 }
 

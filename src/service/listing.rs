@@ -104,7 +104,7 @@ impl Client {
         }
     }
 
-    fn list_call<'r>(&self, request: &'r ListRequest) -> Call<'r> {
+    pub(super) fn list_call<'r>(&self, request: &'r ListRequest) -> Call<'r> {
         let path = format!("api/base/{}/articles", request.workspace);
         Call {
             validator: request.validator.as_ref(),
@@ -219,7 +219,10 @@ impl Client {
         let call = self.call(Verb::Get, &format!("api/category/{id}"), purpose);
         let read = (reader.progress.entries, reader.progress.readable);
         let whole = self
-            .stream(&call, paging::CATEGORY, reader, Some(id))
+            .until_stopped(
+                &call,
+                self.stream(&call, paging::CATEGORY, reader, Some(id)),
+            )
             .await?
             .ok_or_else(|| self.void(&call, "a 304 without a condition"))?;
         if reader.progress.entries > read.0 && reader.progress.readable == read.1 {

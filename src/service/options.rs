@@ -3,6 +3,7 @@
 use super::{budget::Budget, origin::AddressError, token::Token, transport::TransportError};
 use serde::{Deserialize, Serialize};
 use std::{fmt, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
 
 /// The options of the client.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub struct ClientOptions {
     pub answered: Option<Answered>,
     /// Called once, when the service has accepted the token.
     pub token_accepted: Option<TokenAccepted>,
+    /// Cancelled when no further request may begin.
+    pub stop: CancellationToken,
 }
 
 /// Takes notes of waits.
@@ -55,6 +58,7 @@ impl ClientOptions {
             notify: None,
             answered: None,
             token_accepted: None,
+            stop: CancellationToken::new(),
         }
     }
 }
