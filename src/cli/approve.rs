@@ -12,7 +12,6 @@ use super::print::{DIM, ERROR, escape};
 use super::report::{self, several, waiting as waiting_for};
 use super::scope::{self, Part};
 use super::session::{Session, SessionReport};
-use super::version_spec::below_mirror;
 use super::{Outcome, ask, cycle, published_branch, via_daemon};
 use crate::config::{Config, Need};
 use crate::daemon::job::Approval;
@@ -186,7 +185,7 @@ fn lines(waiting: &HeldItems) -> impl Iterator<Item = Line> {
 
 fn line(waiting: &HeldItems, action: &Action) -> Line {
     Line {
-        path: below_mirror(&waiting.part, &action.path),
+        path: waiting.part.path(&action.path),
         ..Line::of(action, Status::Held, None)
     }
 }

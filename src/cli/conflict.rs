@@ -8,7 +8,6 @@ use super::{
     print::escape,
     report::several,
     scope,
-    version_spec::{below_mirror, state},
 };
 use crate::{
     config::Config,
@@ -39,7 +38,7 @@ pub(super) struct Conflict {
 pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
     let mut conflicts = Vec::new();
     for part in scope::all(config) {
-        let Some(store) = state(config, &part)? else {
+        let Some(store) = part.state(config)? else {
             continue;
         };
         for row in store.conflicts()? {
@@ -53,7 +52,7 @@ pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
             };
             conflicts.push(Conflict {
                 id: row.id,
-                path: below_mirror(&part, &place),
+                path: part.path(&place),
                 differences,
                 reason: row.reason,
             });

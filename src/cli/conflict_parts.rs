@@ -4,7 +4,7 @@
 
 use super::{
     ask, context::Context, diff::parts, failure::Failure, print::escape_block, report::several,
-    resolve::in_program, scope::Part, version_spec::state,
+    resolve::in_program, scope::Part,
 };
 use crate::{
     config::Config,
@@ -118,7 +118,7 @@ pub(super) fn asked(
     part: &Part,
     id: ArticleId,
 ) -> Result<Option<Keep>, Failure> {
-    let store = state(config, part)?;
+    let store = part.state(config)?;
     let known = store.as_ref().map(Store::conflicts).transpose()?;
     let row = known.into_iter().flatten().find(|row| row.id == id);
     let (Some(store), Some(row)) = (store, row) else {

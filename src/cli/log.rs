@@ -13,8 +13,7 @@ use super::{
     print::{DIM, HELP, escape},
     report::{arrow, kind_named},
     scope::{self, Part},
-    version_spec::VersionSpec,
-    version_spec::{below_mirror, described, is_folder, local_time, lookup, side, state, when},
+    version_spec::{VersionSpec, described, local_time, lookup, side, when},
 };
 use crate::{
     config::{Config, Need},
@@ -24,7 +23,7 @@ use crate::{
     state::{Deed, Event, StoredVersion},
 };
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The default number of events.
 const DEFAULT_EVENTS: usize = 50;
@@ -86,58 +85,21 @@ struct EventLine {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let folder = match &args.path {
-        None => Some(Vec::new()),
-        Some(path) => folders(context, &config, path)?,
-    };
-    match (folder, &args.path) {
-        (None, Some(path)) => versions(args, context, &lookup(context, &config, path)?)?,
-        (Some(_), _) if args.patch => {
+    let path = args.path.as_deref().unwrap_or(&config.mirror);
+    match scope::folders(context, &config, path)? {
+        None => versions(args, context, &lookup(context, &config, path)?)?,
+        Some(_) if args.patch => {
             return Err(Failure::usage(
                 "-p shows one article's versions, and this is a folder",
                 "name a file in it",
             ));
         }
-        (Some(folders), _) => events(args, context, &config, &folders)?,
-        (None, None) => {}
+        Some(folders) => events(args, context, &config, &folders)?,
     }
     Ok(ExitCode::Done)
 }
 
-/// Returns the workspaces and folders that a path names, if it names a folder: the mirror, a workspace or a category.
-fn folders(
-    context: &Context,
-    config: &Config,
-    path: &Path,
-) -> Result<Option<Vec<(Part, String)>>, Failure> {
-    if path.to_string_lossy().parse::<ArticleId>().is_ok() {
-        return Ok(None);
-    }
-    let below = super::paths::in_mirror(&config.mirror, &context.current, path)?;
-    if below.is_empty() {
-        return Ok(Some(Vec::new()));
-    }
-    let (part, rest) = scope::part(context, config, path)?;
-    scope::must_be_there(config, &part.root)?;
-    if rest.contains('/') {
-        return Ok(None);
-    }
-    if rest.is_empty() || is_folder(config, &part, &rest)? {
-        return Ok(Some(vec![(part, rest)]));
-    }
-    Err(Failure::usage(
-        format!("the history has nothing about {}", path.display()),
-        scope::or_meant(
-            "name a category's folder, a file in one, or an article's id",
-            context,
-            config,
-            &part,
-            &rest,
-        ),
-    ))
-}
-
-/// Lists events, the newest first. Without folders: of all workspaces.
+/// Lists the events in folders, the newest first.
 fn events(
     args: &Args,
     context: &Context,
@@ -145,23 +107,15 @@ fn events(
     folders: &[(Part, String)],
 ) -> Result<(), Failure> {
     let limit = args.limit().unwrap_or(DEFAULT_EVENTS);
-    let asked = if folders.is_empty() {
-        scope::all(config)
-            .into_iter()
-            .map(|part| (part, String::new()))
-            .collect()
-    } else {
-        folders.to_vec()
-    };
     let mut events: Vec<Event> = Vec::new();
-    for (part, folder) in &asked {
-        let Some(store) = state(config, part)? else {
+    for (part, folder) in folders {
+        let Some(store) = part.state(config)? else {
             continue;
         };
         let within = Some(folder.as_str()).filter(|folder| !folder.is_empty());
         let found = store.events(limit, within)?;
         events.extend(found.into_iter().map(|mut event| {
-            event.deed.path = below_mirror(part, &event.deed.path);
+            event.deed.path = part.path(&event.deed.path);
             event
         }));
     }
@@ -170,7 +124,7 @@ fn events(
     events.truncate(limit);
     if context.out.json {
         let path = match folders {
-            [(part, folder)] => Some(below_mirror(part, folder)),
+            [(part, folder)] => Some(part.path(folder)).filter(|path| !path.is_empty()),
             [] | [_, ..] => None,
         };
         return Ok(context.out.json(&Report {
@@ -318,8 +272,8 @@ fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), F
 fn heading(named: &VersionSpec) -> String {
     let past = &named.history;
     match (&past.now_at, past.article()) {
-        (Some(place), Some(id)) => format!("{} {id}", escape(&named.path(place))),
-        (Some(place), None) => escape(&named.path(place)).into_owned(),
+        (Some(place), Some(id)) => format!("{} {id}", escape(&named.part.path(place))),
+        (Some(place), None) => escape(&named.part.path(place)).into_owned(),
         (None, _) => format!("{} {}", escape(&named.name), described(past)),
     }
 }
@@ -363,7 +317,7 @@ fn changes(named: &VersionSpec, kept: &StoredVersion) -> String {
     // A version of the service has no path in the mirror.
     let here = before.filter(|_| kept.seen.side != Side::Remote);
     if let Some(before) = here.filter(|before| before.seen.place != kept.seen.place) {
-        words.push(format!("was {}", named.path(&before.seen.place)));
+        words.push(format!("was {}", named.part.path(&before.seen.place)));
     }
     words.join(", ")
 }
@@ -400,7 +354,7 @@ fn difference(named: &VersionSpec, kept: &StoredVersion) -> Result<Option<Pair>,
     if before.is_some() && old.as_ref() == Some(&new) {
         return Ok(None);
     }
-    let path = |kept: &StoredVersion| named.path(&kept.seen.place);
+    let path = |kept: &StoredVersion| named.part.path(&kept.seen.place);
     Ok(Some(Pair {
         old_path: before.filter(|_| old.is_some()).map(path),
         new_path: Some(path(kept)),
@@ -424,7 +378,7 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
             at: kept.at.to_rfc3339(),
             side: kept.seen.side,
             cause: kept.seen.cause.clone(),
-            path: named.path(&kept.seen.place),
+            path: named.part.path(&kept.seen.place),
             changed: named.history.changed(kept),
             title: kept.seen.version.title.clone(),
             diff,
@@ -438,7 +392,11 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
         }
         (None, Some(_) | None) => Vec::new(),
     };
-    let now_at = named.history.now_at.as_ref().map(|place| named.path(place));
+    let now_at = named
+        .history
+        .now_at
+        .as_ref()
+        .map(|place| named.part.path(place));
     Ok(context.out.json(&Report {
         version: 1,
         path: now_at,
@@ -447,7 +405,7 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
         events: events
             .into_iter()
             .map(|mut event| {
-                event.deed.path = named.path(&event.deed.path);
+                event.deed.path = named.part.path(&event.deed.path);
                 event_line(event)
             })
             .collect(),

@@ -69,7 +69,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         let place = named.history.now_at.as_ref();
         context.out.json(&Report {
             version: 1,
-            path: &place.map_or_else(|| named.name.clone(), |place| named.path(place)),
+            path: &place.map_or_else(|| named.name.clone(), |place| named.part.path(place)),
             id,
             url: &url,
         })?;

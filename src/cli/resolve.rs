@@ -1,7 +1,8 @@
 //! `kbsync resolve`: records a person's decisions on conflicts, for exactly the versions that were shown.
 
 use super::{
-    Outcome, ask, conflict, conflict_parts,
+    Outcome, ask, conflict,
+    conflict_parts::{self, document},
     connect::budget_left,
     context::Context,
     cycle,
@@ -10,26 +11,19 @@ use super::{
     print::{WARNING, escape},
     report,
     scope::{self, Part},
-    version_spec::below_mirror,
+    version_spec::{below_mirror, is_at},
 };
 use crate::{
     config::{Config, Need},
     engine::{
-        open,
         report::{Ending, Report},
         settings::Request,
     },
-    mirror::{
-        RealDisk,
-        disk::{At, Disk as _},
-        document::{Document, MAX_FILE},
-    },
     model::{
-        ArticleId,
+        ArticleId, Place,
         path::{EXTENSION, quoted},
     },
     reconcile::snapshot::{self, Direction},
-    state::{ConflictRow, Store},
 };
 use std::{
     io,
@@ -219,56 +213,26 @@ struct Found {
 
 /// Returns the conflict at a path. The copy's path is accepted, too.
 fn conflict(config: &Config, part: &Part, path: &str) -> Result<Option<Found>, Failure> {
-    let binding = open::binding(config, &part.root);
-    let Some(store) = Store::open_read_only(&part.root.state, Some(&binding))? else {
+    let Some(store) = part.state(config)? else {
         return Ok(None);
     };
-    let places = |row: &ConflictRow, now: Option<String>| {
-        let shown = row.place.to_string();
-        let copy = row
-            .copy
-            .as_ref()
-            .map(|copy| format!("{}/{copy}", row.place.folder));
-        (now, shown, copy)
-    };
     // A renamed file has the id of its conflict.
-    let told = id_in(part, path);
+    let stem = path.strip_suffix(EXTENSION).unwrap_or(path);
+    let renamed = format!("{stem}{EXTENSION}");
+    let place = renamed.split_once('/');
+    let file = place.and_then(|(folder, file)| document(part, &Place::new(folder, file)));
+    let id = file.and_then(|file| file.id());
     for row in store.conflicts()? {
         let now = store.article(row.id)?.map(|base| base.place.to_string());
-        let (now, shown, copy) = places(&row, now);
-        let places = [Some(&shown), now.as_ref(), copy.as_ref()];
-        let named = places
-            .into_iter()
-            .flatten()
-            .any(|name| name == path || name.strip_suffix(EXTENSION) == Some(path));
-        if named || told == Some(row.id) {
-            let moved = (!named).then(|| with_ending(path));
-            let mut places: Vec<String> = now.into_iter().chain([shown]).chain(moved).collect();
+        let mut places: Vec<String> = now.into_iter().chain([row.place.to_string()]).collect();
+        let copy = row.copy.map(|copy| format!("{}/{copy}", row.place.folder));
+        let is_named = places.iter().chain(&copy).any(|name| is_at(name, path));
+        if is_named || id == Some(row.id) {
+            places.extend((!is_named).then_some(renamed));
             places.dedup();
-            return Ok(Some(Found {
-                id: row.id,
-                places,
-                copy,
-            }));
+            let id = row.id;
+            return Ok(Some(Found { id, places, copy }));
         }
     }
     Ok(None)
-}
-
-/// Returns the id in the file at a path, if it is readable.
-fn id_in(part: &Part, path: &str) -> Option<ArticleId> {
-    let path = with_ending(path);
-    let (folder, file) = path.split_once('/')?;
-    let disk = RealDisk::open(&part.root.path).ok()?;
-    let content = disk.read(At::Folder(folder), file, MAX_FILE).ok()?;
-    Document::parse_with_markers(&content.bytes).ok()?.id()
-}
-
-/// Adds `.html` if it was left out.
-fn with_ending(path: &str) -> String {
-    if path.ends_with(EXTENSION) {
-        path.to_owned()
-    } else {
-        format!("{path}{EXTENSION}")
-    }
 }

@@ -1,4 +1,4 @@
-//! Finds the workspaces that a command is about, and the paths in each.
+//! Finds the workspaces that a command is about, and the paths and folders in each.
 
 use super::{
     context::Context,
@@ -10,10 +10,16 @@ use crate::{
     config::{Config, Root},
     engine::open,
     mirror::lock::PRIVATE_FOLDER,
-    model::path::{CATEGORY_FILE, EXTENSION, near::likely_meant, quoted},
-    state::Store,
+    model::{
+        ArticleId,
+        path::{CATEGORY_FILE, EXTENSION, near::likely_meant, quoted},
+    },
+    state::{StateError, Store},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 /// A workspace, with the paths that a command is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,6 +48,31 @@ impl Part {
             return Some(path.strip_prefix(&self.prefix).unwrap_or(path));
         }
         path.strip_prefix(&self.prefix)?.strip_prefix('/')
+    }
+
+    /// Returns a path of this workspace as one below the mirror.
+    pub(super) fn path(&self, below: impl Display) -> String {
+        if self.prefix.is_empty() {
+            below.to_string()
+        } else {
+            format!("{}/{below}", self.prefix)
+        }
+    }
+
+    /// Opens the state for reading; `None`: nothing was synced yet.
+    pub(super) fn state(&self, config: &Config) -> Result<Option<Store>, Failure> {
+        Ok(open::known_state(config, &self.root)?)
+    }
+
+    /// Returns whether a name is or was a category's folder.
+    pub(super) fn has_folder(&self, config: &Config, name: &str) -> Result<bool, Failure> {
+        if self.root.path.join(name).is_dir() {
+            return Ok(true);
+        }
+        match self.state(config)? {
+            Some(store) => Ok(!store.events(1, Some(name))?.is_empty()),
+            None => Ok(false),
+        }
     }
 
     /// Returns whether a path is a folder above this workspace.
@@ -136,11 +167,34 @@ pub(super) fn part(
             }
             Err(Failure::usage(
                 format!("{} holds the folders of several workspaces", path.display()),
-                format!("name one of them, or what is in it: {}", folders(&parts)),
+                format!("name one of them, or what is in it: {}", names(&parts)),
             ))
         }
         None => Err(in_none(path, &parts)),
     }
+}
+
+/// Returns the folders that an argument names, each with its workspace: of the mirror or a workspace `""`, or a category's
+/// folder, also a former one. `None`: the argument names no folder, but perhaps an article.
+pub(super) fn folders(
+    context: &Context,
+    config: &Config,
+    path: &Path,
+) -> Result<Option<Vec<(Part, String)>>, Failure> {
+    if path.to_string_lossy().parse::<ArticleId>().is_ok() {
+        return Ok(None);
+    }
+    if in_mirror(&config.mirror, &context.current, path).is_ok_and(|below| below.is_empty()) {
+        let parts = all(config).into_iter();
+        return Ok(Some(parts.map(|part| (part, String::new())).collect()));
+    }
+    let Ok((part, folder)) = part(context, config, path) else {
+        return Ok(None);
+    };
+    must_be_there(config, &part.root)?;
+    let is_folder =
+        !folder.contains('/') && (folder.is_empty() || part.has_folder(config, &folder)?);
+    Ok(is_folder.then(|| vec![(part, folder)]))
 }
 
 fn in_none<'p>(path: &Path, parts: impl IntoIterator<Item = &'p Part>) -> Failure {
@@ -148,13 +202,13 @@ fn in_none<'p>(path: &Path, parts: impl IntoIterator<Item = &'p Part>) -> Failur
         format!("{} is in none of the workspaces' folders", path.display()),
         format!(
             "name a file or a category's folder in one of them: {}",
-            folders(parts)
+            names(parts)
         ),
     )
 }
 
 /// Lists the workspaces' folders.
-fn folders<'p>(parts: impl IntoIterator<Item = &'p Part>) -> String {
+fn names<'p>(parts: impl IntoIterator<Item = &'p Part>) -> String {
     let names = parts
         .into_iter()
         .map(|part| format!("{}/", escape(&part.prefix)));
@@ -170,18 +224,20 @@ fn known(
     written: &Path,
 ) -> Result<String, Failure> {
     let depth = rest.split('/').count();
+    let in_state = |path: &str| -> Result<bool, Failure> {
+        let store = part.state(config)?;
+        let known = store.as_ref().map(known_paths).transpose()?;
+        Ok(known.into_iter().flatten().any(|known| known == path))
+    };
     let on_disk = |path: &str| part.root.path.join(path).symlink_metadata().is_ok();
     let with_ending = format!("{rest}{EXTENSION}");
     let file =
         depth == 2 && (rest.ends_with(EXTENSION) || rest.ends_with(&format!("/{CATEGORY_FILE}")));
-    let found = if depth == 2
-        && !file
-        && (on_disk(&with_ending) || in_state(config, part, &with_ending)?)
-    {
+    let found = if depth == 2 && !file && (on_disk(&with_ending) || in_state(&with_ending)?) {
         Some(with_ending)
     } else if (depth == 1 && part.root.path.join(rest).is_dir())
         || (file && on_disk(rest))
-        || (depth <= 2 && in_state(config, part, rest)?)
+        || (depth <= 2 && in_state(rest)?)
     {
         Some(rest.to_owned())
     } else {
@@ -228,51 +284,29 @@ pub(super) fn or_meant(
     } else {
         ""
     };
-    let known = known_paths(config, part).unwrap_or_default();
+    let store = part.state(config).ok().flatten();
+    let known = store.and_then(|store| {
+        let mut known = known_paths(&store).ok()?;
+        let deleted = store.deleted_articles().ok()?.into_iter();
+        known.extend(deleted.map(|kept| kept.seen.place.to_string()));
+        Some(known)
+    });
+    let known = known.unwrap_or_default();
     let known = known.iter().map(String::as_str);
     let Some(meant) = likely_meant(&format!("{rest}{ending}"), known) else {
         return remedy.to_owned();
     };
-    let below = if part.prefix.is_empty() {
-        meant.to_owned()
-    } else {
-        format!("{}/{meant}", part.prefix)
-    };
-    let shown = from_current(&config.mirror, &context.current, &below);
+    let shown = from_current(&config.mirror, &context.current, &part.path(meant));
     format!(
         "{remedy}; did you mean {}?",
         quoted(&shown.display().to_string())
     )
 }
 
-/// Lists the paths that the state knows: files, also those of deleted articles, and categories' folders.
-fn known_paths(config: &Config, part: &Part) -> Result<Vec<String>, Failure> {
-    let binding = open::binding(config, &part.root);
-    let Some(store) = Store::open_read_only(&part.root.state, Some(&binding))? else {
-        return Ok(Vec::new());
-    };
+/// Lists the paths that a state knows: files and categories' folders.
+fn known_paths(store: &Store) -> Result<Vec<String>, StateError> {
     let places = store.index()?.into_iter().map(|row| row.place);
-    let deleted = store.deleted_articles()?.into_iter();
-    let places = places.chain(deleted.map(|kept| kept.seen.place));
+    let places = places.flat_map(|place| [place.to_string(), place.folder]);
     let folders = store.categories()?.into_iter().filter_map(|row| row.folder);
-    Ok(places
-        .map(|place| place.to_string())
-        .chain(folders)
-        .collect())
-}
-
-fn in_state(config: &Config, part: &Part, path: &str) -> Result<bool, Failure> {
-    let binding = open::binding(config, &part.root);
-    let Some(store) = Store::open_read_only(&part.root.state, Some(&binding))? else {
-        return Ok(false);
-    };
-    let in_folder = |folder: &str| folder == path;
-    Ok(store
-        .index()?
-        .iter()
-        .any(|row| in_folder(&row.place.folder) || row.place.to_string() == path)
-        || store
-            .categories()?
-            .iter()
-            .any(|row| row.folder.as_deref().is_some_and(in_folder)))
+    Ok(places.chain(folders).collect())
 }

@@ -107,9 +107,13 @@ fn as_json(
     let version = &kept.seen.version;
     Ok(context.out.json(&Report {
         version: 1,
-        path: named.path(&kept.seen.place),
+        path: named.part.path(&kept.seen.place),
         id,
-        now_at: named.history.now_at.as_ref().map(|place| named.path(place)),
+        now_at: named
+            .history
+            .now_at
+            .as_ref()
+            .map(|place| named.part.path(place)),
         number: kept.number,
         at: kept.at.to_rfc3339(),
         side: kept.seen.side,

@@ -1,10 +1,18 @@
 //! `kbsync stats`: prints views and ratings as of the last sync, with bars.
 
-use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, layout::Column, pager};
+use super::{
+    Outcome,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    layout::Column,
+    pager,
+    scope::{self, Part},
+};
 use crate::{
-    config::{Config, Need, Root},
+    config::{Config, Need},
     model::ArticleId,
-    state::{Binding, FigureRow, Store},
+    state::FigureRow,
 };
 use serde::Serialize;
 use std::collections::HashMap;
@@ -55,8 +63,8 @@ struct Line {
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let mut lines = Vec::new();
-    for root in config.roots() {
-        lines.extend(read(&config, &root)?);
+    for part in scope::all(&config) {
+        lines.extend(read(&config, &part)?);
     }
     sort(&mut lines, args.sort);
     if context.out.json {
@@ -71,25 +79,17 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-fn read(config: &Config, root: &Root) -> Result<Vec<Line>, Failure> {
-    let binding = Binding {
-        service: config.service.clone(),
-        workspace: root.workspace,
-    };
-    let Some(store) = Store::open_read_only(&root.state, Some(&binding))? else {
-        let message = format!("nothing is known about {} yet", root.path.display());
+fn read(config: &Config, part: &Part) -> Result<Vec<Line>, Failure> {
+    let Some(store) = part.state(config)? else {
+        let message = format!("nothing is known about {} yet", part.root.path.display());
         return Err(Failure::failed(anyhow::Error::msg(message))
             .help("run `kbsync sync` first: it brings views and ratings along"));
-    };
-    let prefix = match root.path.strip_prefix(&config.mirror) {
-        Ok(below) if !below.as_os_str().is_empty() => format!("{}/", below.display()),
-        Ok(_) | Err(_) => String::new(),
     };
     let mut figures: HashMap<ArticleId, FigureRow> = store.figures()?.into_iter().collect();
     let lines = store.articles()?.into_iter().map(|article| {
         let figures = figures.remove(&article.id).unwrap_or_default();
         Line {
-            path: format!("{prefix}{}", article.place),
+            path: part.path(article.place),
             id: article.id,
             title: article.local.title,
             views: figures.views.max(0),

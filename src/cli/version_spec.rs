@@ -13,7 +13,7 @@ use crate::{
     config::Config,
     engine::{
         history::{self, History},
-        open, recreated,
+        recreated,
         status::last_poll,
     },
     model::{
@@ -74,11 +74,6 @@ impl VersionSpec {
         })
     }
 
-    /// Returns a place of the workspace as a path below the mirror.
-    pub(super) fn path(&self, below: impl std::fmt::Display) -> String {
-        below_mirror(&self.part, below)
-    }
-
     /// Returns whether the subject is the last deletion at the named path, and nothing else with this path exists.
     pub(super) fn ended_last(&self) -> bool {
         let ended = |history: &History| {
@@ -108,15 +103,6 @@ impl VersionSpec {
 pub(super) fn is_at(place: &impl ToString, path: &str) -> bool {
     let place = place.to_string();
     place == path || place.strip_suffix(EXTENSION) == Some(path)
-}
-
-/// Returns a place of a workspace as a path below the mirror.
-pub(super) fn below_mirror(part: &Part, below: impl std::fmt::Display) -> String {
-    if part.prefix.is_empty() {
-        below.to_string()
-    } else {
-        format!("{}/{below}", part.prefix)
-    }
 }
 
 /// Describes a subject in a line: its id, its fate, its title.
@@ -178,7 +164,7 @@ fn nothing_about(context: &Context, config: &Config, name: &str) -> Failure {
             ),
         );
     }
-    let remedy = "check the path; `kbsync log` lists what happened recently, deletions and former names included";
+    let remedy = "check the folder and the name; `kbsync log` lists what happened recently, deletions and former names included";
     let remedy = match scope::part(context, config, Path::new(name)) {
         Ok((part, rest)) => scope::or_meant(remedy, context, config, &part, &rest),
         Err(_) => remedy.to_owned(),
@@ -216,7 +202,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
     };
     if let Ok(id) = name.parse::<ArticleId>() {
         for part in scope::all(config) {
-            let Some(store) = state(config, &part)? else {
+            let Some(store) = part.state(config)? else {
                 continue;
             };
             let current = recreated::goes_on_as(&store, id)?;
@@ -232,7 +218,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
     }
     let (part, path) = scope::part(context, config, Path::new(name))?;
     scope::must_be_there(config, &part.root)?;
-    let Some(store) = state(config, &part)? else {
+    let Some(store) = part.state(config)? else {
         return Err(Failure::usage(
             "the history is empty: nothing has been synced here yet",
             "run `kbsync sync` first",
@@ -242,33 +228,16 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
     Ok((!found.is_empty()).then(|| spec(part, store, Some(path), found)))
 }
 
-/// Opens a workspace's state for reading.
-pub(super) fn state(config: &Config, part: &Part) -> Result<Option<Store>, Failure> {
-    let binding = open::binding(config, &part.root);
-    Ok(Store::open_read_only(&part.root.state, Some(&binding))?)
-}
-
 /// Returns whether none of the workspaces was ever synced here: there is nothing that both sides agreed on.
 pub(super) fn never_synced(config: &Config, parts: &[Part]) -> Result<bool, Failure> {
     for part in parts {
-        if let Some(store) = state(config, part)?
+        if let Some(store) = part.state(config)?
             && last_poll(&store).map_err(Failure::of)?.is_some()
         {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-/// Returns whether a name is or was a category's folder.
-pub(super) fn is_folder(config: &Config, part: &Part, name: &str) -> Result<bool, Failure> {
-    if part.root.path.join(name).is_dir() {
-        return Ok(true);
-    }
-    match state(config, part)? {
-        Some(store) => Ok(!store.events(1, Some(name))?.is_empty()),
-        None => Ok(false),
-    }
 }
 
 /// Formats a moment in local time.

@@ -14,7 +14,7 @@ use crate::state::store::Store;
 use crate::state::{Binding, StateError};
 
 /// The workspace that a state belongs to.
-pub fn binding(config: &Config, root: &Root) -> Binding {
+fn binding(config: &Config, root: &Root) -> Binding {
     Binding {
         service: config.service.clone(),
         workspace: root.workspace,
@@ -78,9 +78,13 @@ pub fn write_state(config: &Config, root: &Root) -> anyhow::Result<Store> {
 
 /// The state of a workspace, for reading; an empty one where there is none.
 pub fn read_state(config: &Config, root: &Root) -> Result<Store, StateError> {
-    let binding = binding(config, root);
-    match Store::open_read_only(&root.state, Some(&binding))? {
+    match known_state(config, root)? {
         Some(store) => Ok(store),
-        None => Store::in_memory(&binding),
+        None => Store::in_memory(&binding(config, root)),
     }
+}
+
+/// The state of a workspace, for reading; `None`: nothing was synced yet.
+pub fn known_state(config: &Config, root: &Root) -> Result<Option<Store>, StateError> {
+    Store::open_read_only(&root.state, Some(&binding(config, root)))
 }

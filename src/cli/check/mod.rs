@@ -14,7 +14,7 @@ use super::{
     paths,
     print::{DIM, ERROR, HELP, WARNING, escape},
     report::several,
-    scope, version_spec,
+    scope,
 };
 use crate::{
     config::{self, Folders, Need},
@@ -104,10 +104,7 @@ fn open_conflicts(context: &Context, prefix: &str) -> Option<Open> {
     let config = context.config(Need::Workspace).ok()?;
     let mut parts = scope::all(&config).into_iter();
     let part = parts.find(|part| part.prefix == prefix.trim_end_matches('/'))?;
-    let conflicts = version_spec::state(&config, &part)
-        .ok()??
-        .conflicts()
-        .ok()?;
+    let conflicts = part.state(&config).ok()??.conflicts().ok()?;
     Some(Open {
         ids: conflicts.iter().map(|row| row.id).collect(),
         copies: conflicts.into_iter().filter_map(|row| row.copy).collect(),

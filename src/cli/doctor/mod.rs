@@ -23,6 +23,7 @@ use super::{
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
     daemon::control::DaemonStatus,
+    engine::open,
     mirror::lock::Lock,
     model::time::wait_in_words,
     service::{
@@ -30,7 +31,6 @@ use crate::{
         budget::{Limits, Refusal},
         client::Client,
     },
-    state::{Binding, Store},
 };
 use serde::Serialize;
 use std::{path::Path, time::Duration};
@@ -288,12 +288,8 @@ fn budget(config: &Config, client: &Client) -> Check {
 }
 
 fn state(config: &Config, root: &Root) -> Check {
-    let binding = Binding {
-        service: config.service.clone(),
-        workspace: root.workspace,
-    };
     let file = root.state.display();
-    match Store::open_read_only(&root.state, Some(&binding)) {
+    match open::known_state(config, root) {
         Ok(None) => Check::good(
             "state",
             format!("none in {file} yet: nothing has been synced"),

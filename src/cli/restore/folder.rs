@@ -3,12 +3,7 @@
 
 use super::{Asked, Group};
 use crate::{
-    cli::{
-        context::Context,
-        failure::Failure,
-        scope,
-        version_spec::{below_mirror, is_folder},
-    },
+    cli::{context::Context, failure::Failure, scope},
     config::Config,
     engine::{
         Clock as _, SystemClock, history, open, recreated,
@@ -27,16 +22,11 @@ pub(super) fn group(
     path: &Path,
     deleted_ones: bool,
 ) -> Result<Option<Group>, Failure> {
-    if path.to_string_lossy().parse::<ArticleId>().is_ok() {
-        return Ok(None);
-    }
-    let Ok((part, folder)) = scope::part(context, config, path) else {
+    let named = scope::folders(context, config, path)?.unwrap_or_default();
+    // The folders of several workspaces are not restored at once.
+    let Ok([(part, folder)]) = <[_; 1]>::try_from(named) else {
         return Ok(None);
     };
-    scope::must_be_there(config, &part.root)?;
-    if folder.contains('/') || (!folder.is_empty() && !is_folder(config, &part, &folder)?) {
-        return Ok(None);
-    }
     let mut store = open::read_state(config, &part.root)?;
     let gone = gone(&store, &folder)?;
     let mut group = Group::new(part);
@@ -106,7 +96,7 @@ impl Group {
                         "`kbsync restore {id} --to FOLDER/NAME.html` brings the earlier article back"
                     ),
                 );
-                let path = below_mirror(&self.part, &place);
+                let path = self.part.path(&place);
                 self.refused.push(refused.at(path, Some(id)));
             }
         }

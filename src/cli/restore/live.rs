@@ -2,10 +2,7 @@
 
 use super::Planned;
 use crate::{
-    cli::{
-        ask, context::Context, failure::Failure, print::escape, report::several,
-        version_spec::below_mirror,
-    },
+    cli::{ask, context::Context, failure::Failure, print::escape, report::several},
     config::Config,
     engine::restore::GoesLive,
 };
@@ -30,7 +27,7 @@ pub(super) fn agreed(
                     "is a new article"
                 }
             };
-            let path = below_mirror(&one.group.part, &file.place);
+            let path = one.group.part.path(&file.place);
             let path = escape(&path);
             lines.push(format!("  {path} {what}: {}", file.described()));
         }

@@ -19,7 +19,6 @@ use super::{
     published_branch, report,
     scope::Part,
     session::{Session, SessionReport},
-    version_spec::below_mirror,
     via_daemon,
 };
 use crate::{
@@ -139,7 +138,7 @@ impl Planned {
                     found.push(file);
                 }
                 Err(one) => {
-                    let path = below_mirror(part, &one.path);
+                    let path = part.path(&one.path);
                     refused.push(Refused { path, ..one });
                 }
             }
@@ -159,7 +158,7 @@ fn preview(planned: &[Planned], refused: Vec<Refused>) -> Comparison {
     let mut preview = Comparison::default();
     for Planned { group, found, .. } in planned {
         for file in found {
-            let path = below_mirror(&group.part, &file.place);
+            let path = group.part.path(&file.place);
             preview.notes.push(file.described());
             preview.pairs.extend((!file.is_there()).then(|| Pair {
                 old_path: file.old().map(|_| path.clone()),

@@ -10,7 +10,7 @@ use crate::{
         failure::Failure,
         paths::in_mirror,
         scope::Part,
-        version_spec::{VersionSpec, became, below_mirror, described, is_at, is_folder, lookup},
+        version_spec::{VersionSpec, became, described, is_at, lookup},
     },
     config::Config,
     engine::restore::{Refused, RefusedKind, RestoreRequest, RestoredFile},
@@ -82,7 +82,7 @@ impl Asked {
         if !is_there || is_at(&path, below) {
             return None;
         }
-        let path = below_mirror(part, &path);
+        let path = part.path(&path);
         let shown = quoted(&path);
         let help = format!(
             "`kbsync log {shown}` lists its versions, `kbsync restore {shown}` restores the previous one"
@@ -255,7 +255,7 @@ fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<P
     let below = part.below(&path).and_then(|below| below.split_once('/'));
     match below.filter(|(_, file)| !file.contains('/')) {
         // A typing error would make a category, which the API cannot delete.
-        Some((folder, _)) if !is_folder(config, part, folder)? => Err(Failure::usage(
+        Some((folder, _)) if !part.has_folder(config, folder)? => Err(Failure::usage(
             format!("{} is in no category's folder", to.display()),
             "check the folder's name; for a new category, make its folder first",
         )),
