@@ -100,36 +100,31 @@ pub(super) fn parts(
     config: &Config,
     paths: &[PathBuf],
 ) -> Result<Vec<Part>, Failure> {
-    let mut parts: Vec<(Part, bool, bool)> = all(config)
-        .into_iter()
-        .map(|part| (part, paths.is_empty(), paths.is_empty()))
-        .collect();
+    let mut parts = all(config);
     for path in paths {
         let below = in_mirror(&config.mirror, &context.current, path)?;
         let mut found = false;
-        for (part, wanted, whole) in &mut parts {
-            match part.below(&below) {
+        for part in &mut parts {
+            let rest = match part.below(&below) {
                 None if !part.is_under(&below) => continue,
-                None | Some("") => *whole = true,
-                Some(rest) => {
-                    let known = known(context, config, part, rest, path)?;
-                    part.scope.push(known);
-                }
-            }
-            (found, *wanted) = (true, true);
+                // The whole workspace, until all paths are known.
+                None | Some("") => String::new(),
+                Some(rest) => known(context, config, part, rest, path)?,
+            };
+            part.scope.push(rest);
+            found = true;
         }
         if !found {
-            return Err(in_none(path, parts.iter().map(|(part, ..)| part)));
+            return Err(in_none(path, &parts));
         }
     }
-    Ok(parts
-        .into_iter()
-        .filter(|(_, wanted, _)| *wanted)
-        .map(|(part, _, whole)| Part {
-            scope: if whole { Vec::new() } else { part.scope },
-            ..part
-        })
-        .collect())
+    parts.retain(|part| paths.is_empty() || !part.scope.is_empty());
+    for part in &mut parts {
+        if part.scope.iter().any(String::is_empty) {
+            part.scope.clear();
+        }
+    }
+    Ok(parts)
 }
 
 /// Checks that a workspace's folder exists: with several workspaces, each has its history in its own folder.
@@ -197,7 +192,7 @@ pub(super) fn folders(
     Ok(is_folder.then(|| vec![(part, folder)]))
 }
 
-fn in_none<'p>(path: &Path, parts: impl IntoIterator<Item = &'p Part>) -> Failure {
+fn in_none(path: &Path, parts: &[Part]) -> Failure {
     Failure::usage(
         format!("{} is in none of the workspaces' folders", path.display()),
         format!(
@@ -208,9 +203,9 @@ fn in_none<'p>(path: &Path, parts: impl IntoIterator<Item = &'p Part>) -> Failur
 }
 
 /// Lists the workspaces' folders.
-fn names<'p>(parts: impl IntoIterator<Item = &'p Part>) -> String {
+fn names(parts: &[Part]) -> String {
     let names = parts
-        .into_iter()
+        .iter()
         .map(|part| format!("{}/", escape(&part.prefix)));
     names.collect::<Vec<_>>().join(", ")
 }

@@ -76,15 +76,10 @@ fn scope(parts: &[Part]) -> Vec<String> {
     parts
         .iter()
         .flat_map(|part| {
-            let below = |path: &String| match (part.prefix.as_str(), path.as_str()) {
-                ("", path) => path.to_owned(),
-                (prefix, ".") => prefix.to_owned(),
-                (prefix, path) => format!("{prefix}/{path}"),
-            };
             if whole(part) {
                 vec![part.prefix.clone()]
             } else {
-                part.scope.iter().map(below).collect()
+                part.scope.iter().map(|path| part.path(path)).collect()
             }
         })
         .collect()
