@@ -1,5 +1,5 @@
-//! Articles follow their category's folder: the place in the state is a category and a file's name, whatever the folder
-//! is called and whether the file can be read now or not.
+//! Articles follow their folder: the place in the state is a folder's category and a file's name, whatever the folder is
+//! called and whether the file can be read now or not.
 
 use crate::engine::observation::Observation;
 use crate::model::Place;
@@ -28,8 +28,9 @@ pub(in crate::engine) fn row_renamed(
     row
 }
 
-/// The rows of a category's articles under the name that its folder has now. A file that was left behind, and
-/// lies where it was and not in the folder, keeps its place.
+/// The rows of the articles in a category's folder under the name that it has now, also of those that are another
+/// category's by their rows: pairing looks for their files there. A file that was left behind, and lies where it was and
+/// not in the folder, keeps its place.
 pub(in crate::engine) fn rows_along(
     base: &Base,
     observed: &Observation,
@@ -50,7 +51,7 @@ pub(in crate::engine) fn rows_along(
         .filter(|place| place.folder == *from || place.folder == *to)
         .collect();
     let rows = base.articles.values();
-    rows.filter(|row| row.local.category == category.id && row.place.folder == *from)
+    rows.filter(|row| row.place.folder == *from)
         .map(|row| (row, Place::new(to, row.place.file.clone())))
         .filter(|(row, place)| lying.contains(place) || !lying.contains(&row.place))
         .map(|(row, place)| ArticleRow {
