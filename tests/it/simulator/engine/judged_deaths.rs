@@ -1,15 +1,19 @@
-//! What the judge of what is left after a death lets pass, and beside it the sharper cases that it still finds.
+//! What the judges let pass after a death, and beside it the sharper cases that they still find.
 
 use super::database::binding;
+use super::leaving::Leaving;
 use super::mirror::Mirror;
 use super::oracle;
 use super::step::PLAIN;
 use super::tree::Tree;
 use super::world::World;
+use kbsync::engine::report::{Line, Report, Status};
 use kbsync::model::base::Visibility;
 use kbsync::model::{
-    ArticleId, CategoryId, Flags, Place, Revision, TextDigest, Timestamp, Version,
+    ArticleId, CategoryId, Flags, KnownFile, Place, Revision, Side, Stamp, TextDigest, Timestamp,
+    Version,
 };
+use kbsync::reconcile::plan::Kind;
 use kbsync::state::{ArticleRow, Entry, FileEntry, Journalled, RowChange, Store};
 
 /// Words that nothing has but what was about to be written: of an article that no base knows, or of one that it does.
@@ -73,4 +77,54 @@ fn what_a_process_met_and_was_about_to_write_when_it_died_is_not_lost() {
     assert_eq!(about_to_be_written(true, false), None);
     assert_eq!(about_to_be_written(false, false), Some("I1"));
     assert_eq!(about_to_be_written(true, true), Some("I1"));
+}
+
+/// A file was being moved from `alpha/a.html` to `alpha/b.html`.
+fn moving() -> Leaving {
+    let known = KnownFile::of(Stamp::default(), b"words");
+    let entry = Entry::File(FileEntry {
+        target: Place::new("alpha", "b.html"),
+        leaves: Some((Place::new("alpha", "a.html"), known)),
+        new: None,
+        over: None,
+    });
+    let (slot, rows) = (1, Vec::new());
+    Leaving::of(&[Journalled { slot, entry, rows }])
+}
+
+#[test]
+fn a_file_in_motion_goes_only_by_the_end_of_its_move() {
+    let leaving = moving();
+    assert!(leaving.ends("alpha/a.html", None));
+    assert!(!leaving.ends("alpha/a.html", Some(b"words")));
+    assert!(!leaving.ends("alpha/b.html", None));
+    assert!(!Leaving::of(&[]).ends("alpha/a.html", None));
+}
+
+#[test]
+fn of_a_plan_only_the_copy_at_a_place_that_a_file_was_leaving_is_left_out() {
+    for (action, side, path, is_left) in [
+        (Kind::Create, Side::Remote, "alpha/a.html", false),
+        (Kind::Create, Side::Remote, "alpha/b.html", true),
+        (Kind::Create, Side::Local, "alpha/a.html", true),
+        (Kind::Update, Side::Remote, "alpha/a.html", true),
+    ] {
+        let mut planned = Report::new(true);
+        planned.actions.push(Line {
+            action,
+            side,
+            path: path.to_owned(),
+            id: None,
+            fields: Vec::new(),
+            status: Status::Planned,
+            reason: None,
+            rule: None,
+        });
+        let left = moving().cut(planned).actions;
+        assert_eq!(
+            left.len(),
+            usize::from(is_left),
+            "{action:?} {side:?} {path}"
+        );
+    }
 }

@@ -10,6 +10,7 @@
 //! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`], I8 in
 //!   [`births`], I12 in [`held`], I6 in [`purse`], I10 in [`files`]. Only I11 is judged elsewhere, since no world has a token: in
 //!   `canary.rs`.
+//!   [`leaving`]: what the journal lets pass after a death.
 //! - [`relations`]: what has to hold between two runs (I7, I15, L2), and [`isolation`] (I13).
 //! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts planted defects.
 //!
@@ -44,6 +45,7 @@ mod judged_sides;
 #[cfg(test)]
 mod judged_states;
 pub(crate) mod kb;
+mod leaving;
 pub(crate) mod mirror;
 pub(crate) mod oracle;
 pub(crate) mod people;
