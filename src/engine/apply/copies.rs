@@ -100,7 +100,8 @@ pub(super) fn clear_copies<D: Disk>(
 }
 
 /// Removes the copies of settled conflicts that the scan found: a crash came before their removal, or the conflict is
-/// shown elsewhere by now.
+/// shown elsewhere by now. While an article's file cannot be read its copies stay: a state that is new does not know of
+/// the conflict.
 pub(in crate::engine) fn remove_settled_copies<D: Disk>(
     journal: &mut Journal<'_, D>,
     observed: &Observation,
@@ -110,12 +111,11 @@ pub(in crate::engine) fn remove_settled_copies<D: Disk>(
     }
     let conflicts = journal.store.conflicts()?;
     for (copy, names) in &observed.local.copies {
-        let Some(id) = *names else { continue };
+        let id = names.filter(|id| !observed.paired.unknown.contains_key(id));
+        let Some(id) = id else { continue };
         let standing = conflicts.iter().find(|row| row.id == id);
-        let shown = standing.and_then(|row| {
-            let shown = row.copy.as_ref();
-            shown.map(|shown| Place::new(&row.place.folder, shown))
-        });
+        let shown =
+            standing.and_then(|row| Some(Place::new(&row.place.folder, row.copy.as_ref()?)));
         // While the copy that is shown was moved, any copy keeps the conflict.
         let stays = shown.is_some_and(|shown| {
             let found = journal.disk.look(At::Folder(&shown.folder), &shown.file);
