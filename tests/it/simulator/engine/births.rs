@@ -68,7 +68,8 @@ impl World {
     }
 
     /// Returns whether title and text tell that a new file is that of an article: the state has it, or the listing
-    /// of this cycle showed it, and no other file without an id lies at its place.
+    /// of this cycle showed it, and no other file lies at its place that has no id, or had none when the cycle began: a
+    /// file there is the article's, and gets its id.
     fn tells(&self, id: ArticleId, sent: &NewArticle, new: &NewArticle) -> bool {
         let Some(article) = self.kb.articles.get(&id) else {
             return false;
@@ -87,7 +88,7 @@ impl World {
                 name == home.file && (folder == home.folder || beside)
             });
             let is_there = name == at_address && self.category_of(folder) == Some(article.category);
-            let is_free = is_article(folder, name) && id_of(bytes).is_none();
+            let is_free = is_article(folder, name) && id_of(bytes).is_none_or(|named| named == id);
             is_claimed |= is_free && (is_home || is_there) && Document::parse(bytes).is_ok();
         });
         is_same && !is_claimed

@@ -8,7 +8,7 @@ use super::mirror::Mirror;
 use super::step::{Call, What};
 use super::token::Tokens;
 use super::tree::Tree;
-use super::world::{Shared, Side, id_of};
+use super::world::{Shared, Side, World, id_of};
 use kbsync::drill::death;
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
@@ -221,10 +221,13 @@ impl Disk for Files {
         let back = moved
             .as_ref()
             .is_some_and(|(path, _)| *path == place(at, name));
-        if !back {
+        let bytes = |world: &World| world.mirror.bytes(folder_of(at), name);
+        let (was, wrong) = {
             let mut world = self.shared.lock();
-            world.judge_removal(folder_of(at), name, moved.and_then(|(_, id)| id));
-        }
+            let article = moved.and_then(|(_, id)| id);
+            let wrong = (!back).then(|| world.judge_removal(folder_of(at), name, article));
+            (bytes(&world), wrong.flatten())
+        };
         let taken = self.step(
             Call::RemoveFile,
             &place(at, name),
@@ -234,6 +237,11 @@ impl Disk for Files {
         );
         if back && taken.is_ok() {
             self.shared.lock().took_back();
+        }
+        // The disk does not take another file than the one that is expected, such as one that came there since.
+        let mut world = self.shared.lock();
+        if let Some(wrong) = wrong.filter(|_| bytes(&world) != was) {
+            world.violated(wrong.invariant, wrong.message);
         }
         taken
     }

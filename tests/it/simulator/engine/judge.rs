@@ -2,7 +2,7 @@
 
 use super::step::Rewriting;
 use super::token::Tokens;
-use super::world::{Side, World, has_ending, id_of, is_article};
+use super::world::{Side, Violation, World, has_ending, id_of, is_article};
 use kbsync::model::ArticleId;
 
 impl World {
@@ -330,36 +330,40 @@ impl World {
         unseen
     }
 
-    /// The same for a file (I5).
+    /// The same for a file (I5): what is wrong with it, should it go.
     ///
     /// A file that was just written anew at another place is moved, not removed.
-    pub(crate) fn judge_removal(&mut self, folder: &str, name: &str, moved: Option<ArticleId>) {
+    pub(crate) fn judge_removal(
+        &mut self,
+        folder: &str,
+        name: &str,
+        moved: Option<ArticleId>,
+    ) -> Option<Violation> {
         let bytes = self.mirror.bytes(folder, name).unwrap_or_default();
-        if !is_article(folder, name) || moved.is_some() && moved == id_of(&bytes) {
-            return;
+        let id = id_of(&bytes);
+        if !is_article(folder, name) || moved.is_some() && moved == id {
+            return None;
         }
         // A move that a kill interrupted: what was edited since at the place that the file leaves is set beside. That it
         // is kept is I1.
         let recovers = self.ledger.died && self.requests() == self.began.1;
-        if recovers && id_of(&bytes).is_some_and(|id| self.has_another_file(id, (folder, name))) {
+        if recovers && id.is_some_and(|id| self.has_another_file(id, (folder, name))) {
             self.ledger.set_aside.add(&Tokens::of(&bytes));
-            return;
+            return None;
         }
         if self.ledger.spared == Some(Side::Mirror) {
-            self.violated("I4", format!("a push takes {folder}/{name} away"));
+            return Some(Violation {
+                invariant: "I4",
+                message: format!("a push takes {folder}/{name} away"),
+            });
         }
-        let id = self
-            .mirror
-            .bytes(folder, name)
-            .and_then(|bytes| id_of(&bytes));
-        if let Some(id) =
-            id.filter(|id| self.kb.articles.contains_key(id) && !self.is_copied(*id, folder, name))
-        {
-            self.violated(
-                "I5",
-                format!("{folder}/{name} is removed, and its article {id} is there"),
-            );
-        }
+        let is_there = |id: &ArticleId| {
+            self.kb.articles.contains_key(id) && !self.is_copied(*id, folder, name)
+        };
+        id.filter(is_there).map(|id| Violation {
+            invariant: "I5",
+            message: format!("{folder}/{name} is removed, and its article {id} is there"),
+        })
     }
 
     fn has_another_file(&self, id: ArticleId, one: (&str, &str)) -> bool {

@@ -3,6 +3,7 @@
 use super::database::binding;
 use super::held;
 use super::isolation::{self, Piece, Struck};
+use super::judged::removal;
 use super::kb::{By, Kb};
 use super::mirror::Mirror;
 use super::oracle;
@@ -136,10 +137,8 @@ fn a_push_moves_no_file_and_takes_none_away() {
     world.effect(Side::Mirror, &tokens, file, None);
     assert!(world.ledger.violation.is_some());
     let (mut world, _) = pushing();
-    world.judge_removal("alpha", "a.conflict.html", None);
-    assert_eq!(world.ledger.violation, None);
-    world.judge_removal("alpha", "a.html", None);
-    assert!(world.ledger.violation.is_some());
+    assert_eq!(removal(&mut world, "a.conflict.html"), None);
+    assert_eq!(removal(&mut world, "a.html"), Some("I4"));
 }
 
 /// A run that goes on for a day, with an article that its writer sent hidden.
