@@ -11,7 +11,7 @@ use super::{
     print::{WARNING, escape},
     report,
     scope::{self, Part},
-    version_spec::{below_mirror, is_at},
+    version_spec::is_at,
 };
 use crate::{
     config::{Config, Need},
@@ -82,7 +82,7 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
             None => {
                 may_ask(context, &args.paths)?;
                 if args.paths.len() > 1 {
-                    context.out.note(escape(&below_mirror(&part, path)));
+                    context.out.note(escape(&part.path(&path)));
                 }
                 conflict_parts::asked(context, &config, &part, found.id)?
             }
@@ -112,7 +112,7 @@ fn named(
     let (part, path) = scope::part(context, config, path)?;
     let found = conflict(config, &part, &path)?.ok_or_else(|| {
         Failure::usage(
-            format!("{} is not in conflict", below_mirror(&part, &path)),
+            format!("{} is not in conflict", part.path(&path)),
             "`kbsync resolve` lists the conflicts",
         )
     })?;

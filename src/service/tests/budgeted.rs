@@ -70,17 +70,26 @@ async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_
     assert_eq!(client.usage().day_left, 1435);
 }
 
+/// Reads an article. The first answer is a refusal with nothing left of the minute, with these headers besides.
+async fn read_after_a_refusal(status: u16, headers: &[(&'static str, &str)]) -> Setup {
+    let mut empty = Reply::json(status, r#"{"success":false,"message":"slow down"}"#)
+        .with("x-ratelimit-limit", "60")
+        .with("x-ratelimit-remaining", "0");
+    for (name, value) in headers {
+        empty = empty.with(name, value);
+    }
+    let service = Responder::script(vec![empty, good()]).await;
+    let setup = service.client();
+    let read = setup.client.article(article_id(1), Purpose::Push).await;
+    read.expect("read");
+    assert_eq!(service.count(), 2);
+    setup
+}
+
 #[tokio::test]
 async fn s8_a_refusal_with_nothing_left_is_waited_out() {
     for status in [403, 404, 429] {
-        let empty = Reply::json(status, r#"{"success":false,"message":"slow down"}"#)
-            .with("x-ratelimit-limit", "60")
-            .with("x-ratelimit-remaining", "0");
-        let service = Responder::script(vec![empty, good()]).await;
-        let setup = service.client();
-        let read = setup.client.article(article_id(1), Purpose::Push).await;
-        read.expect("read");
-        assert_eq!(service.count(), 2);
+        let setup = read_after_a_refusal(status, &[]).await;
         // The minute counts as full: the second request waits for the next one. That is one wait.
         assert!(setup.clock.elapsed() >= Duration::from_mins(1));
         assert_eq!(reasons(&setup), [WaitReason::Minute], "{status}");
@@ -90,28 +99,11 @@ async fn s8_a_refusal_with_nothing_left_is_waited_out() {
 #[tokio::test]
 async fn f110_the_wait_that_a_refusal_names_is_believed_though_nothing_is_left_of_the_minute() {
     for status in [429, 403] {
-        let empty = Reply::json(status, r#"{"success":false,"message":"slow down"}"#)
-            .with("retry-after", "3")
-            .with("x-ratelimit-limit", "60")
-            .with("x-ratelimit-remaining", "0");
-        let service = Responder::script(vec![empty, good()]).await;
-        let setup = service.client();
-        let read = setup.client.article(article_id(1), Purpose::Push).await;
-        read.expect("read");
-        assert_eq!(service.count(), 2);
+        let setup = read_after_a_refusal(status, &[("retry-after", "3")]).await;
         let waited = setup.clock.elapsed();
         assert!(waited >= Duration::from_secs(3), "{status}: {waited:?}");
         assert!(waited < Duration::from_secs(5), "{status}: {waited:?}");
     }
-    // A wait that cannot be read is none: the minute counts as full.
-    let garbled = Reply::json(429, "")
-        .with("retry-after", "soon")
-        .with("x-ratelimit-remaining", "0");
-    let service = Responder::script(vec![garbled, good()]).await;
-    let setup = service.client();
-    let read = setup.client.article(article_id(1), Purpose::Push).await;
-    read.expect("read");
-    assert!(setup.clock.elapsed() >= Duration::from_mins(1));
 }
 
 #[tokio::test]
