@@ -207,7 +207,7 @@ fn a_new_category_whose_name_is_near_to_another_one_s_is_asked_after_and_made() 
     );
     let diff = kb.run(&["diff"]).exits(0);
     assert!(diff.stderr.contains(question), "{diff:#?}");
-    let question = "strat/ would be a new category, and the API cannot delete categories; if you meant start/, move the files there; \
+    let question = "strat/ would be a new category, and the API cannot delete categories; if you meant the category start, move the files to its folder; \
                     `kbsync approve` creates strat";
     let plan = kb.run(&["sync", "--dry-run"]).exits(0).stdout;
     assert!(plan.contains(question), "{plan}");
