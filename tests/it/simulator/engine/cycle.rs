@@ -25,9 +25,11 @@ impl Run<'_> {
         let runtime = self.runtime;
         let known = self.known_places();
         let released = self.released();
+        let journal = self.engine().store().journal().expect("readable");
         let at_first = {
             let mut world = self.shared.lock();
             world.begin();
+            world.ledger.unfinished = !journal.is_empty();
             world.ledger.released = released;
             world.note(&format!(
                 "cycle {:?} {:?}",

@@ -341,14 +341,17 @@ impl World {
     ) -> Option<Violation> {
         let bytes = self.mirror.bytes(folder, name).unwrap_or_default();
         let id = id_of(&bytes);
-        if !is_article(folder, name) || moved.is_some() && moved == id {
+        if !is_article(folder, name) {
             return None;
         }
-        // A move that a kill interrupted: what was edited since at the place that the file leaves is set beside. That it
-        // is kept is I1.
-        let recovers = self.ledger.died && self.requests() == self.began.1;
+        // A move that a kill interrupted, or that the disk neither ended nor took back: what was edited since at the place
+        // that the file leaves is set beside. That it is kept is I1.
+        let recovers = self.ledger.unfinished && self.requests() == self.began.1;
         if recovers && id.is_some_and(|id| self.has_another_file(id, (folder, name))) {
             self.ledger.set_aside.add(&Tokens::of(&bytes));
+            return None;
+        }
+        if moved.is_some() && moved == id {
             return None;
         }
         if self.ledger.spared == Some(Side::Mirror) {

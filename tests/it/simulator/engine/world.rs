@@ -129,6 +129,8 @@ pub(crate) struct Ledger {
     pub(crate) forgetful: bool,
     /// Whether a process died since both sides were equal.
     pub(crate) died: bool,
+    /// Whether the journal had something to end when the present cycle began.
+    pub(crate) unfinished: bool,
     /// Whether a part of the looking failed in this cycle.
     pub(crate) doubt: bool,
     /// What was taken away when the cycle began, for the guard against mass deletion.
