@@ -66,8 +66,8 @@ fn with_holds(job: &Job, request: Request, prefix: &str) -> Request {
 
 /// Returns whether the grace time applies to files that are removed while the cycle waits. It does not apply to a
 /// command, because a person runs it on the files as they are.
-pub(super) fn waits_out_grace(look: &Scope) -> bool {
-    match look {
+pub(super) fn waits_out_grace(scope: &Scope) -> bool {
+    match scope {
         Scope::Everything | Scope::Mirror | Scope::Paths(_) => true,
         Scope::Command(_) => false,
     }

@@ -99,6 +99,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 stop_signals: 0,
                 reload: false,
                 log_once: LogOnce::default(),
+                failure: None,
                 paused: None,
             },
         }
@@ -149,7 +150,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 }
                 continue;
             }
-            self.announce_held(now);
+            self.announce_delayed(now);
             self.state.publish();
             let work = self.state.work_queue.next_deadline(now);
             let watchdog = self.state.supervisor.next_sign();
@@ -173,8 +174,8 @@ impl<C: CycleRunner> EventLoop<C> {
     }
 
     /// Logs the files that were saved and wait for their push interval: a person wonders why they are not live.
-    fn announce_held(&mut self, now: Moment) {
-        for (path, wait) in self.state.work_queue.newly_held(now) {
+    fn announce_delayed(&mut self, now: Moment) {
+        for (path, wait) in self.state.work_queue.newly_delayed(now) {
             let saved = DuePaths {
                 changed: [path.clone()].into(),
                 ..DuePaths::default()
@@ -269,7 +270,7 @@ impl<C: CycleRunner> EventLoop<C> {
             Some(OutageChange::Began(outage)) => {
                 let wait = wait_in_words(self.state.work_queue.next_try(now));
                 let then = if outage.has_growing_pauses() {
-                    ", then with growing pauses"
+                    ", then at growing intervals"
                 } else {
                     ""
                 };

@@ -17,7 +17,10 @@ use super::{
     work_queue::{Pause, WorkQueue, is_push},
 };
 use crate::{
-    config::Poll, engine::report::Status, reconcile::plan::Kind, web::shared_status::SharedStatus,
+    config::Poll,
+    engine::{StopCause, report::Status},
+    reconcile::plan::Kind,
+    web::shared_status::SharedStatus,
 };
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
@@ -38,6 +41,8 @@ pub(super) struct LoopState {
     pub(super) stop_signals: u32,
     pub(super) reload: bool,
     pub(super) log_once: LogOnce,
+    /// Why the last cycle failed, if it did.
+    pub(super) failure: Option<String>,
     /// The pause that was logged last.
     pub(super) paused: Option<Pause>,
 }
@@ -152,6 +157,7 @@ impl LoopState {
                 status.last_push = Some(now.steady);
             }
         });
+        self.failure = failure_of(outcome);
         self.log_once.log(outcome, polled);
         let nothing = OpenItems {
             articles: open.articles,
@@ -202,10 +208,22 @@ impl LoopState {
             status.pending = summary.pending;
             status.oldest = summary.oldest;
             status.paused = summary.paused;
-            status.outage = summary.outage;
+            status.outage = summary.outage.or_else(|| self.failure.clone());
             status.is_token_refused = summary.is_token_refused;
         });
     }
+}
+
+/// Returns why a cycle failed, if it did and git had nothing to do with it.
+fn failure_of(outcome: &CycleOutcome) -> Option<String> {
+    let report = &outcome.report;
+    let stop = report.stopped.as_ref();
+    if outcome.is_complete() || stop.is_some_and(|stop| stop.cause == StopCause::Git) {
+        return None;
+    }
+    let problem = report.problems.last().map(|problem| &problem.message);
+    let why = stop.map(|stop| &stop.message).or(problem)?;
+    Some(format!("the last sync failed: {why}"))
 }
 
 /// Logs a line for each cycle. During an outage only its beginning and its end are news.

@@ -61,7 +61,7 @@ impl Outage {
         )
     }
 
-    /// Returns whether it is only the requests that are spent.
+    /// Returns whether only the budget of requests is spent.
     pub fn is_of_budget(self) -> bool {
         matches!(self, Self::BudgetSpent { .. } | Self::Throttled { .. })
     }
@@ -77,7 +77,7 @@ impl fmt::Display for Outage {
             Self::Unreachable => "the service cannot be reached",
             Self::TokenRejected => "the service does not accept the token",
             Self::BudgetSpent { .. } => "the requests of this day are spent",
-            Self::Throttled { .. } => "the service asked to wait",
+            Self::Throttled { .. } => "the service asked for a pause",
             Self::MirrorUnusable => "the mirror or the state cannot be used",
             Self::UnusableAnswer => "the service's answer cannot be used",
             Self::Stopping => "the daemon is stopping",

@@ -41,7 +41,7 @@ pub struct StatusSnapshot {
     pub oldest: Option<Instant>,
     /// Why the sync is paused on purpose: git is busy.
     pub paused: Option<String>,
-    /// The current outage.
+    /// The current outage, or why the last cycle failed.
     pub outage: Option<String>,
     /// Where the token comes from: `the variable KBSYNC_TOKEN`.
     pub token: String,

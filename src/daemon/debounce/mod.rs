@@ -174,7 +174,7 @@ impl Debounce {
 
     /// Returns the changed paths that are quiet and wait only for their push interval, with the rest of it: each once
     /// after its last event.
-    pub fn newly_held(&mut self, now: Instant) -> Vec<(String, Duration)> {
+    pub fn newly_delayed(&mut self, now: Instant) -> Vec<(String, Duration)> {
         let mut held = Vec::new();
         for (path, waiting) in &mut self.waiting {
             let Some(&pushed) = self.pushed.get(path) else {

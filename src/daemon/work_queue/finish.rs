@@ -107,20 +107,19 @@ impl WorkQueue {
             Scope::Command(command) => command.is_whole(),
         };
         // A path that became due while the cycle ran was not part of the cycle.
-        let settled = looked
+        let heads_agree = looked
             && self.debounce.is_empty()
             && self.due.is_empty()
             && self.deferred.is_empty()
             && !held
             && outcome.is_complete();
         // After an incomplete scan there may be removals that nobody saw.
-        let settled = settled && !outcome.report.doubt;
-        if settled {
-            let places = job.git.iter().filter_map(|known| {
-                let place = known.state.head.clone()?;
-                Some((known.prefix.clone(), place))
+        if heads_agree && !outcome.report.doubt {
+            let heads = job.git.iter().filter_map(|known| {
+                let head = known.state.head.clone()?;
+                Some((known.prefix.clone(), head))
             });
-            places.collect()
+            heads.collect()
         } else {
             BTreeMap::new()
         }

@@ -232,11 +232,11 @@ impl WorkQueue {
     }
 
     /// Returns the files that were saved and wait only for their push interval, each once.
-    pub fn newly_held(&mut self, now: Moment) -> Vec<(String, Duration)> {
+    pub fn newly_delayed(&mut self, now: Moment) -> Vec<(String, Duration)> {
         if self.paused().is_some() || !self.outage.may_try(now.steady) {
             return Vec::new();
         }
-        self.debounce.newly_held(now.steady)
+        self.debounce.newly_delayed(now.steady)
     }
 
     /// Returns why git pauses the sync.

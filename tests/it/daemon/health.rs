@@ -425,6 +425,11 @@ fn a_failure_after_an_outage_is_not_its_end() {
     service.sandbox.inject(Fault::always(of_workspace, gone));
     daemon.signal(Signal::USR1);
     until("the failure", || daemon.log().contains("outcome=failed"));
+    let status = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains("the last sync failed: ") && status.contains("Base not found."),
+        "{status}"
+    );
     assert!(!daemon.log().contains("works again"), "{}", daemon.log());
     service.sandbox.clear_faults();
     daemon.signal(Signal::USR1);

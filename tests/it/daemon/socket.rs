@@ -178,7 +178,7 @@ fn a_command_hears_what_the_daemon_waits_for() {
     wait(FaultKind::RateLimited { retry_after });
     let (code, text) = said(kb.process(&["sync"]));
     assert_eq!(code, Some(0), "{text}");
-    let alone = "the service asked to wait (status 429): waiting 1s\n";
+    let alone = "the service asked for a pause (status 429): waiting 1s\n";
     assert!(text.starts_with(alone), "{text}");
     // The same line as without a daemon.
     daemon.stop();
@@ -207,6 +207,6 @@ fn a_command_behind_a_waiting_cycle_hears_why_as_well() {
     });
     let (code, text) = said(kb.process(&["sync"]));
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.starts_with("the service asked to wait"), "{text}");
+    assert!(text.starts_with("the service asked for a pause"), "{text}");
     daemon.stop();
 }

@@ -137,7 +137,7 @@ fn a_command_and_the_doctor_name_the_refused_token_of_the_daemon() {
     let log = daemon.log();
     let (_, said) = log.split_once("next try in ").expect("the next try");
     let (wait, _) = said
-        .split_once(", then with growing pauses")
+        .split_once(", then at growing intervals")
         .expect("a wait");
     let wait = humantime::parse_duration(wait).expect("a time").as_secs();
     assert!(wait < 60, "{log}");
