@@ -22,10 +22,10 @@ use crate::model::Side;
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
 
-/// Releases what is held for its number.
+/// Approves what is held.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// Do not ask: release what the last sync held. If more is held by now, nothing is released
+    /// Do not ask: approve what the last sync held. If more is held by now, nothing is approved
     #[arg(short, long)]
     yes: bool,
 }

@@ -145,7 +145,7 @@ impl Failure {
     pub fn daemon_token(source: &str) -> Self {
         let message = format!("the service refused the daemon's token, which is from {source}");
         Self::failed(anyhow::Error::msg(message)).help(
-            "make a new token in your account on the service, and put it there; the daemon reads a file or a command again \
+            "make a new token in your account on the service, and store it in the same place; the daemon reads a file or a command again \
              before the next try, and must be restarted for a variable",
         )
     }

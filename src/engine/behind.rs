@@ -153,7 +153,7 @@ pub(super) fn duplicates_by_git(
 
 /// Returns the removed files whose newest version is in no commit: the person who removed such a file may not have
 /// seen that version. If git cannot say, these are all the files.
-pub(super) fn removed_unseen<'a>(
+pub(super) fn removed_uncommitted<'a>(
     git: &dyn GitView,
     removals: &[(&'a str, ArticleId)],
     observed: &Observation,

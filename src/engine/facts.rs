@@ -3,7 +3,7 @@
 use super::Engine;
 use super::settings::Request;
 use super::waiting::{self, Held};
-use crate::engine::behind::{behind, duplicates_by_git, removed_unseen};
+use crate::engine::behind::{behind, duplicates_by_git, removed_uncommitted};
 use crate::engine::observation::Observation;
 use crate::engine::recent_rollbacks::count_recent_rollbacks;
 use crate::engine::stock::{new_categories, stock};
@@ -19,10 +19,21 @@ use crate::state::Parked;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The time for which a refusal or a count of deletions holds, in milliseconds.
-const DAY: i64 = 24 * 60 * 60 * 1000;
+/// The time for which a refused action is not tried again, in milliseconds.
+const REFUSAL_EXPIRES: i64 = 24 * 60 * 60 * 1000;
 
-/// Deletions within so many milliseconds are one deed.
+/// Returns whether an action that was refused then is not tried again yet.
+pub(super) fn is_refusal_fresh(at: Timestamp, now: Timestamp) -> bool {
+    i64::try_from(now.millis_since(at)).is_ok_and(|age| age < REFUSAL_EXPIRES)
+}
+
+/// The time for which an approval holds, in milliseconds.
+const APPROVAL_EXPIRES: i64 = 24 * 60 * 60 * 1000;
+
+/// Deletions within so many milliseconds are counted together.
+const DELETIONS_WINDOW: i64 = 24 * 60 * 60 * 1000;
+
+/// Deletions within so many milliseconds of each other are one series.
 const CLOSELY: i64 = 60 * 1000;
 
 /// The reason of a hold: a commit removed files whose newest text is in no commit.
@@ -37,7 +48,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     request: &Request,
 ) -> anyhow::Result<Facts> {
     let now = engine.clock.now();
-    let since = now.before(DAY);
+    let since = now.before(DELETIONS_WINDOW);
     // Of a plan that does nothing there is nothing to hold, and of one that deletes nothing no deletion.
     let held = if plan.actions.is_empty() {
         Vec::new()
@@ -165,7 +176,7 @@ fn held_by_git(
     }
     let gone = removals.iter().map(|(path, _)| (*path).to_owned());
     let mut held = git.held_removals(&gone.collect());
-    for path in removed_unseen(git, &removals, observed) {
+    for path in removed_uncommitted(git, &removals, observed) {
         let reason = || REMOVED_UNSEEN.to_owned();
         held.entry(path.to_owned()).or_insert_with(reason);
     }
@@ -195,7 +206,7 @@ fn approved(store: &Store, plan: &Plan, now: Timestamp) -> anyhow::Result<BTreeS
         return Ok(BTreeSet::new());
     }
     let approvals = store.approvals()?.into_iter();
-    let is_fresh = |at| i64::try_from(now.millis_since(at)).is_ok_and(|age| age < DAY);
+    let is_fresh = |at| i64::try_from(now.millis_since(at)).is_ok_and(|age| age < APPROVAL_EXPIRES);
     Ok(approvals
         .filter(|approval| is_fresh(approval.at))
         .map(|approval| approval.set)
@@ -298,6 +309,5 @@ fn standing(held: &[Held]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
 /// A refusal expires after a day. An article that exists and cannot be read waits for a person: its address may have
 /// changed, and a second POST would make a duplicate.
 fn still_parked(parked: &Parked, now: Timestamp) -> bool {
-    parked.reason.starts_with(FOR_A_PERSON)
-        || i64::try_from(now.millis_since(parked.at)).is_ok_and(|age| age < DAY)
+    parked.reason.starts_with(FOR_A_PERSON) || is_refusal_fresh(parked.at, now)
 }

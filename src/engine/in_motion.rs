@@ -19,8 +19,8 @@ pub(in crate::engine) struct InMotion {
     pub(super) folded: BTreeSet<String>,
     /// The time of the list, and the articles that were known to have no file by then.
     pub(super) since: Option<(Timestamp, BTreeSet<ArticleId>)>,
-    /// Paths that were waited for already.
-    gone: BTreeSet<String>,
+    /// Removed paths whose grace time is over.
+    grace_over: BTreeSet<String>,
 }
 
 impl InMotion {
@@ -41,23 +41,23 @@ impl InMotion {
         in_motion
     }
 
-    /// Adds the time of the list, the articles that wait since before, and the paths that were waited for already.
+    /// Adds the time of the list, the articles that wait since before, and the removed paths whose grace time is over.
     pub(super) fn since(
         self,
         moment: Timestamp,
         known: BTreeSet<ArticleId>,
-        gone: &BTreeSet<String>,
+        grace_over: &BTreeSet<String>,
     ) -> Self {
         Self {
             since: Some((moment, known)),
-            gone: gone.clone(),
+            grace_over: grace_over.clone(),
             ..self
         }
     }
 
     /// Returns whether a place went long enough ago, by itself or with its folder.
     pub(super) fn was_waited_for(&self, place: &Place) -> bool {
-        self.gone.contains(&place.folder) || self.gone.contains(&place.to_string())
+        self.grace_over.contains(&place.folder) || self.grace_over.contains(&place.to_string())
     }
 
     /// Returns whether a place is in motion, by itself or with its folder.

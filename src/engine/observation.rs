@@ -15,7 +15,7 @@ use crate::state::store::ListingEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokio::time::Instant;
 
-/// The extent of a look.
+/// The things that were looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engine) enum Extent {
     /// At everything, and everything is compared.
@@ -93,11 +93,11 @@ pub(in crate::engine) struct ServiceSide {
     pub(in crate::engine) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
     pub(in crate::engine) not_modified: bool,
-    /// Whether an answer showed an article as published that the listing does not have, or has under another revision,
-    /// or the listing has an old copy: its tag does not vouch for that one.
+    /// Whether an answer showed a published article that the listing lacks, or has under another revision or as an old
+    /// copy: the listing's tag does not vouch for that article.
     pub(in crate::engine) unlisted: bool,
-    /// Articles that were not asked for and go by what is known of them, of which two answers differed, or an old
-    /// copy was shown, or what may be one: whoever changes them on the service reads them first.
+    /// Articles whose version may be out of date (a stored answer, two different answers, a possible old copy): they are
+    /// read again before a write.
     pub(in crate::engine) read_first: BTreeSet<ArticleId>,
     /// The meaning of the listing's entries, to be stored once their figures are recorded.
     pub(in crate::engine) entries: Option<Vec<ListingEntry>>,

@@ -306,7 +306,7 @@ impl Report {
             .extend(refused.into_iter().map(Refused::problem));
     }
 
-    /// Returns whether anything was or would be done, or waits.
+    /// Returns whether nothing was or would be done, and nothing waits.
     pub fn is_quiet(&self) -> bool {
         self.actions.is_empty() && self.problems.is_empty()
     }

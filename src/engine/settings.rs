@@ -77,7 +77,7 @@ impl Settings {
     }
 }
 
-/// The extent of a look.
+/// The things that a cycle is asked to look at.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Look {
     /// At the whole mirror and the whole workspace: lists once.
@@ -134,7 +134,7 @@ pub struct Request {
     pub resolve: BTreeMap<ArticleId, Keep>,
     /// The reason that nothing may be deleted on the service because of git, if there is one.
     pub git_hold: Option<String>,
-    /// Whether nobody waits for it: then what was asked for lately is not asked for again.
+    /// Whether no person waits for the result: then questions that were asked recently are not asked again.
     pub patient: bool,
     /// The share of the budget that pays.
     pub purpose: Purpose,

@@ -21,10 +21,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most paths that a finding names.
 const NAMED: usize = 10;
 
-/// Follows the remedy of an error that does not keep the article from being sent.
+/// The end of the remedy of an error that does not keep the article from being sent.
 const SENT: &str = "the article is sent as it is";
 
-/// Follows the remedy of an error that does.
+/// The end of the remedy of an error that keeps the file from being sent.
 const NOT_SENT: &str = "until then the file is not sent";
 
 /// The severity of a finding.
@@ -216,9 +216,8 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
     let lower = slug.to_lowercase();
     if slug != lower && file.slug.is_none() {
         let message = format!("the address has capital letters: {slug}");
-        let help = format!(
-            "rename the file to `{lower}{EXTENSION}`, or say with `slug: {slug}` that you mean it"
-        );
+        let help =
+            format!("rename the file to `{lower}{EXTENSION}`, or add `slug: {slug}` to keep it");
         findings.push(finding(
             Level::Warning,
             &file.place,
@@ -232,7 +231,7 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
 /// Reports a line `slug:` that the service may refuse. A slug that came from the service may be such a one.
 fn slug_line(path: &impl ToString, slug: Option<&str>, findings: &mut Vec<Finding>) {
     if let Some(Err(problem)) = slug.map(slug_of_stem) {
-        let message = format!("the slug {:?} is not made for an address", problem.stem);
+        let message = format!("the slug {:?} is not valid in an address", problem.stem);
         let help = format!(
             "write `slug: {}`: the service may refuse another one",
             problem.proposal
@@ -385,7 +384,7 @@ fn dead_links(
         if !leads {
             let message = format!("the link to {target:?} leads nowhere");
             let help = format!(
-                "correct the path, which counts from this file, or write the whole address; {SENT}"
+                "correct the path, which is relative to this file, or write the whole address; {SENT}"
             );
             findings.push(Finding {
                 line: Some(before + line),
@@ -405,7 +404,7 @@ fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding>)
     let folders: BTreeSet<&String> = files.articles.keys().map(|place| &place.folder).collect();
     for folder in folders.into_iter().filter(|folder| !is_known(folder)) {
         if let Some(meant) = likely_meant(folder, known.iter().map(|known| known.as_str())) {
-            let help = "if a new category is meant, all is well: the next sync makes it";
+            let help = "if you mean a new category, ignore this: the next sync creates it";
             findings.push(finding(
                 Level::Warning,
                 folder,

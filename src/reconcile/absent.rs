@@ -70,7 +70,7 @@ pub(super) fn removed(
     planner.push(action)
 }
 
-pub(super) fn removed_unseen(
+pub(super) fn removed_unreadable(
     planner: &mut Planner<'_>,
     id: ArticleId,
     row: &ArticleRow,

@@ -1,7 +1,7 @@
 //! The decision table, article by article.
 
 use super::World;
-use super::absent::{forget, removed, removed_unseen};
+use super::absent::{forget, removed, removed_unreadable};
 use super::conflict::meet;
 use super::creation::{create_local, plan_fresh};
 use super::flags;
@@ -102,7 +102,7 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
         }
         (Some(row), Local::Absent, Remote::Gone) => forget(planner, id, row),
         (Some(row), Local::Absent, Remote::NotVisible(why)) => {
-            removed_unseen(planner, id, row, why)
+            removed_unreadable(planner, id, row, why)
         }
         (Some(_), Local::Absent, Remote::Unknown(_)) => {
             planner.plan.removed_unread += usize::from(world.policy.direction.pushes());

@@ -71,7 +71,7 @@ fn moves(plan: &Plan, facts: &Facts) -> BTreeMap<String, String> {
     moved.collect()
 }
 
-/// The reason of moves back that exchange names.
+/// The reason for moves back that exchange names.
 fn exchanged(mut paths: Vec<String>) -> String {
     paths.sort_unstable();
     let paths: Vec<_> = paths.iter().map(|path| quoted(path)).collect();
@@ -83,7 +83,7 @@ fn exchanged(mut paths: Vec<String>) -> String {
     )
 }
 
-/// The reason of a hold, with the way on that always works first.
+/// The reason for a hold. It names the remedy that always works first.
 fn reason(action: &Action, behind: &Behind, many: bool) -> String {
     if let Some(elsewhere) = &behind.duplicate_of {
         return format!(

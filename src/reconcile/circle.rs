@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Returns the members of a circle from this one on; `None`: it is in no circle. `next`: the thing that each waits for.
+/// Returns the circle that `start` is in, beginning with it; `None`: it is in none. `next`: the one that each waits for.
 pub(super) fn circle<T: Ord + Clone>(start: &T, next: &BTreeMap<T, T>) -> Option<Vec<T>> {
     let chain = std::iter::successors(Some(start), |at| next.get(at));
     let chain: Vec<T> = chain.take(next.len() + 1).cloned().collect();

@@ -35,7 +35,7 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
     let Some(folder) = planner.folder_for(category) else {
         return homeless(planner, id, None, seen);
     };
-    // The file at its own name may turn out to be its: no other name will do.
+    // The file at the article's own place may be the article's, so no other name is given.
     let own = path::stem_for(&seen.version.slug, id.uuid(), &|_| false);
     let own = Place::new(&folder, format!("{own}{EXTENSION}"));
     if (world.out_of_reach.0)(&own) {

@@ -115,7 +115,7 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
 }
 
 /// A few files may go back to older versions unasked, as after a stash or a checkout. Somebody may miss what they
-/// undo: that it is done is said.
+/// undo, so the report mentions it.
 fn note_rollbacks(plan: &mut Plan, facts: &Facts) {
     let older = |action: &&mut Action| {
         action
@@ -230,7 +230,7 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// A missing file says nothing where it was about to come back. It waits by itself: other removals have nothing to do
+/// A missing file that a restore was about to write is no removal. It waits by itself: other removals have nothing to do
 /// with it.
 fn unrestored(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     let holds = facts.restoring.contains(&action.id?) && action.deletes() == Some(Side::Remote);
@@ -303,7 +303,7 @@ fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> 
     (holds && !facts.deletions.allowed).then(|| (rule, reason()))
 }
 
-/// A file that git removed is no word of a person about its article.
+/// A file that git removed does not show that a person wants the article deleted.
 fn by_git(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     // Nothing is deleted in doubt anyway, and the doubt says more.
     if facts.doubt.is_some() || facts.deletions.allowed || action.deletes() != Some(Side::Remote) {

@@ -186,7 +186,7 @@ pub enum Step {
         place: Place,
         /// The content to send.
         version: Version,
-        /// The content to send.
+        /// `enabled` and `draft`, to be sent.
         flags: Flags,
         /// The deleted article that the new article replaces.
         instead_of: Option<ArticleId>,

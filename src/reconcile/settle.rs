@@ -1,4 +1,4 @@
-//! A comparison without clashes becomes an action, a line in the books, or nothing.
+//! A comparison without clashes becomes an action, a row of the base, or nothing.
 
 use super::articles::wait;
 use super::change::ThreeWay;
@@ -147,7 +147,7 @@ pub(super) fn new_address(was: &str, is: &str) -> String {
     format!("its public address changes from {was} to {is}")
 }
 
-/// Brings a row up to date when nothing is to be seen of it; a row that is up to date stays untouched.
+/// Records a change that a report does not show. A row that is up to date stays untouched.
 fn record_article(planner: &mut Planner<'_>, row: Option<&ArticleRow>, settle: Settle) -> Outcome {
     let known = row.is_some_and(|row| {
         row.place == settle.to
@@ -202,7 +202,7 @@ fn place_after(
     } else {
         from.folder.clone()
     };
-    // Its own name is no clash. Others may have it only if it is certain to leave it before they come.
+    // The file's own name does not count as taken. Others may have it only if this file is certain to leave it first.
     let freed = planner.freed.contains_key(&id);
     if !freed {
         planner.names.leave(&from);

@@ -1,4 +1,4 @@
-//! Actions wait for names, addresses and categories that a held action was to free, or that somebody keeps.
+//! Holds actions that need a name, an address or a category which a held action would free, or which stays taken.
 
 use super::addresses::{Address, Holder, frees, takes, waits_for};
 use super::circle::circle;
@@ -30,8 +30,8 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
         .iter()
         .filter(|action| action.held.is_some())
         .flat_map(|action| {
-            let settles = settles(action).into_iter();
-            settles.map(|need| (need, action.path.clone()))
+            let freed = frees_when_done(action).into_iter();
+            freed.map(|need| (need, action.path.clone()))
         })
         .collect();
     if held.is_empty() {
@@ -53,7 +53,7 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
 }
 
 /// The names and addresses that become free only when an action is done.
-fn settles(action: &Action) -> Vec<Need> {
+fn frees_when_done(action: &Action) -> Vec<Need> {
     let name = leaves_name(action).map(Need::Name);
     let address = frees(action).map(Need::Address);
     let mut settles: Vec<Need> = name.into_iter().chain(address).collect();

@@ -293,7 +293,7 @@ impl Client {
             }
             Refusal::Blocked { free_in } => {
                 let retry_after = Some(free_in);
-                let message = "the service asked to wait";
+                let message = "the service asked for a pause";
                 return Err(self.unsent(call, ErrorKind::RateLimited { retry_after }, message));
             }
             Refusal::Day { free_in } => {

@@ -130,7 +130,7 @@ impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Minute => "the budget of this minute is spent",
-            Self::Throttled => "the service asked to wait",
+            Self::Throttled => "the service asked for a pause",
             Self::Again => "the service did not answer",
             Self::Silent => "the service has not answered yet",
             Self::Stalled => "the service has begun to answer, and stopped",

@@ -83,8 +83,8 @@ pub enum Outcome {
     Final,
 }
 
-/// Returns the wait before another attempt, after the `attempt`-th one (from 1); `jitter` is from 0 to 1. `None`: there
-/// is to be no other.
+/// Returns the wait before another attempt, after the `attempt`-th one (from 1); `jitter` is from 0 to 1. `None`: no
+/// further attempt.
 pub fn wait(verb: Verb, outcome: Outcome, attempt: u32, jitter: f64) -> Option<Duration> {
     if attempt >= MAX_TRIES {
         return None;

@@ -113,7 +113,7 @@ pub struct StoredVersion {
 pub struct Event {
     /// When.
     pub at: Timestamp,
-    /// Why and what was done.
+    /// What was done, and why.
     pub deed: Deed,
 }
 

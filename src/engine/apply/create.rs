@@ -55,12 +55,12 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     };
     run.new_ids.insert(new.action.path.clone(), row.id);
     let sent_flags = row.file_flags;
-    let usual = Flags {
+    let defaults = Flags {
         enabled: Some(engine.settings.new_enabled),
         draft: Some(engine.settings.new_draft),
     };
     // The article is there and known; what goes wrong with its file is left to the next cycle.
-    let row = match write_id(&mut engine.journal(), usual, new, &row, run)? {
+    let row = match write_id(&mut engine.journal(), defaults, new, &row, run)? {
         Ok(row) => row,
         Err(done) => {
             let what = "the article is created, but its id is not in the file yet";
@@ -79,7 +79,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     if has_changed || !is_as_sent {
         // A look that comes at once takes the rest from both sides.
         run.report.overtaken.insert(new.action.path.clone());
-        let note = "as it was first sent; what changed since follows";
+        let note = "as first sent; later changes follow";
         return Ok(StepResult::Done(Some(note.to_owned())));
     }
     Ok(StepResult::Done(None))
@@ -148,9 +148,9 @@ async fn post<S: Service, D: Disk>(
     } else if error.kind == ErrorKind::Refused && !is_lost {
         // The earlier try may have arrived, and the listing of this cycle shows no article at the address.
         let reason = format!(
-            "the article may exist, but the service does not list it: the next sync looks again; if that does not help, \
-             publish the article in the dashboard, or put its id into the file; if it does not exist, edit the file, and \
-             kbsync tries again (the service says: {})",
+            "the service says that the slug is taken, but lists no such article ({}). The next sync looks again. If that \
+             does not help, publish the article in the dashboard, or put its id into the file; if there is none, edit \
+             the file, and kbsync tries again",
             error.message
         );
         return wait_for_person(&mut engine.store, engine.clock.now(), new.action, reason).map(Err);
@@ -239,12 +239,12 @@ fn record_answer(
     Ok(row)
 }
 
-/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. `usual`: the flags of a new file
+/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. `defaults`: the flags of a new file
 /// that does not say. Returns the row that is true then: without a stamp, since the file may hold more by now than was
 /// sent.
 fn write_id<D: Disk>(
     journal: &mut Journal<'_, D>,
-    usual: Flags,
+    defaults: Flags,
     new: &New<'_>,
     row: &ArticleRow,
     run: &ApplyState<'_>,
@@ -257,8 +257,8 @@ fn write_id<D: Disk>(
         return Ok(Err(file_changed()));
     }
     let (had, wish, sent) = (document.flags(), row.file_flags, row.remote_flags);
-    let as_enabled = had.enabled.or(usual.enabled) == wish.enabled.or(Some(true));
-    let as_drafted = had.draft.or(usual.draft) == wish.draft.or(Some(false));
+    let as_enabled = had.enabled.or(defaults.enabled) == wish.enabled.or(Some(true));
+    let as_drafted = had.draft.or(defaults.draft) == wish.draft.or(Some(false));
     let hidden = sent.enabled.filter(|on| as_enabled && !on);
     let drafted = sent.draft.filter(|on| as_drafted && *on);
     let flags = Flags {

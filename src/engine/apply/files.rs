@@ -6,7 +6,7 @@
 use super::copies::clear_copies;
 use super::record::{event_of, row_after, trusted_scan};
 use super::render::{Rendered, rendered};
-use super::{ApplyState, StepResult, end_waiting, not_written, report_step};
+use super::{ApplyState, StepResult, forget_refusals_and_approvals, not_written, report_step};
 use crate::engine::Stop;
 use crate::engine::history::{agreed, met};
 use crate::engine::journal::history_entry::HistoryEntry;
@@ -118,7 +118,7 @@ fn settle_batch<D: Disk>(
         .iter()
         .filter(|job| !matches!(job.outcome, Some(Err(_))));
     let done: Vec<&Action> = done.map(|job| job.action).collect();
-    end_waiting(journal.store, &done, journal.clock.now())?;
+    forget_refusals_and_approvals(journal.store, &done, journal.clock.now())?;
     for mut job in jobs {
         let note = || {
             let settle = opened.get(&job.settle.id)?;

@@ -70,7 +70,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         observed,
         request,
     )?;
-    let read = read_categories_again(&engine.store, observed, report, now)?;
+    let read = category_read_times(&engine.store, observed, report, now)?;
     let read = with_stamps(&engine.store, now, read, observed)?;
     let figures = std::mem::take(&mut engine.gathered.figures);
     let known = known_figures(&engine.store, &figures)?;
@@ -189,7 +189,7 @@ fn refreshed(
         let Some(stamp) = observed.mirror.stamps.get(&file.place).copied() else {
             continue;
         };
-        // Where its file was another article's was written since: that is not its stamp.
+        // Another article's file was written at this place since: the stamp is not this article's.
         let written = observed.mirror.written.get(&file.place);
         if written.is_some_and(|owner| owner != id) {
             continue;
@@ -219,10 +219,9 @@ fn refreshed(
     Ok(rows)
 }
 
-/// Categories that were read and had nothing new, or have no folder to take it: when they were read counts. Where
-/// something new stands open, it counts when they were read before; where it is to be done in the next cycle, they
-/// are read anew in that one, as nothing else would tell of it.
-fn read_categories_again(
+/// Returns the rows of the categories that were read, with new times of reading. If nothing is open, a category counts as
+/// read now; if a change is left to the next cycle, as unread; otherwise its time stays.
+fn category_read_times(
     store: &Store,
     observed: &Observation,
     report: &Report,
@@ -297,8 +296,8 @@ fn with_stamps(
     Ok(rows)
 }
 
-/// Returns whether the service is not what was listed any more. A tag may be that of a content, and the content
-/// from before our own write come back: then it would vouch for what we wrote.
+/// Returns whether an action may have changed the service. A tag may name content, and the content from before our write
+/// may return: then the tag would vouch for what we wrote.
 fn may_send(line: &Line) -> bool {
     match (line.side, line.action) {
         (Side::Local, _) | (_, Kind::Adopt | Kind::Forget) => false,

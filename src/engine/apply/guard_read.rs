@@ -22,11 +22,12 @@ use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
 use crate::state::store::Store;
 use tokio::time::Instant;
 
-/// From this many pending writes on, one listing is cheaper than a GET for each. If a listing was out of
+/// From this many unsent writes on, one listing is cheaper than a GET for each. If a listing was out of
 /// date before it vouched for as many, the next one would be, too.
 const LIST_FROM: usize = 2;
 
-/// Makes sure that the version to be replaced is still the one that was decided on.
+/// Makes sure that the version to be replaced is still the one that was decided on. Returns why the write must not go on;
+/// `None`: it may.
 pub(super) async fn ensure_seen<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     id: ArticleId,
@@ -40,15 +41,13 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     let read_first = run.observed.service.read_first.contains(&id);
     if is_seen(&engine.settings, id, run) {
         if run.reseen.contains_key(&id) {
-            run.listing_uses = run.listing_uses.map(|listing_uses| listing_uses + 1);
+            run.listing_uses = run.listing_uses.map(|uses| uses + 1);
             return Ok(changed(id, seen, run));
         }
         return Ok(None);
     }
-    // For what is to be read anew no listing vouches.
-    let several = run
-        .listing_uses
-        .is_none_or(|listing_uses| listing_uses >= LIST_FROM);
+    // A listing does not vouch for an article that must be read again.
+    let several = run.listing_uses.is_none_or(|uses| uses >= LIST_FROM);
     let listing = !read_first && run.to_send >= LIST_FROM && several;
     if !window.is_zero() && listing && seen.visibility == Visibility::Published {
         run.reseen.remove(&id);
@@ -255,7 +254,7 @@ pub(super) fn is_old_copy(
     row.is_some_and(|row| is_outdated(row, revision, version))
 }
 
-/// The service does not show what is there now.
+/// Makes the result of a step whose article the service shows in an old copy.
 pub(super) fn shown_as_before() -> StepResult {
     StepResult::Retry(
         "the service returned an outdated copy of this article, and kbsync tries again in the next sync; if this \
@@ -264,7 +263,7 @@ pub(super) fn shown_as_before() -> StepResult {
     )
 }
 
-/// Somebody else was quicker.
+/// Makes the result of a step whose article changed on the service.
 pub(super) fn changed_meanwhile() -> StepResult {
     StepResult::Overtaken("the article changed on the service since it was read".to_owned())
 }

@@ -157,7 +157,7 @@ async fn step<S: Service, D: Disk>(
         None => carry_out(engine, &action, run).await?,
     };
     if matches!(done, StepResult::Done(_)) {
-        end_waiting(&mut engine.store, &[&action], engine.clock.now())?;
+        forget_refusals_and_approvals(&mut engine.store, &[&action], engine.clock.now())?;
     }
     report_step(&engine.teller, &action, done, run);
     Ok(())
@@ -258,7 +258,11 @@ pub(super) fn not_done(
 }
 
 /// Forgets the refusals and approvals of actions that were done: an approval is good for one time.
-fn end_waiting(store: &mut Store, done: &[&Action], now: Timestamp) -> Outcome<()> {
+fn forget_refusals_and_approvals(
+    store: &mut Store,
+    done: &[&Action],
+    now: Timestamp,
+) -> Outcome<()> {
     if !store.has_parked_or_approved()? {
         return Ok(());
     }

@@ -10,8 +10,8 @@ use crate::reconcile::snapshot::{Base, Unknown};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 impl Scanned {
-    /// A file that went after the paths in motion were listed has not been waited for yet: it counts as there. When a
-    /// name last went from a folder, the folder's own stamp tells; of a folder that went, the root's does.
+    /// A file that went after the paths in motion were listed has not been waited for yet: it counts as there. The
+    /// stamp of a folder tells when a name last left the folder; for a folder that is gone, the root's stamp does.
     pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, in_motion: &InMotion) {
         let Some((since, known)) = &in_motion.since else {
             return;
@@ -35,7 +35,7 @@ impl Scanned {
         let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
         let mut just_gone = Vec::new();
         for place in missing {
-            let in_motion = *folders.entry(&place.folder).or_insert_with(|| {
+            let is_young = *folders.entry(&place.folder).or_insert_with(|| {
                 match disk.look(At::Root, &place.folder) {
                     Ok(Some(folder)) => young(Some(folder.stamp)),
                     Ok(None) if young(disk.root_stamp().ok()) => {
@@ -47,7 +47,7 @@ impl Scanned {
                     Ok(None) | Err(_) => false,
                 }
             });
-            if in_motion {
+            if is_young {
                 just_gone.push(Unknown {
                     place: place.clone(),
                     id: None,
@@ -63,7 +63,7 @@ impl Scanned {
             return;
         }
         let snapshot = &mut self.snapshot;
-        // Whoever was moved is where it was moved to.
+        // A moved file counts at its new place.
         let named: BTreeSet<ArticleId> = snapshot.files.iter().filter_map(|file| file.id).collect();
         let lying: BTreeSet<Place> = snapshot
             .unknown

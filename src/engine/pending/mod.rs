@@ -513,7 +513,7 @@ pub(super) const PENDING: &str = "the service has not said whether the last chan
                                   again, and changes nothing until then; if this goes on, save the article in the \
                                   dashboard";
 
-/// Returns whether the service was unavailable. An answer that cannot be read will not be better next time.
+/// Returns whether the service was unavailable. A request whose answer cannot be read is not repeated.
 fn is_down(error: &ServiceError) -> bool {
     error.kind == ErrorKind::Unavailable
 }
@@ -534,7 +534,7 @@ pub(super) fn may_repeat(error: &ServiceError) -> bool {
     is_throttled(error) || is_down(error)
 }
 
-/// Returns whether a write was not carried out for want of budget, here or there: there has to be room first.
+/// Returns whether a write was not carried out for lack of budget, ours or the service's: there has to be room first.
 fn is_throttled(error: &ServiceError) -> bool {
     matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
 }

@@ -1,6 +1,7 @@
 //! Open matters: conflicts, actions that are held, refused or failed, and articles that readers do not see.
 
 use super::{Change, Open};
+use crate::engine::facts::is_refusal_fresh;
 use crate::engine::mirror_view::MirrorView;
 use crate::engine::waiting;
 use crate::model::base::{ConflictRow, IndexRow, Visibility};
@@ -13,9 +14,6 @@ use crate::reconcile::{copy_of, place_in_conflict, removed_in_conflict, ways_wit
 use crate::state::Target;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A refusal is shown for as long as it keeps the same from being sent, in milliseconds.
-const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
 pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
@@ -106,7 +104,7 @@ pub(super) fn held(
             None => rest.to_owned(),
         };
         let told = open.iter().any(|open| open.path == path);
-        if now.millis_since(parked.at) < DAY && paths.contains(path.as_str()) && !told {
+        if is_refusal_fresh(parked.at, now) && paths.contains(path.as_str()) && !told {
             open.push(Open {
                 path,
                 id,

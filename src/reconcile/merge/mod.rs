@@ -83,7 +83,7 @@ pub fn merge_text(base: &str, local: &str, remote: &str) -> TextMerge {
 /// Merges two texts with the first of several ancestors that lets them merge.
 ///
 /// The base keeps two versions of a body that the service rewrote: what is in the file and what the
-/// service answered. When no ancestor helps, the first one's clash is told.
+/// service answered. When no ancestor helps, the first one's clash is returned.
 pub fn merge_with_fallback(ancestors: &[&str], local: &str, remote: &str) -> TextMerge {
     if local == remote {
         return TextMerge::Merged(local.to_owned());

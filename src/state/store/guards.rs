@@ -26,7 +26,7 @@ impl Store {
         Ok(self.one(sql, [], |_row| Ok(()))?.is_some())
     }
 
-    /// Counts the deletions towards one side since a moment that nobody approved.
+    /// Counts the unapproved deletions on one side since a moment.
     pub fn deletions_since(&self, since: Timestamp, side: Side) -> Outcome<u64> {
         let sum = self.one(
             "SELECT coalesce(sum(count), 0) FROM deletions \
@@ -37,7 +37,7 @@ impl Store {
         Ok(sum.unwrap_or_default())
     }
 
-    /// Counts the deletions towards one side since a moment of what lay in a folder.
+    /// Counts the deletions on one side, since a moment, of files that were in a folder.
     pub fn deletions_in(&self, folder: &str, since: Timestamp, side: Side) -> Outcome<u64> {
         // The paths in a folder sort between `folder/` and `folder0`, the next character.
         let count = self.one(

@@ -76,7 +76,7 @@ impl Store {
         Ok(Self::of(conn, None, None))
     }
 
-    /// Copies everything into a store in memory, which then goes its own way.
+    /// Copies everything into a store in memory, which is independent from then on.
     pub fn copy(&self) -> Outcome<Self> {
         let mut conn = Connection::open_in_memory()?;
         // A database in memory cannot take pages of another size.
@@ -189,7 +189,7 @@ fn prepare(conn: &Connection) -> rusqlite::Result<()> {
     conn.busy_timeout(PATIENCE)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
     // A prepared statement stays as it is when other values are bound to it. By default SQLite prepares it anew
-    // where a value might make another plan the better one, such as a 0 or 1; ours have but one good plan.
+    // where a value might make another plan the better one, such as a 0 or 1; ours have only one good plan.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.execute_batch(
         "PRAGMA foreign_keys = ON;
@@ -250,8 +250,8 @@ pub(super) fn uses_wal(path: &Path) -> io::Result<bool> {
     Ok(header.get(18..20) == Some(&[2, 2]))
 }
 
-/// Tables whose rows tell of no article: what cycles noted of themselves.
-const PASSING: [&str; 4] = ["meta", "events", "approvals", "waiting"];
+/// Tables without content of articles: what cycles noted of themselves.
+const BOOKKEEPING: [&str; 4] = ["meta", "events", "approvals", "waiting"];
 
 /// Returns whether nothing of the service or the mirror was ever recorded.
 fn is_blank(conn: &Connection) -> rusqlite::Result<bool> {
@@ -259,11 +259,11 @@ fn is_blank(conn: &Connection) -> rusqlite::Result<bool> {
         .prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table'")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let speaks = |table: &String| {
-        let passes = PASSING.contains(&table.as_str()) || table == "binding";
-        !passes && !table.starts_with("sqlite_")
+    let has_content = |table: &&String| {
+        let is_of_cycles = BOOKKEEPING.contains(&table.as_str()) || table == "binding";
+        !is_of_cycles && !table.starts_with("sqlite_")
     };
-    for table in tables.iter().filter(|table| speaks(table)) {
+    for table in tables.iter().filter(has_content) {
         let found = format!("SELECT EXISTS (SELECT 1 FROM {table})");
         if conn.query_row(&found, [], |row| row.get(0))? {
             return Ok(false);
@@ -285,7 +285,7 @@ fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()>
         // A first sync that went to the wrong address and found nothing there binds nobody.
         let tx = conn.transaction()?;
         if is_blank(&tx)? {
-            for table in PASSING {
+            for table in BOOKKEEPING {
                 tx.execute(&format!("DELETE FROM {table}"), [])?;
             }
             tx.execute(

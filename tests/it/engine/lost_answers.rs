@@ -302,7 +302,7 @@ async fn f014_an_article_that_cannot_be_read_is_held_and_not_sent_in_every_cycle
     let reason = why(&report);
     assert!(
         reason.contains(
-            "the article may exist, but the service does not list it: the next sync looks again; if that does not help, publish the article in the dashboard, or put its id into the file"
+            "The next sync looks again. If that does not help, publish the article in the dashboard, or put its id into the file"
         ),
         "{reason}"
     );
