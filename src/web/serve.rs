@@ -3,7 +3,7 @@
 //! A connection is for one request, and ends after [`REQUEST_LIMIT`] in any case.
 
 use super::{
-    connections::{Connections, REQUEST_LIMIT, Slot},
+    connections::{Connections, REQUEST_LIMIT},
     health, metrics,
     shared_status::SharedStatus,
 };
@@ -19,19 +19,17 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
+use hyper::server::conn::http1;
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use std::{
     future::Future,
     io,
     net::SocketAddr,
-    pin::Pin,
+    pin::pin,
     sync::Arc,
-    task::{Context, Poll},
 };
-use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpListener, TcpStream},
-    time::Instant,
-};
+use tokio::{net::TcpListener, time::Instant};
+use tokio_util::task::TaskTracker;
 
 /// Returns the rest of the budget: other processes spend it, too, and it grows with time.
 pub type BudgetSource = Arc<dyn Fn() -> BudgetLeft + Send + Sync>;
@@ -60,105 +58,31 @@ pub async fn serve(
             check_host(loopback, request, next)
         }))
         .with_state(Shown { status, budget });
-    let bounded = Bounded {
-        listener,
-        connections: Connections::new("the health port"),
-    };
-    axum::serve(bounded, pages)
-        .with_graceful_shutdown(stop)
-        .await
-}
-
-/// A listener with a limited number of connections.
-struct Bounded {
-    listener: TcpListener,
-    connections: Connections,
-}
-
-impl axum::serve::Listener for Bounded {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        loop {
-            let accepted = self.listener.accept().await;
-            if let Some(((stream, address), slot)) = self.connections.admit(accepted).await {
-                return (Connection::new(stream, slot), address);
-            }
-        }
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection that fails when its time is over or its slot is revoked.
-struct Connection {
-    stream: TcpStream,
-    over: Pin<Box<dyn Future<Output = ()> + Send>>,
-    is_over: bool,
-    _slot: Slot,
-}
-
-impl Connection {
-    fn new(stream: TcpStream, slot: Slot) -> Self {
-        let lost = slot.revoked();
-        let over = async move {
-            // Both have the same effect.
-            tokio::select! {
-                () = lost => (),
-                () = tokio::time::sleep(REQUEST_LIMIT) => (),
-            }
+    let clients = TaskTracker::new();
+    let mut connections = Connections::new("the health port");
+    let mut stop = pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => break,
+            accepted = listener.accept() => accepted,
         };
-        Self {
-            stream,
-            over: Box::pin(over),
-            is_over: false,
-            _slot: slot,
+        if let Some(((stream, _), slot)) = connections.admit(accepted).await {
+            let pages = TowerToHyperService::new(pages.clone());
+            clients.spawn(async move {
+                let answer = http1::Builder::new()
+                    .keep_alive(false)
+                    .serve_connection(TokioIo::new(stream), pages);
+                // Whatever ends it, the connection closes, and its slot is free.
+                tokio::select! {
+                    () = slot.revoked() => (),
+                    _answered = tokio::time::timeout(REQUEST_LIMIT, answer) => (),
+                }
+            });
         }
     }
-
-    /// Fails when the connection is over; otherwise wakes the task at that moment.
-    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        self.is_over = self.is_over || self.over.as_mut().poll(context).is_ready();
-        if self.is_over {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        Ok(())
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.check(context)?;
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.check(context)?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.check(context)?;
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.check(context)?;
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
+    clients.close();
+    clients.wait().await;
+    Ok(())
 }
 
 /// Returns the address for people and logs.
@@ -182,8 +106,6 @@ async fn check_host(loopback: bool, request: Request, next: Next) -> Response {
     let fixed = [
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // An open connection would occupy a slot.
-        (header::CONNECTION, "close"),
     ];
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
