@@ -2,9 +2,9 @@
 //!
 //! No touched path is ever forgotten. A changed path is due after its quiet period, or at the ceiling after its first
 //! event, but not before its push interval has passed. A removal waits for its grace time, and is cancelled when the
-//! path appears again, because editors, checkouts and rebases remove files and write them anew. Removals that follow
-//! each other closely are due together, so that the guards see their number. An event in a folder that waits makes
-//! the folder wait as well. A path that never becomes quiet takes part in polls after a minute.
+//! path appears again, because editors, checkouts and rebases remove files and write them anew. It also waits for the
+//! grace time of the last removal, but no longer than that of its own once more: removals are due together, so that the
+//! guards see their number. An event in a folder that waits makes the folder wait as well.
 //!
 //! No clock and no file is read here.
 
@@ -26,12 +26,6 @@ pub struct Delays {
     /// The shortest time between two pushes of one path.
     pub push_interval: Duration,
 }
-
-/// Polls skip a path in motion for this long. A write at that very moment is noticed by the comparison before it.
-const MAX_MOTION: Duration = Duration::from_mins(1);
-
-/// Removals with a shorter distance than this are one group.
-const GROUP_GAP: Duration = Duration::from_secs(5);
 
 /// The last event of a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -112,8 +106,6 @@ impl Waiting {
 pub struct Debounce {
     delays: Delays,
     waiting: BTreeMap<String, Waiting>,
-    /// The paths in motion: the begin of the motion and the last event, also of paths that were due meanwhile.
-    moving: BTreeMap<String, (Instant, Instant)>,
     pushed: BTreeMap<String, Instant>,
 }
 
@@ -123,7 +115,6 @@ impl Debounce {
         Self {
             delays,
             waiting: BTreeMap::new(),
-            moving: BTreeMap::new(),
             pushed: BTreeMap::new(),
         }
     }
@@ -141,21 +132,16 @@ impl Debounce {
             }
         }
         let quiet = self.delays.quiet_period;
-        let (since, last) = self.moving.entry(path.to_owned()).or_insert((now, now));
-        if now.saturating_duration_since(*last) >= quiet {
-            *since = now;
-        }
-        *last = now;
         self.waiting
             .entry(path.to_owned())
             .and_modify(|waiting| {
                 let was_quiet = now.saturating_duration_since(waiting.last) >= quiet;
-                match (waiting.touch, touch) {
-                    // The grace time passed without an event: the ceiling counts from the return of the path.
-                    (Touch::Removed, Touch::Changed) if was_quiet => waiting.first = now,
+                if touch == Touch::Removed {
                     // A path that is removed twice was there in between, as when kbsync replaced it.
-                    (Touch::Changed | Touch::Removed, Touch::Removed) => waiting.gone = now,
-                    (Touch::Removed | Touch::Changed, Touch::Changed) => {}
+                    waiting.gone = now;
+                } else if waiting.touch == Touch::Removed && was_quiet {
+                    // The path rested while it was gone: the ceiling counts from its return.
+                    waiting.first = now;
                 }
                 waiting.touch = touch;
                 waiting.last = now;
@@ -209,84 +195,36 @@ impl Debounce {
     /// Takes the paths that are due.
     pub fn due(&mut self, now: Instant) -> DuePaths {
         let interval = self.delays.push_interval;
-        let quiet = self.delays.quiet_period;
-        self.moving
-            .retain(|_, (_, last)| now.saturating_duration_since(*last) < quiet);
         self.pushed
             .retain(|_, at| now.saturating_duration_since(*at) < interval);
-        let deadlines = self.deadlines();
-        let paths: Vec<String> = self
-            .waiting
-            .iter()
-            .filter(|(path, waiting)| deadlines.of(path, waiting) <= now)
-            .map(|(path, _)| path.clone())
-            .collect();
-        let mut due = DuePaths::default();
-        for path in paths {
-            let Some(waiting) = self.waiting.remove(&path) else {
-                continue;
-            };
-            match waiting.touch {
-                Touch::Changed => {
-                    due.changed.insert(path);
-                }
-                Touch::Removed => {
-                    due.removed.insert(path, waiting.gone);
-                }
-            }
-        }
+        let due = self.deadlines().filter(|(.., at)| *at <= now);
+        let due = collect(due.map(|(path, waiting, _)| (path, waiting)));
+        self.waiting
+            .retain(|path, _| !due.changed.contains(path) && !due.removed.contains_key(path));
         due
     }
 
     /// Returns when the next path is due.
     pub fn next_deadline(&self) -> Option<Instant> {
-        let deadlines = self.deadlines();
-        self.waiting
-            .iter()
-            .map(|(path, waiting)| deadlines.of(path, waiting))
-            .min()
+        self.deadlines().map(|(.., at)| at).min()
     }
 
     /// Returns the paths in motion, and those whose grace time has not passed. A quiet path that only waits for its
     /// push interval is not among them: a poll may pull a colleague's edit into it.
     pub fn in_motion(&self, now: Instant) -> BTreeSet<String> {
-        let deadlines = self.deadlines();
-        self.waiting
-            .iter()
-            .filter(|(path, waiting)| deadlines.of(path, waiting) > now)
-            .filter(|(path, waiting)| match waiting.touch {
-                Touch::Removed => true,
-                Touch::Changed => {
-                    waiting.last + self.delays.quiet_period > now && !self.moves_too_long(path, now)
-                }
+        let is_quiet = |waiting: &Waiting| waiting.last + self.delays.quiet_period <= now;
+        self.deadlines()
+            .filter(|(_, waiting, at)| {
+                *at > now && (waiting.touch == Touch::Removed || !is_quiet(waiting))
             })
-            .map(|(path, _)| path.clone())
+            .map(|(path, ..)| path.clone())
             .collect()
-    }
-
-    /// Returns whether a path has been in motion for so long that polls no longer skip it.
-    fn moves_too_long(&self, path: &str, now: Instant) -> bool {
-        self.moving.get(path).is_some_and(|(since, last)| {
-            now.saturating_duration_since(*last) < self.delays.quiet_period
-                && last.saturating_duration_since(*since) >= MAX_MOTION
-        })
     }
 
     /// Returns the waiting paths of which nobody knows whether a person changed them.
     pub fn unjudged(&self) -> DuePaths {
-        let mut unjudged = DuePaths::default();
-        for (path, waiting) in &self.waiting {
-            match (waiting.is_own, waiting.touch) {
-                (Some(_), _) => {}
-                (None, Touch::Changed) => {
-                    unjudged.changed.insert(path.clone());
-                }
-                (None, Touch::Removed) => {
-                    unjudged.removed.insert(path.clone(), waiting.gone);
-                }
-            }
-        }
-        unjudged
+        let waiting = self.waiting.iter();
+        collect(waiting.filter(|(_, waiting)| waiting.is_own.is_none()))
     }
 
     /// Records which of the [`Self::unjudged`] paths differ from the state.
@@ -316,55 +254,46 @@ impl Debounce {
         self.waiting.is_empty()
     }
 
-    fn deadlines(&self) -> Deadlines<'_> {
-        let removed = |waiting: &&Waiting| waiting.touch == Touch::Removed;
-        let gone = self.waiting.values().filter(removed);
-        let mut gone: Vec<Instant> = gone.map(|waiting| waiting.gone).collect();
-        gone.sort_unstable();
-        let mut ends = gone.clone();
-        for at in (1..gone.len()).rev() {
-            if gone[at].saturating_duration_since(gone[at - 1]) <= GROUP_GAP {
-                ends[at - 1] = ends[at];
-            }
-        }
-        Deadlines {
-            quiet: self,
-            gone,
-            ends,
-        }
-    }
-}
-
-/// When each path is due.
-struct Deadlines<'q> {
-    quiet: &'q Debounce,
-    /// The times of all removals, in order.
-    gone: Vec<Instant>,
-    /// For each removal, the time of the last one in its group.
-    ends: Vec<Instant>,
-}
-
-impl Deadlines<'_> {
-    fn of(&self, path: &str, waiting: &Waiting) -> Instant {
-        let delays = self.quiet.delays;
-        match waiting.touch {
-            Touch::Removed => {
-                let quiet = waiting.last + delays.quiet_period;
-                let grace = delays.delete_grace;
-                let at = self.gone.partition_point(|gone| *gone < waiting.gone);
-                let end = self.ends.get(at).copied().unwrap_or(waiting.gone);
-                // A removal waits for its group at most as long as for itself.
-                quiet.max(end.min(waiting.gone + grace) + grace)
-            }
-            Touch::Changed => {
-                let settled = waiting.settled(delays);
-                match self.quiet.pushed.get(path) {
-                    Some(&at) => settled.max(at + delays.push_interval),
-                    None => settled,
+    /// Returns the waiting paths, and when each is due.
+    fn deadlines(&self) -> impl Iterator<Item = (&String, &Waiting, Instant)> {
+        let delays = self.delays;
+        let removed = self
+            .waiting
+            .values()
+            .filter(|waiting| waiting.touch == Touch::Removed);
+        let last_gone = removed.map(|waiting| waiting.gone).max();
+        self.waiting.iter().map(move |(path, waiting)| {
+            let at = match waiting.touch {
+                Touch::Removed => {
+                    let own = waiting.gone + delays.delete_grace;
+                    let last = last_gone.unwrap_or(waiting.gone).min(own);
+                    (last + delays.delete_grace).max(waiting.last + delays.quiet_period)
                 }
+                Touch::Changed => {
+                    let settled = waiting.settled(delays);
+                    let pushed = self.pushed.get(path);
+                    pushed.map_or(settled, |at| settled.max(*at + delays.push_interval))
+                }
+            };
+            (path, waiting, at)
+        })
+    }
+}
+
+/// Collects paths by their last events.
+fn collect<'w>(waiting: impl Iterator<Item = (&'w String, &'w Waiting)>) -> DuePaths {
+    let mut paths = DuePaths::default();
+    for (path, waiting) in waiting {
+        match waiting.touch {
+            Touch::Changed => {
+                paths.changed.insert(path.clone());
+            }
+            Touch::Removed => {
+                paths.removed.insert(path.clone(), waiting.gone);
             }
         }
     }
+    paths
 }
 
 /// Returns the folders above a path, nearest last.

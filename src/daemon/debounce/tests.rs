@@ -138,11 +138,12 @@ fn f073_what_is_removed_together_is_taken_together() {
             (0, Remove("a")),
             (40, Remove("b")),
             (3_000, Remove("c")),
-            // Another deed.
             (9_000, Remove("d")),
-            (62_999, Due(&[])),
-            (63_000, Due(&["-a", "-b", "-c"])),
-            (69_000, Due(&["-d"])),
+            (68_999, Due(&[])),
+            (69_000, Due(&["-a", "-b", "-c", "-d"])),
+            // Another deed.
+            (69_500, Remove("e")),
+            (129_500, Due(&["-e"])),
         ],
     );
     check(
@@ -326,34 +327,6 @@ proptest! {
         let latest = PACE.delete_grace + PACE.push_interval;
         prop_assert!(now <= start + Duration::from_secs(160) + latest);
     }
-}
-
-#[test]
-fn f071_a_path_that_is_never_quiet_takes_part_in_polls_after_a_minute() {
-    let start = Instant::now();
-    let at = |millis| start + Duration::from_millis(millis);
-    let mut quiet = Debounce::new(PACE);
-    let touch = |until: u64, quiet: &mut Debounce, from: u64| {
-        for millis in (from..=until).step_by(150) {
-            quiet.record("a", Touch::Changed, at(millis));
-            quiet.due(at(millis));
-        }
-    };
-    touch(59_900, &mut quiet, 0);
-    assert!(quiet.in_motion(at(59_950)).contains("a"));
-    touch(60_500, &mut quiet, 59_950);
-    assert!(quiet.in_motion(at(60_510)).is_empty());
-    // One moment of quiet, and it is waited for as ever.
-    quiet.due(at(60_800));
-    touch(61_000, &mut quiet, 60_900);
-    assert!(quiet.in_motion(at(61_010)).contains("a"));
-    // A removal is waited for in any case.
-    touch(130_000, &mut quiet, 61_050);
-    quiet.record("a", Touch::Removed, at(130_010));
-    assert!(quiet.in_motion(at(130_020)).contains("a"));
-    // Nothing is remembered of what rests.
-    quiet.due(at(300_000));
-    assert!(quiet.moving.is_empty());
 }
 
 #[test]
