@@ -7,13 +7,7 @@ use super::{scope::Part, session::SessionReport};
 use crate::{
     config::{Config, Root},
     daemon::git::{self, Busy, Head, Known, NotPublished, Remembered, Trees, View},
-    engine::{
-        GitView,
-        report::{Ending, Status},
-        settings::Request,
-        status::Branches,
-    },
-    reconcile::plan::Kind,
+    engine::{GitView, settings::Request, status::Branches},
     state::Store,
 };
 use std::{path::Path, sync::Arc};
@@ -102,18 +96,9 @@ impl GitHeads {
             && parts.iter().all(|part| part.scope.is_empty())
             && request.direction.pushes()
             && !request.dry_run;
-        let went_through = match session_report.report.outcome {
-            Ending::Failed | Ending::Retry => false,
-            Ending::Partial | Ending::Attention | Ending::Done => {
-                session_report.failures.is_empty()
-            }
-        };
-        let waits = session_report
-            .report
-            .actions
-            .iter()
-            .any(|line| line.action == Kind::Delete && line.status != Status::Done);
-        if !whole || !went_through || waits || session_report.report.doubt {
+        let settled =
+            session_report.failures.is_empty() && session_report.report.settled_removals();
+        if !whole || !settled {
             return Vec::new();
         }
         let agreed = self.0.iter().filter_map(|known| {

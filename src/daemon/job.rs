@@ -8,7 +8,7 @@ use super::{
     settings::Settings,
 };
 use crate::engine::{
-    report::{BudgetLeft, Ending, Report},
+    report::{BudgetLeft, Report},
     restore,
 };
 use crate::model::{ArticleId, Digest, Side};
@@ -232,16 +232,6 @@ pub struct CycleOutcome {
     pub open_items: OpenItems,
     /// Why a command was refused; nothing was done then.
     pub refused: Option<Refusal>,
-}
-
-impl CycleOutcome {
-    /// Returns whether the cycle ran to its end. After a failure it saw only a part, even if the failure is no outage
-    /// for others.
-    pub fn is_complete(&self) -> bool {
-        self.outage.is_none()
-            && self.report.stopped.is_none()
-            && self.report.outcome != Ending::Failed
-    }
 }
 
 /// Runs cycles, one at a time: the engines in the daemon, a fake in tests.

@@ -134,10 +134,10 @@ impl LoopState {
         let now = self.now();
         let took = now.steady.saturating_duration_since(started);
         self.status.metrics.cycle(job.trigger.word(), took);
-        if !outcome.is_complete() {
+        if !outcome.report.is_complete() {
             self.status.metrics.failure();
         }
-        let polled = job.scope.is_poll() && outcome.is_complete();
+        let polled = job.scope.is_poll() && outcome.report.is_complete();
         let pushed = outcome.report.actions.iter().any(is_push);
         let open = outcome.open_items;
         self.status.update(|status| {
@@ -218,7 +218,7 @@ impl LoopState {
 fn failure_of(outcome: &CycleOutcome) -> Option<String> {
     let report = &outcome.report;
     let stop = report.stopped.as_ref();
-    if outcome.is_complete() || stop.is_some_and(|stop| stop.cause == StopCause::Git) {
+    if report.is_complete() || stop.is_some_and(|stop| stop.cause == StopCause::Git) {
         return None;
     }
     let problem = report.problems.last().map(|problem| &problem.message);

@@ -19,7 +19,6 @@ use crate::engine::{Checkout, Engine, GitView, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
 use crate::reconcile::plan::{Outcome, Plan, Problem};
-use crate::reconcile::snapshot::Direction;
 use crate::reconcile::{self, OutOfReach, World};
 use crate::service::Service;
 use std::borrow::Cow;
@@ -41,7 +40,7 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     engine.gathered = Gathered::default();
     let before = engine.service.usage();
     let mut report = Report::new(request.dry_run);
-    report.partial = request.direction != Direction::Both || !request.scope.is_empty();
+    report.partial = !request.is_whole();
     let ran = run_cycle(engine, request, &mut report).await;
     engine.service.release().await;
     let stop = match ran {
@@ -113,13 +112,11 @@ async fn run_cycle<S: Service, D: Disk>(
         report.plan(&plan);
         return Ok(observed.service.stop);
     }
-    let is_held = plan.actions.iter().any(|action| action.held.is_some());
-    let settled = !is_held
-        && plan.outcomes.values().all(|outcome| match outcome {
-            Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
-            Outcome::Unknown | Outcome::Excluded => false,
-        });
-    let rest = Rest::of(&plan, &observed, request).filter(|_| settled);
+    let decided = plan.outcomes.values().all(|outcome| match outcome {
+        Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
+        Outcome::Unknown | Outcome::Excluded => false,
+    });
+    let rest = Rest::of(&plan, &observed, request);
     if let Some(stop) = other_checkout(&*engine.git).await {
         return Ok(Some(stop));
     }
@@ -131,9 +128,8 @@ async fn run_cycle<S: Service, D: Disk>(
     let stop = applied?;
     remove_settled_copies(&mut engine.journal(), &observed)?;
     report.problems.extend(late?);
-    let whole = settled && stop.is_none() && observed.extent.lists();
-    let rest = rest.filter(|_| stop.is_none());
-    finish_cycle(engine, &observed, request, report, whole, rest)?;
+    let settled = decided && stop.is_none();
+    finish_cycle(engine, &observed, request, report, settled, rest)?;
     if stop.is_none() {
         bind_home(
             &mut engine.store,
@@ -153,7 +149,7 @@ async fn run_cycle<S: Service, D: Disk>(
     )?;
     // Kept until the next cycle they would hold on to the pages of all that was made beside them.
     engine.gathered = Gathered::default();
-    Ok(stop.or(observed.service.stop))
+    Ok(stop)
 }
 
 /// Returns the stop of a cycle whose files git replaced, or still replaces, with those of another branch. A command of

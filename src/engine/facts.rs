@@ -13,7 +13,6 @@ use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
 use crate::reconcile::deletions::{Deletions, Earlier};
 use crate::reconcile::guard::{ByGit, Elsewhere, FOR_A_PERSON, Facts, Rollbacks, is_unasked};
 use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
-use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::Parked;
 use crate::state::store::Store;
@@ -243,13 +242,7 @@ pub(super) fn forget_refusals(
     observed: &Observation,
     request: &Request,
 ) -> anyhow::Result<()> {
-    let whole = request.direction == Direction::Both
-        && request.scope.is_empty()
-        && request.in_motion.paths.is_empty()
-        && observed.service.stop.is_none()
-        && observed.doubt.is_none()
-        && observed.remote.complete
-        && observed.local.complete;
+    let whole = request.is_whole() && request.in_motion.paths.is_empty() && observed.is_complete();
     let changed: Vec<String> = plan
         .actions
         .iter()

@@ -9,7 +9,7 @@ use crate::model::{ArticleId, Place, Stamp, TextDigest, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, Direction, LocalSnapshot, Remote, RemoteSnapshot, Seen};
+use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot, Seen};
 use crate::service::{RemoteArticle, ServiceError, Validator};
 use crate::state::store::ListingEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -114,20 +114,20 @@ impl Observation {
         scanned == Some(&stamp) && !self.mirror.racy.contains(&stamp)
     }
 
+    /// Returns whether both sides were seen whole, so that what was not seen is not there.
+    pub(in crate::engine) fn is_complete(&self) -> bool {
+        self.doubt.is_none() && !self.mirror.hides && self.local.complete && self.remote.complete
+    }
+
     /// Returns whether everything on both sides was seen, and nothing that is there was left out.
     pub(in crate::engine) fn saw_all(&self, request: &Request) -> bool {
         let local = &self.local;
-        request.direction == Direction::Both
-            && request.scope.is_empty()
+        request.is_whole()
             && request.in_motion.paths.is_empty()
-            && self.extent == Extent::All
-            && self.doubt.is_none()
-            && !self.mirror.hides
+            && self.is_complete()
             && self.service.read_first.is_empty()
             && self.base.conflicts.is_empty()
-            && self.remote.complete
             && self.remote.foreign.is_empty()
-            && local.complete
             && local.unknown.is_empty()
             && local.unread.is_empty()
             && local.unreadable.is_empty()
@@ -142,7 +142,6 @@ impl Observation {
         let files = local.files.iter().filter_map(|file| file.id);
         let unknown = local.unknown.iter().filter_map(|unknown| unknown.id);
         local.first
-            && self.extent == Extent::All
             && self.doubt.is_none()
             && local.unread.is_empty()
             && files

@@ -296,6 +296,17 @@ impl Report {
         self.stopped.as_ref()?.service_failure()
     }
 
+    /// Returns whether the cycle ran to its end. After a failure it saw only a part, whether or not that is an outage.
+    pub fn is_complete(&self) -> bool {
+        self.stopped.is_none() && self.outcome != Ending::Failed
+    }
+
+    /// Returns whether the cycle saw every removal, and left no deletion undone.
+    pub fn settled_removals(&self) -> bool {
+        let is_left = |line: &Line| line.action == Kind::Delete && line.status != Status::Done;
+        self.is_complete() && !self.doubt && !self.actions.iter().any(is_left)
+    }
+
     /// Adds what came of bringing versions back before the cycle.
     pub fn add_restored(&mut self, lines: Vec<Line>, refused: Vec<Refused>) {
         if !refused.is_empty() {

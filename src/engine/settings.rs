@@ -150,6 +150,11 @@ impl Request {
             && self.resolve.is_empty()
     }
 
+    /// Returns whether the request is for both directions and all paths.
+    pub(super) fn is_whole(&self) -> bool {
+        self.direction == Direction::Both && self.scope.is_empty()
+    }
+
     /// One cycle in a direction, over everything.
     pub fn new(direction: Direction) -> Self {
         Self {

@@ -11,7 +11,6 @@ use crate::model::{Side, Timestamp};
 use crate::reconcile::deletions::Stock;
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::plan::{HoldRule, Plan, Step};
-use crate::reconcile::snapshot::Direction;
 use crate::state::home::{Fit, Home};
 use crate::state::store::Store;
 use std::collections::BTreeMap;
@@ -124,15 +123,7 @@ pub(super) fn bind_home(
     observed: &Observation,
     request: &Request,
 ) -> anyhow::Result<()> {
-    let whole = request.direction == Direction::Both
-        && request.scope.is_empty()
-        && observed.extent.lists()
-        && observed.service.stop.is_none()
-        && observed.doubt.is_none()
-        && !observed.mirror.hides
-        && observed.local.complete
-        && observed.remote.complete;
-    if !whole {
+    if !request.is_whole() || !observed.is_complete() {
         return Ok(());
     }
     if store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN) {

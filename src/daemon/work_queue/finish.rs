@@ -23,9 +23,10 @@ impl WorkQueue {
         outcome: &CycleOutcome,
         now: Moment,
     ) -> Option<OutageChange> {
+        let is_complete = outcome.report.is_complete();
         if job.scope.is_poll() {
             let cost = u32::try_from(outcome.report.requests.get).unwrap_or(u32::MAX);
-            if outcome.is_complete() {
+            if is_complete {
                 self.poll_cost = cost.max(1);
             }
             if outcome.outage.is_none() {
@@ -41,7 +42,7 @@ impl WorkQueue {
         self.running.clear();
         let covered = std::mem::take(&mut self.covered);
         let doubts = std::mem::take(&mut self.covered_doubts);
-        if job.scope == Scope::Everything && !outcome.is_complete() {
+        if job.scope == Scope::Everything && !is_complete {
             // The cycle did not deal with these paths.
             self.due.add_earlier(covered);
             if outcome.outage.is_none() {
@@ -51,7 +52,7 @@ impl WorkQueue {
                 }
             }
         }
-        if outcome.is_complete() {
+        if is_complete {
             self.deferred.backoff.record(None, now.steady);
         } else if outcome.outage.is_none() {
             match job.scope {
@@ -87,19 +88,13 @@ impl WorkQueue {
         }
         match outcome.outage {
             // A cycle that failed in another way is not the end of an outage.
-            None if !outcome.is_complete() => None,
+            None if !is_complete => None,
             outage => self.outage.record(outage, now.steady),
         }
     }
 
     /// Returns the HEADs that may be stored after a cycle: those of a mirror without waiting or held removals.
     pub fn agreed_heads(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
-        let lines = &outcome.report.actions;
-        // The report of a partial cycle does not show all held removals.
-        let held = outcome.open_items.held_deletions > 0
-            || lines
-                .iter()
-                .any(|line| line.action == Kind::Delete && line.status != Status::Done);
         let looked = match &job.scope {
             Scope::Everything | Scope::Mirror => true,
             // A doubt or a pending full cycle may still find removals.
@@ -111,18 +106,14 @@ impl WorkQueue {
             && self.debounce.is_empty()
             && self.due.is_empty()
             && self.deferred.is_empty()
-            && !held
-            && outcome.is_complete();
-        // After an incomplete scan there may be removals that nobody saw.
-        if heads_agree && !outcome.report.doubt {
-            let heads = job.git.iter().filter_map(|known| {
-                let head = known.state.head.clone()?;
-                Some((known.prefix.clone(), head))
-            });
-            heads.collect()
-        } else {
-            BTreeMap::new()
-        }
+            // The report of a partial cycle does not show all held removals.
+            && outcome.open_items.held_deletions == 0
+            && outcome.report.settled_removals();
+        let heads = job.git.iter().filter(|_| heads_agree).filter_map(|known| {
+            let head = known.state.head.clone()?;
+            Some((known.prefix.clone(), head))
+        });
+        heads.collect()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
 use crate::engine::index::Places;
 use crate::engine::keys::{FAILED, HELD, LAST_POLL, MIRROR_READ, UNREAD, VALIDATOR};
-use crate::engine::observation::{Extent, Observation};
+use crate::engine::observation::Observation;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::{still_failed, still_held};
@@ -52,13 +52,14 @@ impl Rest {
     }
 }
 
-/// Stores what a cycle learned: refreshed stamps, figures, times. Prunes the history.
+/// Stores what a cycle learned: refreshed stamps, figures, times. Prunes the history. `settled`: everything could be
+/// decided, and nothing ended the cycle early.
 pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
     request: &Request,
     report: &Report,
-    whole: bool,
+    settled: bool,
     rest: Option<Rest>,
 ) -> anyhow::Result<()> {
     let now = engine.clock.now();
@@ -74,14 +75,14 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     let read = with_stamps(&engine.store, now, read, observed)?;
     let figures = std::mem::take(&mut engine.gathered.figures);
     let known = known_figures(&engine.store, &figures)?;
-    let is_done = observed.service.stop.is_none()
+    let is_done = settled
         && report.problems.is_empty()
         && report
             .actions
             .iter()
             .all(|line| line.status == Status::Done);
-    let clean = whole
-        && is_done
+    let clean = is_done
+        && observed.extent.lists()
         && !observed.service.unlisted
         && request.scope.is_empty()
         && request.in_motion.paths.is_empty()
@@ -318,11 +319,6 @@ fn may_send(line: &Line) -> bool {
 
 /// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
 fn ended_conflicts(observed: &Observation) -> Vec<ArticleId> {
-    let seen_all = observed.extent == Extent::All
-        && observed.remote.complete
-        && observed.local.complete
-        && observed.doubt.is_none()
-        && !observed.mirror.hides;
     let is_left = |id: &ArticleId| {
         let remote = observed.remote.articles.get(id);
         observed.base.articles.contains_key(id)
@@ -330,9 +326,9 @@ fn ended_conflicts(observed: &Observation) -> Vec<ArticleId> {
             || observed.paired.unknown.contains_key(id)
             || remote.is_some_and(|entry| !matches!(entry, Remote::Gone))
     };
-    let conflicts = observed.base.conflicts.values().filter(|_| seen_all);
+    let conflicts = observed.base.conflicts.values();
     conflicts
-        .filter(|row| row.copy.is_none() && !is_left(&row.id))
+        .filter(|row| observed.is_complete() && row.copy.is_none() && !is_left(&row.id))
         .map(|row| row.id)
         .collect()
 }

@@ -9,7 +9,7 @@
 
 use crate::engine::history::{agreed, met};
 use crate::engine::listing::visibility_of;
-use crate::engine::observation::{Extent, Observation};
+use crate::engine::observation::Observation;
 use crate::engine::recreated;
 use crate::engine::settings::{Request, Settings};
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
@@ -405,8 +405,7 @@ fn is_missing(creation: &Creation, base: &Base, observed: &Observation, request:
     };
     let mut unknown = local.unknown.iter().filter(|file| file.id.is_none());
     let is_unready = unknown.any(|file| !is_known(&file.place) && has_problem(&file.place));
-    observed.extent == Extent::All
-        && request.in_motion.paths.is_empty()
+    request.in_motion.paths.is_empty()
         && local.complete
         && is_seen
         && !is_unready
