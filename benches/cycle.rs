@@ -3,7 +3,7 @@
 //! The service is the sandbox on this machine, over a real socket, so that its own work is in the figures.
 
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::{Look, Request, Settings};
+use kbsync::engine::settings::{CycleRequest, Look, Settings};
 use kbsync::engine::{Clock as _, Engine, SystemClock};
 use kbsync::mirror::{RealDisk, lock};
 use kbsync::model::{Place, WorkspaceId};
@@ -60,7 +60,7 @@ async fn main() -> anyhow::Result<()> {
     let running = Sandbox::start(Options::unlimited()).await?;
     let workspace = WorkspaceId::new(running.sandbox.seed(articles, 50));
     let mirror = tempfile::tempdir()?;
-    let both = Request::new(Direction::Both);
+    let both = CycleRequest::new(Direction::Both);
     println!("{articles} articles in 50 categories");
 
     let started = Instant::now();
@@ -141,10 +141,10 @@ async fn saved(
         name.to_string_lossy().into_owned()
     };
     let place = Place::new(name(path.parent()), name(Some(path)));
-    let request = Request {
+    let request = CycleRequest {
         scope: vec![place.to_string()],
         look: Look::Paths(BTreeSet::from([place.clone()])),
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let (mut until_sent, mut until_done, mut last) = (Vec::new(), Vec::new(), None);
     for round in 0..ROUNDS * 3 {

@@ -2,7 +2,7 @@
 //!
 //! A sandbox stands in for the hosted service; with an address and token of your own, the rest is the same.
 
-use kbsync::engine::settings::{Request, Settings};
+use kbsync::engine::settings::{CycleRequest, Settings};
 use kbsync::engine::{Clock as _, Engine, SystemClock};
 use kbsync::mirror::{Lock, RealDisk, lock};
 use kbsync::model::WorkspaceId;
@@ -37,7 +37,7 @@ async fn main() -> anyhow::Result<()> {
     let mut engine = Engine::new(client, disk, store, Settings::new(workspace));
 
     for name in ["first sync", "second sync"] {
-        let report = engine.cycle(&Request::new(Direction::Both)).await?;
+        let report = engine.cycle(&CycleRequest::new(Direction::Both)).await?;
         let (actions, requests) = (report.actions.len(), report.requests.total);
         println!("{name}: {actions} actions, {requests} requests");
         anyhow::ensure!(report.outcome.exit_code() == 0, "it left something open");

@@ -16,7 +16,7 @@ use super::{Outcome, ask, cycle, published_branch, via_daemon};
 use crate::config::{Config, Need};
 use crate::daemon::job::Approval;
 use crate::engine::report::{Line, Report, Status};
-use crate::engine::settings::Request;
+use crate::engine::settings::CycleRequest;
 use crate::engine::{Clock as _, SystemClock, waiting};
 use crate::model::Side;
 use crate::reconcile::plan::{Action, HoldRule, Kind};
@@ -114,7 +114,7 @@ async fn release_all(
     for waiting in waiting {
         release(session, waiting, session_report).await?;
     }
-    let request = Request::new(Direction::Both);
+    let request = CycleRequest::new(Direction::Both);
     session.agree(&scope::all(config), &request, session_report)?;
     session.finish();
     Ok(())
@@ -128,7 +128,7 @@ async fn look(
 ) -> Result<Vec<HeldItems>, Failure> {
     let mut waiting = Vec::new();
     for part in scope::all(config) {
-        let request = session.guarded(&Request::new(Direction::Both));
+        let request = session.guarded(&CycleRequest::new(Direction::Both));
         let mut engine = session.engine(&part, read_only)?;
         let plan = engine.plan(&request).await;
         let planned = plan.map_err(Failure::of)?.actions.into_iter();
@@ -138,7 +138,7 @@ async fn look(
         with_category.retain(|action| {
             rule(action) == Some(HoldRule::Waits) && is_in_new_category(action, &actions)
         });
-        let unreported = waiting::untold(engine.store(), &actions);
+        let unreported = waiting::count_unreported(engine.store(), &actions);
         session.give_back(engine);
         if !actions.is_empty() {
             waiting.push(HeldItems {
@@ -265,7 +265,7 @@ async fn to_daemon(
             mark: action.fingerprint(),
         })
         .collect();
-    let request = Request::new(Direction::Both);
+    let request = CycleRequest::new(Direction::Both);
     let command = via_daemon::cycle_command(&scope::all(config), &request, approvals);
     let session_report = via_daemon::to_daemon(context, config, command).await?;
     session_report.ok_or_else(|| {
@@ -311,7 +311,7 @@ fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: us
     add(
         articles,
         format!(
-            "delete {} on the service, for ever",
+            "delete {} on the service, permanently",
             several(articles, "article")
         ),
     );
@@ -352,7 +352,7 @@ async fn release(
     session_report: &mut SessionReport,
 ) -> Result<(), Failure> {
     let HeldItems { part, actions, .. } = waiting;
-    let request = session.guarded(&Request::new(Direction::Both));
+    let request = session.guarded(&CycleRequest::new(Direction::Both));
     let mut engine = session.engine(&part, false)?;
     let now = SystemClock.now();
     let marks: Vec<_> = actions

@@ -14,7 +14,7 @@ use crate::{
     config::{Config, Need},
     engine::{
         report::{Report, Status},
-        settings::Request,
+        settings::CycleRequest,
     },
     reconcile::{
         new_categories::NewCategories,
@@ -113,7 +113,7 @@ pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome)
 async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let parts = scope::parts(context, &config, &args.paths)?;
-    let request = Request {
+    let request = CycleRequest {
         dry_run: args.dry_run,
         allow_deletes: args.allow_deletes,
         new_categories: if args.yes {
@@ -125,7 +125,7 @@ async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
             Prefer::Local => OnConflict::Local,
             Prefer::Remote => OnConflict::Remote,
         }),
-        ..Request::new(way.direction())
+        ..CycleRequest::new(way.direction())
     };
     work(
         context,
@@ -148,7 +148,7 @@ pub(super) async fn work(
     config: &Config,
     doing: &str,
     parts: &[Part],
-    request: &Request,
+    request: &CycleRequest,
     exit_code: bool,
 ) -> Outcome {
     if !request.dry_run {

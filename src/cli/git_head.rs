@@ -7,7 +7,7 @@ use super::{scope::Part, session::SessionReport};
 use crate::{
     config::{Config, Root},
     daemon::git::{self, Busy, Head, Known, NotPublished, Remembered, Trees, View},
-    engine::{GitView, settings::Request, status::Branches},
+    engine::{GitView, settings::CycleRequest, status::Branches},
     state::Store,
 };
 use std::{path::Path, sync::Arc};
@@ -63,8 +63,8 @@ impl GitHeads {
     }
 
     /// Returns the request, with the removals held that git may have made.
-    pub(super) fn guard(&self, request: &Request) -> Request {
-        Request {
+    pub(super) fn guard(&self, request: &CycleRequest) -> CycleRequest {
+        CycleRequest {
             git_hold: self.0.iter().find_map(Known::hold).map(str::to_owned),
             ..request.clone()
         }
@@ -89,7 +89,7 @@ impl GitHeads {
         &self,
         config: &Config,
         parts: &'p [Part],
-        request: &Request,
+        request: &CycleRequest,
         session_report: &SessionReport,
     ) -> Vec<(&'p Part, Head)> {
         let whole = parts.len() == config.roots().len()

@@ -14,7 +14,7 @@ use crate::config::{Config, Root};
 use crate::daemon::control::Step;
 use crate::daemon::git;
 use crate::engine::report::{Ending, Report, Requests};
-use crate::engine::settings::Request;
+use crate::engine::settings::CycleRequest;
 use crate::engine::{self, Engine, Teller, open};
 use crate::mirror::RealDisk;
 use crate::mirror::lock::Lock;
@@ -95,7 +95,7 @@ impl<'c> Session<'c> {
     pub(super) async fn cycles(
         &mut self,
         parts: &[Part],
-        request: &Request,
+        request: &CycleRequest,
     ) -> Result<SessionReport, Failure> {
         let so_far = self.so_far();
         let kind = if request.dry_run {
@@ -129,7 +129,7 @@ impl<'c> Session<'c> {
     async fn run_cycles(
         &mut self,
         parts: &[Part],
-        request: &Request,
+        request: &CycleRequest,
     ) -> Result<SessionReport, Failure> {
         let mut session_report = SessionReport {
             report: Report::new(request.dry_run),
@@ -142,7 +142,7 @@ impl<'c> Session<'c> {
                 // Git may have moved HEAD during the cycle of the workspace before.
                 GitHeads::look(self.config).guard(request)
             };
-            let request = Request {
+            let request = CycleRequest {
                 scope: part.scope.clone(),
                 ..request
             };
@@ -166,7 +166,7 @@ impl<'c> Session<'c> {
     }
 
     /// Returns the request, with the removals held that came with a moved HEAD.
-    pub(super) fn guarded(&self, request: &Request) -> Request {
+    pub(super) fn guarded(&self, request: &CycleRequest) -> CycleRequest {
         self.git_heads.guard(request)
     }
 
@@ -174,7 +174,7 @@ impl<'c> Session<'c> {
     pub(super) fn agree(
         &mut self,
         parts: &[Part],
-        request: &Request,
+        request: &CycleRequest,
         session_report: &SessionReport,
     ) -> Result<(), Failure> {
         if request.dry_run {
@@ -207,7 +207,7 @@ impl<'c> Session<'c> {
         outcome.map_err(Failure::of)
     }
 
-    async fn cycle(&mut self, part: &Part, request: &Request) -> Result<Report, Failure> {
+    async fn cycle(&mut self, part: &Part, request: &CycleRequest) -> Result<Report, Failure> {
         let mut engine = self.engine(part, request.dry_run)?;
         let outcome = engine.settle(request).await;
         self.give_back(engine);

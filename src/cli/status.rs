@@ -23,7 +23,7 @@ use crate::{
     engine::{
         Clock as _, SystemClock, open,
         report::{Report, common_reason, in_groups},
-        settings::Request,
+        settings::CycleRequest,
         status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
     mirror::{RealDisk, lock::Lock},
@@ -148,9 +148,9 @@ fn branch_lines(git_heads: &GitHeads, config: &Config) -> Vec<String> {
 /// Returns what a sync would do, on both sides.
 async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
     let mut session = Session::reading(context, config)?;
-    let request = Request {
+    let request = CycleRequest {
         dry_run: true,
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let session_report = session.cycles(&scope::all(config), &request).await?;
     match session_report.failures.into_iter().next() {
@@ -246,12 +246,12 @@ fn unsent(status: &Status) -> impl Iterator<Item = &Change> {
 
 /// Before the first sync, nobody knows which files have articles. Returns the files.
 fn never_compared(status: &Status) -> usize {
-    let unmet = status.changes.iter().filter(|change| {
+    let unknown_article_id = status.changes.iter().filter(|change| {
         change.side.is_none()
             && change.change == ChangeKind::Created
             && change.path.ends_with(EXTENSION)
     });
-    unmet.count()
+    unknown_article_id.count()
 }
 
 fn is_never_synced(status: &Status) -> bool {

@@ -16,7 +16,7 @@ use crate::{
         job::{Approval, CycleCommand, WireDirection},
     },
     drill::failpoint,
-    engine::{report::Report, settings::Request},
+    engine::{report::Report, settings::CycleRequest},
     mirror::lock::{Lock, PRIVATE_FOLDER},
     reconcile::{new_categories::NewCategories, snapshot::OnConflict},
     service::ErrorKind,
@@ -47,7 +47,7 @@ pub(super) fn is_daemon_there(config: &Config) -> bool {
 /// Makes the daemon's command from a request.
 pub(super) fn cycle_command(
     parts: &[Part],
-    request: &Request,
+    request: &CycleRequest,
     approve: Vec<Approval>,
 ) -> CycleCommand {
     CycleCommand {

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     engine::{
         self,
-        settings::{PathsInMotion, Request},
+        settings::{CycleRequest, PathsInMotion},
     },
     model::Place,
     reconcile::{new_categories::NewCategories, snapshot::Direction},
@@ -17,14 +17,14 @@ use crate::{
 use std::collections::BTreeSet;
 
 /// Returns the request for one workspace; `None`: the job does not concern it.
-pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
+pub(super) fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     let request = match &job.scope {
-        Scope::Everything => Request {
+        Scope::Everything => CycleRequest {
             purpose: Purpose::Poll,
-            ..Request::new(Direction::Both)
+            ..CycleRequest::new(Direction::Both)
         },
-        Scope::Mirror => Request::new(Direction::Both),
-        Scope::Paths(due) => Request {
+        Scope::Mirror => CycleRequest::new(Direction::Both),
+        Scope::Paths(due) => CycleRequest {
             in_motion: PathsInMotion {
                 removed: below(due.removed.keys(), prefix).collect(),
                 ..PathsInMotion::default()
@@ -33,10 +33,10 @@ pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
             look: files(due, prefix).map_or(engine::settings::Look::Whole, |places| {
                 engine::settings::Look::Paths(places)
             }),
-            ..Request::new(Direction::Both)
+            ..CycleRequest::new(Direction::Both)
         },
         Scope::Command(command) => {
-            return from_command(command, prefix).map(|request| Request {
+            return from_command(command, prefix).map(|request| CycleRequest {
                 git_hold: job.git_hold.clone(),
                 ..request
             });
@@ -47,18 +47,18 @@ pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
 
 /// Excludes paths in motion, and holds the removals that git made. A cycle over saved paths must see the paths in motion
 /// as well, to recognise moves.
-fn with_holds(job: &Job, request: Request, prefix: &str) -> Request {
+fn with_holds(job: &Job, request: CycleRequest, prefix: &str) -> CycleRequest {
     let limited = match job.scope {
         Scope::Everything | Scope::Mirror => false,
         Scope::Paths(_) | Scope::Command(_) => true,
     };
     let in_motion = below(job.in_motion.iter(), prefix);
-    Request {
+    CycleRequest {
         in_motion: PathsInMotion {
             paths: in_motion.filter(|_| !limited).collect(),
             ..request.in_motion
         },
-        patient: true,
+        is_background: true,
         git_hold: job.git_hold.clone(),
         ..request
     }
@@ -81,13 +81,13 @@ fn below<'p>(
     paths.filter_map(move |path| path.strip_prefix(prefix).map(str::to_owned))
 }
 
-fn from_command(command: &CycleCommand, prefix: &str) -> Option<Request> {
+fn from_command(command: &CycleCommand, prefix: &str) -> Option<CycleRequest> {
     let scope = if command.scope.is_empty() {
         Vec::new()
     } else {
         scope(command.scope.iter(), prefix)?
     };
-    Some(Request {
+    Some(CycleRequest {
         scope,
         dry_run: command.dry_run,
         allow_deletes: command.allow_deletes,
@@ -98,7 +98,7 @@ fn from_command(command: &CycleCommand, prefix: &str) -> Option<Request> {
         },
         prefer: command.prefer.map(Into::into),
         resolve: command.resolve.clone(),
-        ..Request::new(command.direction.into())
+        ..CycleRequest::new(command.direction.into())
     })
 }
 

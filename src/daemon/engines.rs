@@ -11,7 +11,7 @@ use super::outage::Outage;
 use super::settings::Settings;
 use crate::engine::report::{BudgetLeft, Ending, Report};
 use crate::engine::restore::Refused;
-use crate::engine::settings::Request;
+use crate::engine::settings::CycleRequest;
 use crate::engine::{self, Engine, waiting};
 use crate::mirror::disk::{Disk, DiskError};
 use crate::mirror::lock::Lock;
@@ -320,7 +320,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     async fn restore(
         &mut self,
         job: &Job,
-        request: &mut Request,
+        request: &mut CycleRequest,
         report: &mut Report,
     ) -> anyhow::Result<()> {
         let wishes = match &job.scope {

@@ -265,7 +265,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 self.cycles.remember_branch(&known.prefix, branch);
             }
         }
-        let agreed = self.state.work_queue.agreed_heads(&job, &outcome);
+        let agreed = self.state.work_queue.heads_to_remember(&job, &outcome);
         match self.state.work_queue.finish(job, &outcome, now) {
             Some(OutageChange::Began(outage)) => {
                 let wait = wait_in_words(self.state.work_queue.next_try(now));

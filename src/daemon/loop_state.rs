@@ -208,14 +208,17 @@ impl LoopState {
             status.pending = summary.pending;
             status.oldest = summary.oldest;
             status.paused = summary.paused;
-            status.outage = summary.outage.or_else(|| self.failure.clone());
+            status.outage = self.failure.clone().or(summary.outage);
             status.is_token_refused = summary.is_token_refused;
         });
     }
 }
 
-/// Returns why a cycle failed, if it did and git had nothing to do with it.
+/// Returns why a cycle failed, if it did. An outage is told elsewhere, and so is a pause because of git.
 fn failure_of(outcome: &CycleOutcome) -> Option<String> {
+    if outcome.outage.is_some() {
+        return None;
+    }
     let report = &outcome.report;
     let stop = report.stopped.as_ref();
     if report.is_complete() || stop.is_some_and(|stop| stop.cause == StopCause::Git) {

@@ -9,7 +9,7 @@
 
 use crate::engine::keys::PROBE_REFUSED;
 use crate::engine::observation::{Observation, as_recorded};
-use crate::engine::settings::{Request, Settings};
+use crate::engine::settings::{CycleRequest, Settings};
 use crate::engine::waiting;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Digest, Flags, Revision, Timestamp};
@@ -90,7 +90,7 @@ impl Answers {
         store: &mut Store,
         now: Timestamp,
         error: &ServiceError,
-        request: &Request,
+        request: &CycleRequest,
     ) -> anyhow::Result<()> {
         self.probe_refused = true;
         if request.dry_run {
@@ -117,13 +117,13 @@ impl Backoff {
     pub(in crate::engine) fn read(
         store: &Store,
         now: Timestamp,
-        request: &Request,
+        request: &CycleRequest,
     ) -> anyhow::Result<Self> {
         let held = waiting::held(store)?;
         Ok(Self {
             attempts: store.backoff()?,
             now,
-            is_background: request.patient,
+            is_background: request.is_background,
             held: held.iter().filter_map(|held| held.id).collect(),
         })
     }
@@ -250,7 +250,7 @@ pub(in crate::engine) fn attempts_after(
     now: Timestamp,
     answers: &mut Answers,
     observed: &Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<BTreeMap<Target, Option<Attempt>>> {
     let before = Backoff::read(store, now, request)?;
     let mut answers = std::mem::take(&mut answers.by_target);

@@ -7,9 +7,9 @@
 //! as behind. Articles and `_category.yaml` have the same rule. The guard in `reconcile::behind` holds these files.
 
 use super::history::category as category_history;
-use super::settings::Request;
+use super::settings::CycleRequest;
 use super::spool::text_lf;
-use super::waiting::Held;
+use super::waiting::OpenAction;
 use super::{Contents, Since};
 use crate::engine::GitView;
 use crate::engine::form::category_version;
@@ -55,8 +55,8 @@ pub(super) fn behind(
     git: &dyn GitView,
     plan: &Plan,
     observed: &Observation,
-    held: &[Held],
-    request: &Request,
+    held: &[OpenAction],
+    request: &CycleRequest,
 ) -> anyhow::Result<BTreeMap<Digest, Behind>> {
     let actions = plan.actions.iter();
     let mut files: Vec<_> = actions
@@ -76,7 +76,7 @@ pub(super) fn behind(
         }
         Err(why) => Err(why),
     };
-    let held_as_behind = |held: &&Held| held.rule == Some(HoldRule::Behind);
+    let held_as_behind = |held: &&OpenAction| held.rule == Some(HoldRule::Behind);
     let mut found = BTreeMap::new();
     for mut file in files {
         file.is_older = is_older(store, &file)?;
@@ -203,7 +203,7 @@ fn is_older(store: &Store, file: &Changed<'_>) -> anyhow::Result<bool> {
 
 impl Changed<'_> {
     /// Returns whether a person chose the service's version over the file.
-    fn is_given_up(&self, request: &Request) -> bool {
+    fn is_given_up(&self, request: &CycleRequest) -> bool {
         let Content::Article(id, ..) = self.now else {
             return false;
         };

@@ -1,6 +1,6 @@
 //! The steps of one cycle, in their order: recover, observe, reconcile, guard, apply, record, report.
 
-use crate::engine::apply::{Rest, apply, finish_cycle, remove_settled_copies, store_unpaired};
+use crate::engine::apply::{NextLook, apply, finish_cycle, remove_settled_copies, store_unpaired};
 use crate::engine::facts::{facts, forget_refusals};
 use crate::engine::gathered::Gathered;
 use crate::engine::in_motion::InMotion;
@@ -11,7 +11,7 @@ use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
 use crate::engine::recent_rollbacks::note_rollbacks;
 use crate::engine::report::{Report, Requests};
-use crate::engine::settings::{Look, Request};
+use crate::engine::settings::{CycleRequest, Look};
 use crate::engine::stock::{begin_state, bind_home};
 use crate::engine::stop::service_stop;
 use crate::engine::unfinished::forget_restored;
@@ -34,7 +34,7 @@ const GIT_LOOK: Duration = Duration::from_millis(50);
 /// Runs one cycle, and reports it.
 pub(super) async fn run_and_report<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<Report> {
     let started = Instant::now();
     engine.gathered = Gathered::default();
@@ -87,7 +87,7 @@ pub(super) fn recover<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow:
 /// Carries out the steps of one cycle. Returns the reason that it ended early, if there is one.
 async fn run_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    request: &Request,
+    request: &CycleRequest,
     report: &mut Report,
 ) -> anyhow::Result<Option<Stop>> {
     let mut request = Cow::Borrowed(request);
@@ -116,12 +116,12 @@ async fn run_cycle<S: Service, D: Disk>(
         Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
         Outcome::Unknown | Outcome::Excluded => false,
     });
-    let rest = Rest::of(&plan, &observed, request);
+    let next_look = NextLook::of(&plan, &observed, request);
     if let Some(stop) = other_checkout(&*engine.git).await {
         return Ok(Some(stop));
     }
     let applied = apply(engine, plan, &mut observed, request, report).await;
-    let late = engine.journal().look_at_displaced(request.patient);
+    let late = engine.journal().look_at_displaced(request.is_background);
     if engine.git.is_there() {
         report.want_ids_committed();
     }
@@ -129,7 +129,7 @@ async fn run_cycle<S: Service, D: Disk>(
     remove_settled_copies(&mut engine.journal(), &observed)?;
     report.problems.extend(late?);
     let settled = decided && stop.is_none();
-    finish_cycle(engine, &observed, request, report, settled, rest)?;
+    finish_cycle(engine, &observed, request, report, settled, next_look)?;
     if stop.is_none() {
         bind_home(
             &mut engine.store,
@@ -171,7 +171,7 @@ async fn other_checkout(git: &dyn GitView) -> Option<Stop> {
 /// Observes both sides and makes the plan. A plan for a few articles that concerns others is made anew for all.
 pub(super) async fn decide<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<(Plan, Observation)> {
     let mut look = &request.look;
     loop {
@@ -199,7 +199,7 @@ pub(super) async fn decide<S: Service, D: Disk>(
 fn plan_for<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     mut observed: Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<(Plan, Observation)> {
     observed.mark_old_copies();
     let bodies = bodies(&engine.store, &observed, request)?;

@@ -1,8 +1,8 @@
 //! The facts for the guards besides the plan: counted here, judged in `reconcile::guard`.
 
 use super::Engine;
-use super::settings::Request;
-use super::waiting::{self, Held};
+use super::settings::CycleRequest;
+use super::waiting::{self, OpenAction};
 use crate::engine::behind::{behind, duplicates_by_git, removed_uncommitted};
 use crate::engine::observation::Observation;
 use crate::engine::recent_rollbacks::count_recent_rollbacks;
@@ -44,7 +44,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     plan: &Plan,
     observed: &Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<Facts> {
     let now = engine.clock.now();
     let since = now.before(DELETIONS_WINDOW);
@@ -155,7 +155,7 @@ fn held_by_git(
     git: &dyn GitView,
     plan: &Plan,
     observed: &Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> BTreeMap<ArticleId, String> {
     let removals: Vec<(&str, ArticleId)> = plan
         .actions
@@ -190,7 +190,7 @@ fn held_by_git(
 fn elsewhere<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     plan: &Plan,
-    request: &Request,
+    request: &CycleRequest,
     approved: &BTreeSet<Digest>,
 ) -> Elsewhere {
     let unasked =
@@ -217,8 +217,8 @@ fn approved(store: &Store, plan: &Plan, now: Timestamp) -> anyhow::Result<BTreeS
 fn closely_since(
     now: Timestamp,
     side: Side,
-    held: &[Held],
-    request: &Request,
+    held: &[OpenAction],
+    request: &CycleRequest,
 ) -> Option<Timestamp> {
     let since = held
         .iter()
@@ -227,7 +227,7 @@ fn closely_since(
         .min();
     let begin = match since {
         Some(since) => since.min(now),
-        None if request.patient => now,
+        None if request.is_background => now,
         None => return None,
     };
     Some(begin.before(CLOSELY))
@@ -240,7 +240,7 @@ pub(super) fn forget_refusals(
     plan: &Plan,
     facts: &Facts,
     observed: &Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let whole = request.is_whole() && request.in_motion.paths.is_empty() && observed.is_complete();
     let changed: Vec<String> = plan
@@ -283,7 +283,7 @@ fn settled(plan: &Plan) -> impl Iterator<Item = &Settle> {
 }
 
 /// Returns the held actions whose hold does not end when the number falls.
-fn standing(held: &[Held]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
+fn standing(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
     let counted = |rule| {
         matches!(
             rule,

@@ -57,7 +57,7 @@ use gathered::Gathered;
 use journal::Journal;
 use neighbours::Neighbours;
 use report::Report;
-use settings::{Look, Request, Settings};
+use settings::{CycleRequest, Look, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -195,8 +195,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Makes the plan and does nothing: neither side and no row is touched.
-    pub async fn plan(&mut self, request: &Request) -> anyhow::Result<Plan> {
-        let request = Request {
+    pub async fn plan(&mut self, request: &CycleRequest) -> anyhow::Result<Plan> {
+        let request = CycleRequest {
             dry_run: true,
             ..request.clone()
         };
@@ -213,7 +213,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// # Errors
     ///
     /// When the state or the mirror itself cannot be used.
-    pub async fn cycle(&mut self, request: &Request) -> anyhow::Result<Report> {
+    pub async fn cycle(&mut self, request: &CycleRequest) -> anyhow::Result<Report> {
         let mut report = cycle::run_and_report(self, request).await?;
         report.put_below(&self.settings.prefix);
         Ok(report)
@@ -225,14 +225,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// # Errors
     ///
     /// When the state or the mirror itself cannot be used.
-    pub async fn settle(&mut self, request: &Request) -> anyhow::Result<Report> {
+    pub async fn settle(&mut self, request: &CycleRequest) -> anyhow::Result<Report> {
         let mut report = cycle::run_and_report(self, request).await?;
         for _look in 0..MAX_LOOKS {
             if report.overtaken.is_empty() {
                 break;
             }
             let paths = std::mem::take(&mut report.overtaken);
-            let again = Request {
+            let again = CycleRequest {
                 look: Look::of(&paths),
                 scope: paths.iter().cloned().collect(),
                 // A person chose between two versions, and one of them is replaced by now.

@@ -1,7 +1,7 @@
 //! The observation of both sides that one cycle acts on.
 
 use crate::engine::Stop;
-use crate::engine::settings::Request;
+use crate::engine::settings::CycleRequest;
 use crate::engine::spool::Spool;
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, Visibility};
@@ -120,7 +120,7 @@ impl Observation {
     }
 
     /// Returns whether everything on both sides was seen, and nothing that is there was left out.
-    pub(in crate::engine) fn saw_all(&self, request: &Request) -> bool {
+    pub(in crate::engine) fn saw_all(&self, request: &CycleRequest) -> bool {
         let local = &self.local;
         request.is_whole()
             && request.in_motion.paths.is_empty()
@@ -137,7 +137,7 @@ impl Observation {
 
     /// Returns whether all of the mirror was read, for the first time with this state, and every article that has a
     /// file, or may have one, is in it.
-    pub(in crate::engine) fn read_the_mirror(&self) -> bool {
+    pub(in crate::engine) fn is_first_full_read(&self) -> bool {
         let local = &self.local;
         let files = local.files.iter().filter_map(|file| file.id);
         let unknown = local.unknown.iter().filter_map(|unknown| unknown.id);

@@ -6,7 +6,7 @@
 //! no accident. The state keeps the list: a restart does not end the roll-back.
 
 use super::report::{Report, Status};
-use super::settings::Request;
+use super::settings::CycleRequest;
 use super::waiting;
 use crate::engine::keys::GONE_BACK;
 use crate::model::{ArticleId, Side, Timestamp};
@@ -41,7 +41,7 @@ pub(super) fn note_rollbacks(
     store: &mut Store,
     now: Timestamp,
     older: &BTreeSet<ArticleId>,
-    request: &Request,
+    request: &CycleRequest,
     report: &Report,
 ) -> anyhow::Result<()> {
     let before = gone_back(store)?;
@@ -53,7 +53,7 @@ pub(super) fn note_rollbacks(
         .iter()
         .filter(|line| line.status == Status::Done && line.side != Side::Local)
         .filter_map(|line| line.id)
-        .filter(|id| request.patient && older.contains(id));
+        .filter(|id| request.is_background && older.contains(id));
     let mut after = before.clone();
     if !is_held_back(store)? {
         after.retain(|_, at| is_close(*at, now));

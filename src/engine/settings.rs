@@ -38,7 +38,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub(super) fn policy(&self, request: &Request) -> Policy {
+    pub(super) fn policy(&self, request: &CycleRequest) -> Policy {
         Policy {
             direction: request.direction,
             on_conflict: request.prefer.unwrap_or(self.on_conflict),
@@ -113,7 +113,7 @@ pub struct PathsInMotion {
 
 /// The request of one command or trigger.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Request {
+pub struct CycleRequest {
     /// Which way changes may go.
     pub direction: Direction,
     /// Paths to look at; empty: all.
@@ -135,12 +135,12 @@ pub struct Request {
     /// The reason that nothing may be deleted on the service because of git, if there is one.
     pub git_hold: Option<String>,
     /// Whether no person waits for the result: then questions that were asked recently are not asked again.
-    pub patient: bool,
+    pub is_background: bool,
     /// The share of the budget that pays.
     pub purpose: Purpose,
 }
 
-impl Request {
+impl CycleRequest {
     /// Returns whether the request asks for nothing more than that both sides be equal.
     pub(super) fn is_plain(&self) -> bool {
         !self.dry_run
@@ -168,7 +168,7 @@ impl Request {
             prefer: None,
             resolve: BTreeMap::new(),
             git_hold: None,
-            patient: false,
+            is_background: false,
             purpose: Purpose::Push,
         }
     }

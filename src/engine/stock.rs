@@ -3,8 +3,8 @@
 //! The first cycle that writes binds an empty state to its mirror, and a complete cycle any other state at its end. Until then each cycle holds the deletions of a state from
 //! elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
 
-use super::settings::Request;
-use super::waiting::Held;
+use super::settings::CycleRequest;
+use super::waiting::OpenAction;
 use crate::engine::keys::MIRROR_READ;
 use crate::engine::observation::Observation;
 use crate::model::{Side, Timestamp};
@@ -85,8 +85,8 @@ pub(super) fn new_categories(
     store: &Store,
     plan: &Plan,
     observed: &Observation,
-    request: &Request,
-    held: &[Held],
+    request: &CycleRequest,
+    held: &[OpenAction],
 ) -> anyhow::Result<NewCategories> {
     let creates = |step: &Step| matches!(step, Step::CreateCategory { .. });
     if request.new_categories == NewCategories::Create
@@ -121,7 +121,7 @@ pub(super) fn bind_home(
     now: Timestamp,
     home: Option<&Home>,
     observed: &Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     if !request.is_whole() || !observed.is_complete() {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Held and failed actions are stored, so that `kbsync status` can tell without asking the
+//! OpenAction and failed actions are stored, so that `kbsync status` can tell without asking the
 //! service.
 //!
 //! Written at the end of a cycle, and only when it changed. A cycle that looked at a part, or went one way
 //! only, says nothing about the rest: what was held there is still held, and what failed there is not done yet.
 
 use super::report::{Line, Report, Status};
-use super::settings::Request;
+use super::settings::CycleRequest;
 use crate::engine::in_motion::InMotion;
 use crate::engine::keys::{FAILED, HELD};
 use crate::engine::settings::Settings;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// An action that waits, or failed and is tried again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Held {
+pub(super) struct OpenAction {
     /// The path in the mirror.
     pub(super) path: String,
     /// The article, once it has an id.
@@ -36,9 +36,9 @@ pub(super) struct Held {
 }
 
 /// Rows that wait, by their keys.
-pub(super) type Waiting = BTreeMap<String, Held>;
+pub(super) type OpenActions = BTreeMap<String, OpenAction>;
 
-impl Held {
+impl OpenAction {
     /// The key of its row.
     fn key(&self) -> String {
         let id = self.id.map(|id| id.to_string());
@@ -61,14 +61,14 @@ impl Held {
 }
 
 /// Reads what was held at the end of the last cycle.
-pub(super) fn held(store: &Store) -> anyhow::Result<Vec<Held>> {
-    let rows: Waiting = store.waiting(HELD)?;
+pub(super) fn held(store: &Store) -> anyhow::Result<Vec<OpenAction>> {
+    let rows: OpenActions = store.waiting(HELD)?;
     Ok(rows.into_values().collect())
 }
 
 /// Reads what had failed at the end of the last cycle. What the service refused has rows of its own.
-pub(super) fn failed(store: &Store) -> anyhow::Result<Vec<Held>> {
-    let rows: Waiting = store.waiting(FAILED)?;
+pub(super) fn failed(store: &Store) -> anyhow::Result<Vec<OpenAction>> {
+    let rows: OpenActions = store.waiting(FAILED)?;
     Ok(rows.into_values().collect())
 }
 
@@ -86,7 +86,7 @@ pub fn held_deletions(store: &Store) -> anyhow::Result<usize> {
 /// # Errors
 ///
 /// When the state cannot be read.
-pub fn untold<'a>(
+pub fn count_unreported<'a>(
     store: &Store,
     actions: impl IntoIterator<Item = &'a Action>,
 ) -> anyhow::Result<usize> {
@@ -99,14 +99,14 @@ pub fn untold<'a>(
 }
 
 /// Returns the held actions after a cycle; `None`: it is what was held before.
-pub(super) fn still_held(
+pub(super) fn held_after(
     store: &Store,
     settings: &Settings,
-    request: &Request,
+    request: &CycleRequest,
     report: &Report,
     now: Timestamp,
-) -> anyhow::Result<Option<Waiting>> {
-    let before: Waiting = store.waiting(HELD)?;
+) -> anyhow::Result<Option<OpenActions>> {
+    let before: OpenActions = store.waiting(HELD)?;
     if before.is_empty() && !report.has(Status::Held) {
         return Ok(None);
     }
@@ -118,22 +118,22 @@ pub(super) fn still_held(
     let known = before
         .values()
         .filter(|held| !has_row(held.id, held.action));
-    let known: Vec<Held> = known.cloned().collect();
+    let known: Vec<OpenAction> = known.cloned().collect();
     let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
     let lines = report.actions.iter().filter(waits);
-    let after = still(settings, &known, lines, (request, report), now);
+    let after = merge_open(settings, &known, lines, (request, report), now);
     Ok((after != before).then_some(after))
 }
 
 /// Returns the failed actions after a cycle; `None`: they are those that failed before.
-pub(super) fn still_failed(
+pub(super) fn failed_after(
     store: &Store,
     settings: &Settings,
-    request: &Request,
+    request: &CycleRequest,
     report: &Report,
     now: Timestamp,
-) -> anyhow::Result<Option<Waiting>> {
-    let before: Waiting = store.waiting(FAILED)?;
+) -> anyhow::Result<Option<OpenActions>> {
+    let before: OpenActions = store.waiting(FAILED)?;
     if before.is_empty() && !report.has(Status::Failed) {
         return Ok(None);
     }
@@ -145,28 +145,28 @@ pub(super) fn still_failed(
     let reason = |line: &Line| line.reason.clone().unwrap_or_default();
     let failed = |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
     let lines = report.actions.iter().filter(failed);
-    let known: Vec<Held> = before.values().cloned().collect();
-    let after = still(settings, &known, lines, (request, report), now);
+    let known: Vec<OpenAction> = before.values().cloned().collect();
+    let after = merge_open(settings, &known, lines, (request, report), now);
     Ok((after != before).then_some(after))
 }
 
 /// Some lines of a report, with what was remembered of all that the cycle did not look at.
-fn still<'l>(
+fn merge_open<'l>(
     settings: &Settings,
-    before: &[Held],
+    before: &[OpenAction],
     lines: impl Iterator<Item = &'l Line>,
-    (request, report): (&Request, &Report),
+    (request, report): (&CycleRequest, &Report),
     now: Timestamp,
-) -> Waiting {
+) -> OpenActions {
     // What something else stood in the way of was not looked at either.
-    let skipped = |held: &Held| {
+    let skipped = |held: &OpenAction| {
         let mut lines = report.actions.iter();
         lines
             .any(|line| line.status == Status::Skipped && held.is(line.id, &line.path, line.action))
     };
     let policy = settings.policy(request);
     let in_motion = InMotion::new(&request.in_motion.paths);
-    let looked_at = |held: &Held| {
+    let looked_at = |held: &OpenAction| {
         let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));
         let place = Place::new(folder, file);
         let in_scope = if file.is_empty() {
@@ -187,8 +187,8 @@ fn still<'l>(
             .find(|held| held.is(line.id, &line.path, line.action))
             .map_or(now, |held| held.since)
     };
-    let mut after: Vec<Held> = lines
-        .map(|line| Held {
+    let mut after: Vec<OpenAction> = lines
+        .map(|line| OpenAction {
             path: line.path.clone(),
             id: line.id,
             action: line.action,
@@ -198,7 +198,7 @@ fn still<'l>(
             since: since(line),
         })
         .collect();
-    let rest: Vec<Held> = before
+    let rest: Vec<OpenAction> = before
         .iter()
         .filter(|held| !looked_at(held) || skipped(held))
         .filter(|held| {
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_key_of_a_row_is_the_one_that_the_step_of_the_schema_makes() {
-        let of_path = Held {
+        let of_path = OpenAction {
             path: "a".to_owned(),
             id: None,
             action: Kind::CreateCategory,
@@ -227,7 +227,7 @@ mod tests {
             rule: None,
             since: Timestamp(0),
         };
-        let of_article = Held {
+        let of_article = OpenAction {
             id: Some(
                 "0190c8a2-0000-7000-8000-000000000001"
                     .parse()

@@ -9,7 +9,7 @@ use super::names::free_names;
 use super::plan::{Action, HoldRule, Key, Kind, Outcome, Step};
 use super::planner::{Case, Planner};
 use super::snapshot::{LocalFile, Remote, Seen};
-use super::unseen::{gone, unmet, unseen, vanished};
+use super::unseen::{gone, unknown_article_id, unseen, vanished};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Place, Revision, Side, Version};
 use std::collections::BTreeSet;
@@ -120,7 +120,7 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
         ),
         (None, Local::File(file), Remote::Gone) => gone(planner, id, None, file),
         (None, Local::File(file), Remote::NotVisible(why) | Remote::Unknown(why)) => {
-            unmet(planner, id, file, why)
+            unknown_article_id(planner, id, file, why)
         }
     }
 }

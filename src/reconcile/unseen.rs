@@ -155,7 +155,7 @@ pub(super) fn unseen(
 }
 
 /// A file with an id of which neither the state nor the service knows anything certain.
-pub(super) fn unmet(
+pub(super) fn unknown_article_id(
     planner: &mut Planner<'_>,
     id: ArticleId,
     file: &LocalFile,

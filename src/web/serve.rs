@@ -21,13 +21,7 @@ use axum::{
 };
 use hyper::server::conn::http1;
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
-use std::{
-    future::Future,
-    io,
-    net::SocketAddr,
-    pin::pin,
-    sync::Arc,
-};
+use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc};
 use tokio::{net::TcpListener, time::Instant};
 use tokio_util::task::TaskTracker;
 

@@ -38,7 +38,7 @@ pub(super) fn agreed(
     let consequences = consequences(changed, created);
     if context.out.json || context.out.quiet || !ask::possible() {
         return Err(Failure::usage(
-            format!("this would {consequences}, and nobody has agreed to that"),
+            format!("this would {consequences}, which needs your agreement"),
             format!(
                 "--dry-run shows the changes; agree with:\n  {}",
                 ask::again()
@@ -46,7 +46,7 @@ pub(super) fn agreed(
         ));
     }
     context.out.note(format!(
-        "This would {consequences}, as the service was at the last sync:"
+        "This would {consequences}, compared with the last sync:"
     ));
     for line in &lines {
         context.out.note(line);

@@ -30,7 +30,7 @@ use crate::{
         open,
         report::Report,
         restore::{self, Refused, RestoreRequest, RestoredFile, unfinished},
-        settings::Request,
+        settings::CycleRequest,
     },
     mirror::{RealDisk, lock::PRIVATE_FOLDER},
     reconcile::snapshot::Direction,
@@ -90,11 +90,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
         return Err(failure_of(all));
     }
     if args.dry_run {
-        let mut preview = preview(&planned, refused);
-        let is_one = preview.pairs.len() == 1;
-        // For a reader, whole articles are shown one at a time.
-        let is_shown = |pair: &Pair| is_one || pair.old_path.is_some() || context.out.json;
-        preview.pairs.retain(is_shown);
+        let preview = preview(&planned, refused);
         let view = diff::View::between("now", "restored");
         diff::print(context, &preview, Some(view))?;
         return Ok(ExitCode::Done);
@@ -221,7 +217,7 @@ async fn carry_out(
         scope: found.iter().map(|file| file.place.to_string()).collect(),
         ..group.part
     };
-    let request = Request::new(Direction::Both);
+    let request = CycleRequest::new(Direction::Both);
     let asked = CycleCommand {
         restore: requests.clone(),
         ..via_daemon::cycle_command(std::slice::from_ref(&part), &request, Vec::new())
@@ -275,7 +271,7 @@ async fn here(
     });
     let cycle = match failed {
         None => {
-            let request = Request::new(Direction::Both);
+            let request = CycleRequest::new(Direction::Both);
             session.cycles(&[Part { scope, ..part }], &request).await
         }
         Some(failure) if is_empty => return Err(failure),

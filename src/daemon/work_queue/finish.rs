@@ -94,7 +94,7 @@ impl WorkQueue {
     }
 
     /// Returns the HEADs that may be stored after a cycle: those of a mirror without waiting or held removals.
-    pub fn agreed_heads(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
+    pub fn heads_to_remember(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
         let looked = match &job.scope {
             Scope::Everything | Scope::Mirror => true,
             // A doubt or a pending full cycle may still find removals.

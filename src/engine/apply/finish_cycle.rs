@@ -7,8 +7,8 @@ use crate::engine::index::Places;
 use crate::engine::keys::{FAILED, HELD, LAST_POLL, MIRROR_READ, UNREAD, VALIDATOR};
 use crate::engine::observation::Observation;
 use crate::engine::report::{Line, Report, Status};
-use crate::engine::settings::Request;
-use crate::engine::waiting::{still_failed, still_held};
+use crate::engine::settings::CycleRequest;
+use crate::engine::waiting::{failed_after, held_after};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, CategoryId, Side, Timestamp};
@@ -26,29 +26,29 @@ const FEW_FIGURES: usize = 16;
 
 /// The consequence for the next cycle of one that leaves nothing open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::engine) enum Rest {
+pub(in crate::engine) enum NextLook {
     /// It looked at everything and found nothing to do: from then on a look at what differs from the index is enough.
-    Begins,
+    FewFromNow,
     /// It looked at a few articles: whether that is enough stays as it was.
-    GoesOn,
+    Unchanged,
 }
 
-impl Rest {
+impl NextLook {
     /// Returns what follows from a plan. `None`: the next look is a whole one.
     pub(in crate::engine) fn of(
         plan: &Plan,
         observed: &Observation,
-        request: &Request,
+        request: &CycleRequest,
     ) -> Option<Self> {
         if observed.extent.has_few() {
-            return Some(Self::GoesOn);
+            return Some(Self::Unchanged);
         }
         let is_quiet = plan.actions.is_empty()
             && plan.records.is_empty()
             && plan.category_records.is_empty()
             && observed.saw_all(request)
             && observed.base.articles.values().all(is_calm);
-        is_quiet.then_some(Self::Begins)
+        is_quiet.then_some(Self::FewFromNow)
     }
 }
 
@@ -57,10 +57,10 @@ impl Rest {
 pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
-    request: &Request,
+    request: &CycleRequest,
     report: &Report,
     settled: bool,
-    rest: Option<Rest>,
+    next_look: Option<NextLook>,
 ) -> anyhow::Result<()> {
     let now = engine.clock.now();
     let refreshed = refreshed(&engine.store, now, observed)?;
@@ -88,8 +88,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         && request.in_motion.paths.is_empty()
         && !report.actions.iter().any(may_send);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
-    let held = still_held(&engine.store, &engine.settings, request, report, now)?;
-    let failed = still_failed(&engine.store, &engine.settings, request, report, now)?;
+    let held = held_after(&engine.store, &engine.settings, request, report, now)?;
+    let failed = failed_after(&engine.store, &engine.settings, request, report, now)?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
     let memory = engine.gathered.memory.as_ref();
@@ -128,7 +128,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         if let Some(failed) = &failed {
             tx.put_waiting(FAILED, failed)?;
         }
-        if observed.read_the_mirror() {
+        if observed.is_first_full_read() {
             tx.put_value(MIRROR_READ, Some(&now))?;
         }
         if observed.extent.lists() {
@@ -139,9 +139,9 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         if let (Some(memory), Some(entries)) = (memory, &observed.service.entries) {
             memory.store(entries, tx)?;
         }
-        match rest.filter(|_| is_done) {
-            Some(Rest::Begins) => tx.rest(&mark),
-            Some(Rest::GoesOn) => Ok(()),
+        match next_look.filter(|_| is_done) {
+            Some(NextLook::FewFromNow) => tx.rest(&mark),
+            Some(NextLook::Unchanged) => Ok(()),
             None => tx.end_rest(),
         }
     })?;

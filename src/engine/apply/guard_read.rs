@@ -77,7 +77,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
         run,
     )?;
     if is_old_copy(run, id, &version, &article.revision) {
-        return Ok(Some(shown_as_before()));
+        return Ok(Some(outdated_copy()));
     }
     run.reseen.insert(id, Instant::now());
     let latest = (version, article.revision.clone());
@@ -143,7 +143,7 @@ pub(super) async fn read_one(
 }
 
 /// Lists the workspace while something is under way.
-async fn list_again<S: Service, D: Disk>(
+async fn list_for_write<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     categories: Vec<CategoryId>,
     run: &ApplyState<'_>,
@@ -183,7 +183,7 @@ async fn look_again<S: Service, D: Disk>(
 ) -> anyhow::Result<Option<StepResult>> {
     let categories = run.observed.base.categories.keys().copied().collect();
     let at = Instant::now();
-    match list_again(engine, categories, run).await {
+    match list_for_write(engine, categories, run).await {
         Ok(listing) => {
             run.listing_uses = Some(1);
             take_second_listing(&listing, at, run);
@@ -255,7 +255,7 @@ pub(super) fn is_old_copy(
 }
 
 /// Makes the result of a step whose article the service shows in an old copy.
-pub(super) fn shown_as_before() -> StepResult {
+pub(super) fn outdated_copy() -> StepResult {
     StepResult::Retry(
         "the service returned an outdated copy of this article, and kbsync tries again in the next sync; if this \
          goes on, save the article in the dashboard"

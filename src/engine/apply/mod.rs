@@ -26,12 +26,12 @@ mod unpaired_versions;
 
 pub(super) use apply_state::{ApplyState, StepResult};
 pub(super) use copies::remove_settled_copies;
-pub(super) use finish_cycle::{Rest, finish_cycle};
+pub(super) use finish_cycle::{NextLook, finish_cycle};
 pub(super) use unpaired_versions::store_unpaired;
 
 use super::progress::{self, Teller};
 use super::report::{Report, Status};
-use super::settings::Request;
+use super::settings::CycleRequest;
 use super::{Engine, Stop, StopCause};
 use crate::engine::apply::delete::{delete_article, forget_article};
 use crate::engine::apply::reserve_budget::reserve_for_step;
@@ -52,7 +52,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     plan: Plan,
     observed: &mut Observation,
-    request: &Request,
+    request: &CycleRequest,
     report: &mut Report,
 ) -> anyhow::Result<Option<Stop>> {
     let now = engine.clock.now();

@@ -40,11 +40,11 @@ enum Look {
 }
 
 impl<D: Disk> Journal<'_, D> {
-    /// Looks at the displaced files, and lets go of those that have been there for long. `patient`: what is being
+    /// Looks at the displaced files, and lets go of those that have been there for long. `is_background`: what is being
     /// written is left to the next cycle.
     pub(in crate::engine) fn look_at_displaced(
         &mut self,
-        patient: bool,
+        is_background: bool,
     ) -> anyhow::Result<Vec<Problem>> {
         let now = self.clock.now();
         let mut problems = Vec::new();
@@ -52,7 +52,7 @@ impl<D: Disk> Journal<'_, D> {
         let mut old = Vec::new();
         for row in self.store.displaced()? {
             let is_old = now.0.saturating_sub(row.since.0) >= LONG;
-            match self.late_words(&row, patient, now) {
+            match self.late_words(&row, is_background, now) {
                 Ok(Look::Same(_)) if is_old => old.push(row),
                 Ok(Look::Same(known)) if known == row.known => {}
                 Ok(Look::Same(known)) => seen.push(DisplacedRow { known, ..row }),
@@ -85,7 +85,7 @@ impl<D: Disk> Journal<'_, D> {
     fn late_words(
         &mut self,
         row: &DisplacedRow,
-        patient: bool,
+        is_background: bool,
         now: Timestamp,
     ) -> Result<Look, DiskError> {
         let found = self
@@ -101,7 +101,7 @@ impl<D: Disk> Journal<'_, D> {
             return Ok(Look::Same(row.known));
         }
         let resting = now.0.saturating_mul(1_000_000).saturating_sub(stamp.mtime);
-        if patient && resting.saturating_abs() < RESTING {
+        if is_background && resting.saturating_abs() < RESTING {
             return Ok(Look::Waits(None));
         }
         let content = self

@@ -5,7 +5,7 @@ use crate::engine::backoff::{Answer, Backoff};
 use crate::engine::listing::{Known, Tombstones};
 use crate::engine::observation::Observation;
 use crate::engine::observe::questions::ask;
-use crate::engine::settings::{Request, Settings};
+use crate::engine::settings::{CycleRequest, Settings};
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -21,7 +21,7 @@ use crate::state::store::Store;
 pub(super) async fn ask_absent<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
-    request: &Request,
+    request: &CycleRequest,
     tombstones: &Tombstones,
     observed: &mut Observation,
 ) -> anyhow::Result<bool> {
@@ -116,7 +116,7 @@ fn questions(
     settings: &Settings,
     now: Timestamp,
     base: &Base,
-    request: &Request,
+    request: &CycleRequest,
     observed: &mut Observation,
 ) -> anyhow::Result<Vec<questions::Question>> {
     let limit = settings.max_deletes.limit(base.articles.len());
@@ -159,7 +159,7 @@ pub(super) fn store_visibility(
     base: &mut Base,
     id: ArticleId,
     answer: &Remote,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let visibility = match answer {
         Remote::Gone => Visibility::Gone,

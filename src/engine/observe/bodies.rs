@@ -3,7 +3,7 @@
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::{Observation, version_of};
 use crate::engine::observe::categories::read_categories;
-use crate::engine::settings::Request;
+use crate::engine::settings::CycleRequest;
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest};
@@ -50,7 +50,7 @@ pub(super) fn use_bodies(
 pub(super) async fn fetch_bodies<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     listing: &mut Listing,
-    request: &Request,
+    request: &CycleRequest,
     known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -129,7 +129,7 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
 pub(in crate::engine) fn bodies(
     store: &Store,
     observed: &Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<Bodies> {
     let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();
     for (id, file) in &observed.paired.files {

@@ -7,7 +7,7 @@ use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::Observation;
 use crate::engine::observe::bodies::use_bodies;
 use crate::engine::observe::foreign::{note_if_foreign, report_foreign};
-use crate::engine::settings::{Request, Settings};
+use crate::engine::settings::{CycleRequest, Settings};
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
@@ -28,7 +28,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     base: &Base,
     listing: &Listing,
-    request: &Request,
+    request: &CycleRequest,
     observed: &mut Observation,
 ) -> anyhow::Result<Vec<CategoryId>> {
     let now = engine.clock.now();
@@ -69,7 +69,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
     old.sort_by_key(|row| (backoff.failed(Target::Category(row.id)), row.read_at));
     wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
     // Whoever names a folder wants to see it as it is.
-    if !request.patient && !request.scope.is_empty() {
+    if !request.is_background && !request.scope.is_empty() {
         let policy = engine.settings.policy(request);
         let named = |row: &&CategoryRow| {
             let folder = row.folder.as_deref();
@@ -96,7 +96,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
     wanted: &[CategoryId],
     base: &Base,
     listing: &mut Listing,
-    request: &Request,
+    request: &CycleRequest,
     known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -179,7 +179,7 @@ fn read_once_more(
     store: &mut Store,
     now: Timestamp,
     category: &RemoteCategory,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let row = store.category(category.id)?;
     let again = Timestamp::default();
@@ -202,7 +202,7 @@ fn changed_categories(
     settings: &Settings,
     base: &Base,
     observed: &Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> Vec<CategoryId> {
     let policy = settings.policy(request);
     let changed = |row: &&CategoryRow| {

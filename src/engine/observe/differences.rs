@@ -14,7 +14,7 @@ use crate::engine::gathered::Gathered;
 use crate::engine::index::{Index, Shown, shown};
 use crate::engine::listing::Listing;
 use crate::engine::observe::paths::indexed_at;
-use crate::engine::settings::{Look, Request, Settings};
+use crate::engine::settings::{CycleRequest, Look, Settings};
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, IndexRow};
@@ -36,7 +36,7 @@ pub(super) fn indexed(
     now: Timestamp,
     answers: &Answers,
     look: &Look,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<Option<(Index, Base)>> {
     if let Look::Paths(places) = look {
         return indexed_at(store, settings, answers, places, request);
@@ -73,7 +73,7 @@ pub(super) fn is_as_indexed(
 }
 
 /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
-fn is_at_rest(store: &Store, request: &Request) -> anyhow::Result<bool> {
+fn is_at_rest(store: &Store, request: &CycleRequest) -> anyhow::Result<bool> {
     let is_for_all = request.scope.is_empty() && request.in_motion.paths.is_empty();
     Ok(request.is_plain()
         && is_for_all

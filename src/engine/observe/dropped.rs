@@ -8,7 +8,7 @@
 use super::Engine;
 use super::local::Scanned;
 use crate::engine::in_motion::InMotion;
-use crate::engine::settings::Request;
+use crate::engine::settings::CycleRequest;
 use crate::mirror::disk::{At, Disk};
 use crate::model::{ArticleId, CategoryId, Place, Side, Timestamp};
 use crate::reconcile::snapshot::Base;
@@ -24,7 +24,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     base: &mut Base,
     scanned: &mut Scanned,
     in_motion: &InMotion,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let is_sure = scanned.doubt.is_none() && scanned.snapshot.unread.is_empty();
     let rows = base.articles.values();
@@ -87,7 +87,7 @@ pub(super) fn drop_damaged(
     store: &mut Store,
     now: Timestamp,
     base: &mut Base,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let damaged = damaged(base);
     if damaged.is_empty() {

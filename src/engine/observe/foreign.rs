@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::Observation;
 use crate::engine::observe::categories::read_categories;
-use crate::engine::settings::{Request, Settings};
+use crate::engine::settings::{CycleRequest, Settings};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::ANOTHERS;
@@ -61,7 +61,7 @@ pub(super) fn report_foreign(
 pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
-    request: &Request,
+    request: &CycleRequest,
     known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {

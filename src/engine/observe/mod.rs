@@ -26,7 +26,7 @@ use super::history::category_file::keep_category_there;
 use super::index::Index;
 use super::journal::recover::overlay;
 use super::memory::Memory;
-use super::settings::{Look, Request};
+use super::settings::{CycleRequest, Look};
 use super::spool::Spool;
 use super::{Engine, progress, waiting};
 use crate::engine::in_motion::InMotion;
@@ -73,7 +73,7 @@ struct Mirror {
 pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     look: &Look,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<Option<Observation>> {
     let now = engine.clock.now();
     let is_paths = matches!(look, Look::Paths(_));
@@ -179,7 +179,7 @@ fn has_unasked_ids(base: &Base, observed: &Observation) -> bool {
 fn look_at_mirror<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     look: &Look,
-    request: &Request,
+    request: &CycleRequest,
     spool: &mut Spool,
 ) -> anyhow::Result<Option<Mirror>> {
     let paths = match look {
@@ -250,7 +250,7 @@ fn whole_base(
     disk: &impl Disk,
     store: &mut Store,
     now: Timestamp,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<Base> {
     let mut base = load_base(store)?;
     if request.dry_run {
@@ -261,7 +261,7 @@ fn whole_base(
 }
 
 /// Returns the paths that are in motion. Of a look at some paths none is.
-fn paths_in_motion(store: &Store, look: &Look, request: &Request) -> anyhow::Result<InMotion> {
+fn paths_in_motion(store: &Store, look: &Look, request: &CycleRequest) -> anyhow::Result<InMotion> {
     if matches!(look, Look::Paths(_)) {
         return Ok(InMotion::default());
     }
@@ -281,7 +281,7 @@ fn finish_look<S: Service, D: Disk>(
     base: &mut Base,
     in_motion: &InMotion,
     spool: &mut Spool,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let mut scanner = MirrorScanner {
         disk: &*engine.disk,
@@ -315,7 +315,7 @@ async fn list<S: Service, D: Disk>(
     index: Option<&Index>,
     tombstones: &Tombstones,
     found: &mut Found,
-    request: &Request,
+    request: &CycleRequest,
     spool: &mut Spool,
 ) -> anyhow::Result<Listing> {
     progress::begin(&engine.teller, "listing", None, 0);
@@ -358,7 +358,7 @@ fn list_request(
     settings: &Settings,
     base: &Base,
     local: &[LocalCategory],
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<ListRequest> {
     let categories: BTreeSet<CategoryId> = base
         .categories
@@ -380,7 +380,7 @@ async fn take_listing<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
     mut listing: Listing,
-    request: &Request,
+    request: &CycleRequest,
     known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ use crate::engine::index::Index;
 use crate::engine::listing::{Known, Listing, Tombstones};
 use crate::engine::observation::as_recorded;
 use crate::engine::observe::questions::{ask, take_answer};
-use crate::engine::settings::{Request, Settings};
+use crate::engine::settings::{CycleRequest, Settings};
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
@@ -39,7 +39,7 @@ pub(super) fn indexed_at(
     settings: &Settings,
     answers: &Answers,
     places: &BTreeSet<Place>,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<Option<(Index, Base)>> {
     if !is_plain(store, places, request)? {
         return Ok(None);
@@ -54,7 +54,11 @@ pub(super) fn indexed_at(
 
 /// Returns whether the request and the state leave it at that: nothing half done, and no word of a person
 /// that concerns more.
-fn is_plain(store: &Store, places: &BTreeSet<Place>, request: &Request) -> anyhow::Result<bool> {
+fn is_plain(
+    store: &Store,
+    places: &BTreeSet<Place>,
+    request: &CycleRequest,
+) -> anyhow::Result<bool> {
     let is_few = (1..=MAX_PATHS).contains(&places.len());
     Ok(request.is_plain() && is_few && store.intents()?.is_empty())
 }
@@ -113,7 +117,7 @@ fn base_at(
 pub(super) async fn read_saved<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     found: &Found,
-    request: &Request,
+    request: &CycleRequest,
     spool: &mut Spool,
 ) -> anyhow::Result<Option<Listing>> {
     let Some(rows) = found.rows.few() else {
@@ -174,7 +178,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
 async fn ask_one<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     row: &ArticleRow,
-    request: &Request,
+    request: &CycleRequest,
     known: &Known<'_>,
     spool: &mut Spool,
 ) -> anyhow::Result<Option<Seen>> {

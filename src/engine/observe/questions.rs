@@ -5,7 +5,7 @@
 use crate::engine::Engine;
 use crate::engine::backoff::{self, Backoff};
 use crate::engine::listing::{Known, figure_row, take_seen, visibility_of};
-use crate::engine::settings::Request;
+use crate::engine::settings::CycleRequest;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -103,7 +103,7 @@ pub(super) fn sort_absent(
             }
             Visibility::Published => {
                 let why =
-                    format!("more than {limit} articles left the listing; its turn comes later");
+                    format!("more than {limit} articles left the listing; it is asked about later");
                 absent.known.insert(row.id, Remote::NotVisible(why));
             }
             // Of many that were edited or removed at once, the rest is read when its turn to be sent comes.
@@ -211,7 +211,7 @@ pub(in crate::engine) type Asked = Result<Remote, ServiceError>;
 pub(in crate::engine) async fn ask<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     question: Question,
-    request: &Request,
+    request: &CycleRequest,
     known: &Known<'_>,
     spool: &mut Spool,
 ) -> anyhow::Result<Asked> {

@@ -11,7 +11,7 @@ use crate::engine::history::{agreed, met};
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::Observation;
 use crate::engine::recreated;
-use crate::engine::settings::{Request, Settings};
+use crate::engine::settings::{CycleRequest, Settings};
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
 use crate::model::{
     ArticleId, CategoryId, Flags, Place, Revision, Side, Timestamp, Version, html, path,
@@ -29,7 +29,7 @@ pub(in crate::engine) fn take_creations(
     now: Timestamp,
     base: &mut Base,
     observed: &mut Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     for mut creation in std::mem::take(&mut base.creations) {
         if let Some(row) = row_of_named_file(settings, &creation, observed) {
@@ -91,7 +91,7 @@ fn confirm(
     now: Timestamp,
     row: ArticleRow,
     base: &mut Base,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     if !request.dry_run {
         store.write(now, |tx| {
@@ -110,7 +110,7 @@ fn forget_replaced(
     creation: &Creation,
     new: ArticleId,
     base: &mut Base,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let mut rows = base.articles.values();
     let old = rows.find(|row| row.place == creation.place && is_known_gone(row.id, base));
@@ -138,7 +138,7 @@ fn answer_by_listing(
     creation: &mut Creation,
     base: &Base,
     observed: &Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<Option<ArticleId>> {
     let is_named_by_a_file =
         |id: ArticleId| observed.local.files.iter().any(|file| file.id == Some(id));
@@ -181,7 +181,7 @@ fn keep_met(
     now: Timestamp,
     row: &ArticleRow,
     seen: &Seen,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let is_new = seen.version != row.remote && store.has_body(seen.version.text)?;
     if is_new && !request.dry_run {
@@ -268,7 +268,7 @@ fn end_missing(
     now: Timestamp,
     creation: &Creation,
     observed: &mut Observation,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     if let Some(row) = &creation.row {
         observed.problems.push(Problem {
@@ -381,7 +381,12 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
 }
 
 /// Returns whether the file of a creation is certainly gone. A file with the same title and text may be the moved file.
-fn is_missing(creation: &Creation, base: &Base, observed: &Observation, request: &Request) -> bool {
+fn is_missing(
+    creation: &Creation,
+    base: &Base,
+    observed: &Observation,
+    request: &CycleRequest,
+) -> bool {
     let local = &observed.local;
     let (category, _) = creation.address();
     let mut folders = local.categories.iter();

@@ -12,7 +12,7 @@ mod answered;
 pub(super) mod creations;
 
 use super::Engine;
-use super::settings::Request;
+use super::settings::CycleRequest;
 use crate::engine::Clock;
 use crate::engine::backoff::Backoff;
 use crate::engine::history::edited_there;
@@ -107,7 +107,7 @@ pub(super) struct Recorded {
 /// Settles the requests that an earlier cycle left without an answer, before anything is observed.
 pub(super) async fn settle_pending<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    request: &Request,
+    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let changes = pending(&engine.store)?;
     if changes.is_empty() {
@@ -116,7 +116,7 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
     let backoff = Backoff::read(&engine.store, engine.clock.now(), request)?;
     for (pending, change) in changes {
         let target = Target::Request(change.id());
-        if request.patient && backoff.is_backing_off(target) {
+        if request.is_background && backoff.is_backing_off(target) {
             continue;
         }
         match look_after(engine, &change, request.purpose, true).await? {

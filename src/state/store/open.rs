@@ -260,7 +260,7 @@ fn is_blank(conn: &Connection) -> rusqlite::Result<bool> {
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     let has_content = |table: &&String| {
-        let is_of_cycles = BOOKKEEPING.contains(&table.as_str()) || table == "binding";
+        let is_of_cycles = BOOKKEEPING.contains(&table.as_str()) || *table == "binding";
         !is_of_cycles && !table.starts_with("sqlite_")
     };
     for table in tables.iter().filter(has_content) {

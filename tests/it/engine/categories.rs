@@ -2,7 +2,7 @@
 
 use crate::support::wire::{held, line, preferring, problems, reason};
 use crate::support::world::{World, lines};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::Field;
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
@@ -202,9 +202,9 @@ async fn f052_a_removed_folder_is_said_once_and_comes_back_with_an_article() {
     }
     world.sync().await;
     std::fs::remove_dir_all(world.path("billing")).expect("removed");
-    let meant = Request {
+    let meant = CycleRequest {
         allow_deletes: true,
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let report = world.run(&meant).await;
     assert_eq!(
@@ -510,9 +510,9 @@ async fn a_folder_that_a_command_names_is_looked_at_again() {
     world.sandbox().rename_category(start, "Billing", "billing");
     let report = world.sync().await;
     assert_eq!(lines(&report), [""; 0], "it is looked at once a day");
-    let scoped = Request {
+    let scoped = CycleRequest {
         scope: vec!["start".to_owned()],
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let report = world.run(&scoped).await;
     assert_eq!(lines(&report), ["update-category local billing done"]);
@@ -762,9 +762,9 @@ async fn polls_ask_ever_more_rarely_for_a_category_that_cannot_be_read() {
         &format!("id: {foreign}\nname: T\n"),
     );
     world.write("lost/_category.yaml", &format!("id: {lost}\nname: L\n"));
-    let mut poll = Request::new(Direction::Both);
+    let mut poll = CycleRequest::new(Direction::Both);
     poll.purpose = Purpose::Poll;
-    poll.patient = true;
+    poll.is_background = true;
     let mut asked = 0;
     let mut first = None;
     for _ in 0..16 {

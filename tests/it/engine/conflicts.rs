@@ -6,7 +6,7 @@ use crate::support::look::{
 };
 use crate::support::world::{World, lines};
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use std::os::unix::fs::PermissionsExt as _;
@@ -71,7 +71,7 @@ async fn the_copy_beside_a_private_file_is_private_too() {
     assert_eq!(mode(&world, COPY), 0o600);
 }
 
-fn resolve(id: Uuid, keep: Keep) -> Request {
+fn resolve(id: Uuid, keep: Keep) -> CycleRequest {
     let mut request = both();
     request.resolve.insert(ArticleId::new(id), keep);
     request
@@ -479,9 +479,9 @@ async fn push_shows_no_copy_and_pull_does() {
     assert_conflict(&report);
     assert!(!world.exists(COPY));
     let report = world
-        .run(&Request {
+        .run(&CycleRequest {
             dry_run: true,
-            ..Request::new(Direction::Pull)
+            ..CycleRequest::new(Direction::Pull)
         })
         .await;
     assert_conflict(&report);

@@ -7,7 +7,7 @@ use crate::support::hostile::{self, Meddler, Stage, calm, dies_at, engine};
 use crate::support::words::{Sides, Written};
 use futures_util::FutureExt as _;
 use kbsync::engine::report::{Ending, Report, Status};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::{Direction, Keep};
@@ -25,13 +25,13 @@ struct Scenario {
     /// Changes both sides after a first sync.
     change: fn(&Stage),
     /// What is asked for.
-    request: fn(&Stage) -> Request,
+    request: fn(&Stage) -> CycleRequest,
     /// How it ends when nothing disturbs it.
     ending: Ending,
 }
 
-fn sync_all(_: &Stage) -> Request {
-    Request::new(Direction::Both)
+fn sync_all(_: &Stage) -> CycleRequest {
+    CycleRequest::new(Direction::Both)
 }
 
 /// Both sides as they are: articles by category and slug, files without their ids.
@@ -164,7 +164,7 @@ async fn set_up(world: &mut Stage, scenario: &Scenario) -> Written {
 }
 
 /// Runs a cycle in which the process may die.
-async fn run(world: &Stage, request: &Request, meddle: &Meddler) -> bool {
+async fn run(world: &Stage, request: &CycleRequest, meddle: &Meddler) -> bool {
     let mut engine = engine(world, meddle);
     let cycle = AssertUnwindSafe(engine.cycle(request)).catch_unwind();
     match cycle.await {

@@ -2,7 +2,7 @@
 
 use crate::support::wire::{held, line, preferring, problems, reason};
 use crate::support::world::{World, lines};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, Field};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::sandbox::{EmptyPut, Fault, FaultKind, Hook, Matcher, NewSeed, Options};
@@ -578,9 +578,9 @@ async fn f045_edited_here_and_gone_there_waits_for_a_person() {
         assert_eq!(report.requests.total, 1, "a confirmed 404 is remembered");
         world.sandbox().clear_requests();
         let report = world
-            .run(&Request {
+            .run(&CycleRequest {
                 resolve: [(ArticleId::new(ids[0]), keep.clone())].into(),
-                ..Request::new(Direction::Both)
+                ..CycleRequest::new(Direction::Both)
             })
             .await;
         match keep {
@@ -806,9 +806,9 @@ async fn a_path_limits_the_command_to_it() {
         world.edit(path, "Two", "2");
     }
     world.sandbox().clear_requests();
-    let only = |path: &str| Request {
+    let only = |path: &str| CycleRequest {
         scope: vec![path.to_owned()],
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let report = world.run(&only("start/one.html")).await;
     assert_eq!(lines(&report), ["update remote start/one.html done"]);
@@ -829,9 +829,9 @@ async fn a_dry_run_plans_and_touches_nothing() {
     world.remove("start/two.html");
     let before = world.files();
     let report = world
-        .run(&Request {
+        .run(&CycleRequest {
             dry_run: true,
-            ..Request::new(Direction::Both)
+            ..CycleRequest::new(Direction::Both)
         })
         .await;
     assert_eq!(

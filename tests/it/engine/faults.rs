@@ -5,7 +5,7 @@ use crate::support::hostile::{self, Meddler, Stage, client_within, sync_with};
 use crate::support::look::{assert_quiet, problems, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report};
-use kbsync::engine::settings::{Look, Request};
+use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
@@ -445,10 +445,10 @@ async fn f114_a_saved_file_is_not_looked_after_without_room_for_its_push() {
     let read = world.client.article(id, Purpose::Push).await;
     read.expect("one of the two");
     requests(&world);
-    let request = Request {
+    let request = CycleRequest {
         scope: vec!["a/one.html".to_owned()],
         look: Look::Paths([Place::new("a", "one.html")].into()),
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let mut engine = hostile::engine(&world, &hostile::calm());
     let report = engine.cycle(&request).await.expect("a cycle");

@@ -3,7 +3,7 @@
 use crate::support::wire::{held, lines_of, problems, reason};
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
@@ -24,10 +24,10 @@ fn file(number: usize) -> String {
     format!("start/a{number:02}.html")
 }
 
-fn allowing() -> Request {
-    Request {
+fn allowing() -> CycleRequest {
+    CycleRequest {
         allow_deletes: true,
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     }
 }
 
@@ -35,7 +35,7 @@ fn allowing() -> Request {
 async fn approve(world: &World) -> usize {
     let mut engine = world.engine();
     let plan = engine
-        .plan(&Request::new(Direction::Both))
+        .plan(&CycleRequest::new(Direction::Both))
         .await
         .expect("a plan");
     let (_, _, mut store) = engine.into_parts();
@@ -284,9 +284,9 @@ async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_i
         world.edit(&file(number), "One", "Two");
     }
     world.sync().await;
-    let daemons = Request {
-        patient: true,
-        ..Request::new(Direction::Both)
+    let daemons = CycleRequest {
+        is_background: true,
+        ..CycleRequest::new(Direction::Both)
     };
     let mut engine = world.engine();
     let mut sent = Vec::new();
@@ -329,9 +329,9 @@ async fn f041_the_last_files_of_a_folder_are_held_when_the_first_went_a_moment_b
         let other = world.category("other");
         world.article(other, "stays", TEXT);
         world.sync().await;
-        let daemons = Request {
-            patient: true,
-            ..Request::new(Direction::Both)
+        let daemons = CycleRequest {
+            is_background: true,
+            ..CycleRequest::new(Direction::Both)
         };
         let mut engine = world.engine();
         world.remove(&file(0));
@@ -363,9 +363,9 @@ async fn f041_the_last_files_of_a_folder_are_held_when_the_first_went_a_moment_b
 #[tokio::test]
 async fn f041_f042_files_that_go_at_once_and_are_seen_one_after_the_other_are_held() {
     let (world, _) = world_of(48).await;
-    let daemons = Request {
-        patient: true,
-        ..Request::new(Direction::Both)
+    let daemons = CycleRequest {
+        is_background: true,
+        ..CycleRequest::new(Direction::Both)
     };
     let mut engine = world.engine();
     let mut sent = Vec::new();
@@ -403,7 +403,7 @@ async fn f073_what_is_missing_is_known_but_for_what_waits_for_a_person() {
     }
     assert_eq!(engine.missing().expect("looked").len(), 11);
     let report = engine
-        .cycle(&Request::new(Direction::Both))
+        .cycle(&CycleRequest::new(Direction::Both))
         .await
         .expect("a cycle");
     assert_eq!(held(&report), 11);

@@ -12,7 +12,7 @@ use crate::support::world::lines;
 use kbsync::engine::Clock;
 use kbsync::engine::report::Report;
 use kbsync::engine::restore::RestoreRequest;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, CategoryId, Place, TextDigest};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::sandbox::Sandbox;
@@ -180,7 +180,7 @@ async fn synced() -> (Stage, Uuid, Uuid) {
 }
 
 /// Runs a cycle beside the witness. Gives its report and how many versions the witness asked for.
-async fn witnessed(stage: &Stage, request: &Request) -> (Report, usize) {
+async fn witnessed(stage: &Stage, request: &CycleRequest) -> (Report, usize) {
     let witness = Witness::of(stage);
     let report = engine(stage, &witness.meddler())
         .cycle(request)
@@ -189,12 +189,12 @@ async fn witnessed(stage: &Stage, request: &Request) -> (Report, usize) {
     (report, witness.seen.load(Ordering::SeqCst))
 }
 
-fn both_ways() -> Request {
-    Request::new(Direction::Both)
+fn both_ways() -> CycleRequest {
+    CycleRequest::new(Direction::Both)
 }
 
-fn preferring(side: OnConflict) -> Request {
-    Request {
+fn preferring(side: OnConflict) -> CycleRequest {
+    CycleRequest {
         prefer: Some(side),
         ..both_ways()
     }
@@ -263,7 +263,7 @@ async fn f062_the_loser_of_a_conflict_is_kept_whoever_wins() {
         colleague(&stage, one, "<p>Theirs.</p>\n<p>Tail.</p>");
         let (report, _) = witnessed(&stage, &both_ways()).await;
         assert_eq!(report.outcome.exit_code(), 3);
-        let request = Request {
+        let request = CycleRequest {
             resolve: [(ArticleId::new(one), keep.clone())].into(),
             ..both_ways()
         };

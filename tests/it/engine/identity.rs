@@ -3,7 +3,7 @@
 use crate::support::look::history;
 use crate::support::wire::{line, problems, reason};
 use crate::support::world::{World, lines};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Matcher, NewSeed};
@@ -220,7 +220,7 @@ async fn a_file_moved_over_another_deletes_that_first() {
     // What was held waits for a person, whatever the limit is by then.
     world.settings.max_deletes.count = 10;
     assert_eq!(world.sync().await.outcome.exit_code(), 3);
-    let mut request = Request::new(Direction::Both);
+    let mut request = CycleRequest::new(Direction::Both);
     request.allow_deletes = true;
     let report = world.run(&request).await;
     assert_eq!(

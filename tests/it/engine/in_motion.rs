@@ -4,7 +4,7 @@ use crate::support::hostile::{self, Stage};
 use crate::support::look::{articles, both, problems, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::{PathsInMotion, Request};
+use kbsync::engine::settings::{CycleRequest, PathsInMotion};
 use kbsync::engine::{Checkout, Clock as _, Contents, GitView, Since, SystemClock};
 use kbsync::model::Timestamp;
 use kbsync::sandbox::{NewSeed, Options};
@@ -26,7 +26,7 @@ async fn world() -> (Stage, [Uuid; 3], [Uuid; 2]) {
 }
 
 async fn sync(world: &Stage, in_motion: &[&str]) -> Report {
-    let request = Request {
+    let request = CycleRequest {
         in_motion: hostile::in_motion(in_motion),
         ..both()
     };
@@ -238,17 +238,17 @@ async fn a_folder_keeps_its_name_while_a_file_in_it_is_written() {
 }
 
 /// What was in motion was said an hour before anything here happened.
-fn said_before_all_this() -> Request {
+fn said_before_all_this() -> CycleRequest {
     said_at(SystemClock.now().before(HOUR))
 }
 
 /// The same, as if everything here had happened an hour before it was said.
-fn said_after_all_this() -> Request {
+fn said_after_all_this() -> CycleRequest {
     said_at(SystemClock.now().before(-HOUR))
 }
 
-fn said_at(moment: Timestamp) -> Request {
-    Request {
+fn said_at(moment: Timestamp) -> CycleRequest {
+    CycleRequest {
         in_motion: PathsInMotion {
             listed_at: Some(moment),
             ..PathsInMotion::default()
@@ -271,13 +271,13 @@ async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
     assert_eq!(lines(&report), [""; 0]);
     assert_eq!(world.sandbox().articles().len(), 3);
     // What was held before waits for a person, whatever else goes on in its folder.
-    let held = Request {
+    let held = CycleRequest {
         git_hold: Some("git".to_owned()),
         ..said_after_all_this()
     };
     let report = engine.cycle(&held).await.expect("a cycle");
     assert_eq!(lines(&report), ["delete remote a/one.html held"]);
-    let held = Request {
+    let held = CycleRequest {
         in_motion: since.in_motion,
         ..held
     };

@@ -3,7 +3,7 @@
 use crate::support::hostile::{self, Meddler, Stage, engine};
 use futures_util::FutureExt as _;
 use kbsync::engine::Clock as _;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, Digest, KnownFile, Place, Side, Stamp, TextDigest};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::state::{Deed, Entry, FileEntry, Journalled, RowChange};
@@ -172,7 +172,7 @@ async fn recover(world: &Stage) {
         Ok(())
     });
     let mut engine = engine(world, &dies);
-    let request = Request::new(Direction::Both);
+    let request = CycleRequest::new(Direction::Both);
     let cycle = AssertUnwindSafe(engine.cycle(&request)).catch_unwind();
     assert!(cycle.await.is_err(), "it dies");
 }

@@ -4,14 +4,14 @@ use crate::support::hostile::{self, Tampered, Watched};
 use crate::support::world::lines;
 use kbsync::engine::Engine;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::snapshot::Direction;
 use std::sync::atomic::Ordering;
 
 type Machine = Engine<Watched, Tampered>;
 
-fn request() -> Request {
-    Request::new(Direction::Both)
+fn request() -> CycleRequest {
+    CycleRequest::new(Direction::Both)
 }
 
 /// Runs one cycle. Returns the actions, and the number of entries that were not parsed.

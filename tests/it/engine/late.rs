@@ -5,7 +5,7 @@ use crate::support::hostile::{self, Meddler, Stage};
 use crate::support::look::{assert_quiet, both, kept, problems};
 use crate::support::world::lines;
 use kbsync::engine::report::Ending;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -139,19 +139,19 @@ async fn f081_the_daemon_waits_until_the_program_rests() {
     let (world, id, mut open) = opened().await;
     theirs(&world, id);
     let mut engine = hostile::engine(&world, &hostile::calm());
-    let patient = Request {
-        patient: true,
+    let is_background = CycleRequest {
+        is_background: true,
         ..both()
     };
-    engine.cycle(&patient).await.expect("a cycle");
+    engine.cycle(&is_background).await.expect("a cycle");
     open.write_all(b"<p>late</p>\n").expect("written");
     open.set_modified(SystemTime::now() + Duration::from_millis(900))
         .expect("set");
-    let report = engine.cycle(&patient).await.expect("a cycle");
+    let report = engine.cycle(&is_background).await.expect("a cycle");
     assert_eq!(problems(&report), Vec::<String>::new());
     open.set_modified(SystemTime::now() - Duration::from_secs(2))
         .expect("set");
-    let report = engine.cycle(&patient).await.expect("a cycle");
+    let report = engine.cycle(&is_background).await.expect("a cycle");
     assert_eq!(problems(&report).len(), 1, "{report:#?}");
     assert!(world.read(BESIDE).contains("<p>late</p>"));
 

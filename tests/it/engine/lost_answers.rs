@@ -4,7 +4,7 @@ use crate::support::hostile::{self, Stage, settle};
 use crate::support::look::{assert_quiet, requests};
 use crate::support::world::lines;
 use kbsync::engine::report::{Ending, Report, Status};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::{Direction, Keep};
@@ -257,9 +257,9 @@ async fn f014_a_dry_run_cannot_compare_and_advises_nothing() {
         .inject(Fault::always(on(POST), FaultKind::ResetAfter));
     settle(&world).await;
     world.sandbox().clear_faults();
-    let request = Request {
+    let request = CycleRequest {
         dry_run: true,
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let mut engine = hostile::engine(&world, &hostile::calm());
     let planned = engine.cycle(&request).await.expect("a plan");
@@ -1104,7 +1104,7 @@ async fn f007_a_file_that_was_put_back_after_a_lost_delete_waits_for_its_writer(
             .collect();
         assert_eq!(deleted, [Side::Remote]);
         drop(store);
-        let mut request = Request::new(Direction::Both);
+        let mut request = CycleRequest::new(Direction::Both);
         request.resolve.insert(ArticleId::new(one), Keep::Local);
         let mut engine = hostile::engine(&world, &hostile::calm());
         let report = engine.cycle(&request).await.expect("a cycle");
@@ -1212,7 +1212,7 @@ async fn a_dry_run_after_a_crash_leaves_the_intents_to_the_run_that_follows() {
     requests(&world);
     let mut engine = hostile::engine(&world, &hostile::calm());
     let plan = engine
-        .plan(&Request::new(Direction::Both))
+        .plan(&CycleRequest::new(Direction::Both))
         .await
         .expect("a plan");
     drop(engine);

@@ -2,7 +2,7 @@
 
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::snapshot::Direction;
 use std::fs;
 
@@ -176,9 +176,9 @@ async fn what_an_earlier_version_was_told_of_an_unknown_id_is_not_asked_for_agai
     drop(conn);
     world.asked();
     let report = world
-        .run(&Request {
-            patient: true,
-            ..Request::new(Direction::Both)
+        .run(&CycleRequest {
+            is_background: true,
+            ..CycleRequest::new(Direction::Both)
         })
         .await;
     assert_eq!(lines(&report), told);

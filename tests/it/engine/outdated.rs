@@ -3,7 +3,7 @@
 use crate::support::look::{assert_quiet, kept, problems, row};
 use crate::support::world::{World, lines};
 use kbsync::engine::report::{Ending, Report};
-use kbsync::engine::settings::{Look, Request};
+use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::model::Place;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Past};
@@ -157,9 +157,9 @@ async fn f022_what_an_old_answer_hides_is_not_overwritten_by_a_cycle_over_paths(
     for reads in [1, 2] {
         let (world, ids, past) = pushed().await;
         world.edit("a/one.html", OURS, "<p>1, ours again</p>");
-        let request = Request {
+        let request = CycleRequest {
             look: Look::Paths(BTreeSet::from([Place::new("a", "one.html")])),
-            ..Request::new(Direction::Both)
+            ..CycleRequest::new(Direction::Both)
         };
         world.sandbox().serve_past(&past, reads);
         let report = world.run(&request).await;

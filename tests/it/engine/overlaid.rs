@@ -3,7 +3,7 @@
 use crate::support::hostile::{self, Stage};
 use crate::support::world::lines;
 use kbsync::engine::report::Ending;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::snapshot::Direction;
 use uuid::Uuid;
 
@@ -114,9 +114,9 @@ async fn an_unknown_id_out_of_scope_keeps_no_command_that_may_not_probe() {
     let hidden = hidden.find(|article| article.slug == "new").expect("there");
     world.sandbox().enable(hidden.id);
     world.write("b/elsewhere.html", &from_elsewhere());
-    let request = Request {
+    let request = CycleRequest {
         scope: vec!["a".to_owned()],
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let report = world.run(&request).await;
     assert!(report.stopped.is_none(), "{report:#?}");

@@ -5,7 +5,7 @@ use crate::support::hostile::{self, Stage};
 use crate::support::look::{held, let_stamps_settle, problems, requests, row};
 use crate::support::world::{World, lines};
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::{Look, Request};
+use kbsync::engine::settings::{CycleRequest, Look};
 use kbsync::model::base::ArticleRow;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
@@ -49,14 +49,14 @@ async fn scene(options: Options) -> Scene {
 
 impl Scene {
     async fn look_at(&self, paths: &[&str], look: bool) -> Report {
-        let request = Request {
+        let request = CycleRequest {
             scope: paths.iter().map(|path| (*path).to_owned()).collect(),
             look: if look {
                 Look::Paths(places(paths))
             } else {
                 Look::Whole
             },
-            ..Request::new(Direction::Both)
+            ..CycleRequest::new(Direction::Both)
         };
         let mut engine = hostile::engine(&self.world, &hostile::calm());
         engine.cycle(&request).await.expect("a cycle")

@@ -6,7 +6,7 @@ use crate::support::look::{assert_quiet, both, history, kept, let_stamps_settle,
 use crate::support::wire::preferring;
 use crate::support::world::{World, lines};
 use kbsync::engine::report::{Ending, Report};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{CategoryId, Side};
 use kbsync::reconcile::snapshot::OnConflict;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Sandbox};
@@ -761,7 +761,7 @@ async fn a_new_file_that_is_saved_while_it_is_sent_gets_its_id_whatever_else_can
         world.write("a/new.html", "---\ntitle: New\n---\n<p>new</p>\n");
         let path = world.path("a/new.html");
         when(&world, "POST", "/api/article", save(path, "new", "newer"));
-        let request = Request {
+        let request = CycleRequest {
             in_motion: hostile::in_motion(in_motion),
             ..both()
         };
@@ -833,7 +833,7 @@ async fn words_of_a_category_yaml_that_the_service_replaces_are_in_the_history()
 #[tokio::test]
 async fn f083_a_file_read_within_a_tick_of_its_writing_is_read_again() {
     use kbsync::engine::Progress;
-    use kbsync::engine::settings::Request;
+    use kbsync::engine::settings::CycleRequest;
     use kbsync::reconcile::snapshot::Direction;
     let (world, _, ids) = World::start(&[("one", "<p>One.</p>")]).await;
     let path = world.path("start/one.html");
@@ -858,7 +858,7 @@ async fn f083_a_file_read_within_a_tick_of_its_writing_is_read_again() {
         }
     };
     let mut engine = world.engine().with_teller(std::sync::Arc::new(slow));
-    let report = engine.cycle(&Request::new(Direction::Both)).await;
+    let report = engine.cycle(&CycleRequest::new(Direction::Both)).await;
     assert_eq!(
         lines(&report.expect("a cycle")),
         ["update remote start/one.html done"]

@@ -4,7 +4,7 @@ use crate::support::hostile::{Meddler, Stage, calm, engine, sync, sync_with, wor
 use crate::support::world::lines;
 use kbsync::engine::Progress;
 use kbsync::engine::restore::{RestoreRequest, Restored};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
@@ -54,9 +54,9 @@ async fn f040_a_restore_that_is_broken_off_deletes_nothing_and_can_be_gone_on_wi
     let (stage, articles) = emptied().await;
     broken_off(&stage, &articles).await;
     for allow_deletes in [false, true] {
-        let request = Request {
+        let request = CycleRequest {
             allow_deletes,
-            ..Request::new(Direction::Both)
+            ..CycleRequest::new(Direction::Both)
         };
         let report = engine(&stage, &calm()).cycle(&request).await;
         let report = report.expect("it runs");

@@ -3,7 +3,7 @@
 use crate::support::hostile::{Meddler, Stage, calm, engine, sync, world};
 use crate::support::world::lines;
 use kbsync::engine::restore::{RestoreRequest, Restored};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
 use std::sync::Arc;
@@ -124,9 +124,9 @@ async fn an_old_version_of_a_deleted_article_comes_back_into_its_last_category()
     stage.rename("start/n0.html", "help/n0.html");
     sync(&stage).await;
     std::fs::remove_dir_all(stage.path("help")).expect("removed");
-    let allowed = Request {
+    let allowed = CycleRequest {
         allow_deletes: true,
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     stage.run(&allowed).await;
     assert!(stage.sandbox().article(articles[0]).is_none());

@@ -6,7 +6,7 @@ use crate::support::world::lines;
 use kbsync::engine::Clock as _;
 use kbsync::engine::report::Report;
 use kbsync::engine::restore::{self, Refused, RestoreRequest, Restored};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Place};
@@ -329,9 +329,9 @@ async fn a_folder_that_was_left_without_its_name_is_the_category_that_it_was() {
 #[tokio::test]
 async fn a_folder_that_is_named_for_a_new_article_does_not_become_the_category_of_the_old_one() {
     let (stage, articles) = without_its_folder().await;
-    let allowed = Request {
+    let allowed = CycleRequest {
         allow_deletes: true,
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     stage.run(&allowed).await;
     assert_eq!(stage.sandbox().articles().len(), 0);

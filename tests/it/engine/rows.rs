@@ -6,7 +6,7 @@ use crate::support::words::Words;
 use crate::support::world::lines;
 use futures_util::FutureExt as _;
 use kbsync::engine::restore::RestoreRequest;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::NewSeed;
@@ -219,7 +219,7 @@ async fn f095_what_cannot_be_written_down_is_not_sent() {
             ))
             .expect("a trigger");
         stage.sandbox().clear_requests();
-        let outcome = engine.cycle(&Request::new(Direction::Both)).await;
+        let outcome = engine.cycle(&CycleRequest::new(Direction::Both)).await;
         drop(engine);
         assert!(outcome.is_err(), "{table}: {outcome:?}");
         let counts = stage.sandbox().counts();
@@ -345,7 +345,7 @@ async fn f046_what_a_deletion_of_ours_ends_comes_back_as_another_article() {
             Ok(())
         });
         let mut dying = engine(&stage, &dies);
-        let request = Request::new(Direction::Both);
+        let request = CycleRequest::new(Direction::Both);
         let cycle = AssertUnwindSafe(dying.cycle(&request)).catch_unwind();
         assert!(cycle.await.is_err(), "it dies");
         drop(dying);

@@ -4,7 +4,7 @@
 use crate::support::hostile::{self, Stage};
 use crate::support::world::lines;
 use kbsync::engine::restore::{Refused, RestoreRequest};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
@@ -32,7 +32,7 @@ fn texts(world: &Stage, id: Uuid) -> Vec<String> {
 
 async fn push(world: &Stage) {
     let mut engine = hostile::engine(world, &hostile::calm());
-    let report = engine.cycle(&Request::new(Direction::Push)).await;
+    let report = engine.cycle(&CycleRequest::new(Direction::Push)).await;
     report.expect("a cycle");
 }
 
@@ -122,9 +122,9 @@ async fn what_a_mirror_ignores_is_not_kept_and_what_waits_for_a_file_in_motion_i
     world.write(".kbsyncignore", "a/draft-*\n");
     let ignored = world.article(a, "draft-one", "<p>Not ours.</p>");
     let awaited = world.article(a, "new", "<p>First.</p>");
-    let request = Request {
+    let request = CycleRequest {
         in_motion: hostile::in_motion(&["a/new.html"]),
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let mut engine = hostile::engine(&world, &hostile::calm());
     engine.cycle(&request).await.expect("a cycle");

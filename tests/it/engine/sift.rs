@@ -5,7 +5,7 @@ use crate::simulator::engine::random::Random;
 use crate::support::hostile::{self, Tampered, Watched};
 use crate::support::world::{World, lines};
 use kbsync::engine::Engine;
-use kbsync::engine::settings::{Request, Settings};
+use kbsync::engine::settings::{CycleRequest, Settings};
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 type Machine = Engine<Watched, Tampered>;
 
-fn request() -> Request {
-    Request::new(Direction::Both)
+fn request() -> CycleRequest {
+    CycleRequest::new(Direction::Both)
 }
 
 /// One cycle. Gives what was done, and whether it compared a few articles only.
@@ -209,7 +209,7 @@ async fn a_conflict_is_shown_among_a_few_and_then_everything_is_compared() {
 
 /// What comparing everything would do.
 async fn plan(engine: &mut Machine) -> Vec<String> {
-    let request = Request {
+    let request = CycleRequest {
         dry_run: true,
         ..request()
     };
@@ -241,17 +241,17 @@ async fn what_a_person_decides_and_other_settings_are_no_small_matter() {
     assert_eq!(sync(&mut engine).await, (vec![], false));
     settle(&mut engine).await;
     for request in [
-        Request::new(Direction::Pull),
-        Request::new(Direction::Push),
-        Request {
+        CycleRequest::new(Direction::Pull),
+        CycleRequest::new(Direction::Push),
+        CycleRequest {
             scope: vec!["a".to_owned()],
             ..request()
         },
-        Request {
+        CycleRequest {
             allow_deletes: true,
             ..request()
         },
-        Request {
+        CycleRequest {
             in_motion: hostile::in_motion(&["a/n0.html"]),
             ..request()
         },

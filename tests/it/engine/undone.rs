@@ -1,7 +1,7 @@
 //! What could not be written is told by `status` until it is written.
 
 use crate::support::hostile::{self, Meddler, Stage};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
@@ -41,9 +41,9 @@ fn failing(doing: &'static str, kind: DiskErrorKind) -> Meddler {
 }
 
 async fn sync_of(world: &Stage, path: &str) {
-    let request = Request {
+    let request = CycleRequest {
         scope: vec![path.to_owned()],
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let report = hostile::engine(world, &hostile::calm())
         .cycle(&request)
@@ -107,17 +107,17 @@ async fn a_folder_that_is_not_durable_is_told() {
 async fn what_is_not_wanted_any_more_is_not_told() {
     let (world, ids) = edited_there().await;
     let mut engine = hostile::engine(&world, &failing("stage", DiskErrorKind::Denied));
-    let patient = Request {
-        patient: true,
-        ..Request::new(Direction::Both)
+    let is_background = CycleRequest {
+        is_background: true,
+        ..CycleRequest::new(Direction::Both)
     };
-    engine.cycle(&patient).await.expect("a cycle");
+    engine.cycle(&is_background).await.expect("a cycle");
     assert_eq!(told(&world).len(), 2);
     for id in ids {
         world
             .sandbox()
             .edit(id, |article| article.text = "<p>Old.</p>".into());
     }
-    engine.cycle(&patient).await.expect("a cycle");
+    engine.cycle(&is_background).await.expect("a cycle");
     assert_eq!(told(&world), []);
 }

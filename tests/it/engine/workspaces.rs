@@ -6,7 +6,7 @@ use crate::support::schema;
 use crate::support::world::{World, lines};
 use kbsync::engine::neighbours;
 use kbsync::engine::report::Ending;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::snapshot::Direction;
 use std::fs;
 use uuid::Uuid;
@@ -182,7 +182,7 @@ async fn while_another_workspaces_folder_cannot_be_looked_at_no_file_counts_as_r
     );
     world.sync().await;
     world.remove("start/one.html");
-    let request = Request::new(Direction::Both);
+    let request = CycleRequest::new(Direction::Both);
     let beside = |path: &str| {
         let folders = vec![("de".to_owned(), world.path(path))];
         world
@@ -197,7 +197,7 @@ async fn while_another_workspaces_folder_cannot_be_looked_at_no_file_counts_as_r
     assert!(reason.contains("de/ cannot be read"), "{reason}");
     // Where nothing is removed nobody looks.
     world.edit("start/two.html", "Two.", "Zwei.");
-    let scoped = Request {
+    let scoped = CycleRequest {
         scope: vec!["start/two.html".to_owned()],
         ..request.clone()
     };

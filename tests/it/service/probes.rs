@@ -6,7 +6,7 @@ use crate::support::look::{both, held, requests, row};
 use crate::support::world::lines;
 use kbsync::engine::Engine;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::plan::Action;
 use kbsync::sandbox::Options;
@@ -51,10 +51,10 @@ async fn poll(world: &Stage) -> Report {
     engine.cycle(&a_poll()).await.expect("a cycle")
 }
 
-fn a_poll() -> Request {
-    Request {
+fn a_poll() -> CycleRequest {
+    CycleRequest {
         purpose: Purpose::Poll,
-        patient: true,
+        is_background: true,
         ..both()
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::support::world::World;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::{PathsInMotion, Request};
+use kbsync::engine::settings::{CycleRequest, PathsInMotion};
 use kbsync::engine::status::{self, Status};
 use kbsync::engine::{Clock, Engine, Pause};
 use kbsync::mirror::RealDisk;
@@ -440,10 +440,10 @@ pub(crate) fn calm() -> Meddler {
 /// Runs `sync` while somebody meddles.
 pub(crate) async fn sync_with(world: &Stage, meddle: &Meddler) -> Report {
     engine(world, meddle)
-        .cycle(&Request {
+        .cycle(&CycleRequest {
             // Most worlds begin here, and a first sync would ask about each folder.
             new_categories: NewCategories::Create,
-            ..Request::new(Direction::Both)
+            ..CycleRequest::new(Direction::Both)
         })
         .await
         .expect("a cycle")
@@ -456,9 +456,9 @@ pub(crate) async fn sync(world: &Stage) -> Report {
 
 /// Syncs as a command does, which looks again at what moved under it.
 pub(crate) async fn settle(world: &Stage) -> Report {
-    let request = Request {
+    let request = CycleRequest {
         new_categories: NewCategories::Create,
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     };
     let report = engine(world, &calm()).settle(&request).await;
     report.expect("a report")

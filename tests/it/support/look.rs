@@ -11,8 +11,8 @@ use std::os::unix::fs::MetadataExt as _;
 use uuid::Uuid;
 
 /// The request of a plain `sync`.
-pub(crate) fn both() -> kbsync::engine::settings::Request {
-    kbsync::engine::settings::Request::new(Direction::Both)
+pub(crate) fn both() -> kbsync::engine::settings::CycleRequest {
+    kbsync::engine::settings::CycleRequest::new(Direction::Both)
 }
 
 /// The paths of the mirror's files.

@@ -2,15 +2,15 @@
 
 use crate::support::world::{World, lines};
 use kbsync::engine::report::{Line, Report, Status};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
 use uuid::Uuid;
 
 /// `sync --prefer`.
-pub(crate) fn preferring(side: OnConflict) -> Request {
-    Request {
+pub(crate) fn preferring(side: OnConflict) -> CycleRequest {
+    CycleRequest {
         prefer: Some(side),
-        ..Request::new(Direction::Both)
+        ..CycleRequest::new(Direction::Both)
     }
 }
 

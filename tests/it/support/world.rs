@@ -4,7 +4,7 @@
 
 use crate::support::canary;
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::{Request, Settings};
+use kbsync::engine::settings::{CycleRequest, Settings};
 use kbsync::engine::{Clock, Engine};
 use kbsync::mirror::RealDisk;
 use kbsync::model::{Timestamp, WorkspaceId};
@@ -129,8 +129,8 @@ impl World {
     }
 
     /// Runs one command as a new process would. Whoever asks for it has said yes to the new categories of a first sync.
-    pub(crate) async fn run(&self, request: &Request) -> Report {
-        let request = Request {
+    pub(crate) async fn run(&self, request: &CycleRequest) -> Report {
+        let request = CycleRequest {
             new_categories: NewCategories::Create,
             ..request.clone()
         };
@@ -138,15 +138,15 @@ impl World {
     }
 
     pub(crate) async fn sync(&self) -> Report {
-        self.run(&Request::new(Direction::Both)).await
+        self.run(&CycleRequest::new(Direction::Both)).await
     }
 
     pub(crate) async fn pull(&self) -> Report {
-        self.run(&Request::new(Direction::Pull)).await
+        self.run(&CycleRequest::new(Direction::Pull)).await
     }
 
     pub(crate) async fn push(&self) -> Report {
-        self.run(&Request::new(Direction::Push)).await
+        self.run(&CycleRequest::new(Direction::Push)).await
     }
 
     pub(crate) fn category(&self, slug: &str) -> Uuid {

@@ -186,8 +186,8 @@ fn deleted_articles_are_listed_with_their_last_version() {
     record(&mut store, 3, &seen(&file, Side::Local, "d"));
     record(&mut store, 4, &seen(&also_gone, Side::Both, "e"));
     // It was seen on the service, and may be there still.
-    let unmet = Subject::Article(id(4));
-    record(&mut store, 5, &seen(&unmet, Side::Remote, "f"));
+    let unknown_article_id = Subject::Article(id(4));
+    record(&mut store, 5, &seen(&unknown_article_id, Side::Remote, "f"));
     store
         .write(NOW, |tx| tx.put_article(&article(2)))
         .expect("written");

@@ -6,7 +6,7 @@ use super::step::{At, Command, Kept, folder_name};
 use super::token::Tokens;
 use super::world::id_of;
 use kbsync::engine::report::{Line, Report, Status};
-use kbsync::engine::settings::{Look, PathsInMotion, Request};
+use kbsync::engine::settings::{CycleRequest, Look, PathsInMotion};
 use kbsync::model::{ArticleId, Place, Timestamp};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
@@ -64,51 +64,51 @@ impl Run<'_> {
         }
     }
 
-    fn request(&mut self, command: Command) -> Option<Request> {
+    fn request(&mut self, command: Command) -> Option<CycleRequest> {
         let both = asked(Direction::Both);
         Some(match command {
             Command::Sync | Command::Approve | Command::DryThenSync => both,
-            Command::Poll => Request {
+            Command::Poll => CycleRequest {
                 purpose: Purpose::Poll,
                 ..both
             },
             Command::Pull => asked(Direction::Pull),
             Command::Push => asked(Direction::Push),
-            Command::One { at } => Request {
+            Command::One { at } => CycleRequest {
                 scope: vec![format!("{}/{}", at.folder(), at.file())],
                 ..both
             },
-            Command::Folder { folder } => Request {
+            Command::Folder { folder } => CycleRequest {
                 scope: vec![folder_name(folder).to_owned()],
                 ..both
             },
-            Command::PreferLocal => Request {
+            Command::PreferLocal => CycleRequest {
                 prefer: Some(OnConflict::Local),
                 ..both
             },
-            Command::PreferRemote => Request {
+            Command::PreferRemote => CycleRequest {
                 prefer: Some(OnConflict::Remote),
                 ..both
             },
-            Command::Glance { at } => Request {
+            Command::Glance { at } => CycleRequest {
                 scope: vec![format!("{}/{}", at.folder(), at.file())],
                 look: Look::Paths(BTreeSet::from([Place::new(at.folder(), at.file())])),
                 ..both
             },
-            Command::AllowDeletes => Request {
+            Command::AllowDeletes => CycleRequest {
                 allow_deletes: true,
                 ..both
             },
-            Command::Moved => Request {
+            Command::Moved => CycleRequest {
                 git_hold: Some("git moved HEAD".to_owned()),
                 ..both
             },
-            Command::InMotion { at } => Request {
+            Command::InMotion { at } => CycleRequest {
                 in_motion: PathsInMotion {
                     paths: BTreeSet::from([format!("{}/{}", at.folder(), at.file())]),
                     ..PathsInMotion::default()
                 },
-                patient: true,
+                is_background: true,
                 purpose: Purpose::Poll,
                 ..both
             },
@@ -122,7 +122,7 @@ impl Run<'_> {
     }
 
     /// A file that is being written is left alone.
-    fn in_motion(&mut self, at: At, request: &Request) {
+    fn in_motion(&mut self, at: At, request: &CycleRequest) {
         let leaving = self.leaving();
         let (before, alone) = {
             let world = self.shared.lock();
@@ -140,7 +140,7 @@ impl Run<'_> {
         }
     }
 
-    fn resolution(&mut self, at: At, keep: Kept) -> Option<Request> {
+    fn resolution(&mut self, at: At, keep: Kept) -> Option<CycleRequest> {
         let file = at.file();
         let conflicts = self.engine().store().conflicts().expect("readable");
         let row = conflicts
@@ -151,7 +151,7 @@ impl Run<'_> {
             Kept::Remote => Keep::Remote,
             Kept::Both => Keep::Both,
         };
-        Some(Request {
+        Some(CycleRequest {
             resolve: BTreeMap::from([(row.id, keep)]),
             scope: vec![row.place.to_string()],
             ..asked(Direction::Both)
@@ -159,7 +159,7 @@ impl Run<'_> {
     }
 
     /// A person settles the conflicts of some articles: whatever is on one side only of these may go.
-    fn release(&mut self, request: &Request) {
+    fn release(&mut self, request: &CycleRequest) {
         let mut world = self.shared.lock();
         let (mirror, service) = (world.mirror.tokens(), world.kb.tokens());
         let mut apart = mirror.without(&service);
@@ -201,8 +201,8 @@ impl Run<'_> {
         world.ledger.removed.add(&apart);
     }
 
-    fn dry(&mut self, request: &Request) -> Option<Report> {
-        let request = Request {
+    fn dry(&mut self, request: &CycleRequest) -> Option<Report> {
+        let request = CycleRequest {
             dry_run: true,
             ..request.clone()
         };
@@ -239,7 +239,7 @@ impl Run<'_> {
         }
     }
 
-    fn approve(&mut self, request: &Request) {
+    fn approve(&mut self, request: &CycleRequest) {
         let runtime = self.runtime;
         let armed = {
             let mut world = self.shared.lock();
@@ -357,9 +357,9 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
 }
 
 /// A request of a person who has said yes to the new categories of a first sync.
-pub(super) fn asked(direction: Direction) -> Request {
-    Request {
+pub(super) fn asked(direction: Direction) -> CycleRequest {
+    CycleRequest {
         new_categories: NewCategories::Create,
-        ..Request::new(direction)
+        ..CycleRequest::new(direction)
     }
 }

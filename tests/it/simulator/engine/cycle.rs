@@ -8,7 +8,7 @@ use super::token::Tokens;
 use super::world::{Side, World};
 use kbsync::drill::death;
 use kbsync::engine::report::{Ending, Line, Report};
-use kbsync::engine::settings::Request;
+use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::plan::Kind;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Run<'_> {
     /// One cycle, and all that is judged after it. Gives the report, if the process lived to make one.
-    pub(super) fn cycle(&mut self, request: &Request, was_settled: bool) -> Option<Report> {
+    pub(super) fn cycle(&mut self, request: &CycleRequest, was_settled: bool) -> Option<Report> {
         self.cycles += 1;
         self.renew_settings();
         let read = self.engine().store().meta("mirror_read").expect("readable");
@@ -89,7 +89,7 @@ impl Run<'_> {
     fn after(
         &mut self,
         world: &mut World,
-        request: &Request,
+        request: &CycleRequest,
         report: &Report,
         at_first: &(Tokens, Tokens),
         was_settled: bool,

@@ -23,7 +23,7 @@ use super::world::{Armed, Shared, Side, Violation, World, has_ending};
 use kbsync::drill::death;
 use kbsync::engine::Engine;
 use kbsync::engine::report::{Ending, Line, Report, Status};
-use kbsync::engine::settings::{Request, Settings};
+use kbsync::engine::settings::{CycleRequest, Settings};
 use kbsync::mirror::RealDisk;
 use kbsync::model::{ArticleId, Digest, Timestamp};
 use kbsync::reconcile::guard::MaxDeletes;
@@ -570,7 +570,7 @@ impl Run<'_> {
     }
 
     /// Nothing was done in the last cycle: nothing is in the next.
-    fn rest(&mut self, request: &Request, before: &Report) {
+    fn rest(&mut self, request: &CycleRequest, before: &Report) {
         self.wait(60);
         let Some(report) = self.cycle(request, false) else {
             return;
