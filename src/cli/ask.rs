@@ -18,7 +18,7 @@ use crate::{
 };
 use dialoguer::{Input, Select};
 use std::{
-    io::{self, IsTerminal as _},
+    io::{self, IsTerminal as _, Write as _},
     sync::Arc,
 };
 use tokio::sync::mpsc;
@@ -272,6 +272,8 @@ fn answer(input: Input<'_, String>) -> Result<String, Failure> {
 fn unanswered(error: dialoguer::Error) -> Failure {
     let dialoguer::Error::IO(cause) = &error;
     if cause.kind() == io::ErrorKind::Interrupted {
+        // The question has no line break after it; without one, the message is only less readable.
+        writeln!(io::stderr()).ok();
         return Failure {
             code: ExitCode::Interrupted,
             ..Failure::failed(anyhow::anyhow!("interrupted at a question"))

@@ -172,7 +172,7 @@ fn broken_off(kind: Work, code: ExitCode, so_far: &str) -> Failure {
             "the daemon goes on with the command: `kbsync log` and `kbsync status` show what it did",
         ),
         Work::Step | Work::Last => failure.help(
-            "what was done is kept, and nothing stays half done: the next `kbsync sync` goes on from there",
+            "what was done is kept; the next `kbsync sync` continues",
         ),
     }
 }

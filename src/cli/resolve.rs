@@ -17,7 +17,7 @@ use crate::{
     config::{Config, Need},
     engine::{
         report::{Ending, Report},
-        settings::Request,
+        settings::CycleRequest,
     },
     model::{
         ArticleId, Place,
@@ -70,19 +70,21 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
     }
     // One path that is not in conflict stops all: nothing is asked and nothing is settled.
     let conflicts = args.paths.iter().map(|path| named(context, &config, path));
-    let conflicts: Vec<_> = conflicts.collect::<Result<_, _>>()?;
-    let mut request = Request::new(Direction::Both);
+    let conflicts: Vec<Vec<_>> = conflicts.collect::<Result<_, _>>()?;
+    let conflicts: Vec<(Part, Found)> = conflicts.into_iter().flatten().collect();
+    let is_one = conflicts.len() == 1;
+    let mut request = CycleRequest::new(Direction::Both);
     let mut parts: Vec<Part> = Vec::new();
-    for (part, path, found) in conflicts {
+    for (part, found) in conflicts {
         let keep = match args.keep {
             Some(Keep::Local) => Some(snapshot::Keep::Local),
             Some(Keep::Remote) => Some(snapshot::Keep::Remote),
             Some(Keep::Both) => Some(snapshot::Keep::Both),
-            None if args.tool => Some(in_tool(context, &part, &found)?),
+            None if args.tool => in_tool(context, &part, &found)?,
             None => {
                 may_ask(context, &args.paths)?;
-                if args.paths.len() > 1 {
-                    context.out.note(escape(&part.path(&path)));
+                if !is_one {
+                    context.out.note(escape(&part.path(&found.path)));
                 }
                 conflict_parts::asked(context, &config, &part, found.id)?
             }
@@ -103,20 +105,18 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
     cycle::work(context, &config, "resolve", &parts, &request, false).await
 }
 
-/// Returns the conflict that an argument names, with its workspace and the path in it.
-fn named(
-    context: &Context,
-    config: &Config,
-    path: &Path,
-) -> Result<(Part, String, Found), Failure> {
+/// Returns the conflicts that an argument names, each with its workspace.
+fn named(context: &Context, config: &Config, path: &Path) -> Result<Vec<(Part, Found)>, Failure> {
     let (part, path) = scope::part(context, config, path)?;
-    let found = conflict(config, &part, &path)?.ok_or_else(|| {
-        Failure::usage(
-            format!("{} is not in conflict", part.path(&path)),
+    let found = conflicts_at(config, &part, &path)?;
+    if found.is_empty() {
+        return Err(Failure::usage(
+            format!("{} is not in conflict", quoted(&part.path(&path))),
             "`kbsync resolve` lists the conflicts",
-        )
-    })?;
-    Ok((part, path, found))
+        ));
+    }
+    let found = found.into_iter();
+    Ok(found.map(|found| (part.clone(), found)).collect())
 }
 
 /// Lists the open conflicts, as the report of a sync does.
@@ -167,8 +167,13 @@ fn may_ask(context: &Context, paths: &[PathBuf]) -> Result<(), Failure> {
     ))
 }
 
-/// Opens both versions in the person's merge tool. The file is what the person makes of both.
-fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<snapshot::Keep, Failure> {
+/// Opens both versions in the person's merge tool. The file is what the person makes of both; `None`: the person changed
+/// nothing.
+fn in_tool(
+    context: &Context,
+    part: &Part,
+    found: &Found,
+) -> Result<Option<snapshot::Keep>, Failure> {
     let tool = (context.env)("KBSYNC_MERGE_TOOL").unwrap_or_else(|| "vimdiff".to_owned());
     let files = [found.places.first(), found.copy.as_ref()];
     let files: Vec<_> = files
@@ -182,8 +187,15 @@ fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<snapshot::Ke
             "settle the conflict with --keep",
         ));
     }
+    let source = || {
+        let (folder, file) = found.places[0].split_once('/')?;
+        let document = document(part, &Place::new(folder, file))?;
+        Some(document.source().to_owned())
+    };
+    let before = source();
     if in_program(&tool, &files)? {
-        return Ok(snapshot::Keep::Local);
+        let is_edited = source() != before;
+        return Ok(is_edited.then_some(snapshot::Keep::Local));
     }
     Err(
         Failure::failed(anyhow::anyhow!("`{tool}` failed, and nothing was settled"))
@@ -205,16 +217,18 @@ pub(super) fn in_program(command: &str, files: &[PathBuf]) -> io::Result<bool> {
 /// A conflict that an argument names.
 struct Found {
     id: ArticleId,
-    /// The present path of its file, and the former one.
+    /// The present path of its file.
+    path: String,
+    /// The present path, and former ones.
     places: Vec<String>,
     /// The path of the service's version.
     copy: Option<String>,
 }
 
-/// Returns the conflict at a path. The copy's path is accepted, too.
-fn conflict(config: &Config, part: &Part, path: &str) -> Result<Option<Found>, Failure> {
+/// Returns the conflict at a path, or all below a folder. The copy's path is accepted, too.
+fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, Failure> {
     let Some(store) = part.state(config)? else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     // A renamed file has the id of its conflict.
     let stem = path.strip_suffix(EXTENSION).unwrap_or(path);
@@ -222,17 +236,25 @@ fn conflict(config: &Config, part: &Part, path: &str) -> Result<Option<Found>, F
     let place = renamed.split_once('/');
     let file = place.and_then(|(folder, file)| document(part, &Place::new(folder, file)));
     let id = file.and_then(|file| file.id());
+    let mut all = Vec::new();
     for row in store.conflicts()? {
         let now = store.article(row.id)?.map(|base| base.place.to_string());
         let mut places: Vec<String> = now.into_iter().chain([row.place.to_string()]).collect();
         let copy = row.copy.map(|copy| format!("{}/{copy}", row.place.folder));
+        let is_below = path.is_empty() || row.place.folder == path;
         let is_named = places.iter().chain(&copy).any(|name| is_at(name, path));
-        if is_named || id == Some(row.id) {
-            places.extend((!is_named).then_some(renamed));
-            places.dedup();
-            let id = row.id;
-            return Ok(Some(Found { id, places, copy }));
+        if id == Some(row.id) && !is_named {
+            places.insert(0, renamed.clone());
+        } else if !is_named && !is_below {
+            continue;
         }
+        places.dedup();
+        all.push(Found {
+            id: row.id,
+            path: places[0].clone(),
+            places,
+            copy,
+        });
     }
-    Ok(None)
+    Ok(all)
 }

@@ -62,7 +62,8 @@ impl Refused {
     /// Makes a problem of a report in which other requests were carried out.
     pub fn problem(self) -> Problem {
         Problem {
-            message: self.to_string(),
+            // A problem is one line.
+            message: self.to_string().replace("\n ", ""),
             path: self.path,
             id: self.id,
         }
@@ -75,7 +76,7 @@ impl Refused {
         }
         let each = refused.iter().map(|one| format!("\n  {}: {one}", one.path));
         let message = format!("none of the {} files can be brought back", refused.len());
-        let help = format!("what is in the way of each:{}", each.collect::<String>());
+        let help = format!("the reason for each:{}", each.collect::<String>());
         Some(Self {
             kind: refused.iter().map(|one| one.kind).max()?,
             ..Self::impossible(message, help)

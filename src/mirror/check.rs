@@ -404,7 +404,7 @@ fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding>)
     let folders: BTreeSet<&String> = files.articles.keys().map(|place| &place.folder).collect();
     for folder in folders.into_iter().filter(|folder| !is_known(folder)) {
         if let Some(meant) = likely_meant(folder, known.iter().map(|known| known.as_str())) {
-            let help = "if you mean a new category, ignore this: the next sync creates it";
+            let help = "if you mean a new category, ignore this: the next sync holds it until `kbsync approve`";
             findings.push(finding(
                 Level::Warning,
                 folder,

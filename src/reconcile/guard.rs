@@ -148,7 +148,7 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
 
 /// Why what is left of many held actions is held though it is few by now.
 pub(super) const STANDING: &str =
-    "it was held with others, and still waits for a person; `kbsync approve` shows and releases it";
+    "it was held with others, and still waits for you; `kbsync approve` shows and releases it";
 
 /// The start of the reason of an action that was not refused but waits for a person.
 pub const FOR_A_PERSON: &str = "waits for a person: ";

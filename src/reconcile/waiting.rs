@@ -44,7 +44,7 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
         let needs = needs(action, holders);
         let first = needs.iter().find_map(|need| held.get(need));
         if let Some(path) = first.filter(|_| action.held.is_none()) {
-            let reason = format!("it can be done only after {path}, which is held");
+            let reason = format!("it waits for {path}, which is held");
             action.hold(HoldRule::Waits, reason);
             changed = true;
         }

@@ -179,7 +179,7 @@ async fn conflict(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
 async fn mass_deletion(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
     stage.scene(
         "You remove many files at once",
-        "A DELETE is for ever on the service, so many of them wait for your approval.",
+        "A DELETE on the service is permanent, so many of them wait for your approval.",
     )?;
     stage.remove(&FAQ)?;
     let code = stage.kbsync(&["sync"]).await?;
@@ -203,7 +203,7 @@ async fn mass_deletion(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure
 async fn restore(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
     stage.scene(
         "You want something back",
-        "Every version that kbsync saw is in its history: even of an article that the service deleted for ever.",
+        "Every version that kbsync saw is in its history: even of an article that was permanently deleted on the service.",
     )?;
     stage.kbsync(&["log", INSTALL]).await?;
     let code = stage

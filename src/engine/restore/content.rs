@@ -241,7 +241,7 @@ impl<D: Disk> Preparer<'_, D> {
 fn no_version<T>(request: &RestoreRequest) -> anyhow::Result<T> {
     let message = match request.number {
         Some(number) => format!("there is no version @{number}"),
-        None => "there is no version but the present one".to_owned(),
+        None => "there is no other version".to_owned(),
     };
     refuse(message, "`kbsync log PATH` lists the versions")
 }

@@ -148,7 +148,7 @@ pub fn status<D: Disk>(
     let conflicts = open_conflicts(&view);
     let changes = changes(&view, store)?;
     let held = held(&view.base, store, &conflicts, &changes, now)?;
-    let invisible = invisible(store, &conflicts)?;
+    let invisible = invisible(store)?;
     let mut problems = view.problems;
     problems.extend(failed(store)?);
     problems.sort();

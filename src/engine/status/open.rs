@@ -134,24 +134,17 @@ pub(super) fn failed(store: &Store) -> anyhow::Result<Vec<Problem>> {
         .collect())
 }
 
-/// Articles that readers do not see. A deleted one in conflict is listed there, and is not hidden.
-pub(super) fn invisible(
-    store: &Store,
-    conflicts: &BTreeMap<ArticleId, Open>,
-) -> anyhow::Result<Vec<Open>> {
+/// Articles that readers do not see. A deleted one is not hidden: what waits because of it is listed elsewhere.
+pub(super) fn invisible(store: &Store) -> anyhow::Result<Vec<Open>> {
     let attempts = store.backoff()?;
     let why = |row: &IndexRow| match row.visibility {
-        Visibility::Published => None,
+        Visibility::Published | Visibility::Gone => None,
         Visibility::Unpublished if row.flags.draft == Some(true) => Some("a draft"),
         Visibility::Unpublished => Some("disabled"),
         Visibility::NotVisible => Some("left the listing, and nothing said why"),
-        Visibility::Gone => Some("deleted on the service"),
     };
     let rows = store.hidden_articles()?.into_iter();
-    let is_conflict =
-        |row: &IndexRow| row.visibility == Visibility::Gone && conflicts.contains_key(&row.id);
     Ok(rows
-        .filter(|row| !is_conflict(row))
         .filter_map(|row| {
             Some(Open {
                 path: row.place.to_string(),

@@ -268,7 +268,7 @@ fn state_form(article: &Article) -> String {
     format!(
         "<form class=\"row\" method=\"post\" action=\"/dashboard/article/{}/state\">{publish}{enable}{}</form>",
         article.id,
-        button("deleted", "Delete for ever")
+        button("deleted", "Delete permanently")
     )
 }
 

@@ -88,7 +88,7 @@ fn f043_removals_since_the_last_sync_are_not_approved_unseen() {
 #[test]
 fn on_a_terminal_it_asks_and_only_a_yes_releases() {
     let (service, kb, _) = held();
-    let question = "Delete 5 articles on the service, for ever\r\nApprove this?";
+    let question = "Delete 5 articles on the service, permanently\r\nApprove this?";
     // The next line of a pasted command has a y in it, and is no yes.
     for answer in ["n\r", "\r", "kbsync\r", "yesterday\r"] {
         kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);

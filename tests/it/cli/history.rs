@@ -594,7 +594,7 @@ fn of_a_folder_what_cannot_come_back_is_reported_and_the_rest_comes_back() {
     rename("n3.html", "n2.html");
     let ran = kb.run(&["restore", "start"]).exits(2).complains(
         "none of the 2 files can be brought back",
-        "what is in the way of each:",
+        "the reason for each:",
     );
     for name in ["n0", "n2"] {
         let each = format!("\n  start/{name}.html: something else is at start/{name}.html; move");

@@ -685,6 +685,11 @@ fn a_merge_tool_gets_both_files_and_what_it_leaves_is_kept() {
             "KBSYNC_MERGE_TOOL",
         );
     assert!(kb.exists(COPY));
+    // A person who changes nothing has settled nothing.
+    kb.set("KBSYNC_MERGE_TOOL", "true");
+    let ran = kb.run(&["resolve", "start/one.html", "--tool"]).exits(3);
+    assert!(ran.stderr.contains("nothing was settled"), "{ran:#?}");
+    assert!(kb.exists(COPY));
     let tool = kb.mirror().join("../tool");
     std::fs::write(&tool, "sed -i s/Mine./Ours./ $1 && grep -q Theirs. $2").expect("written");
     kb.set("KBSYNC_MERGE_TOOL", &format!("sh {}", tool.display()));

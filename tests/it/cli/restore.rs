@@ -154,10 +154,7 @@ fn a_file_that_was_only_moved_is_named_where_it_is() {
     // At its present place there is nothing else to restore.
     kb.run(&["restore", "--yes", "start/uno.html"])
         .exits(2)
-        .complains(
-            "there is no version but the present one",
-            "`kbsync log PATH`",
-        );
+        .complains("there is no other version", "`kbsync log PATH`");
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn what_would_be_live_is_asked_for() {
     let ran = kb.at_terminal(&command, &[("Publish?", "n\r")]).exits(3);
     assert!(
         ran.stderr
-            .contains("This would change 1 live article, as the service was at the last sync:"),
+            .contains("This would change 1 live article, compared with the last sync:"),
         "{ran:#?}"
     );
     assert!(
@@ -71,7 +71,7 @@ fn a_daemon_gets_only_what_was_agreed_to() {
     let daemon = Daemon::start(&kb, &[]);
     kb.run(&["restore", "start/one.html"])
         .exits(2)
-        .complains("nobody has agreed", "agree with");
+        .complains("which needs your agreement", "agree with");
     assert_eq!(service.text(one), "<p>New.</p>");
     kb.run(&["restore", "start/one.html", "--yes"]).exits(0);
     assert_eq!(service.text(one), "<p>Old.</p>");
@@ -132,7 +132,7 @@ fn several_paths_are_judged_one_by_one_in_one_report() {
         .exits(2)
         .complains(
             "none of the 2 files can be brought back",
-            "in the way of each",
+            "the reason for each",
         );
     let ran = kb.run(&["restore", "start/one.html@1", "start/one.html@2"]);
     let twice = "! start/one.html: the file is named twice, with different versions";

@@ -232,9 +232,10 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     let refused = "the service does not accept the token";
     until("it is told", || daemon.log().contains(refused));
     // A client that waits for a sync learns what stopped it.
-    kb.run(&["sync"])
-        .exits(1)
-        .complains("the service refused the daemon's token", "needs a restart");
+    kb.run(&["sync"]).exits(1).complains(
+        "the service refused the daemon's token",
+        "must be restarted",
+    );
     daemon.signal(Signal::USR1);
     service
         .sandbox
