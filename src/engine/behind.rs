@@ -37,6 +37,8 @@ struct Changed<'a> {
     is_older: bool,
     /// Whether the last cycle held the file as behind.
     was_held: bool,
+    /// Whether the file was renamed to a path that no commit has.
+    is_renamed: bool,
 }
 
 /// The content of a file.
@@ -68,7 +70,10 @@ pub(super) fn behind(
     }
     let history = match git.committed(&paths_of(&files)) {
         Ok(committed) => {
-            files.retain(|file| file.is_in(&committed));
+            files.retain_mut(|file| {
+                file.is_renamed = file.is_renamed(&committed);
+                file.is_in(&committed)
+            });
             if files.is_empty() {
                 return Ok(BTreeMap::new());
             }
@@ -95,6 +100,7 @@ pub(super) fn behind(
                 in_conflict,
                 duplicate_of: None,
                 moved_from: file.moved_from(),
+                is_renamed: file.is_renamed,
             };
             found.insert(file.action.fingerprint(), behind);
         }
@@ -223,11 +229,20 @@ impl Changed<'_> {
         matches!(self.now, Content::Article(id, ..) if observed.base.conflicts.contains_key(&id))
     }
 
-    /// Returns whether the file says what a commit has.
+    /// Returns whether the file says what a commit has at its place, or at the place before it was renamed.
     fn is_in(&self, committed: &Contents) -> bool {
         let [place, _] = &self.places;
-        let bytes = committed.get(&place.to_string());
-        bytes.is_some_and(|bytes| self.now.is_in(bytes, place))
+        let mut contents = self
+            .places
+            .iter()
+            .filter_map(|place| committed.get(&place.to_string()));
+        contents.any(|bytes| self.now.is_in(bytes, place))
+    }
+
+    /// Returns whether the file was renamed to a path that no commit has.
+    fn is_renamed(&self, committed: &Contents) -> bool {
+        let [now, newest] = &self.places;
+        now != newest && !committed.contains_key(&now.to_string())
     }
 
     /// Returns whether a file that is as committed is behind.
@@ -323,6 +338,7 @@ fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<
         newest,
         is_older: false,
         was_held: false,
+        is_renamed: false,
     })
 }
 

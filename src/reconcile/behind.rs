@@ -22,6 +22,8 @@ pub struct Behind {
     pub duplicate_of: Option<String>,
     /// The path at the last sync, if that is another one.
     pub moved_from: Option<String>,
+    /// Whether the file was renamed to a path that no commit has: a person did that, and git the rest.
+    pub is_renamed: bool,
 }
 
 /// Holds every action for a file that is behind, except approved actions.
@@ -86,9 +88,14 @@ fn exchanged(mut paths: Vec<String>) -> String {
 /// The reason for a hold. It names the remedy that always works first.
 fn reason(action: &Action, behind: &Behind, many: bool) -> String {
     if let Some(elsewhere) = &behind.duplicate_of {
+        let (file, article) = if matches!(action.step, Step::CreateCategory { .. }) {
+            ("folder", "category")
+        } else {
+            ("file", "article")
+        };
         return format!(
-            "git brought this file back from a commit (git checkout, git stash?), but its article is now at {}: \
-             remove this file and commit the move; `kbsync approve` creates a second article from this file instead",
+            "git brought this {file} back from a commit (git checkout, git stash?), but its {article} is now at {}: remove \
+             this {file} and commit the move; `kbsync approve` creates a second {article} from this {file} instead",
             quoted(elsewhere)
         );
     }
@@ -108,6 +115,7 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
         Some(why) => format!("an older version, and git may have done it ({why})"),
     };
     if !behind.in_conflict
+        && !behind.is_renamed
         && let Some(sent) = sent_address(&action.step)
     {
         return moves_back(action, behind, sent, many);

@@ -176,3 +176,32 @@ fn f087_approve_says_that_a_file_which_git_brought_back_becomes_one_more_article
     team.c.0.at_terminal(&["approve"], &answers).exits(0);
     assert_eq!(team.service.sandbox.articles().len(), before + 1);
 }
+
+#[test]
+fn f087_an_old_text_stays_held_under_a_new_name() {
+    for folder in [false, true] {
+        let team = Team::new();
+        team.c.0.edit(ONE, "Old.", "New.");
+        team.c.sync(0);
+        team.c.git(&["checkout", "-q", "."]);
+        assert!(held(&team).contains("went back to"));
+        if folder {
+            rename(&team, "start", "begin");
+        } else {
+            rename(&team, ONE, OTHER);
+        }
+        let told = held(&team);
+        assert!(
+            told.contains("went back to") && !told.contains("moves the article back"),
+            "{told}"
+        );
+        let text = team.service.text(team.one);
+        assert!(text.contains("New."), "{text}");
+        // The way to the newer text works under the new name as well.
+        let path = if folder { "begin/one.html" } else { OTHER };
+        team.c.0.run(&["restore", path]).exits(0);
+        team.c.sync(0);
+        assert!(team.service.text(team.one).contains("New."));
+        assert!(team.c.held().is_empty());
+    }
+}
