@@ -148,15 +148,18 @@ async fn post<S: Service, D: Disk>(
     } else if error.kind == ErrorKind::Refused && !is_lost {
         // The earlier try may have arrived, and the listing of this cycle shows no article at the address.
         let reason = format!(
-            "the service says that the slug is taken, but lists no such article ({}). The next sync looks again. If that \
-             does not help, publish the article in the dashboard, or put its id into the file; if there is none, edit \
-             the file, and kbsync tries again",
+            "the service refuses it ({}), and lists no article that an earlier try could have made. The next sync looks \
+             again. If that does not help, publish the article in the dashboard, or put its id into the file; if there \
+             is none, edit the file, and kbsync tries again",
             error.message
         );
         return wait_for_person(&mut engine.store, engine.clock.now(), new.action, reason).map(Err);
     } else if error.kind == ErrorKind::Refused {
-        let reason = "the service did not answer, and the slug is taken now; the next look tells whether the new article arrived";
-        return Ok(Err(StepResult::Overtaken(reason.to_owned())));
+        let reason = format!(
+            "the service did not answer, and then refused it ({}); the next look tells whether the new article arrived",
+            error.message
+        );
+        return Ok(Err(StepResult::Overtaken(reason)));
     }
     not_done(&mut engine.store, engine.clock.now(), new.action, error).map(Err)
 }

@@ -226,6 +226,7 @@ pub(super) async fn send_request<S: Service, D: Disk>(
             )?;
             Ok(SendOutcome::Changed)
         }
+        Look::Unclear(Some(met)) if met.stops_all() => Ok(SendOutcome::Pending(met)),
         Look::Unclear(_) => Ok(SendOutcome::Pending(error)),
     }
 }
