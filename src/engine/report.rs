@@ -361,24 +361,43 @@ fn command_below<'c>(prefix: &str, command: &'c str) -> Cow<'c, str> {
     let Some(name) = WITH_PATHS.iter().find(takes_paths) else {
         return command.into();
     };
-    let (mut is_quoted, mut before) = (false, ' ');
-    let words = command[name.len() + 1..].split(|c: char| {
-        let is_end = c == ' ' && !is_quoted;
-        is_quoted ^= c == '\'' && before != '\\';
-        before = c;
-        is_end
-    });
+    let is_literal =
+        |word: &str| matches!(word, "PATH" | "FOLDER") || word.parse::<ArticleId>().is_ok();
     let mut is_path = true;
-    let words = words.map(|word| {
+    let words = words_of(&command[name.len() + 1..]).map(|word| {
         is_path &= !word.starts_with("--");
         match word.split_once('\'') {
-            _ if !is_path || word == "PATH" => word.into(),
-            Some((start, rest)) => format!("{start}'{prefix}/{rest}").into(),
+            _ if !is_path || is_literal(word) => word.into(),
+            Some((start, rest)) => {
+                let prefix = prefix.replace('\'', "'\\''");
+                format!("{start}'{prefix}/{rest}").into()
+            }
             None => Cow::Owned(quoted(&format!("{prefix}/{word}")).into_owned()),
         }
     });
     let words: Vec<Cow<'_, str>> = words.collect();
     format!("{name} {}", words.join(" ")).into()
+}
+
+/// Splits a command at the spaces outside of quotes. In plain quotes a backslash is nothing special.
+fn words_of(command: &str) -> impl Iterator<Item = &str> {
+    let (mut quote, mut is_escaped, mut before) = (None, false, ' ');
+    command.split(move |c: char| {
+        let is_end = c == ' ' && quote.is_none();
+        if is_escaped {
+            is_escaped = false;
+        } else if c == '\\' && quote != Some(' ') {
+            is_escaped = true;
+        } else if c == '\'' {
+            quote = match quote {
+                Some(_) => None,
+                None if before == '$' => Some('$'),
+                None => Some(' '),
+            };
+        }
+        before = c;
+        is_end
+    })
 }
 
 /// The commands that reasons propose with paths.
@@ -452,6 +471,14 @@ mod tests {
             (
                 "start/one.html",
                 "`kbsync restore {start/old.html}` or `kbsync restore PATH`; `kbsync sync`",
+            ),
+            (
+                "start/one.html",
+                "`kbsync restore 0190c8a2-0000-7000-8000-000000000001` or `kbsync restore FOLDER`",
+            ),
+            (
+                "start/one.html",
+                "`kbsync resolve '{start/a b\\'} $'{start/a\\'b\\n.html}' {start/c.html} --keep local`",
             ),
             ("start/one.html", "`kbsync restore {start}`"),
             ("start", "`kbsync restore {start/_category.yaml}`"),
