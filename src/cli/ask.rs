@@ -41,7 +41,7 @@ pub(super) fn again() -> String {
 /// its own.
 pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
     let input = Input::new().with_prompt(format!("{question} [y/N]"));
-    let line = answer(input.allow_empty(true))?;
+    let line = last_answer(input.allow_empty(true))?;
     let line = line.trim();
     Ok(["y", "yes"]
         .iter()
@@ -72,7 +72,7 @@ pub(super) fn service(insecure_http: bool, before: Option<&str>) -> Result<Strin
         input = input.default(before.to_owned());
     }
     let input = input.validate_with(|text: &String| checked(parse_service(text, insecure_http)));
-    let written = answer(input)?;
+    let written = last_answer(input)?;
     parse_service(&written, insecure_http).map_err(|wrong| wrong.given_by("the service").into())
 }
 
@@ -93,7 +93,7 @@ pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result
                 .then_some(())
                 .ok_or_else(|| format!("there is no branch {}", escape(text)))
         });
-    answer(input)
+    last_answer(input)
 }
 
 /// A workspace of a service, as a person chose it.
@@ -167,6 +167,7 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
         .default(0)
         .interact()
         .map_err(unanswered)?;
+    interrupt::after_question();
     chosen(listed.into_iter().nth(at), service)
 }
 
@@ -252,7 +253,7 @@ fn pasted() -> Result<WorkspaceId, Failure> {
     let input = Input::new()
         .with_prompt("Id of the workspace")
         .validate_with(|text: &String| checked(parse_workspace(text)));
-    let written = answer(input)?;
+    let written = last_answer(input)?;
     parse_workspace(&written).map_err(|wrong| wrong.given_by("the workspace").into())
 }
 
@@ -261,6 +262,13 @@ fn checked<T>(parsed: Result<T, crate::config::ValueError>) -> Result<(), String
         Ok(_) => Ok(()),
         Err(wrong) => Err(format!("{}; {}", wrong.message, wrong.remedy)),
     }
+}
+
+/// Asks a question after which the command goes on by itself.
+fn last_answer(input: Input<'_, String>) -> Result<String, Failure> {
+    let line = answer(input)?;
+    interrupt::after_question();
+    Ok(line)
 }
 
 /// Asks a question whose answer is a line.

@@ -114,7 +114,7 @@ fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
 /// Asks whether the files in the folder are meant for the service.
 fn is_meant(found: &FirstSyncPreview, context: &Context) -> Result<bool, Failure> {
     context.out.note(format!(
-        "This folder is not empty. The first sync would create {}:",
+        "This folder is not empty. The first sync would create up to {}, and pair those that the service has:",
         found.in_words()
     ));
     for line in found.lines() {
@@ -125,7 +125,7 @@ fn is_meant(found: &FirstSyncPreview, context: &Context) -> Result<bool, Failure
     }
     Err(Failure::usage(
         format!(
-            "this folder is not empty: the first sync would create {}",
+            "this folder is not empty: the first sync would create up to {}",
             found.in_words()
         ),
         format!(

@@ -67,9 +67,7 @@ async fn until_told<T>(
     so_far: impl FnOnce() -> String,
 ) -> Result<(T, Option<Failure>), Failure> {
     let (tell, told) = oneshot::channel();
-    let listener = AbortOnDropHandle::new(tokio::spawn(listen(tell)));
-    // The listener of the work before ends with this.
-    *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    listen_by(listen(tell));
     unless_told(kind, stop, work, so_far, told).await
 }
 
@@ -122,7 +120,24 @@ fn ignores_ctrl_c(status: &str) -> bool {
 pub(super) fn at_question() {
     if !*IGNORED {
         drop(signal(SignalKind::interrupt()));
+        let (tell, _none) = oneshot::channel();
+        listen_by(listen(tell));
     }
+}
+
+/// Lets Ctrl-C end the process again, until other work listens.
+pub(super) fn after_question() {
+    listen_by(async {
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            end(next(&mut terminate).await);
+        }
+    });
+}
+
+fn listen_by(task: impl Future<Output = ()> + Send + 'static) {
+    let listener = AbortOnDropHandle::new(tokio::spawn(task));
+    // The listener of the work before ends with this.
+    *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
 }
 
 /// The task that waits for signals. A handler stays once it is installed, so there is a task until the process ends.

@@ -19,6 +19,11 @@ use crate::{
         report::{Ending, Report},
         settings::CycleRequest,
     },
+    mirror::{
+        RealDisk,
+        disk::{At, Disk as _},
+        document::MAX_FILE,
+    },
     model::{
         ArticleId, Place,
         path::{EXTENSION, quoted},
@@ -75,23 +80,36 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
     let is_one = conflicts.len() == 1;
     let mut request = CycleRequest::new(Direction::Both);
     let mut parts: Vec<Part> = Vec::new();
+    let mut is_all = true;
     for (part, found) in conflicts {
+        let path = part.path(&found.path);
         let keep = match args.keep {
+            _ if request.resolve.contains_key(&found.id) => continue,
             Some(Keep::Local) => Some(snapshot::Keep::Local),
             Some(Keep::Remote) => Some(snapshot::Keep::Remote),
             Some(Keep::Both) => Some(snapshot::Keep::Both),
-            None if args.tool => in_tool(context, &part, &found)?,
+            None if args.tool => {
+                if !in_tool(context, &part, &found)? {
+                    let path = quoted(&path);
+                    context.out.note(format!(
+                        "nothing was changed in {path}; `kbsync resolve {path} --keep local` keeps it as it is"
+                    ));
+                    is_all = false;
+                    continue;
+                }
+                Some(snapshot::Keep::Local)
+            }
             None => {
                 may_ask(context, &args.paths)?;
                 if !is_one {
-                    context.out.note(escape(&part.path(&found.path)));
+                    context.out.note(escape(&path));
                 }
                 conflict_parts::asked(context, &config, &part, found.id)?
             }
         };
         let Some(keep) = keep else {
-            context.out.note("nothing was settled");
-            return Ok(ExitCode::Attention);
+            request.resolve.clear();
+            break;
         };
         request.resolve.insert(found.id, keep);
         match parts.iter_mut().find(|known| known.root == part.root) {
@@ -102,7 +120,17 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
             }),
         }
     }
-    cycle::work(context, &config, "resolve", &parts, &request, false).await
+    if request.resolve.is_empty() {
+        context.out.note("nothing was settled");
+        return Ok(ExitCode::Attention);
+    }
+    let done = cycle::work(context, &config, "resolve", &parts, &request, false).await?;
+    let left = if is_all {
+        ExitCode::Done
+    } else {
+        ExitCode::Attention
+    };
+    Ok(ExitCode::worst([done, left]))
 }
 
 /// Returns the conflicts that an argument names, each with its workspace.
@@ -167,35 +195,31 @@ fn may_ask(context: &Context, paths: &[PathBuf]) -> Result<(), Failure> {
     ))
 }
 
-/// Opens both versions in the person's merge tool. The file is what the person makes of both; `None`: the person changed
-/// nothing.
-fn in_tool(
-    context: &Context,
-    part: &Part,
-    found: &Found,
-) -> Result<Option<snapshot::Keep>, Failure> {
+/// Opens both versions in the person's merge tool. The file is what the person makes of both. Returns whether the person
+/// changed it.
+fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<bool, Failure> {
     let tool = (context.env)("KBSYNC_MERGE_TOOL").unwrap_or_else(|| "vimdiff".to_owned());
-    let files = [found.places.first(), found.copy.as_ref()];
+    let files = [Some(&found.path), found.copy.as_ref()];
     let files: Vec<_> = files
         .into_iter()
         .flatten()
         .map(|path| part.root.path.join(path))
         .collect();
-    if files.len() < 2 || files.iter().any(|file| !file.is_file()) {
+    let bytes = || {
+        let (folder, file) = found.path.split_once('/')?;
+        let disk = RealDisk::open(&part.root.path).ok()?;
+        let found = disk.read(At::Folder(folder), file, MAX_FILE);
+        Some(found.ok()?.bytes)
+    };
+    let before = bytes();
+    if files.len() < 2 || before.is_none() || !files[1].is_file() {
         return Err(Failure::usage(
             "one of the two files to compare is missing",
             "settle the conflict with --keep",
         ));
     }
-    let source = || {
-        let (folder, file) = found.places[0].split_once('/')?;
-        let document = document(part, &Place::new(folder, file))?;
-        Some(document.source().to_owned())
-    };
-    let before = source();
     if in_program(&tool, &files)? {
-        let is_edited = source() != before;
-        return Ok(is_edited.then_some(snapshot::Keep::Local));
+        return Ok(bytes() != before);
     }
     Err(
         Failure::failed(anyhow::anyhow!("`{tool}` failed, and nothing was settled"))
@@ -225,36 +249,51 @@ struct Found {
     copy: Option<String>,
 }
 
-/// Returns the conflict at a path, or all below a folder. The copy's path is accepted, too.
+/// Returns the conflict at a path, or all in a folder. The copy's path is accepted, too, and a former path if nothing else
+/// has it.
 fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, Failure> {
     let Some(store) = part.state(config)? else {
         return Ok(Vec::new());
     };
     // A renamed file has the id of its conflict.
     let stem = path.strip_suffix(EXTENSION).unwrap_or(path);
-    let renamed = format!("{stem}{EXTENSION}");
-    let place = renamed.split_once('/');
+    let named = format!("{stem}{EXTENSION}");
+    let place = named.split_once('/');
     let file = place.and_then(|(folder, file)| document(part, &Place::new(folder, file)));
     let id = file.and_then(|file| file.id());
-    let mut all = Vec::new();
+    let (mut in_folder, mut here, mut formerly) = (Vec::new(), Vec::new(), Vec::new());
     for row in store.conflicts()? {
         let now = store.article(row.id)?.map(|base| base.place.to_string());
         let mut places: Vec<String> = now.into_iter().chain([row.place.to_string()]).collect();
         let copy = row.copy.map(|copy| format!("{}/{copy}", row.place.folder));
-        let is_below = path.is_empty() || row.place.folder == path;
-        let is_named = places.iter().chain(&copy).any(|name| is_at(name, path));
-        if id == Some(row.id) && !is_named {
-            places.insert(0, renamed.clone());
-        } else if !is_named && !is_below {
+        let is_named = |name: &String| is_at(name, path);
+        let is_here = is_named(&places[0]) || copy.as_ref().is_some_and(is_named);
+        let found = if id == Some(row.id) {
+            if copy.as_ref() != Some(&named) {
+                places.insert(0, named.clone());
+            }
+            &mut here
+        } else if id.is_none() && is_here {
+            &mut here
+        } else if path.is_empty() || row.place.folder == path {
+            &mut in_folder
+        } else if is_here || places.iter().any(is_named) {
+            &mut formerly
+        } else {
             continue;
-        }
+        };
         places.dedup();
-        all.push(Found {
+        found.push(Found {
             id: row.id,
             path: places[0].clone(),
             places,
             copy,
         });
     }
-    Ok(all)
+    formerly.truncate(1);
+    let found = [here, in_folder, formerly];
+    Ok(found
+        .into_iter()
+        .find(|found| !found.is_empty())
+        .unwrap_or_default())
 }

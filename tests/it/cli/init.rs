@@ -160,7 +160,7 @@ fn a_folder_with_files_is_listed_and_needs_a_yes() {
     let ran = kb.run(&GIVEN).exits(2);
     assert!(
         ran.stderr.contains(
-            "error: this folder is not empty: the first sync would create 2 categories and 12 articles"
+            "error: this folder is not empty: the first sync would create up to 2 categories and 12 articles"
         ),
         "{ran:#?}"
     );

@@ -752,3 +752,24 @@ fn an_editor_that_changes_nothing_takes_nothing() {
         .exits(3);
     assert_eq!(service.text(one), before);
 }
+
+#[test]
+fn a_folder_names_the_conflicts_in_it_and_an_unchanged_file_is_skipped_by_a_tool() {
+    let (service, mut kb, one, _) = in_conflict();
+    let tool = kb.mirror().join("../tool");
+    std::fs::write(&tool, "exit 0").expect("written");
+    kb.set("KBSYNC_MERGE_TOOL", &format!("sh {}", tool.display()));
+    let ran = kb
+        .run(&["resolve", "start", "start/one.html", "--tool"])
+        .exits(3);
+    assert!(
+        ran.stderr.contains(
+            "nothing was changed in start/one.html; `kbsync resolve start/one.html --keep local` keeps it as it is"
+        ),
+        "{ran:#?}"
+    );
+    assert!(kb.exists(COPY));
+    kb.run(&["resolve", "start", "--keep", "remote"]).exits(0);
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    assert!(!kb.exists(COPY));
+}
