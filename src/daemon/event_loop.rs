@@ -13,7 +13,7 @@ use super::{
     job::{CycleOutcome, CycleRunner, Job},
     log_once::LogOnce,
     loop_state::LoopState,
-    outage::OutageChange,
+    outage::{Outage, OutageChange},
     schedule::{Moment, Schedule},
     settings::Settings,
     supervisor::Supervisor,
@@ -274,7 +274,13 @@ impl<C: CycleRunner> EventLoop<C> {
                 } else {
                     ""
                 };
-                tracing::warn!("{outage}; next try in {wait}{then}");
+                let source = if outage == Outage::TokenRejected {
+                    let token = self.state.status.snapshot().token;
+                    format!(" from {token} (`kbsync doctor` has the remedy)")
+                } else {
+                    String::new()
+                };
+                tracing::warn!("{outage}{source}; next try in {wait}{then}");
             }
             Some(OutageChange::Ended(after)) => {
                 let after = in_words(Duration::from_secs(after.as_secs()));

@@ -8,7 +8,7 @@ use super::{
     control::{ProgressSink, Refusal, Response},
     event_loop::WallClock,
     git::{Known, Trees},
-    job::{CycleOutcome, Job, OpenItems, Trigger},
+    job::{CycleOutcome, Job, OpenItems, Scope, Trigger},
     log_once::LogOnce,
     schedule::Moment,
     settings::Settings,
@@ -157,7 +157,10 @@ impl LoopState {
                 status.last_push = Some(now.steady);
             }
         });
-        self.failure = failure_of(outcome);
+        // The person sees the failure of a command.
+        if !matches!(job.scope, Scope::Command(_)) {
+            self.failure = failure_of(outcome);
+        }
         self.log_once.log(outcome, polled);
         let nothing = OpenItems {
             articles: open.articles,

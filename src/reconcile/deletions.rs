@@ -144,7 +144,7 @@ fn of_category(folder: &str, count: usize, side: Side) -> String {
 const fn of_mirror(side: Side) -> &'static str {
     match side {
         Side::Remote => {
-            "no article has a file in the mirror any more; `kbsync restore FOLDER` brings a folder's files back, \
+            "no article of this workspace has a file any more; `kbsync restore FOLDER` brings a folder's files back, \
              `kbsync approve` deletes the articles"
         }
         Side::Local | Side::Both => {

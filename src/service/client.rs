@@ -144,7 +144,7 @@ impl Client {
     ) -> Answer<T> {
         let (request, stop) = (Box::pin(request), &self.options.stop);
         let stopping = || {
-            let message = "not sent: kbsync is stopping";
+            let message = "not finished: kbsync is stopping";
             self.unsent(call, ErrorKind::Closed, message).error
         };
         if stop.is_cancelled() {
