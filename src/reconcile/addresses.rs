@@ -63,7 +63,8 @@ pub(super) fn holders(
 /// The address that an action takes on the service, if it takes one.
 pub fn takes(action: &Action) -> Option<Address> {
     match &action.step {
-        Step::CreateArticle { version, .. } => Some(address(version)),
+        // One that the service has made already only gets its id.
+        Step::CreateArticle { version, .. } => action.id.is_none().then(|| address(version)),
         Step::CreateCategory { version, .. } => Some((None, version.slug.clone())),
         Step::SettleCategory(settle) => {
             let sent = settle.send.contains(&Field::Slug);

@@ -104,12 +104,16 @@ pub(super) fn create_remote(
     if !world.policy.direction.pushes() {
         return Outcome::Excluded;
     }
+    let mut creations = world.base.creations.iter();
+    let begun = creations.find(|one| one.is_at(file.version.category, &file.place.file));
+    // Where the service has the article, only its id is missing in the file: another slug is an edit, and comes after.
+    let made = begun.and_then(|one| Some(one.row.as_ref()?.id));
     let address = (file.version.category, file.version.slug.as_str());
     let twin = planner
         .addresses
         .get(&address)
         .and_then(|places| places.iter().find(|place| **place != &file.place));
-    if let Some(twin) = twin {
+    if let Some(twin) = twin.filter(|_| made.is_none()) {
         let message = format!("its slug \"{}\" is that of {twin}", file.version.slug);
         planner.problem(&file.place, instead_of, message);
         return Outcome::Unknown;
@@ -117,7 +121,7 @@ pub(super) fn create_remote(
     let action = Action::new(
         Kind::Create,
         Side::Remote,
-        None,
+        made,
         planner.placed(&file.place),
         Step::CreateArticle {
             place: planner.placed(&file.place),
