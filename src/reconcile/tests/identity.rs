@@ -306,6 +306,19 @@ const CREATIONS: &[[&str; 4]] = &[
         "",
         "-> create start/n.html",
     ],
+    // Created, it only lacks its id: whose its address is by now is asked afterwards.
+    [
+        "a; n creating",
+        "a; n slug=a file=n",
+        "",
+        "!! start/n.html: its slug \"a\" is that of start/a.html",
+    ],
+    [
+        "a; n creating made",
+        "a; n slug=a file=n",
+        "",
+        "-> create start/n.html",
+    ],
     // Missing, it is not created.
     ["a; n creating", "a", "", ""],
     // Another file with its words may be its file, and may lie over another one's.

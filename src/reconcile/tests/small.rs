@@ -11,6 +11,7 @@
 //! | `on`, `off`, `draft`, `live` | `enabled` and `draft`: the lines in the file, or what the service has |
 //! | `unpublished` | readers do not see it |
 //! | `creating` | in the base: it is being created, and has no row |
+//! | `made` | of one that is being created: the service has it, and its file lacks the id |
 //! | `-` | no file, or no folder; on the service: no entry in what was seen |
 //! | `?`, `noid`, `noyaml` | present and not ready; without its `id:` line; without `_category.yaml` |
 //! | `gone`, `hidden`, `unread` | what the service said of it instead of showing it |
@@ -317,43 +318,43 @@ impl Small {
                 enabled: unpublished.then_some(false),
                 draft: None,
             };
+            let row = ArticleRow {
+                id,
+                place: Place::new(
+                    folder_name,
+                    format!("{}.html", entry.get("file").unwrap_or(&version.slug)),
+                ),
+                local: version.clone(),
+                local_text_lf: None,
+                remote: version,
+                revision: revision("r0"),
+                file_flags,
+                remote_flags: flags,
+                visibility: if unpublished {
+                    Visibility::Unpublished
+                } else {
+                    Visibility::Published
+                },
+                stamp: None,
+                replaced: None,
+                earlier: Vec::new(),
+                written: None,
+            };
             if entry.has("creating") {
-                let flags = Flags::default();
                 self.base.creations.push(Creation {
                     request: 0,
-                    place: Place::new(folder_name, format!("{}.html", version.slug)),
-                    first: Sent { version, flags },
+                    place: row.place.clone(),
+                    first: Sent {
+                        version: row.local.clone(),
+                        flags: Flags::default(),
+                    },
                     later: Vec::new(),
-                    row: None,
+                    row: entry.has("made").then(|| Box::new(row)),
                     unclear: None,
                 });
                 continue;
             }
-            self.base.articles.insert(
-                id,
-                ArticleRow {
-                    id,
-                    place: Place::new(
-                        folder_name,
-                        format!("{}.html", entry.get("file").unwrap_or(&version.slug)),
-                    ),
-                    local: version.clone(),
-                    local_text_lf: None,
-                    remote: version,
-                    revision: revision("r0"),
-                    file_flags,
-                    remote_flags: flags,
-                    visibility: if unpublished {
-                        Visibility::Unpublished
-                    } else {
-                        Visibility::Published
-                    },
-                    stamp: None,
-                    replaced: None,
-                    earlier: Vec::new(),
-                    written: None,
-                },
-            );
+            self.base.articles.insert(id, row);
         }
     }
 

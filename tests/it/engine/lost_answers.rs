@@ -623,6 +623,26 @@ async fn created_without_its_id() -> (Stage, Uuid) {
 }
 
 #[tokio::test]
+async fn f014_a_created_file_gets_its_id_though_another_article_has_its_new_slug() {
+    let (world, new) = created_without_its_id().await;
+    world.edit("a/new.html", "title: ", "slug: one\ntitle: ");
+    settle(&world).await;
+    assert!(world.read("a/new.html").contains(&new.to_string()));
+    let report = settle(&world).await;
+    let held = &report.actions[0];
+    assert_eq!(
+        (held.status, held.id.map(ArticleId::uuid)),
+        (Status::Held, Some(new))
+    );
+    assert_eq!(
+        why(&report),
+        "its slug \"one\" is that of a/one.html; choose another"
+    );
+    assert_eq!(slugs(&world), ["new", "one"]);
+    assert_eq!(open_intents(&world), []);
+}
+
+#[tokio::test]
 async fn f014_a_new_file_that_was_moved_before_its_id_was_in_it_is_held_with_the_way_out() {
     let (world, new) = created_without_its_id().await;
     world.rename("a/new.html", "a/moved.html");
