@@ -191,7 +191,8 @@ fn f040_f041_an_emptied_mirror_and_an_emptied_folder_are_held_whatever_the_limit
     }
     let ran = kb.run(&["sync"]).exits(3);
     assert!(
-        ran.stdout.contains("no article has a file in the mirror"),
+        ran.stdout
+            .contains("no article of this workspace has a file"),
         "{ran:#?}"
     );
     assert_eq!(service.sandbox.articles().len(), 11);
