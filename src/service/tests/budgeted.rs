@@ -104,6 +104,9 @@ async fn f110_the_wait_that_a_refusal_names_is_believed_though_nothing_is_left_o
         assert!(waited >= Duration::from_secs(3), "{status}: {waited:?}");
         assert!(waited < Duration::from_secs(5), "{status}: {waited:?}");
     }
+    // A wait that cannot be read is none: the minute counts as full.
+    let setup = read_after_a_refusal(429, &[("retry-after", "soon")]).await;
+    assert!(setup.clock.elapsed() >= Duration::from_mins(1));
 }
 
 #[tokio::test]
