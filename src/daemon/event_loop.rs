@@ -269,10 +269,9 @@ impl<C: CycleRunner> EventLoop<C> {
         match self.state.work_queue.finish(job, &outcome, now) {
             Some(OutageChange::Began(outage)) => {
                 let wait = wait_in_words(self.state.work_queue.next_try(now));
-                let then = if outage.has_growing_pauses() {
-                    ", then at growing intervals"
-                } else {
-                    ""
+                let then = match outage.known_pause() {
+                    Some(_) => "",
+                    None => ", then at growing intervals",
                 };
                 let source = if outage == Outage::TokenRejected {
                     let token = self.state.status.snapshot().token;

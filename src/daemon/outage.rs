@@ -53,12 +53,19 @@ impl Outage {
         }
     }
 
-    /// Returns whether the pause grows from try to try: nothing tells when the outage ends.
-    pub fn has_growing_pauses(self) -> bool {
-        !matches!(
-            self,
-            Self::BudgetSpent { .. } | Self::Throttled { wait: Some(_) }
-        )
+    /// Returns the pause after which the outage is known to end. Without one, the pauses grow from try to try.
+    pub fn known_pause(self) -> Option<Duration> {
+        match self {
+            Self::BudgetSpent { free_in: pause } | Self::Throttled { wait: Some(pause) } => {
+                Some(pause.max(Duration::from_secs(1)))
+            }
+            Self::Unreachable
+            | Self::TokenRejected
+            | Self::Throttled { wait: None }
+            | Self::MirrorUnusable
+            | Self::UnusableAnswer
+            | Self::Stopping => None,
+        }
     }
 
     /// Returns whether only the budget of requests is spent.
@@ -127,24 +134,17 @@ impl OutageBackoff {
             return before
                 .map(|ongoing| OutageChange::Ended(now.saturating_duration_since(ongoing.since)));
         };
+        // An interrupted cycle says nothing about the service.
+        if outage == Outage::Stopping {
+            return None;
+        }
         let same = before.filter(|ongoing| ongoing.outage.is_same_kind(outage));
         let failures = same.map_or(0, |ongoing| ongoing.failures.saturating_add(1));
-        let wait = match outage {
-            Outage::BudgetSpent { free_in: wait } | Outage::Throttled { wait: Some(wait) } => {
-                wait.max(Duration::from_secs(1))
-            }
-            // An interrupted cycle says nothing about the service.
-            Outage::Stopping => return None,
-            Outage::Unreachable
-            | Outage::TokenRejected
-            | Outage::MirrorUnusable
-            | Outage::UnusableAnswer
-            | Outage::Throttled { wait: None } => {
-                let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures.min(10)));
-                let wait = doubled.min(LONGEST_WAIT);
-                wait + wait * self.jitter / 100
-            }
-        };
+        let wait = outage.known_pause().unwrap_or_else(|| {
+            let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures.min(10)));
+            let wait = doubled.min(LONGEST_WAIT);
+            wait + wait * self.jitter / 100
+        });
         self.ongoing = Some(Ongoing {
             outage,
             since: same.map_or(now, |ongoing| ongoing.since),
