@@ -29,8 +29,8 @@ pub(in crate::engine) fn row_renamed(
 }
 
 /// The rows of the articles in a category's folder under the name that it has now, also of those whose own category has
-/// another folder: pairing looks for their files there. The articles of a category that has taken the old name in this
-/// cycle stay. A file that was left behind, and lies where it was and not in the folder, keeps its place.
+/// another folder: pairing looks for their files there. A file that was left behind, and lies where it was and not in the
+/// folder, keeps its place.
 pub(in crate::engine) fn rows_along(
     base: &Base,
     observed: &Observation,
@@ -50,14 +50,8 @@ pub(in crate::engine) fn rows_along(
         .chain(unknown)
         .filter(|place| place.folder == *from || place.folder == *to)
         .collect();
-    let goes_along = |row: &&ArticleRow| {
-        let own = base.categories.get(&row.local.category);
-        let stays =
-            own.is_some_and(|own| own.id != category.id && own.folder.as_ref() == Some(from));
-        row.place.folder == *from && !stays
-    };
     let rows = base.articles.values();
-    rows.filter(goes_along)
+    rows.filter(|row| row.place.folder == *from)
         .map(|row| (row, Place::new(to, row.place.file.clone())))
         .filter(|(row, place)| lying.contains(place) || !lying.contains(&row.place))
         .map(|(row, place)| ArticleRow {
