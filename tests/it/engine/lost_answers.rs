@@ -980,6 +980,33 @@ async fn f015_a_put_that_is_never_answered_ends_the_cycle_and_the_next_one_settl
 }
 
 #[tokio::test]
+async fn f015_a_look_that_meets_an_outage_stops_the_cycle() {
+    let (world, category, one) = one_article().await;
+    let two = world.article(category, "two", "<p>2</p>");
+    hostile::sync(&world).await;
+    world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
+    world.edit("a/two.html", "<p>2</p>", "<p>mine</p>");
+    fail_once(&world, PUT, FaultKind::Truncate(20));
+    let refused_token = FaultKind::Status(401, r#"{"success":false,"message":"no"}"#.to_owned());
+    // The look is a probe, a PUT as well.
+    world
+        .sandbox()
+        .inject(Fault::once(on(PUT), refused_token).after(1));
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        [
+            "update remote a/one.html skipped",
+            "update remote a/two.html skipped"
+        ]
+    );
+    assert_eq!(report.outcome.exit_code(), 1);
+    assert_eq!(text_of(&world, one), "<p>mine</p>");
+    assert_eq!(text_of(&world, two), "<p>2</p>");
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
 async fn f016_a_delete_without_an_answer_is_looked_after() {
     for (lost, deletes) in [(FaultKind::ResetAfter, 1), (FaultKind::ResetBefore, 2)] {
         let (world, category, one) = one_article().await;
