@@ -11,7 +11,8 @@ use super::{
 use crate::{
     config::Need,
     engine::{
-        report::{BudgetLeft, Ending, Line, Report, Status, common_reason, in_groups},
+        reasons::{common_reason, in_groups, reason_of_group},
+        report::{BudgetLeft, Ending, Line, Report, Status},
         restore::changed_nothing,
     },
     model::Side,
@@ -191,42 +192,52 @@ pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
     (NAMED, Some(line))
 }
 
+/// What the actions of a group have in common.
+#[derive(PartialEq, Eq, Hash)]
+enum GroupKey {
+    /// A reason to wait, wherever they stand in the report.
+    Reason(String),
+    /// They follow each other and are alike.
+    Run(usize),
+}
+
 /// Returns one line for each action; a common reason follows a group of actions once. Of a large group, as in a first
 /// sync, only the first are listed.
 fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
     let sides = |line: &Line| {
         let is_held = line.action == Kind::Conflict && line.status == Status::Held;
-        let mut conflicts = conflicts.iter().filter(|_| is_held);
-        conflicts.find(|conflict| Some(conflict.id) == line.id && conflict.has_differences())
+        line.id
+            .filter(|_| is_held)
+            .and_then(|id| conflict::with_both_sides(conflicts, id))
     };
-    let common = |line: &Line| {
-        let reason = line.reason.as_ref().filter(|_| line.status == Status::Held);
-        let reason = reason.filter(|_| sides(line).is_none());
-        reason.map(|reason| common_reason(reason, &line.path))
-    };
-    let like = |one: &Line, other: &Line| {
-        sides(one).is_none()
-            && sides(other).is_none()
-            && (one.action, one.side, one.status, &one.reason)
-                == (other.action, other.side, other.status, &other.reason)
+    let alike = |line: &Line| (line.action, line.side, line.status, line.reason.clone());
+    let (mut run, mut previous) = (0, None);
+    let key = |line: &Line| {
+        let has_sides = sides(line).is_some();
+        let reason = line
+            .reason
+            .as_ref()
+            .filter(|_| line.status == Status::Held && !has_sides);
+        let current = Some(alike(line)).filter(|_| reason.is_none() && !has_sides);
+        if current.is_none() || current != previous {
+            run += 1;
+        }
+        previous = current;
+        match reason {
+            Some(reason) => GroupKey::Reason(common_reason(reason, &line.path)),
+            None => GroupKey::Run(run),
+        }
     };
     let mut lines = Vec::new();
-    for run in in_groups(actions, common, like) {
-        let (named, more) = some_of(run.len());
-        lines.extend(run[..named].iter().map(|line| action_line(line)));
+    for group in in_groups(actions, key) {
+        let (named, more) = some_of(group.len());
+        lines.extend(group[..named].iter().map(|line| action_line(line)));
         lines.extend(more);
-        lines.extend(
-            run.iter()
-                .find_map(|line| sides(line))
-                .into_iter()
-                .flat_map(Conflict::lines),
-        );
-        let own = run.first().and_then(|line| line.reason.clone());
-        let reason = own.map(|own| match run.as_slice() {
-            [first, _, ..] => common(first).unwrap_or(own),
-            [] | [_] => own,
-        });
-        lines.extend(reason.map(|reason| format!("    {DIM}{}{DIM:#}", escape(&reason))));
+        lines.extend(sides(group[0]).into_iter().flat_map(Conflict::lines));
+        if let Some(reason) = &group[0].reason {
+            let reason = reason_of_group(group.len(), reason, &group[0].path);
+            lines.push(format!("    {DIM}{}{DIM:#}", escape(&reason)));
+        }
     }
     lines
 }

@@ -22,7 +22,8 @@ use crate::{
     config::{Config, Need},
     engine::{
         Clock as _, SystemClock, open,
-        report::{Report, common_reason, in_groups},
+        reasons::{common_reason, in_groups, reason_of_group},
+        report::Report,
         settings::CycleRequest,
         status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
@@ -420,8 +421,8 @@ const NAMED: usize = 4;
 /// Returns the lines of conflicts: the files, why they are in conflict, and the command that shows both sides.
 fn conflict_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
     let sides = |one: &Open| {
-        let mut conflicts = conflicts.iter();
-        conflicts.find(|conflict| Some(conflict.id) == one.id && conflict.has_differences())
+        one.id
+            .and_then(|id| conflict::with_both_sides(conflicts, id))
     };
     let short = open.iter().map(|one| Open {
         reason: sides(one)
@@ -450,8 +451,7 @@ fn conflict_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
 /// Returns the lines of open items. A common reason follows its files once.
 fn open_lines(open: &[Open]) -> Vec<String> {
     let mut lines = Vec::new();
-    let common = |one: &Open| Some(common_reason(&one.reason, &one.path));
-    for group in in_groups(open, common, |_, _| false) {
+    for group in in_groups(open, |one| common_reason(&one.reason, &one.path)) {
         let named = if group.len() > NAMED + 1 {
             NAMED
         } else {
@@ -466,11 +466,7 @@ fn open_lines(open: &[Open]) -> Vec<String> {
         if named < group.len() {
             lines.push(format!("  … and {} more", group.len() - named));
         }
-        let reason = match group.as_slice() {
-            [one] => one.reason.clone(),
-            [one, ..] => common_reason(&one.reason, &one.path),
-            [] => continue,
-        };
+        let reason = reason_of_group(group.len(), &group[0].reason, &group[0].path);
         if !reason.is_empty() {
             lines.push(format!("    {DIM}{}{DIM:#}", escape(&reason)));
         }

@@ -3,7 +3,8 @@
 //! An issue that disappears and comes back is logged again.
 
 use super::job::CycleOutcome;
-use crate::engine::report::{Line, Status, common_reason, in_groups};
+use crate::engine::reasons::{common_reason, in_groups};
+use crate::engine::report::{Line, Status};
 use crate::model::{ArticleId, Side};
 use crate::reconcile::plan::Kind;
 use std::collections::HashSet;
@@ -111,9 +112,9 @@ fn open_issues(outcome: &CycleOutcome) -> Vec<(Issue, usize)> {
     let held: Vec<&Line> = held.filter(|line| line.status == Status::Held).collect();
     let key = |line: &&Line| {
         let reason = line.reason.as_deref().unwrap_or_default();
-        Some((line.action, line.side, common_reason(reason, &line.path)))
+        (line.action, line.side, common_reason(reason, &line.path))
     };
-    let groups = in_groups(&held, key, |_, _| false).into_iter();
+    let groups = in_groups(&held, key).into_iter();
     issues.extend(groups.map(|group| (Issue::of(group[0], "held"), group.len() - 1)));
     issues
 }

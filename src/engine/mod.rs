@@ -29,6 +29,7 @@ mod observe;
 pub mod open;
 mod pending;
 mod progress;
+pub mod reasons;
 mod recent_rollbacks;
 pub mod recreated;
 mod refusal;

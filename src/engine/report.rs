@@ -2,19 +2,15 @@
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
+use super::reasons::put_below;
 use super::refusal::Refused;
 pub use super::stop::Ending;
 use super::stop::Stop;
-use crate::model::path::quoted;
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::{ErrorKind, Usage};
 use serde::{Deserialize, Serialize};
-use std::{
-    borrow::Cow,
-    collections::{BTreeSet, HashMap},
-    hash::Hash,
-};
+use std::collections::BTreeSet;
 
 /// The state of an action after a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -336,104 +332,6 @@ fn unrecorded(action: &Action) -> Option<String> {
     })
 }
 
-/// Puts a workspace's folder before a path, and before the paths of the commands that a reason proposes.
-pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut String>) {
-    if prefix.is_empty() {
-        return;
-    }
-    if let Some(reason) = reason {
-        let pieces: Vec<_> = reason
-            .split('`')
-            .map(|piece| command_below(prefix, piece))
-            .collect();
-        *reason = pieces.join("`");
-    }
-    let below = format!("{prefix}/{path}");
-    below.trim_end_matches('/').clone_into(path);
-}
-
-/// Puts a folder before the paths of a command. Its options follow the paths.
-fn command_below<'c>(prefix: &str, command: &'c str) -> Cow<'c, str> {
-    let takes_paths = |name: &&&str| {
-        let rest = command.strip_prefix(**name);
-        rest.is_some_and(|rest| rest.starts_with(' '))
-    };
-    let Some(name) = WITH_PATHS.iter().find(takes_paths) else {
-        return command.into();
-    };
-    let is_literal =
-        |word: &str| matches!(word, "PATH" | "FOLDER") || word.parse::<ArticleId>().is_ok();
-    let mut is_path = true;
-    let words = words_of(&command[name.len() + 1..]).map(|word| {
-        is_path &= !word.starts_with("--");
-        match word.split_once('\'') {
-            _ if !is_path || is_literal(word) => word.into(),
-            Some((start, rest)) => {
-                let prefix = prefix.replace('\'', "'\\''");
-                format!("{start}'{prefix}/{rest}").into()
-            }
-            None => Cow::Owned(quoted(&format!("{prefix}/{word}")).into_owned()),
-        }
-    });
-    let words: Vec<Cow<'_, str>> = words.collect();
-    format!("{name} {}", words.join(" ")).into()
-}
-
-/// Splits a command at the spaces outside of quotes. In plain quotes a backslash is nothing special.
-fn words_of(command: &str) -> impl Iterator<Item = &str> {
-    let (mut quote, mut is_escaped, mut before) = (None, false, ' ');
-    command.split(move |c: char| {
-        let is_end = c == ' ' && quote.is_none();
-        if is_escaped {
-            is_escaped = false;
-        } else if c == '\\' && quote != Some(' ') {
-            is_escaped = true;
-        } else if c == '\'' {
-            quote = match quote {
-                Some(_) => None,
-                None if before == '$' => Some('$'),
-                None => Some(' '),
-            };
-        }
-        before = c;
-        is_end
-    })
-}
-
-/// The commands that reasons propose with paths.
-const WITH_PATHS: [&str; 3] = ["kbsync resolve", "kbsync restore", "kbsync sync"];
-
-/// Returns a reason without the path of its own file in the commands, as several files may have it.
-pub fn common_reason(reason: &str, path: &str) -> String {
-    let path = quoted(path);
-    let reason = reason.replace(&format!(" {path}`"), " PATH`");
-    reason.replace(&format!(" {path} --"), " PATH --")
-}
-
-/// Puts items with one key together, where the first of them is. An item without a key joins the group before it if that
-/// ends with an item like it.
-pub fn in_groups<T, K: Eq + Hash>(
-    items: &[T],
-    key: impl Fn(&T) -> Option<K>,
-    is_like: impl Fn(&T, &T) -> bool,
-) -> Vec<Vec<&T>> {
-    let mut groups: Vec<Vec<&T>> = Vec::new();
-    let mut known = HashMap::new();
-    for item in items {
-        let at = if let Some(key) = key(item) {
-            *known.entry(key).or_insert(groups.len())
-        } else {
-            let last = groups.last().and_then(|group| group.last());
-            groups.len() - usize::from(last.is_some_and(|last| is_like(last, item)))
-        };
-        if at == groups.len() {
-            groups.push(Vec::new());
-        }
-        groups[at].push(item);
-    }
-    groups
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -448,49 +346,6 @@ mod tests {
             status,
             reason: None,
             rule,
-        }
-    }
-
-    #[test]
-    fn a_proposed_command_names_the_path_in_the_mirror() {
-        for (path, command) in [
-            ("start/one.html", "`kbsync restore {start/one.html}`"),
-            (
-                "start/one.html",
-                "`kbsync resolve {start/one.html} --keep remote`",
-            ),
-            ("start/one.html", "`kbsync resolve {start/one.html}`"),
-            (
-                "start/one.html",
-                "`kbsync resolve {start/one.html} {start/two.html} --keep local`",
-            ),
-            (
-                "start/one.html",
-                "`kbsync resolve '{start/it is two.html}' '{start/it'\\''s.html}'`",
-            ),
-            (
-                "start/one.html",
-                "`kbsync restore {start/old.html}` or `kbsync restore PATH`; `kbsync sync`",
-            ),
-            (
-                "start/one.html",
-                "`kbsync restore 0190c8a2-0000-7000-8000-000000000001` or `kbsync restore FOLDER`",
-            ),
-            (
-                "start/one.html",
-                "`kbsync resolve '{start/a b\\'} $'{start/a\\'b\\n.html}' {start/c.html} --keep local`",
-            ),
-            ("start/one.html", "`kbsync restore {start}`"),
-            ("start", "`kbsync restore {start/_category.yaml}`"),
-            (
-                "start",
-                "`kbsync sync {start/_category.yaml} --prefer local`",
-            ),
-        ] {
-            let below = command.replace('{', "help/").replace('}', "");
-            let (mut path, mut reason) = (path.to_owned(), command.replace(['{', '}'], ""));
-            put_below("help", &mut path, Some(&mut reason));
-            assert_eq!(reason, below);
         }
     }
 

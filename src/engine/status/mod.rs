@@ -8,7 +8,8 @@ mod changes;
 mod open;
 
 use super::mirror_view::MirrorView;
-use super::report::{self, BudgetLeft, Report, Status as Became};
+use super::reasons::put_below;
+use super::report::{BudgetLeft, Report, Status as Became};
 use super::settings::Settings;
 use super::spool::Spool;
 use crate::engine::keys::{LAST_POLL, UNREAD};
@@ -239,14 +240,14 @@ impl Status {
     fn put_below(&mut self, prefix: &str) {
         for open in [&mut self.conflicts, &mut self.held, &mut self.invisible] {
             for open in open {
-                report::put_below(prefix, &mut open.path, Some(&mut open.reason));
+                put_below(prefix, &mut open.path, Some(&mut open.reason));
             }
         }
         for change in &mut self.changes {
-            report::put_below(prefix, &mut change.path, None);
+            put_below(prefix, &mut change.path, None);
         }
         for problem in &mut self.problems {
-            report::put_below(prefix, &mut problem.path, Some(&mut problem.message));
+            put_below(prefix, &mut problem.path, Some(&mut problem.message));
         }
     }
 }

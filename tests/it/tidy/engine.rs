@@ -4,7 +4,7 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 35] = [
+const ORDER: [&str; 36] = [
     // Values and rules.
     "recreated",
     "clock",
@@ -19,6 +19,7 @@ const ORDER: [&str; 35] = [
     "stop",
     "neighbours",
     "memory",
+    "reasons",
     "report",
     "in_motion",
     "waiting",
