@@ -95,7 +95,7 @@ pub(super) async fn to_daemon(
         return Ok(None);
     }
     let mut progress = Progress::new(context.out, config.options.budget);
-    let partial = wish.direction != WireDirection::Both || !wish.scope.is_empty();
+    let is_partial = wish.direction != WireDirection::Both || !wish.scope.is_empty();
     let private = config.mirror.join(PRIVATE_FOLDER);
     let asked = control::request(&private, Command::Cycle(wish), |step| progress.show(step));
     let waiting = async {
@@ -111,11 +111,8 @@ pub(super) async fn to_daemon(
     };
     match word {
         Ok(Response::Report(report, stopped)) => {
-            let report = Report {
-                partial,
-                stopped,
-                ..*report
-            };
+            let mut report = Report { stopped, ..*report };
+            report.coverage.is_partial = is_partial;
             Ok(Some(SessionReport {
                 daemon_token: refused_token(config, &report).await,
                 report,

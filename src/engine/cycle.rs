@@ -40,7 +40,7 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     engine.gathered = Gathered::default();
     let before = engine.service.usage();
     let mut report = Report::new(request.dry_run);
-    report.partial = !request.is_whole();
+    report.coverage.is_partial = !request.is_whole();
     let ran = run_cycle(engine, request, &mut report).await;
     engine.service.release().await;
     let stop = match ran {
@@ -106,8 +106,8 @@ async fn run_cycle<S: Service, D: Disk>(
     let (plan, mut observed) = decide(engine, request).await?;
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
-    report.compared_few = observed.extent == Extent::Differences;
-    report.doubt = observed.mirror.hides || observed.doubt.is_some();
+    report.coverage.is_incremental = observed.extent == Extent::Differences;
+    report.coverage.has_doubt = observed.mirror.hides || observed.doubt.is_some();
     if request.dry_run {
         report.plan(&plan);
         return Ok(observed.service.stop);

@@ -125,12 +125,19 @@ impl From<Usage> for BudgetLeft {
     }
 }
 
+/// What a cycle looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Coverage {
+    /// Only one direction or some paths were asked for: then no news does not mean equal.
+    pub is_partial: bool,
+    /// Everything was looked at, and the rows of the few articles that differ from the index were enough.
+    pub is_incremental: bool,
+    /// A part could not be looked at: then there may be removals that nobody saw.
+    pub has_doubt: bool,
+}
+
 /// The report of one cycle.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of its own, and one is a part of the JSON"
-)]
 pub struct Report {
     /// The version of this form.
     pub version: u32,
@@ -148,18 +155,12 @@ pub struct Report {
     pub budget: Option<BudgetLeft>,
     /// Its duration in milliseconds.
     pub elapsed_ms: u64,
-    /// Whether only one direction or some paths were asked for: then no news does not mean equal.
+    /// What the cycle looked at.
     #[serde(skip)]
-    pub partial: bool,
-    /// Whether everything was looked at, and the rows of the few articles that differ from the index were enough.
-    #[serde(skip)]
-    pub compared_few: bool,
+    pub coverage: Coverage,
     /// The reason for an early end; for this crate's own use.
     #[serde(skip)]
     pub stopped: Option<Stop>,
-    /// Whether a part could not be looked at: then there may be removals that nobody saw.
-    #[serde(skip)]
-    pub doubt: bool,
     /// Paths of which one side changed after it was read, or was created as an earlier file said: the cycle looks at them
     /// again.
     #[serde(skip)]
@@ -265,7 +266,7 @@ impl Report {
         next.problems
             .retain(|problem| !self.problems.contains(problem));
         // A look at some paths does not make a whole cycle partial.
-        next.partial = self.partial;
+        next.coverage.is_partial = self.coverage.is_partial;
         self.add(next);
     }
 
@@ -282,9 +283,9 @@ impl Report {
         self.budget = other.budget.or(self.budget);
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);
-        self.doubt |= other.doubt;
+        self.coverage.has_doubt |= other.coverage.has_doubt;
         self.overtaken.extend(other.overtaken);
-        self.partial |= other.partial;
+        self.coverage.is_partial |= other.coverage.is_partial;
     }
 
     /// Returns the failure of the service that ended it before its end.
@@ -300,7 +301,7 @@ impl Report {
     /// Returns whether the cycle saw every removal, and left no deletion undone.
     pub fn settled_removals(&self) -> bool {
         let is_left = |line: &Line| line.action == Kind::Delete && line.status != Status::Done;
-        self.is_complete() && !self.doubt && !self.actions.iter().any(is_left)
+        self.is_complete() && !self.coverage.has_doubt && !self.actions.iter().any(is_left)
     }
 
     /// Adds what came of bringing versions back before the cycle.

@@ -257,7 +257,7 @@ async fn here(
     let mut session = Session::writing_into(context, config, "restore", refilled)?;
     let mut engine = session.engine(&part, false)?;
     let mut report = Report::new(false);
-    report.partial = true;
+    report.coverage.is_partial = true;
     let so_far = session.so_far();
     let writing = Box::pin(async { Ok(engine.restore(requests).await) });
     let restored = unless_interrupted(Work::Step, writing, so_far).await?;

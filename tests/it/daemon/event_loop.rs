@@ -228,7 +228,7 @@ impl CycleRunner for Fake {
                 .collect();
         }
         report.requests.get = 1;
-        report.doubt = self.script.lock().expect("script").doubt;
+        report.coverage.has_doubt = self.script.lock().expect("script").doubt;
         let polls = job.scope == Scope::Everything && job.trigger == Trigger::Poll;
         CycleOutcome {
             report,

@@ -140,7 +140,7 @@ async fn f034_a_command_looks_again_at_what_a_colleague_saved_meanwhile() {
             (1, 1),
             "{report:#?}"
         );
-        assert!(!report.partial, "the whole was looked at");
+        assert!(!report.coverage.is_partial, "the whole was looked at");
         let article = world.sandbox().article(ids[0]).expect("there");
         let sent = article.text == "<p>mine</p>";
         assert_eq!(sent, ending == Ending::Done, "{saves} saves");

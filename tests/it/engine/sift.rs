@@ -20,7 +20,7 @@ fn request() -> CycleRequest {
 /// One cycle. Gives what was done, and whether it compared a few articles only.
 async fn sync(engine: &mut Machine) -> (Vec<String>, bool) {
     let report = engine.cycle(&request()).await.expect("a cycle");
-    (lines(&report), report.compared_few)
+    (lines(&report), report.coverage.is_incremental)
 }
 
 /// Cycles until one that is quiet has compared a few articles only.
@@ -257,7 +257,7 @@ async fn what_a_person_decides_and_other_settings_are_no_small_matter() {
         },
     ] {
         let report = engine.cycle(&request).await.expect("a cycle");
-        assert!(!report.compared_few, "{request:?}");
+        assert!(!report.coverage.is_incremental, "{request:?}");
         settle(&mut engine).await;
     }
     // A dry run changes nothing, not even what is kept.

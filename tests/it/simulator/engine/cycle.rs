@@ -48,8 +48,10 @@ impl Run<'_> {
         let fatal = self.fatal.take();
         death::set(fatal.map(|fatal| u64::from(fatal.after) + 1));
         let report = runtime.block_on(self.engine().cycle(request));
-        let compared_few = report.as_ref().is_ok_and(|report| report.compared_few);
-        self.sifted += u64::from(compared_few);
+        let is_incremental = report
+            .as_ref()
+            .is_ok_and(|report| report.coverage.is_incremental);
+        self.sifted += u64::from(is_incremental);
         let died = death::came();
         death::set(None);
         let shared = self.shared.clone();
