@@ -16,7 +16,10 @@ use crate::{
         client::{Client, Notify, WaitNote, WaitReason},
     },
 };
-use dialoguer::{Input, Select};
+use dialoguer::{
+    Select,
+    console::{Key, Term},
+};
 use std::{
     io::{self, IsTerminal as _, Write as _},
     sync::Arc,
@@ -35,45 +38,55 @@ pub(super) fn again() -> String {
     format!("kbsync {} --yes", words.join(" "))
 }
 
-/// Asks a yes-or-no question. Only a line of `y` or `yes` agrees: the next line may be a pasted command.
-///
-/// A question that is longer than the terminal is wide is printed anew with each key, so what it is about is a line of
-/// its own.
+/// Asks a yes-or-no question. Enter and the end of the input do not agree.
 pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
-    let input = Input::new().with_prompt(format!("{question} [y/N]"));
-    let line = last_answer(input.allow_empty(true))?;
-    let line = line.trim();
-    Ok(["y", "yes"]
-        .iter()
-        .any(|yes| line.eq_ignore_ascii_case(yes)))
+    let answer = last_answer(&format!("{question} [y/N]"), |line| {
+        match line.to_lowercase().as_str() {
+            "y" | "yes" => Ok(true),
+            "n" | "no" | "" => Ok(false),
+            _ => Err("answer with yes or no".to_owned()),
+        }
+    })?;
+    Ok(answer.unwrap_or(false))
 }
 
-/// Asks until one of some letters is the first of the answer.
-pub(super) fn letter(question: &str, letters: &str) -> Result<char, Failure> {
-    let chosen = |line: &str| {
-        let first = line.trim().to_lowercase().chars().next();
-        first.filter(|letter| letters.contains(*letter))
-    };
-    let names: Vec<String> = letters.chars().map(String::from).collect();
-    let wanted = format!("answer with one of {}", names.join(", "));
-    let input = Input::new()
-        .with_prompt(question)
-        .allow_empty(true)
-        .validate_with(|line: &String| chosen(line).map(drop).ok_or_else(|| wanted.clone()));
-    let line = answer(input)?;
-    chosen(&line).ok_or_else(|| Failure::failed(anyhow::Error::msg(wanted.clone())))
+/// Asks for one of the words in a question that begin with a letter in brackets, and returns that letter. `None`: the
+/// input ended.
+pub(super) fn letter(question: &str) -> Result<Option<char>, Failure> {
+    let words: Vec<String> = question.split('[').skip(1).map(word).collect();
+    let wanted = format!("answer with one of {}", words.join(", "));
+    answer(question, |line| {
+        let line = line.to_lowercase();
+        let is_it = |word: &&String| **word == line || line.len() == 1 && word.starts_with(&line);
+        let found = words
+            .iter()
+            .find(is_it)
+            .and_then(|word| word.chars().next());
+        found.ok_or_else(|| wanted.clone())
+    })
+}
+
+/// Returns the word at the start of a text, without the bracket in it.
+fn word(text: &str) -> String {
+    let letters = text.chars().filter(|letter| *letter != ']');
+    letters
+        .take_while(|letter| letter.is_alphabetic())
+        .collect()
 }
 
 /// Asks for the service's address. Enter stays with the one before, if there is one.
 pub(super) fn service(insecure_http: bool, before: Option<&str>) -> Result<String, Failure> {
     forget_typed();
-    let mut input = Input::new().with_prompt("Address of the service");
-    if let Some(before) = before {
-        input = input.default(before.to_owned());
-    }
-    let input = input.validate_with(|text: &String| checked(parse_service(text, insecure_http)));
-    let written = last_answer(input)?;
-    parse_service(&written, insecure_http).map_err(|wrong| wrong.given_by("the service").into())
+    let question = "Address of the service";
+    let question = match before {
+        Some(before) => format!("{question} [{before}]"),
+        None => question.to_owned(),
+    };
+    let written = last_answer(&question, |line| match before {
+        Some(before) if line.is_empty() => Ok(before.to_owned()),
+        _ => parse_service(line, insecure_http).map_err(|wrong| told(&wrong)),
+    })?;
+    written.ok_or_else(no_answer)
 }
 
 /// Forgets what was typed while nothing was asked: it is no answer to a question that nobody had seen.
@@ -84,16 +97,17 @@ fn forget_typed() {
 
 /// Asks for the published branch of the git repository that a new mirror is in.
 pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result<String, Failure> {
-    let input = Input::new()
-        .with_prompt("Which branch should be published?")
-        .default(checked_out.to_owned())
-        .validate_with(|text: &String| {
-            let there_is = text == checked_out || exists(text);
-            there_is
-                .then_some(())
-                .ok_or_else(|| format!("there is no branch {}", escape(text)))
-        });
-    last_answer(input)
+    let question = format!("Which branch should be published? [{checked_out}]");
+    let written = last_answer(&question, |line| {
+        if line.is_empty() || line == checked_out {
+            Ok(checked_out.to_owned())
+        } else if exists(line) {
+            Ok(line.to_owned())
+        } else {
+            Err(format!("there is no branch {}", escape(line)))
+        }
+    })?;
+    written.ok_or_else(no_answer)
 }
 
 /// A workspace of a service, as a person chose it.
@@ -166,7 +180,7 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
         .items(&choices)
         .default(0)
         .interact()
-        .map_err(unanswered)?;
+        .map_err(|dialoguer::Error::IO(cause)| unanswered(cause))?;
     interrupt::after_question();
     chosen(listed.into_iter().nth(at), service)
 }
@@ -250,35 +264,71 @@ async fn once<T>(
 }
 
 fn pasted() -> Result<WorkspaceId, Failure> {
-    let input = Input::new()
-        .with_prompt("Id of the workspace")
-        .validate_with(|text: &String| checked(parse_workspace(text)));
-    let written = last_answer(input)?;
-    parse_workspace(&written).map_err(|wrong| wrong.given_by("the workspace").into())
+    let written = last_answer("Id of the workspace", |line| {
+        parse_workspace(line).map_err(|wrong| told(&wrong))
+    })?;
+    written.ok_or_else(no_answer)
 }
 
-fn checked<T>(parsed: Result<T, crate::config::ValueError>) -> Result<(), String> {
-    match parsed {
-        Ok(_) => Ok(()),
-        Err(wrong) => Err(format!("{}; {}", wrong.message, wrong.remedy)),
-    }
+fn told(wrong: &config::ValueError) -> String {
+    format!("{}; {}", wrong.message, wrong.remedy)
 }
 
 /// Asks a question after which the command goes on by itself.
-fn last_answer(input: Input<'_, String>) -> Result<String, Failure> {
-    let line = answer(input)?;
+fn last_answer<T>(
+    question: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Failure> {
+    let answered = answer(question, parse)?;
     interrupt::after_question();
-    Ok(line)
+    Ok(answered)
 }
 
-/// Asks a question whose answer is a line.
-fn answer(input: Input<'_, String>) -> Result<String, Failure> {
+/// Asks until the answer is a line that can be parsed. `None`: the input ended.
+fn answer<T>(
+    question: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Failure> {
     interrupt::at_question();
-    input.interact_text().map_err(unanswered)
+    let terminal = Term::stderr();
+    loop {
+        let Some(line) = line(&terminal, question).map_err(unanswered)? else {
+            return Ok(None);
+        };
+        match parse(line.trim()) {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(wrong) => terminal.write_line(&wrong).map_err(unanswered)?,
+        }
+    }
 }
 
-fn unanswered(error: dialoguer::Error) -> Failure {
-    let dialoguer::Error::IO(cause) = &error;
+/// Reads the line that a person types behind a question. `None`: the input ended, by Ctrl-D. The `Input` of `dialoguer`
+/// ignores that key.
+fn line(terminal: &Term, question: &str) -> io::Result<Option<String>> {
+    terminal.write_str(&format!("{question}: "))?;
+    let mut line = String::new();
+    loop {
+        match terminal.read_key()? {
+            // A Ctrl-D that came before the terminal was read is a NUL.
+            Key::Char('\u{4}' | '\0') if line.is_empty() => {
+                terminal.write_line("")?;
+                return Ok(None);
+            }
+            Key::Enter => {
+                terminal.write_line("")?;
+                return Ok(Some(line));
+            }
+            Key::Backspace if line.pop().is_some() => terminal.clear_chars(1)?,
+            Key::Char(letter) if !letter.is_control() => {
+                line.push(letter);
+                terminal.write_str(letter.encode_utf8(&mut [0; 4]))?;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn unanswered(cause: io::Error) -> Failure {
     if cause.kind() == io::ErrorKind::Interrupted {
         // The question has no line break after it; without one, the message is only less readable.
         writeln!(io::stderr()).ok();
@@ -288,5 +338,13 @@ fn unanswered(error: dialoguer::Error) -> Failure {
         }
         .help("nothing was changed");
     }
-    Failure::failed(anyhow::Error::new(error).context("no answer could be read"))
+    Failure::failed(anyhow::Error::new(cause).context("no answer could be read"))
+}
+
+fn no_answer() -> Failure {
+    Failure {
+        code: ExitCode::Attention,
+        ..Failure::failed(anyhow::anyhow!("no answer was given"))
+    }
+    .help("nothing was changed")
 }

@@ -144,9 +144,9 @@ fn deleted(context: &Context, row: &ConflictRow) -> Result<Option<Keep>, Failure
         .out
         .note(format!("{}: {}", quoted(&path), row.reason));
     let question = "[y]ours (a new article), [t]heirs (no file) or [q]uit?";
-    Ok(match ask::letter(question, "ytq")? {
-        'y' => Some(Keep::Local),
-        't' => Some(Keep::Remote),
+    Ok(match ask::letter(question)? {
+        Some('y') => Some(Keep::Local),
+        Some('t') => Some(Keep::Remote),
         _ => None,
     })
 }
@@ -248,9 +248,9 @@ impl<'d> Clashing<'d> {
         };
         for field in fields {
             title(&self.of_field(field));
-            match ask::letter("[y]ours, [t]heirs or [q]uit?", "ytq")? {
-                'y' => {}
-                't' => drop(theirs.insert(field)),
+            match ask::letter("[y]ours, [t]heirs or [q]uit?")? {
+                Some('y') => {}
+                Some('t') => drop(theirs.insert(field)),
                 _ => return Ok(None),
             }
         }
@@ -303,21 +303,18 @@ impl<'d> Clashing<'d> {
 
 /// Asks what is to be in a block's place. `None`: the person stopped.
 fn of_block(context: &Context, clash: &BlockClash) -> Result<Option<String>, Failure> {
-    let (last, letters) = match clash.base {
-        Some(_) => (", [o]ld", "ytbeoq"),
-        None => ("", "ytbeq"),
-    };
+    let last = clash.base.as_ref().map_or("", |_| ", [o]ld");
     let question = format!("[y]ours, [t]heirs, [b]oth, [e]dit{last} or [q]uit?");
     loop {
-        return Ok(match ask::letter(&question, letters)? {
-            'y' => Some(clash.local.clone()),
-            't' => Some(clash.remote.clone()),
-            'b' => Some(clash.both()),
-            'e' => match edited(context, &clash.both())? {
+        return Ok(match ask::letter(&question)? {
+            Some('y') => Some(clash.local.clone()),
+            Some('t') => Some(clash.remote.clone()),
+            Some('b') => Some(clash.both()),
+            Some('e') => match edited(context, &clash.both())? {
                 Some(text) => Some(text),
                 None => continue,
             },
-            'o' => {
+            Some('o') => {
                 let base = clash.base.as_deref().unwrap_or_default();
                 context.out.note(side("old:    ", base));
                 continue;

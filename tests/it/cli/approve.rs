@@ -89,14 +89,20 @@ fn f043_removals_since_the_last_sync_are_not_approved_unseen() {
 fn on_a_terminal_it_asks_and_only_a_yes_releases() {
     let (service, kb, _) = held();
     let question = "Delete 5 articles on the service, permanently\r\nApprove this?";
-    // The next line of a pasted command has a y in it, and is no yes.
-    for answer in ["n\r", "\r", "kbsync\r", "yesterday\r"] {
+    for answer in ["n\r", "No\r", "\r", "\u{4}"] {
         kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);
     }
+    // What only begins like an answer is none.
+    let mut answers = vec![(question, "yesterday\r")];
+    for wrong in ["nope\r", "kbsync\r", "yes\u{7f}\u{7f}\u{7f}no\r"] {
+        answers.push(("answer with yes or no", wrong));
+    }
+    kb.at_terminal(&["approve"], &answers).exits(3);
     let ran = kb.at_terminal(&["approve"], &[(question, "n\r")]).exits(3);
     assert!(ran.stderr.contains("nothing was approved"), "{ran:#?}");
     assert_eq!(left(&service), 8);
-    kb.at_terminal(&["approve"], &[(question, "y\r")]).exits(0);
+    kb.at_terminal(&["approve"], &[(question, "Yes\r")])
+        .exits(0);
     assert_eq!(left(&service), 3);
 }
 

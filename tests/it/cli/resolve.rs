@@ -588,7 +588,7 @@ fn on_a_terminal_each_part_in_conflict_is_asked_for_and_the_rest_is_merged() {
             ("theirs:  <p>3, theirs</p>", ""),
             // Neither Enter nor another word is an answer.
             (block, "\r"),
-            (block, "why?\r"),
+            (block, "you idiot\r"),
             (block, "old\r"),
             ("old:     <p>3</p>", ""),
             (block, "yours\r"),
@@ -625,6 +625,9 @@ fn who_stops_at_a_question_has_settled_nothing() {
     let both = "both sides changed the title and the same part of the text";
     assert!(reason.contains(both), "{reason}");
     let ran = kb.at_terminal(&resolve, &[(block, "t\r"), (block, "b\r"), (block, "q\r")]);
+    assert!(ran.exits(3).stderr.contains("nothing was settled"));
+    // So it is at the end of the input.
+    let ran = kb.at_terminal(&resolve, &[(block, "t\r"), (block, "\u{4}")]);
     assert!(ran.exits(3).stderr.contains("nothing was settled"));
     assert_eq!(before, (service.text(one), kb.read("start/one.html")));
     assert!(kb.exists(COPY));

@@ -103,7 +103,7 @@ fn on_a_terminal_each_file_is_named_before_its_questions_and_wrong_answers_are_t
     let answers = [
         (ONE, ""),
         (question, "x\r"),
-        ("answer with one of y, t, q", ""),
+        ("answer with one of yours, theirs, quit", ""),
         (question, "t\r"),
         (TWO, ""),
         (question, "t\r"),
