@@ -48,14 +48,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         )
     })?;
     let client = connect(context, &config)?;
-    let article = client.article(id, Purpose::Push).await;
-    let article = article.map_err(|error| {
-        if error.kind == ErrorKind::NotFound {
-            no_page(&named.name)
-        } else {
-            error.into()
+    let article = match client.article(id, Purpose::Push).await {
+        Ok(article) => article,
+        Err(error) if error.kind == ErrorKind::NotFound => {
+            // The article is to blame only if the workspace is there.
+            client.workspace(named.part.root.workspace).await?;
+            return Err(no_page(&named.name));
         }
-    })?;
+        Err(error) => return Err(error.into()),
+    };
     // Another scheme could make the browser run something.
     let is_page = |url: &String| url.starts_with("https://") || url.starts_with("http://");
     let url = article.full_url.filter(is_page).ok_or_else(|| {

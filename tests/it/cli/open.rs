@@ -2,6 +2,7 @@
 
 use crate::support::kb::Service;
 use crate::support::schema;
+use kbsync::sandbox::{Fault, FaultKind, Matcher};
 
 #[test]
 fn it_prints_where_the_public_page_is() {
@@ -32,4 +33,16 @@ fn an_article_without_a_page_is_refused() {
     kb.run(&["open", "start/two.html"])
         .exits(2)
         .complains("the history has nothing about", "kbsync log");
+    // The article is not to blame when its workspace is gone.
+    let gone = r#"{"success":false,"message":"Not found"}"#;
+    let gone = FaultKind::Status(404, gone.to_owned());
+    service
+        .sandbox
+        .inject(Fault::always(Matcher::new("GET", "/api/base/"), gone));
+    let told = kb.run(&["sync"]).exits(1);
+    let help = "check the service's address and the workspace's id";
+    assert!(told.stderr.contains(help), "{told:#?}");
+    kb.run(&["open", "start/one.html"])
+        .exits(1)
+        .complains("/api/base/", help);
 }
