@@ -159,15 +159,8 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
         }),
         None => pasted().map(|workspace| Chosen::unnamed(service, workspace)),
     };
-    if listed.len() < 2 {
-        for one in &listed {
-            context.out.note(format!(
-                "the workspace is {} ({}), the only one of this token's owner; --workspace names another",
-                escape(&one.name),
-                one.id
-            ));
-        }
-        return chosen(listed.into_iter().next(), service);
+    if let [] | [_] = &listed[..] {
+        return chosen(only(listed, context), service);
     }
     let mut choices: Vec<String> = listed
         .iter()
@@ -183,6 +176,32 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
         .map_err(|dialoguer::Error::IO(cause)| unanswered(cause))?;
     interrupt::after_question();
     chosen(listed.into_iter().nth(at), service)
+}
+
+/// Chooses the only workspace of the token's owner, without a question. `None`: there is no token, or not one workspace.
+pub(super) async fn only_workspace(
+    service: &str,
+    context: &Context,
+) -> Result<Option<Chosen>, Failure> {
+    if config::token_from_environment(&context.request()).is_none() {
+        return Ok(None);
+    }
+    let listed = once(service, context, async |client| client.workspaces().await).await??;
+    Ok(only(listed, context).map(|one| Chosen {
+        name: Some(one.name),
+        ..Chosen::unnamed(service.to_owned(), one.id)
+    }))
+}
+
+/// Returns the only workspace, and tells which it is.
+fn only(listed: Vec<Workspace>, context: &Context) -> Option<Workspace> {
+    let [one] = <[Workspace; 1]>::try_from(listed).ok()?;
+    context.out.note(format!(
+        "the workspace is {} ({}), the only one of this token's owner; --workspace names another",
+        escape(&one.name),
+        one.id
+    ));
+    Some(one)
 }
 
 /// Refuses a workspace that the service does not have, and a token that it rejects. Without a token or an answer

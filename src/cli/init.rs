@@ -169,7 +169,14 @@ async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSetti
                 None => ask::workspace(service, context).await?,
             }
         }
-        (service, workspace) => return Err(missing(service.is_none(), workspace.is_none())),
+        (service, workspace) => {
+            let lacks = missing(service.is_none(), workspace.is_none());
+            let only = match service {
+                Some(service) => ask::only_workspace(&service, context).await?,
+                None => None,
+            };
+            only.ok_or(lacks)?
+        }
     };
     Ok(NewSettings {
         service: chosen.service,

@@ -345,6 +345,22 @@ fn an_address_at_which_nothing_answers_is_asked_for_again() {
 }
 
 #[test]
+fn without_a_terminal_the_only_workspace_is_taken() {
+    let service = Service::start();
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    let init = ["init", "--yes", "--service", &service.url];
+    let ran = kb.run(&init).exits(0);
+    assert!(ran.stderr.contains("the only one of this token's owner"));
+    assert!(kb.read("kbsync.yaml").contains(&service.workspace));
+    kb.remove("kbsync.yaml");
+    service.sandbox.add_workspace("Second");
+    kb.run(&init)
+        .exits(2)
+        .complains("--workspace is missing", "kbsync workspaces");
+}
+
+#[test]
 fn of_several_workspaces_one_is_chosen() {
     let service = Service::start();
     service.sandbox.add_workspace("Second");
