@@ -145,12 +145,15 @@ async fn health(context: &Context) -> Outcome {
         None => Check::new("daemon", Verdict::Bad, "no daemon answers here")
             .help("start it with `kbsync run`"),
         // A pause is no fault.
-        Some(found) => daemon::says(DaemonStatus {
-            waiting_for: None,
-            // A restart of the container would not mend the token.
-            refused_token: None,
-            ..found
-        }),
+        Some(found) => {
+            let found = DaemonStatus {
+                waiting_for: None,
+                // A restart of the container would not mend the token.
+                refused_token: None,
+                ..found
+            };
+            daemon::says(found, false)
+        }
     };
     let code = check.code;
     if context.out.json {
@@ -189,7 +192,10 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
     }
     checks.extend(branch(config));
     checks.extend(copies::check(config));
-    checks.push(daemon::check(config).await);
+    let is_away = checks
+        .iter()
+        .any(|check| check.name == "service" && check.code == ExitCode::Retry);
+    checks.push(daemon::check(config, is_away).await);
     checks.extend(machine::checks(&config.mirror));
 }
 
