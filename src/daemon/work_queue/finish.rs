@@ -86,11 +86,15 @@ impl WorkQueue {
             // No work was done, so pushes go first again.
             self.full_cycle_since = None;
         }
-        match outcome.outage {
+        let change = match outcome.outage {
             // A cycle that failed in another way is not the end of an outage.
             None if !is_complete => None,
             outage => self.outage.record(outage, now.steady),
+        };
+        if self.outage.current().is_none() {
+            self.told.clear();
         }
+        change
     }
 
     /// Returns the HEADs that may be stored after a cycle: those of a mirror without waiting or held removals.

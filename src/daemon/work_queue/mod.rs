@@ -106,6 +106,8 @@ pub struct WorkQueue {
     covered_doubts: BTreeSet<Cause>,
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
+    /// The saved files of which a person was told that they wait for the end of the outage.
+    told: BTreeSet<String>,
     full_cycle: Option<Trigger>,
     /// Since when the full cycle could have run.
     full_cycle_since: Option<Instant>,
@@ -137,6 +139,7 @@ impl WorkQueue {
             covered: DuePaths::default(),
             covered_doubts: BTreeSet::new(),
             left_out: BTreeSet::new(),
+            told: BTreeSet::new(),
             full_cycle: Some(Trigger::Startup),
             full_cycle_since: None,
             doubts: BTreeSet::new(),
@@ -237,6 +240,16 @@ impl WorkQueue {
             return Vec::new();
         }
         self.debounce.newly_delayed(now.steady)
+    }
+
+    /// Returns the files that were saved and wait for the end of an outage, each once in it.
+    pub fn newly_stopped(&mut self) -> Vec<(String, Outage)> {
+        let Some(outage) = self.outage.current() else {
+            return Vec::new();
+        };
+        let saved = self.due.changed.iter();
+        let new = saved.filter(|path| self.told.insert((*path).clone()));
+        new.map(|path| (path.clone(), outage)).collect()
     }
 
     /// Returns why git pauses the sync.
