@@ -47,6 +47,20 @@ fn a_first_sync_writes_every_article_and_a_second_one_is_quiet() {
 }
 
 #[test]
+fn the_readme_shows_the_first_sync_of_its_sandbox() {
+    let service = Service::empty();
+    service.sandbox.seed(20, 3);
+    let ran = service.mirror().run(&["sync"]).exits(0);
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md"));
+    let readme = readme.expect("text");
+    let (_, shown) = readme.split_once("# fetches everything\n").expect("a sync");
+    let (first, rest) = shown.split_once("…\n").expect("its lines");
+    let (last, _) = rest.split_once("```").expect("its end");
+    assert!(ran.stdout.starts_with(first), "{ran:#?}");
+    assert!(ran.stdout.ends_with(last), "{ran:#?}");
+}
+
+#[test]
 fn quiet_prints_nothing_but_errors() {
     let (_service, kb, _, _) = synced();
     kb.edit("start/one.html", "One.", "One, edited.");
