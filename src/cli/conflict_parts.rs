@@ -131,15 +131,15 @@ pub(super) fn asked(
         (Some(document), Some(remote)) => {
             Clashing::of(&store, &row, document, remote)?.ask(context)
         }
-        (Some(_), None) => deleted(context, &row),
+        (Some(_), None) => deleted(context, part, &row),
         // Without a readable file there is nothing to choose; the cycle says what can be done.
         (None, _) => Ok(Some(Keep::Local)),
     }
 }
 
 /// Asks whether a file whose article is gone becomes a new article.
-fn deleted(context: &Context, row: &ConflictRow) -> Result<Option<Keep>, Failure> {
-    let path = row.place.to_string();
+fn deleted(context: &Context, part: &Part, row: &ConflictRow) -> Result<Option<Keep>, Failure> {
+    let path = part.path(&row.place);
     context
         .out
         .note(format!("{}: {}", quoted(&path), row.reason));
