@@ -327,22 +327,21 @@ fn line(terminal: &Term, question: &str) -> io::Result<Option<String>> {
     terminal.write_str(&format!("{question}: "))?;
     let mut line = String::new();
     loop {
-        match terminal.read_key()? {
-            // A Ctrl-D that came before the terminal was read is a NUL.
-            Key::Char('\u{4}' | '\0') if line.is_empty() => {
-                terminal.write_line("")?;
-                return Ok(None);
-            }
-            Key::Enter => {
-                terminal.write_line("")?;
-                return Ok(Some(line));
-            }
-            Key::Backspace if line.pop().is_some() => terminal.clear_chars(1)?,
-            Key::Char(letter) if !letter.is_control() => {
-                line.push(letter);
-                terminal.write_str(letter.encode_utf8(&mut [0; 4]))?;
-            }
-            _ => {}
+        let key = terminal.read_key()?;
+        // A Ctrl-D that came before the terminal was read is a NUL.
+        let is_end = matches!(key, Key::Char('\u{4}' | '\0')) && line.is_empty();
+        if is_end || key == Key::Enter {
+            terminal.write_line("")?;
+            return Ok((!is_end).then_some(line));
+        }
+        if key == Key::Backspace && line.pop().is_some() {
+            terminal.clear_chars(1)?;
+        }
+        if let Key::Char(letter) = key
+            && !letter.is_control()
+        {
+            line.push(letter);
+            terminal.write_str(letter.encode_utf8(&mut [0; 4]))?;
         }
     }
 }

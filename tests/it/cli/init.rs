@@ -328,6 +328,13 @@ fn an_address_at_which_nothing_answers_is_asked_for_again() {
     ran.exits(0);
     assert!(kb.read("kbsync.yaml").contains(&service.url));
     assert!(kb.read("kbsync.yaml").contains(&service.workspace));
+    // Who gives no answer gets no mirror.
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    let nothing = [("Address of the service", "\u{4}")];
+    let ran = at_terminal(&kb, nobody, &nothing).exits(3);
+    assert!(ran.stderr.contains("no answer was given"), "{ran:#?}");
+    assert!(!kb.exists("kbsync.yaml"));
     // Who stays with the address pastes the id.
     let mut kb = Kb::new();
     kb.set("KBSYNC_TOKEN", TOKEN);
