@@ -378,7 +378,7 @@ impl SettleCategory {
 
 impl Problem {
     /// Something about a path.
-    pub(super) fn at(
+    pub(crate) fn at(
         path: impl fmt::Display,
         id: Option<ArticleId>,
         message: impl Into<String>,

@@ -7,6 +7,7 @@ use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::path::near::{likely_meant, maybe_mistyped};
 use crate::model::path::{CATEGORY_FILE, EXTENSION};
 use crate::model::{CategoryId, CategoryVersion, Place};
+use crate::reconcile::plan::Problem;
 use crate::service::{Purpose, Service};
 use std::collections::BTreeMap;
 
@@ -47,8 +48,8 @@ impl<D: Disk> Comparer<'_, D> {
                     Ok((category, _)) => category.version,
                     Err(error) if error.stops_all() => return Err(error.into()),
                     Err(error) => {
-                        let why = format!("{folder}: its category cannot be read: {error}");
-                        self.out.notes.push(why);
+                        let why = format!("its category cannot be read: {error}");
+                        self.notes.push(Problem::at(folder, None, why));
                         continue;
                     }
                 }
@@ -60,9 +61,8 @@ impl<D: Disk> Comparer<'_, D> {
             1 => "1 more category was".to_owned(),
             left => format!("{left} more categories were"),
         };
-        self.out.notes.push(format!(
-            "{were} not asked for: `kbsync diff --remote FOLDER` compares one"
-        ));
+        let why = format!("{were} not asked for: `kbsync diff --remote FOLDER` compares one");
+        self.notes.push(Problem::at("", None, why));
         Ok(())
     }
 
@@ -76,8 +76,8 @@ impl<D: Disk> Comparer<'_, D> {
             if self.covers(&Place::new(folder, CATEGORY_FILE))
                 && let Some(meant) = likely_meant(folder, known)
             {
-                let note = format!("{folder}: {}", maybe_mistyped(meant));
-                self.out.notes.push(note);
+                let note = Problem::at(folder, None, maybe_mistyped(meant));
+                self.notes.push(note);
             }
         }
     }

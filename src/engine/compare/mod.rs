@@ -7,6 +7,7 @@ mod categories;
 mod service;
 
 use super::mirror_view::{Difference, MirrorView};
+use super::reasons::put_below;
 use super::settings::Settings;
 use super::spool::Spool;
 use crate::engine::form::{MAX_FILE, slug_key};
@@ -14,6 +15,8 @@ use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Flags, Place, Timestamp, Version};
+use crate::reconcile::plan::Problem;
+use crate::reconcile::scope::Scope;
 use crate::state::store::Store;
 
 /// Two versions of one file.
@@ -44,6 +47,8 @@ pub struct Comparer<'a, D> {
     store: &'a mut Store,
     view: MirrorView,
     scope: Vec<String>,
+    /// The files and articles that could not be compared, with the reasons.
+    notes: Vec<Problem>,
     out: Comparison,
 }
 
@@ -79,18 +84,16 @@ impl<'a, D: Disk> Comparer<'a, D> {
         now: Timestamp,
     ) -> anyhow::Result<Self> {
         let mut view = MirrorView::read(disk, store, Spool::new(true, now))?;
-        let problems = std::mem::take(&mut view.problems).into_iter();
-        let notes = problems.map(|problem| format!("{}: {}", problem.path, problem.message));
-        let out = Comparison {
-            notes: notes.collect(),
-            ..Comparison::default()
-        };
+        let asked: Scope = scope.iter().collect();
+        let mut notes = std::mem::take(&mut view.problems);
+        notes.retain(|problem| asked.concerns(&problem.path));
         Ok(Self {
             disk,
             store,
             view,
             scope,
-            out,
+            notes,
+            out: Comparison::default(),
         })
     }
 
@@ -162,10 +165,18 @@ impl<'a, D: Disk> Comparer<'a, D> {
         if !settings.prefix.is_empty() {
             let pairs = out.pairs.iter_mut();
             let paths = pairs.flat_map(|pair| [&mut pair.old_path, &mut pair.new_path]);
-            for path in paths.flatten().chain(&mut out.notes) {
+            for path in paths.flatten() {
                 *path = format!("{}/{path}", settings.prefix);
             }
         }
+        let notes = self.notes.into_iter().map(|mut note| {
+            put_below(&settings.prefix, &mut note.path, Some(&mut note.message));
+            match note.path.as_str() {
+                "" => note.message,
+                path => format!("{path}: {}", note.message),
+            }
+        });
+        out.notes.extend(notes);
         let path = |pair: &Pair| pair.new_path.clone().or_else(|| pair.old_path.clone());
         out.pairs.sort_by_key(path);
         out

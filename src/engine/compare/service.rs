@@ -7,6 +7,7 @@ use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::path::{EXTENSION, safe_stem};
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Place, TextDigest};
+use crate::reconcile::plan::Problem;
 use crate::service::{
     ErrorKind, ListRequest, Listed, Purpose, RemoteArticle, Service, ServiceError,
 };
@@ -51,8 +52,9 @@ impl<D: Disk> Comparer<'_, D> {
             self.remote(article)?;
         }
         let unseen = known.iter().filter(|(id, _)| !shown.ids.contains(id));
-        self.out.notes.extend(unseen.map(|(_, place)| {
-            format!("{place}: the service does not show it (a draft, disabled or deleted)")
+        self.notes.extend(unseen.map(|(id, place)| {
+            let why = "the service does not show it (a draft, disabled or deleted)";
+            Problem::at(place, Some(*id), why)
         }));
         let mut new = Vec::new();
         for Difference { row, file } in self.view.differences() {

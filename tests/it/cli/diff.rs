@@ -1,5 +1,6 @@
 //! `kbsync diff`: against the base and against the service.
 
+use crate::engine::workspaces::two_workspaces;
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
 use uuid::Uuid;
@@ -13,6 +14,29 @@ fn synced() -> (Service, Kb, Uuid, Uuid) {
     kb.run(&["sync"]).exits(0);
     service.sandbox.clear_requests();
     (service, kb, one, two)
+}
+
+#[test]
+fn what_could_not_be_compared_is_told_with_a_path_that_can_be_pasted() {
+    let (_service, kb, ..) = two_workspaces();
+    let file = kb.read("en/start/one.html");
+    kb.remove("en/start/one.html");
+    for copy in ["a", "b"] {
+        kb.write(&format!("en/start/{copy}.html"), &file);
+    }
+    let said = kb.run(&["diff"]).exits(0).stderr;
+    let both = "the same id stands in en/start/a.html and en/start/b.html, and";
+    for note in ["en/start/a.html: ", "en/start/b.html: "] {
+        assert!(said.contains(&format!("{note}{both}")), "{said}");
+    }
+    // So does a sync, and neither tells it of another path.
+    let ran = kb.run(&["sync", "en/start/a.html"]).exits(4);
+    assert!(ran.stdout.contains(both), "{ran:#?}");
+    assert!(!ran.stdout.contains("b.html  "), "{ran:#?}");
+    let said = kb.run(&["diff", "de/start/eins.html"]).exits(0).stderr;
+    assert_eq!(said, "");
+    let said = kb.run(&["diff", "en/start/b.html"]).exits(0).stderr;
+    assert!(!said.contains("en/start/a.html: "), "{said}");
 }
 
 #[test]
