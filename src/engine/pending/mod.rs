@@ -315,12 +315,12 @@ async fn look_after<S: Service, D: Disk>(
     let is_believed = is_sure || is_later;
     let now = match answer {
         Ok(now) => Box::new(now),
-        // What a GET does not find may be hidden; a later cycle has nothing better to ask.
+        // What a GET does not find may be hidden, or not yet on a replica; a later cycle has nothing better to ask.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
             return Ok(match change {
-                Change::Delete(_) => Look::Arrived(None),
-                // Absent is not deleted: the questions about absent articles tell.
-                Change::Put(_) => Look::Changed(None),
+                Change::Delete(_) if is_sure => Look::Arrived(None),
+                // Absent is not deleted.
+                Change::Delete(_) | Change::Put(_) => Look::Changed(None),
             });
         }
         Err(error) => return Ok(Look::Unclear(Some(error))),
@@ -442,7 +442,8 @@ fn record_arrived(
 }
 
 /// Ends a request over whose article something else was written. What it was to replace is not there any more: should
-/// the service show that again, it is behind.
+/// the service show that again, it is behind. What was to be deleted and is not found is forgotten: should it be listed
+/// again, it is an article like any other.
 fn record_changed(
     store: &mut Store,
     now: Timestamp,
@@ -462,6 +463,9 @@ fn record_changed(
         end(tx, pending, change)?;
         // A hidden article is asked for at once.
         tx.remove_attempt(Target::Article(change.id()))?;
+        if let (Change::Delete(deletion), None) = (change, found) {
+            return deletion.rows.iter().try_for_each(|row| tx.apply(row));
+        }
         let Some(mut row) = row else {
             return Ok(());
         };
