@@ -332,16 +332,20 @@ impl Scanned {
         self.snapshot.unknown.extend(unproven);
     }
 
-    /// Folders that were a category's, and stay so while there may be an article in them: one that is not ready, or in
-    /// motion.
+    /// Folders with a file that is not ready, or in motion, and may be an article: those that were a category's stay so,
+    /// and one to which an article's file came becomes one, as it would if that were ready.
     fn kept_folders(&self, base: &Base) -> BTreeSet<String> {
-        let unknown = self.snapshot.unknown.iter();
-        let unknown: BTreeSet<&String> = unknown.map(|unknown| &unknown.place.folder).collect();
         let rows = base.categories.values();
-        let folders = rows.filter_map(|row| row.folder.as_ref());
-        folders
-            .filter(|folder| unknown.contains(folder))
-            .cloned()
+        let folders: BTreeSet<&String> = rows.filter_map(|row| row.folder.as_ref()).collect();
+        let is_articles = |unknown: &Unknown| {
+            let id = unknown.id;
+            id.is_some_and(|id| base.articles.contains_key(&id))
+                || base.articles.values().any(|row| row.place == unknown.place)
+        };
+        let unknown = self.snapshot.unknown.iter();
+        unknown
+            .filter(|unknown| folders.contains(&unknown.place.folder) || is_articles(unknown))
+            .map(|unknown| unknown.place.folder.clone())
             .collect()
     }
 
