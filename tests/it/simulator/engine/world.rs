@@ -406,12 +406,14 @@ impl World {
         self.told(id);
     }
 
-    /// kbsync asked for an article and learned nothing. One that left the listing is asked for in its turn from now on.
+    /// kbsync asked for an article and learned nothing. One that left the listing is asked for in its turn from now on,
+    /// also if a read said before that it is not there.
     pub(crate) fn asks_in_vain(&mut self, id: ArticleId) {
         let article = self.kb.articles.get(&id);
         let left = article.is_none_or(|article| !article.is_published());
-        if left && self.listed.remove(&id) {
-            self.asked_of_listed += 1;
+        let was_listed = left && self.listed.remove(&id);
+        if was_listed || left && !self.asked.contains_key(&id) {
+            self.asked_of_listed += usize::from(was_listed);
             self.asked.insert(id, self.now);
         }
     }
