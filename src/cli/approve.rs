@@ -17,7 +17,7 @@ use crate::config::{Config, Need};
 use crate::daemon::job::Approval;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::CycleRequest;
-use crate::engine::{Clock as _, SystemClock, waiting};
+use crate::engine::{Clock as _, SystemClock, open_actions};
 use crate::model::Side;
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
@@ -138,7 +138,7 @@ async fn look(
         with_category.retain(|action| {
             rule(action) == Some(HoldRule::Waits) && is_in_new_category(action, &actions)
         });
-        let unreported = waiting::count_unreported(engine.store(), &actions);
+        let unreported = open_actions::count_unreported(engine.store(), &actions);
         session.give_back(engine);
         if !actions.is_empty() {
             waiting.push(HeldItems {

@@ -12,7 +12,7 @@ use super::settings::Settings;
 use crate::engine::report::{BudgetLeft, Ending, Report};
 use crate::engine::restore::Refused;
 use crate::engine::settings::CycleRequest;
-use crate::engine::{self, Engine, waiting};
+use crate::engine::{self, Engine, open_actions};
 use crate::mirror::disk::{Disk, DiskError};
 use crate::mirror::lock::Lock;
 use crate::reconcile::plan::Problem;
@@ -91,15 +91,19 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
         let mut open_items = OpenItems::default();
         for workspace in &self.workspaces {
             let store = workspace.engine.store();
-            match waiting::held_deletions(store) {
+            match open_actions::held_deletions(store) {
                 Ok(held) => open_items.held_deletions += held,
                 Err(error) => tracing::warn!("{error:#}"),
             }
-            match (store.conflicts(), store.intents(), store.article_count()) {
-                (Ok(conflicts), Ok(intents), Ok(articles)) => {
+            match (
+                store.conflicts(),
+                store.pending_requests(),
+                store.article_count(),
+            ) {
+                (Ok(conflicts), Ok(pending_requests), Ok(articles)) => {
                     open_items.articles += articles;
                     open_items.conflicts += conflicts.len();
-                    open_items.intents += intents.len();
+                    open_items.pending_requests += pending_requests.len();
                 }
                 (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
                     tracing::warn!(%error, "the state cannot be counted");

@@ -218,7 +218,7 @@ pub struct OpenItems {
     /// Held deletions.
     pub held_deletions: usize,
     /// Requests and writes that are in doubt.
-    pub intents: usize,
+    pub pending_requests: usize,
 }
 
 /// The outcome of a cycle.

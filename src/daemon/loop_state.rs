@@ -148,7 +148,7 @@ impl LoopState {
             }
             status.conflicts = open.conflicts;
             status.held_deletions = open.held_deletions;
-            status.intents = open.intents;
+            status.pending_requests = open.pending_requests;
             if polled {
                 status.ready = true;
                 status.last_poll = Some((now.wall, now.steady));

@@ -9,8 +9,8 @@
 
 use crate::engine::keys::PROBE_REFUSED;
 use crate::engine::observation::{Observation, as_recorded};
+use crate::engine::open_actions;
 use crate::engine::settings::{CycleRequest, Settings};
-use crate::engine::waiting;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Digest, Flags, Revision, Timestamp};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
@@ -119,7 +119,7 @@ impl Backoff {
         now: Timestamp,
         request: &CycleRequest,
     ) -> anyhow::Result<Self> {
-        let held = waiting::held(store)?;
+        let held = open_actions::held(store)?;
         Ok(Self {
             attempts: store.backoff()?,
             now,

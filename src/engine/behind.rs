@@ -7,9 +7,9 @@
 //! as behind. Articles and `_category.yaml` have the same rule. The guard in `reconcile::behind` holds these files.
 
 use super::history::category as category_history;
+use super::open_actions::OpenAction;
 use super::settings::CycleRequest;
 use super::spool::text_lf;
-use super::waiting::OpenAction;
 use super::{Contents, Since};
 use crate::engine::GitView;
 use crate::engine::form::category_version;

@@ -1,8 +1,8 @@
 //! The facts for the guards besides the plan: counted here, judged in `reconcile::guard`.
 
 use super::Engine;
+use super::open_actions::{self, OpenAction};
 use super::settings::CycleRequest;
-use super::waiting::{self, OpenAction};
 use crate::engine::behind::{behind, duplicates_by_git, removed_uncommitted};
 use crate::engine::observation::Observation;
 use crate::engine::recent_rollbacks::count_recent_rollbacks;
@@ -52,7 +52,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     let held = if plan.actions.is_empty() {
         Vec::new()
     } else {
-        waiting::held(&engine.store)?
+        open_actions::held(&engine.store)?
     };
     let deletes = |side| {
         let mut actions = plan.actions.iter();

@@ -3,7 +3,7 @@
 //! By stamp, and where stamps are too young to be trusted by digest, never by timing (failures row 79). It
 //! only ever answers "known" when it is certain: anything else is for a cycle to look at.
 
-use super::waiting;
+use super::open_actions;
 use crate::engine::form::{MAX_FILE, category_version, says};
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryDocument, Document};
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 /// Files that the state knows and that are not there, but for those whose removal waits for a person.
 /// Empty where the mirror cannot be looked at: the next cycle says why.
 pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Place>> {
-    let held = waiting::held(store)?;
+    let held = open_actions::held(store)?;
     let held: BTreeSet<ArticleId> = held.iter().filter_map(|held| held.id).collect();
     let rows = store.index()?;
     let gone =
@@ -41,7 +41,7 @@ pub(super) fn is_file_known(disk: &impl Disk, store: &Store, place: &Place) -> O
         return Some(false);
     }
     // What is held may be over: a file that came back, say.
-    let (held, path) = (waiting::held(store).ok()?, place.to_string());
+    let (held, path) = (open_actions::held(store).ok()?, place.to_string());
     if held.iter().any(|held| held.path == path) {
         return Some(false);
     }

@@ -27,6 +27,7 @@ pub mod neighbours;
 mod observation;
 mod observe;
 pub mod open;
+pub mod open_actions;
 mod pending;
 mod progress;
 pub mod reasons;
@@ -41,7 +42,6 @@ pub mod status;
 mod stock;
 mod stop;
 pub mod unfinished;
-pub mod waiting;
 
 pub use clock::{Clock, Pause, SystemClock};
 pub use git_view::{Checkout, Contents, GitView, NoGit, Since};
@@ -191,7 +191,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub fn is_as_recorded(&mut self) -> anyhow::Result<bool> {
         let now = self.clock.now();
         let found = status::status(&*self.disk, &mut self.store, &self.settings, now)?;
-        let rests = self.store.intents()?.is_empty() && self.store.journal()?.is_empty();
+        let rests = self.store.pending_requests()?.is_empty() && self.store.journal()?.is_empty();
         Ok(found.is_quiet() && rests)
     }
 

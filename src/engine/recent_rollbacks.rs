@@ -5,9 +5,9 @@
 //! each plan, that of `kbsync approve` included. Only the cycles of a daemon add articles, because a person's command is
 //! no accident. The state keeps the list: a restart does not end the roll-back.
 
+use super::open_actions;
 use super::report::{Report, Status};
 use super::settings::CycleRequest;
-use super::waiting;
 use crate::engine::keys::GONE_BACK;
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::plan::HoldRule;
@@ -75,7 +75,7 @@ fn gone_back(store: &Store) -> anyhow::Result<BTreeMap<ArticleId, Timestamp>> {
 
 /// Returns whether files that went back still wait for a person.
 fn is_held_back(store: &Store) -> anyhow::Result<bool> {
-    Ok(waiting::held(store)?
+    Ok(open_actions::held(store)?
         .iter()
         .any(|held| held.rule == Some(HoldRule::MassRollback) && held.side != Side::Local))
 }

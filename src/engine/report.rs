@@ -125,7 +125,7 @@ impl From<Usage> for BudgetLeft {
     }
 }
 
-/// What a cycle looked at.
+/// The extent of what a cycle looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
     /// Only one direction or some paths were asked for: then no news does not mean equal.
@@ -155,7 +155,7 @@ pub struct Report {
     pub budget: Option<BudgetLeft>,
     /// Its duration in milliseconds.
     pub elapsed_ms: u64,
-    /// What the cycle looked at.
+    /// The extent of what it looked at.
     #[serde(skip)]
     pub coverage: Coverage,
     /// The reason for an early end; for this crate's own use.

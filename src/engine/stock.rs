@@ -3,8 +3,8 @@
 //! The first cycle that writes binds an empty state to its mirror, and a complete cycle any other state at its end. Until then each cycle holds the deletions of a state from
 //! elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
 
+use super::open_actions::OpenAction;
 use super::settings::CycleRequest;
-use super::waiting::OpenAction;
 use crate::engine::keys::MIRROR_READ;
 use crate::engine::observation::Observation;
 use crate::model::{Side, Timestamp};

@@ -40,6 +40,7 @@ mod folders;
 pub mod guard;
 pub mod merge;
 mod names;
+mod needs;
 pub mod new_categories;
 pub mod order;
 pub mod pairing;
@@ -51,7 +52,6 @@ pub mod snapshot;
 #[cfg(test)]
 mod tests;
 mod unseen;
-mod waiting;
 
 use crate::model::Place;
 pub(crate) use absent::{place_in_conflict, removed_in_conflict};

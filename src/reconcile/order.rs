@@ -7,9 +7,9 @@
 //! and so do actions that take each other's slugs in a circle.
 
 use super::addresses::{Holder, frees, holders, waits_for};
+use super::needs::wait;
 use super::plan::{Action, Plan, Step};
 use super::snapshot::{Base, RemoteSnapshot};
-use super::waiting::wait;
 use crate::model::{Place, path};
 use std::collections::{BTreeMap, BTreeSet};
 

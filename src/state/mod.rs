@@ -3,8 +3,8 @@
 //! - An [`ArticleRow`] promises that file and service once agreed on it: `local` is what the file held,
 //!   `remote` what the service answered, both complete at the same moment. It is written only after both
 //!   sides are durable.
-//! - A body is stored once, by digest, and is there as long as a row, a version or an intent names it.
-//! - An [`Intent`] is written before a request that changes the service, and removed in the transaction that
+//! - A body is stored once, by digest, and is there as long as a row, a version or a pending request names it.
+//! - A [`PendingRequest`] is written before a request that changes the service, and removed in the transaction that
 //!   records the outcome. A [`Journalled`] change of the mirror likewise; it carries the rows that become true.
 //!
 //! `store` is the only user of SQLite, `schema` holds the migrations, `history` says which versions go,
@@ -151,14 +151,14 @@ impl Deed {
     }
 }
 
-/// Names an intent in the state.
+/// Names a pending request in the state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct IntentId(pub i64);
+pub struct RequestId(pub i64);
 
 /// A step under way, written before its effect.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Intent {
+pub enum PendingRequest {
     /// `POST /api/article`.
     CreateArticle(Creation),
     /// `PUT /api/article/{id}`.

@@ -138,7 +138,7 @@ impl Metrics {
             (
                 "unresolved_intents",
                 "Requests and writes in doubt",
-                status.intents,
+                status.pending_requests,
             ),
         ];
         for (name, help, number) in numbers {

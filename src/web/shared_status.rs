@@ -58,7 +58,7 @@ pub struct StatusSnapshot {
     /// Held deletions.
     pub held_deletions: usize,
     /// Requests and writes that are in doubt.
-    pub intents: usize,
+    pub pending_requests: usize,
 }
 
 /// The status and the metrics.
@@ -98,7 +98,7 @@ impl SharedStatus {
                 left_out: 0,
                 conflicts: 0,
                 held_deletions: 0,
-                intents: 0,
+                pending_requests: 0,
             }),
             metrics: Metrics::default(),
         }

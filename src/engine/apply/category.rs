@@ -36,7 +36,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
     new: &NewFolder<'_>,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
     let (folder, version) = (new.folder, new.version);
     let request = NewCategory {
@@ -56,7 +56,7 @@ pub(super) async fn create_category<S: Service, D: Disk>(
             engine.clock.pause(pause(tries)).await;
             continue;
         }
-        run.obstacles.block_folder(folder);
+        state.obstacles.block_folder(folder);
         if error.kind == ErrorKind::Refused {
             error.message = format!(
                 "{}; if the workspace has a category \"{}\", which the API does not list, put its id into \
@@ -70,14 +70,14 @@ pub(super) async fn create_category<S: Service, D: Disk>(
         }
         return not_done(&mut engine.store, engine.clock.now(), action, error);
     };
-    category_born(&mut engine.journal(), new, created, run)
+    category_born(&mut engine.journal(), new, created, state)
 }
 
 fn category_born<D: Disk>(
     journal: &mut Journal<'_, D>,
     new: &NewFolder<'_>,
     created: RemoteCategory,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
     let (folder, id, now) = (new.folder, created.id, journal.clock.now());
     let row = CategoryRow {
@@ -95,23 +95,25 @@ fn category_born<D: Disk>(
         tx.put_category(&row)?;
         tx.event(&deed)
     })?;
-    run.created.insert(new.provisional, id);
-    run.observed.base.categories.insert(id, row);
+    state.created.insert(new.provisional, id);
+    state.observed.base.categories.insert(id, row);
     let yaml = NewYaml {
         folder,
         id,
         version: new.version,
-        scanned: &ScannedYaml::of(folder, run),
+        scanned: &ScannedYaml::of(folder, state),
         before: None,
         named: folder,
         seen: (Side::Both, "create"),
     };
     // The state knows the category; the next cycle writes the file.
-    let Err(error) = write_yaml(journal, &yaml, Vec::new(), run) else {
+    let Err(error) = write_yaml(journal, &yaml, Vec::new(), state) else {
         return Ok(StepResult::Done(None));
     };
     let what = format!("the category is created, but {folder}/{CATEGORY_FILE} is not written yet");
-    Ok(run.obstacles.outcome_without_file(&what, unwritten(error)?))
+    Ok(state
+        .obstacles
+        .outcome_without_file(&what, unwritten(error)?))
 }
 
 /// Brings a category's two sides together: folder, `_category.yaml`, then the service.
@@ -119,35 +121,35 @@ pub(super) async fn settle_category<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
     settle: &SettleCategory,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    let done = if is_in_motion(settle, run) {
+    let done = if is_in_motion(settle, state) {
         Some(StepResult::Retry(
             "a file in it is being written".to_owned(),
         ))
     } else {
-        let here = settle_here(&mut engine.journal(), settle, run);
+        let here = settle_here(&mut engine.journal(), settle, state);
         here.err().map(unwritten).transpose()?
     };
     if let Some(done) = done {
-        run.obstacles.block_category(settle);
+        state.obstacles.block_category(settle);
         return Ok(done);
     }
     if settle.send.is_empty() {
         return Ok(StepResult::Done(None));
     }
-    if let Some(stop) = &run.obstacles.stop {
+    if let Some(stop) = &state.obstacles.stop {
         return Ok(StepResult::Retry(stop.message.clone()));
     }
-    send_category(engine, action, settle, run).await
+    send_category(engine, action, settle, state).await
 }
 
 /// Returns whether a folder is to get another name while a file in it is being written.
-fn is_in_motion(settle: &SettleCategory, run: &ApplyState<'_>) -> bool {
+fn is_in_motion(settle: &SettleCategory, state: &ApplyState<'_>) -> bool {
     let (Some(from), Some(to)) = (&settle.from, &settle.to) else {
         return false;
     };
-    let in_motion = InMotion::new(&run.request.in_motion.paths);
+    let in_motion = InMotion::new(&state.request.in_motion.paths);
     from != to && (in_motion.is_about(from) || in_motion.is_about(to))
 }
 
@@ -155,19 +157,19 @@ fn is_in_motion(settle: &SettleCategory, run: &ApplyState<'_>) -> bool {
 fn settle_here<D: Disk>(
     journal: &mut Journal<'_, D>,
     settle: &SettleCategory,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let home = settle.from.as_ref().or(settle.to.as_ref());
-    let scanned = home.map(|folder| ScannedYaml::of(folder, run));
+    let scanned = home.map(|folder| ScannedYaml::of(folder, state));
     let scanned = scanned.unwrap_or_default();
-    let before = run.observed.base.categories.get(&settle.id);
+    let before = state.observed.base.categories.get(&settle.id);
     let before = before.map(|row| row.local.clone());
     if let Some(to) = &settle.to {
-        change_folder(journal, settle, to, &scanned, run)?;
+        change_folder(journal, settle, to, &scanned, state)?;
     }
     let now = journal.clock.now();
-    let mut row = category_row(settle, None, run, now);
-    let along = rows_along(&run.observed.base, run.observed, &row);
+    let mut row = category_row(settle, None, state, now);
+    let along = rows_along(&state.observed.base, state.observed, &row);
     match &settle.to {
         Some(to) if settle.write => {
             row.stamp = None;
@@ -180,7 +182,7 @@ fn settle_here<D: Disk>(
                 named: settle.from.as_ref().unwrap_or(to),
                 seen: seen(settle, before.is_some(), scanned.stamp.is_some()),
             };
-            write_yaml(journal, &yaml, rows_of(settle, &row, &along), run)?;
+            write_yaml(journal, &yaml, rows_of(settle, &row, &along), state)?;
         }
         Some(_) | None => {
             let rows = rows_of(settle, &row, &along);
@@ -190,8 +192,8 @@ fn settle_here<D: Disk>(
         }
     }
     let articles = along.into_iter().map(|row| (row.id, row));
-    run.observed.base.articles.extend(articles);
-    run.observed.base.categories.insert(settle.id, row);
+    state.observed.base.articles.extend(articles);
+    state.observed.base.categories.insert(settle.id, row);
     Ok(())
 }
 
@@ -211,7 +213,7 @@ fn change_folder<D: Disk>(
     settle: &SettleCategory,
     to: &str,
     scanned: &ScannedYaml,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     if let Some(from) = &settle.from {
         if settle.write {
@@ -219,7 +221,7 @@ fn change_folder<D: Disk>(
             read_yaml(journal.disk, from, scanned)?;
         }
         if from != to {
-            move_folder(journal, settle, from, to, scanned, run)?;
+            move_folder(journal, settle, from, to, scanned, state)?;
         }
         return Ok(());
     }
@@ -228,7 +230,7 @@ fn change_folder<D: Disk>(
         journal.disk.sync_folder(At::Root)?;
         return Ok(());
     }
-    let mut paired = run.observed.paired.categories.iter();
+    let mut paired = state.observed.paired.categories.iter();
     if paired.any(|(id, category)| *id != settle.id && category.folder == *to) {
         // Another category was to leave it before, and has not.
         return Err(DiskError::new(DiskErrorKind::Exists, "make", to).into());
@@ -243,29 +245,29 @@ fn move_folder<D: Disk>(
     from: &str,
     to: &str,
     scanned: &ScannedYaml,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     // Unless the file has a line for it, the folder's name is the slug, which nothing else was to change.
     let lined = has_slug(journal.disk, from).unwrap_or(scanned.stamp.is_some());
     let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
-    let old = run.observed.base.categories.get(&settle.id);
+    let old = state.observed.base.categories.get(&settle.id);
     let row = old.map(|old| row_renamed(old, to, pulled));
-    let below = rows_below(run, from, to);
+    let below = rows_below(state, from, to);
     let articles = below.into_iter().map(Box::new).map(RowChange::Article);
     let category = row.map(Box::new).map(RowChange::Category);
     let rows: Vec<RowChange> = category.into_iter().chain(articles).collect();
     journal.rename_folder(from, to, &rows)??;
     for row in &rows {
-        take(&mut run.observed.base, row);
+        take(&mut state.observed.base, row);
     }
-    let copies = std::mem::take(&mut run.observed.local.copies).into_iter();
+    let copies = std::mem::take(&mut state.observed.local.copies).into_iter();
     let moved = copies.map(|(mut copy, names)| {
         if copy.folder == from {
             to.clone_into(&mut copy.folder);
         }
         (copy, names)
     });
-    run.observed.local.copies = moved.collect();
+    state.observed.local.copies = moved.collect();
     Ok(())
 }
 
@@ -309,8 +311,8 @@ fn unwritten(error: anyhow::Error) -> anyhow::Result<StepResult> {
 }
 
 /// Rows of the articles in a folder, under its new name; their stamps move along.
-fn rows_below(run: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
-    let stamps: Vec<(Place, Stamp)> = run
+fn rows_below(state: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
+    let stamps: Vec<(Place, Stamp)> = state
         .observed
         .mirror
         .stamps
@@ -318,8 +320,9 @@ fn rows_below(run: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRow>
         .filter(|(place, _)| place.folder == from)
         .map(|(place, stamp)| (Place::new(to, place.file.clone()), *stamp))
         .collect();
-    run.observed.mirror.stamps.extend(stamps);
-    run.observed
+    state.observed.mirror.stamps.extend(stamps);
+    state
+        .observed
         .base
         .articles
         .values()

@@ -19,17 +19,17 @@ pub(super) async fn send_category<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
     settle: &SettleCategory,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    if let Some(done) = ensure_category_seen(engine, settle, run).await {
+    if let Some(done) = ensure_category_seen(engine, settle, state).await {
         return Ok(done);
     }
     let now = engine.clock.now();
     keep_both_sides(&*engine.disk, &mut engine.store, settle, now)?;
-    match put_category(engine, settle, run).await {
+    match put_category(engine, settle, state).await {
         Ok(category) => {
             let now = engine.clock.now();
-            let row = category_row(settle, Some(own_part(category, settle, now)), run, now);
+            let row = category_row(settle, Some(own_part(category, settle, now)), state, now);
             let folder = settle.to.as_deref().unwrap_or_default();
             let fields = Field::keys(&settle.send, ", ");
             let deed = Deed::new("update-category", Side::Remote, folder, None, fields);
@@ -37,7 +37,7 @@ pub(super) async fn send_category<S: Service, D: Disk>(
                 tx.put_category(&row)?;
                 tx.event(&deed)
             })?;
-            run.observed.base.categories.insert(settle.id, row);
+            state.observed.base.categories.insert(settle.id, row);
             keep_pushed(&*engine.disk, &mut engine.store, settle, now)?;
             Ok(StepResult::Done(None))
         }
@@ -48,21 +48,21 @@ pub(super) async fn send_category<S: Service, D: Disk>(
 }
 
 /// Returns whether a category was read in this cycle, and recently enough to be changed.
-pub(super) fn is_category_seen(window: Duration, id: CategoryId, run: &ApplyState<'_>) -> bool {
-    let read = run.observed.remote.categories.contains_key(&id);
-    read && !window.is_zero() && run.observed.service.seen_at.elapsed() <= window
+pub(super) fn is_category_seen(window: Duration, id: CategoryId, state: &ApplyState<'_>) -> bool {
+    let read = state.observed.remote.categories.contains_key(&id);
+    read && !window.is_zero() && state.observed.service.seen_at.elapsed() <= window
 }
 
 /// GET before PUT, unless the category was read just now.
 async fn ensure_category_seen<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     settle: &SettleCategory,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> Option<StepResult> {
-    if is_category_seen(engine.settings.guard_window, settle.id, run) {
+    if is_category_seen(engine.settings.guard_window, settle.id, state) {
         return None;
     }
-    match look_at_category(&engine.service, settle.id, run).await {
+    match look_at_category(&engine.service, settle.id, state).await {
         Ok(category) if category.version == settle.seen => None,
         Ok(_) => Some(StepResult::Overtaken(
             "the category changed on the service since it was read".to_owned(),
@@ -79,7 +79,7 @@ async fn ensure_category_seen<S: Service, D: Disk>(
 async fn look_at_category(
     service: &impl Service,
     id: CategoryId,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> Answer<RemoteCategory> {
     let (category, entries) = service.category(id, Purpose::Push).await?;
     let articles = entries.iter().filter_map(|entry| match entry {
@@ -89,7 +89,7 @@ async fn look_at_category(
         | Listed::Unreadable { .. }
         | Listed::Retracted { .. } => None,
     });
-    mark_for_reading(articles, run);
+    mark_for_reading(articles, state);
     Ok(category)
 }
 
@@ -97,7 +97,7 @@ async fn look_at_category(
 async fn put_category<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     settle: &SettleCategory,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> Answer<RemoteCategory> {
     let value = |field| {
         let is_sent = settle.send.contains(&field);
@@ -121,7 +121,7 @@ async fn put_category<S: Service, D: Disk>(
         };
         tries += 1;
         wait_to_repeat(&engine.service, &*engine.clock, &error, tries).await?;
-        let Ok(found) = look_at_category(&engine.service, settle.id, run).await else {
+        let Ok(found) = look_at_category(&engine.service, settle.id, state).await else {
             return Err(error);
         };
         if found.version == after {

@@ -21,12 +21,12 @@ pub(super) struct ScannedYaml {
 }
 
 impl ScannedYaml {
-    pub(super) fn of(folder: &str, run: &ApplyState<'_>) -> Self {
-        let stamp = run.observed.mirror.category_stamps.get(folder).copied();
-        let mut scanned = run.observed.local.categories.iter();
+    pub(super) fn of(folder: &str, state: &ApplyState<'_>) -> Self {
+        let stamp = state.observed.mirror.category_stamps.get(folder).copied();
+        let mut scanned = state.observed.local.categories.iter();
         let category = scanned.find(|category| category.folder == folder);
         let racy = category
-            .filter(|_| stamp.is_some_and(|stamp| run.observed.mirror.racy.contains(&stamp)))
+            .filter(|_| stamp.is_some_and(|stamp| state.observed.mirror.racy.contains(&stamp)))
             .and_then(|category| Some((folder.to_owned(), category.version.clone()?)));
         Self { stamp, racy }
     }
@@ -85,7 +85,7 @@ pub(super) fn write_yaml<D: Disk>(
     journal: &mut Journal<'_, D>,
     new: &NewYaml<'_>,
     mut rows: Vec<RowChange>,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let (folder, id, version) = (new.folder, new.id, new.version);
     let existing = read_yaml(journal.disk, folder, new.scanned)?;
@@ -137,7 +137,7 @@ pub(super) fn write_yaml<D: Disk>(
         .map(|content| KnownFile::of(content.stamp, &content.bytes));
     let stamp = journal.change_file(staged.over(over).with_history(entry).with(rows))??;
     // It may be saved once more within the clock's grain: for this cycle its stamp vouches for nothing.
-    let mirror = &mut run.observed.mirror;
+    let mirror = &mut state.observed.mirror;
     mirror.category_stamps.insert(folder.to_owned(), stamp);
     mirror.racy.push(stamp);
     Ok(())

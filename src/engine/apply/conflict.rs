@@ -19,14 +19,14 @@ use crate::state::{Deed, SeenVersion};
 pub(super) fn show_conflict<D: Disk>(
     journal: &mut Journal<'_, D>,
     conflict: &Conflict,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Option<String>> {
     if !conflict.fresh {
         return Ok(None);
     }
     let mut written = conflict.copy.clone();
     if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
-        let body = text(journal.store, seen.version.text, run)?;
+        let body = text(journal.store, seen.version.text, state)?;
         // Of an article that the base does not know, nothing else remembers what is shown.
         let shown = SeenVersion::of_article(
             conflict.id,
@@ -40,7 +40,7 @@ pub(super) fn show_conflict<D: Disk>(
         let source = copy_text(conflict.id, &seen.version, body);
         match write_copy(journal, conflict, copy, &source)? {
             Ok(name) => written = Some(name),
-            Err(error) => return Ok(Some(no_copy(&error, run))),
+            Err(error) => return Ok(Some(no_copy(&error, state))),
         }
     }
     let now = journal.clock.now();
@@ -88,12 +88,12 @@ fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
 }
 
 /// Why there is no copy, and what that means for the rest of the cycle.
-fn no_copy(error: &DiskError, run: &mut ApplyState<'_>) -> String {
+fn no_copy(error: &DiskError, state: &mut ApplyState<'_>) -> String {
     let reason = format!("the copy could not be written: {}", error.in_words());
     match not_written(error) {
-        StepResult::MirrorUnwritable(stop) => run.obstacles.stop_mirror(stop),
+        StepResult::MirrorUnwritable(stop) => state.obstacles.stop_mirror(stop),
         StepResult::Unsafe(reason) => {
-            run.obstacles.doubt.get_or_insert(reason);
+            state.obstacles.doubt.get_or_insert(reason);
         }
         StepResult::Done(_)
         | StepResult::Retry(_)

@@ -86,14 +86,14 @@ fn is_as_written(store: &Store, copy: &Content, id: ArticleId) -> anyhow::Result
 pub(super) fn clear_copies<D: Disk>(
     journal: &mut Journal<'_, D>,
     id: ArticleId,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
-    let Some(conflict) = run.observed.base.conflicts.remove(&id) else {
+    let Some(conflict) = state.observed.base.conflicts.remove(&id) else {
         return Ok(());
     };
-    for copy in copies_of(&run.observed.local, &conflict) {
+    for copy in copies_of(&state.observed.local, &conflict) {
         if !remove_copy(journal, id, copy)? {
-            run.edited_copies.push((id, copy.clone()));
+            state.edited_copies.push((id, copy.clone()));
         }
     }
     Ok(())
@@ -153,9 +153,9 @@ fn remove_copy<D: Disk>(
 }
 
 /// Reports the edited copies of settled conflicts: they stay.
-pub(super) fn report_edited_copies(run: &mut ApplyState<'_>) {
-    for (id, copy) in std::mem::take(&mut run.edited_copies) {
-        let mut lines = run.report.actions.iter_mut();
+pub(super) fn report_edited_copies(state: &mut ApplyState<'_>) {
+    for (id, copy) in std::mem::take(&mut state.edited_copies) {
+        let mut lines = state.report.actions.iter_mut();
         if let Some(line) = lines.find(|line| line.id == Some(id)) {
             line.say(format!(
                 "{} was edited, so it stays; delete it when you no longer need it",

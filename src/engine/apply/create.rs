@@ -23,7 +23,7 @@ use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
 use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service};
 use crate::state::store::Store;
-use crate::state::{FigureRow, Intent, Parked, RowChange};
+use crate::state::{FigureRow, Parked, PendingRequest, RowChange};
 
 /// A new article for a file.
 pub(super) struct New<'a> {
@@ -38,9 +38,9 @@ pub(super) struct New<'a> {
 pub(super) async fn create_article<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    if let Err(done) = remove_old_id(&mut engine.journal(), new, run)? {
+    if let Err(done) = remove_old_id(&mut engine.journal(), new, state)? {
         return Ok(done);
     }
     let mut creations = engine.store.creations()?.into_iter();
@@ -48,37 +48,37 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     let begun = creations.find(|creation| creation.is_at(category, &new.place.file));
     let row = match begun {
         Some(Creation { row: Some(row), .. }) => row,
-        begun => match post(engine, new, begun, run).await? {
+        begun => match post(engine, new, begun, state).await? {
             Ok(row) => row,
             Err(done) => return Ok(done),
         },
     };
-    run.new_ids.insert(new.action.path.clone(), row.id);
+    state.new_ids.insert(new.action.path.clone(), row.id);
     let sent_flags = row.file_flags;
     let defaults = Flags {
         enabled: Some(engine.settings.new_enabled),
         draft: Some(engine.settings.new_draft),
     };
     // The article is there and known; what goes wrong with its file is left to the next cycle.
-    let row = match write_id(&mut engine.journal(), defaults, new, &row, run)? {
+    let row = match write_id(&mut engine.journal(), defaults, new, &row, state)? {
         Ok(row) => row,
         Err(done) => {
             let what = "the article is created, but its id is not in the file yet";
-            return Ok(run.obstacles.outcome_without_file(what, done));
+            return Ok(state.obstacles.outcome_without_file(what, done));
         }
     };
     if let Some(old) = new.instead_of {
-        clear_copies(&mut engine.journal(), old, run)?;
-        run.observed.base.articles.remove(&old);
+        clear_copies(&mut engine.journal(), old, state)?;
+        state.observed.base.articles.remove(&old);
     }
     engine.gathered.answers.note_as_recorded(row.id);
     engine.gathered.figures.insert(row.id, FigureRow::default());
     let is_as_sent = (&row.local, sent_flags) == (&new.file.version, new.file.flags);
-    let has_changed = run.observed.service.read_first.contains(&row.id);
-    run.observed.base.articles.insert(row.id, row);
+    let has_changed = state.observed.service.read_first.contains(&row.id);
+    state.observed.base.articles.insert(row.id, row);
     if has_changed || !is_as_sent {
         // A look that comes at once takes the rest from both sides.
-        run.report.overtaken.insert(new.action.path.clone());
+        state.report.overtaken.insert(new.action.path.clone());
         let note = "as first sent; later changes follow";
         return Ok(StepResult::Done(Some(note.to_owned())));
     }
@@ -90,7 +90,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
 fn remove_old_id<D: Disk>(
     journal: &mut Journal<'_, D>,
     new: &New<'_>,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Result<(), StepResult>> {
     if new.instead_of.is_none() {
         return Ok(Ok(()));
@@ -107,7 +107,7 @@ fn remove_old_id<D: Disk>(
     let written = journal.write_file(new.place, source.as_bytes(), Some(over), Vec::new())?;
     Ok(written
         .map(|stamp| {
-            let stamps = &mut run.observed.mirror.stamps;
+            let stamps = &mut state.observed.mirror.stamps;
             stamps.insert(new.place.clone(), stamp);
         })
         .map_err(|error| not_written(&error)))
@@ -118,9 +118,9 @@ async fn post<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
     begun: Option<Creation>,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Result<Box<ArticleRow>, StepResult>> {
-    let text = super::text(&engine.store, new.file.version.text, run)?;
+    let text = super::text(&engine.store, new.file.version.text, state)?;
     let has_earlier_try = begun.is_some();
     let (creation, sent) =
         begin_creation(&mut engine.store, engine.clock.now(), new, begun, &text)?;
@@ -193,10 +193,10 @@ fn begin_creation(
         row: None,
         unclear: None,
     };
-    let intent = Intent::CreateArticle(creation.clone());
+    let pending = PendingRequest::CreateArticle(creation.clone());
     let request = store.write(now, |tx| {
         tx.put_body(text)?;
-        tx.add_intent(&intent)
+        tx.add_pending_request(&pending)
     })?;
     creation.request = request.0;
     Ok((creation, sent))
@@ -250,13 +250,13 @@ fn write_id<D: Disk>(
     defaults: Flags,
     new: &New<'_>,
     row: &ArticleRow,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
 ) -> anyhow::Result<Result<ArticleRow, StepResult>> {
     let (content, document) = match file_at(journal.disk, new.place) {
         Ok(found) => found,
         Err(done) => return Ok(Err(done)),
     };
-    if !is_scanned(new, &content, &document, run) {
+    if !is_scanned(new, &content, &document, state) {
         return Ok(Err(file_changed()));
     }
     let (had, wish, sent) = (document.flags(), row.file_flags, row.remote_flags);
@@ -303,10 +303,15 @@ fn write_id<D: Disk>(
 
 /// Returns whether a file is the one that the scan found, though it may have been saved since: another one may have been
 /// moved to its place. A copy has another article's id.
-fn is_scanned(new: &New<'_>, content: &Content, document: &Document, run: &ApplyState<'_>) -> bool {
-    let scanned = run.observed.mirror.stamps.get(new.place);
+fn is_scanned(
+    new: &New<'_>,
+    content: &Content,
+    document: &Document,
+    state: &ApplyState<'_>,
+) -> bool {
+    let scanned = state.observed.mirror.stamps.get(new.place);
     let is_copy = |id: ArticleId| {
-        let original = run.observed.paired.files.get(&id);
+        let original = state.observed.paired.files.get(&id);
         original.is_some_and(|file| file.place != *new.place)
     };
     let is_same = scanned.is_some_and(|stamp| stamp.inode == content.stamp.inode);

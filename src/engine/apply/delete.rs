@@ -9,7 +9,7 @@ use crate::engine::apply::guard_read::ensure_seen;
 use crate::engine::apply::send::send_seen;
 use crate::engine::history::noted;
 use crate::engine::journal::Journal;
-use crate::engine::pending::Change;
+use crate::engine::pending::PutOrDelete;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
 use crate::model::base::ArticleRow;
@@ -27,12 +27,12 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     id: ArticleId,
     place: &Place,
     seen: &Seen,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    if let Some(done) = ensure_seen(engine, id, seen, run).await? {
+    if let Some(done) = ensure_seen(engine, id, seen, state).await? {
         return Ok(done);
     }
-    if let Some((_, doubt)) = run.obstacles.of(action) {
+    if let Some((_, doubt)) = state.obstacles.of(action) {
         return Ok(StepResult::Retry(doubt));
     }
     let now = engine.clock.now();
@@ -45,23 +45,23 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
             &seen.version,
         ))
     })?;
-    let approved = run.request.allow_deletes || was_approved(&engine.store, action)?;
-    let change = |engine: &Engine<S, D>, run: &ApplyState<'_>| {
-        if let Some(done) = obstacle_at_places(&*engine.disk, id, place, run) {
+    let approved = state.request.allow_deletes || was_approved(&engine.store, action)?;
+    let change = |engine: &Engine<S, D>, state: &ApplyState<'_>| {
+        if let Some(done) = obstacle_at_places(&*engine.disk, id, place, state) {
             return Err(done);
         }
-        Ok(Change::Delete(Deletion {
+        Ok(PutOrDelete::Delete(Deletion {
             id,
-            revision: last_revision(run, id, seen),
+            revision: last_revision(state, id, seen),
             version: Some(seen.version.digest()),
-            rows: rows_when_deleted(id, Side::Remote, place, approved, run),
+            rows: rows_when_deleted(id, Side::Remote, place, approved, state),
         }))
     };
-    if let Err(done) = send_seen(engine, action, id, seen, &change, run).await? {
+    if let Err(done) = send_seen(engine, action, id, seen, &change, state).await? {
         return Ok(done);
     }
-    clear_copies(&mut engine.journal(), id, run)?;
-    run.observed.base.articles.remove(&id);
+    clear_copies(&mut engine.journal(), id, state)?;
+    state.observed.base.articles.remove(&id);
     Ok(StepResult::Done(None))
 }
 
@@ -70,13 +70,13 @@ fn obstacle_at_places(
     disk: &impl Disk,
     id: ArticleId,
     place: &Place,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
 ) -> Option<StepResult> {
-    for place in possible_places(run, id, place) {
+    for place in possible_places(state, id, place) {
         match disk.look(At::Folder(&place.folder), &place.file) {
             Ok(None) => {}
             // Another article's file was moved there; the scan saw it.
-            Ok(Some(entry)) if is_of_another(run, id, &place, entry.stamp) => {}
+            Ok(Some(entry)) if is_of_another(state, id, &place, entry.stamp) => {}
             Ok(Some(_)) => {
                 return Some(StepResult::Retry("its file is there again".to_owned()));
             }
@@ -85,16 +85,20 @@ fn obstacle_at_places(
             Err(error) => return Some(not_written(&error)),
         }
     }
-    obstacle_elsewhere(disk, id, run)
+    obstacle_elsewhere(disk, id, state)
 }
 
 /// Returns the reason not to delete an article: its file came back under another name. Each file that came into the
 /// mirror since the scan is read for its id.
-fn obstacle_elsewhere(disk: &impl Disk, id: ArticleId, run: &ApplyState<'_>) -> Option<StepResult> {
-    let (stamps, copies) = (&run.observed.mirror.stamps, &run.observed.local.copies);
+fn obstacle_elsewhere(
+    disk: &impl Disk,
+    id: ArticleId,
+    state: &ApplyState<'_>,
+) -> Option<StepResult> {
+    let (stamps, copies) = (&state.observed.mirror.stamps, &state.observed.local.copies);
     let known =
         |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
-    let came = match scan::appeared(disk, &run.observed.mirror.layout, &known) {
+    let came = match scan::appeared(disk, &state.observed.mirror.layout, &known) {
         Ok(came) => came,
         Err(error) => return Some(not_written(&error)),
     };
@@ -112,21 +116,21 @@ fn obstacle_elsewhere(disk: &impl Disk, id: ArticleId, run: &ApplyState<'_>) -> 
 pub(super) fn forget_article<D: Disk>(
     journal: &mut Journal<'_, D>,
     id: ArticleId,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    let place = run
+    let place = state
         .row(id)
         .map(|row| row.place.to_string())
         .unwrap_or_default();
-    let hidden = run.row(id).map(visibility_note).unwrap_or_default();
+    let hidden = state.row(id).map(visibility_note).unwrap_or_default();
     let now = journal.clock.now();
     journal.store.write(now, |tx| {
         tx.remove_article(id)?;
         tx.remove_conflict(id)?;
         tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))
     })?;
-    clear_copies(journal, id, run)?;
-    run.observed.base.articles.remove(&id);
+    clear_copies(journal, id, state)?;
+    state.observed.base.articles.remove(&id);
     Ok(StepResult::Done(None))
 }
 
@@ -143,9 +147,9 @@ pub(super) fn rows_when_deleted(
     side: Side,
     place: &Place,
     approved: bool,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
 ) -> Vec<RowChange> {
-    let hidden = run.row(id).map(visibility_note).unwrap_or_default();
+    let hidden = state.row(id).map(visibility_note).unwrap_or_default();
     let event = Deed::new("delete", side, &place.to_string(), Some(id), hidden);
     vec![
         RowChange::NoArticle(id),
@@ -166,15 +170,15 @@ fn visibility_note(row: &ArticleRow) -> String {
 
 /// The revision under which the words that go were seen last: a colleague may have saved them once more since the
 /// listing, and an old copy shows the later one.
-fn last_revision(run: &ApplyState<'_>, id: ArticleId, seen: &Seen) -> Revision {
-    let latest = run.latest.get(&id);
+fn last_revision(state: &ApplyState<'_>, id: ArticleId, seen: &Seen) -> Revision {
+    let latest = state.latest.get(&id);
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
 }
 
 /// Where a file would be that came back: at its place, which its folder may have left since.
-fn possible_places(run: &ApplyState<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
-    let category = run.row(id).map(|row| row.local.category);
-    let folder = category.and_then(|category| run.observed.paired.folder(category));
+fn possible_places(state: &ApplyState<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
+    let category = state.row(id).map(|row| row.local.category);
+    let folder = category.and_then(|category| state.observed.paired.folder(category));
     let now = folder.map(|folder| Place::new(folder, &place.file));
     let mut possible_places = vec![place.clone()];
     possible_places.extend(now.filter(|now| now != place));
@@ -182,9 +186,10 @@ fn possible_places(run: &ApplyState<'_>, id: ArticleId, place: &Place) -> Vec<Pl
 }
 
 /// Returns whether the file at an article's place is another article's, and just as it was scanned.
-fn is_of_another(run: &ApplyState<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {
-    let paired = &run.observed.paired;
+fn is_of_another(state: &ApplyState<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {
+    let paired = &state.observed.paired;
     let others = paired.files.iter().filter(|(other, _)| **other != id);
     let mut files = others.map(|(_, file)| file).chain(&paired.fresh);
-    run.observed.mirror.stamps.get(place) == Some(&stamp) && files.any(|file| file.place == *place)
+    state.observed.mirror.stamps.get(place) == Some(&stamp)
+        && files.any(|file| file.place == *place)
 }

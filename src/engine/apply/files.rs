@@ -50,7 +50,7 @@ pub(super) fn settle_files<D: Disk>(
     teller: &Teller,
     actions: &mut impl Iterator<Item = Action>,
     total: usize,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     if total > FEW {
         progress::begin(teller, "writing files", Some(total as u64), 0);
@@ -58,7 +58,7 @@ pub(super) fn settle_files<D: Disk>(
     for start in (0..total).step_by(BATCH) {
         let end = total.min(start + BATCH);
         let batch: Vec<Action> = actions.take(end - start).collect();
-        settle_batch(journal, teller, &batch, total > FEW, run)?;
+        settle_batch(journal, teller, &batch, total > FEW, state)?;
         progress::done(teller, end as u64);
     }
     Ok(())
@@ -69,13 +69,13 @@ pub(super) fn settle_first_half<D: Disk>(
     journal: &mut Journal<'_, D>,
     action: &Action,
     settle: &Settle,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Option<StepResult>> {
     let mut settle = settle.clone();
     settle.send.clear();
     settle.send_enabled = None;
-    let mut jobs = vec![prepare(journal, action, &settle, Durability::Now, run)?];
-    carry_out(journal, &mut jobs, false, run)?;
+    let mut jobs = vec![prepare(journal, action, &settle, Durability::Now, state)?];
+    carry_out(journal, &mut jobs, false, state)?;
     Ok(jobs.pop().and_then(|job| job.outcome?.err()))
 }
 
@@ -84,7 +84,7 @@ fn settle_batch<D: Disk>(
     teller: &Teller,
     actions: &[Action],
     many: bool,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let durability = if many {
         Durability::Later
@@ -98,22 +98,22 @@ fn settle_batch<D: Disk>(
         let Step::Settle(settle) = &action.step else {
             continue;
         };
-        if let Some((status, reason)) = run.obstacles.of(action) {
-            run.say(action, status, Some(reason));
+        if let Some((status, reason)) = state.obstacles.of(action) {
+            state.say(action, status, Some(reason));
             continue;
         }
         if let Some(unwritable) = unwritable.as_ref().filter(|_| settle.touches_file()) {
-            run.say(action, Status::Skipped, Some(unwritable.message.clone()));
+            state.say(action, Status::Skipped, Some(unwritable.message.clone()));
             continue;
         }
         let settle = opened.get(&settle.id).unwrap_or(settle);
-        let job = prepare(journal, action, settle, durability, run)?;
+        let job = prepare(journal, action, settle, durability, state)?;
         if let Some(Err(StepResult::MirrorUnwritable(stop))) = &job.outcome {
             unwritable = Some(stop.clone());
         }
         jobs.push(job);
     }
-    carry_out(journal, &mut jobs, true, run)?;
+    carry_out(journal, &mut jobs, true, state)?;
     let done = jobs
         .iter()
         .filter(|job| !matches!(job.outcome, Some(Err(_))));
@@ -131,7 +131,7 @@ fn settle_batch<D: Disk>(
             Some(Ok(_)) | None => StepResult::Done(note()),
             Some(Err(done)) => done,
         };
-        report_step(teller, job.action, done, run);
+        report_step(teller, job.action, done, state);
     }
     Ok(())
 }
@@ -141,7 +141,7 @@ fn prepare<'a, D: Disk>(
     action: &'a Action,
     settle: &'a Settle,
     durability: Durability,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
 ) -> anyhow::Result<Job<'a>> {
     let mut job = Job {
         action,
@@ -149,15 +149,21 @@ fn prepare<'a, D: Disk>(
         old: None,
         change: None,
         stamp: None,
-        text_lf: run.observed.mirror.text_lf.get(&settle.file.text).copied(),
+        text_lf: state
+            .observed
+            .mirror
+            .text_lf
+            .get(&settle.file.text)
+            .copied(),
         outcome: None,
     };
     if !settle.touches_file() {
-        let stamp = run.observed.mirror.stamps.get(&settle.to).copied();
-        job.stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.observed, journal.clock.now()));
+        let stamp = state.observed.mirror.stamps.get(&settle.to).copied();
+        job.stamp =
+            stamp.and_then(|stamp| trusted_scan(stamp, state.observed, journal.clock.now()));
         return Ok(job);
     }
-    let Rendered { bytes, old, lf } = match rendered(journal, settle, run)? {
+    let Rendered { bytes, old, lf } = match rendered(journal, settle, state)? {
         Ok(rendered) => rendered,
         Err(done) => {
             job.outcome = Some(Err(done));
@@ -169,12 +175,12 @@ fn prepare<'a, D: Disk>(
     let same = moves.is_none() && old.as_ref().is_some_and(|(_, had)| *had == bytes);
     job.old = old.map(|(stamp, had)| Old {
         known: KnownFile::of(stamp, &had),
-        scanned: run.observed.vouches(settle.from(), stamp),
+        scanned: state.observed.vouches(settle.from(), stamp),
         bytes: had,
     });
     let known = job.old.as_ref().map(|old| old.known);
     if let Some(known) = known.filter(|_| same) {
-        job.stamp = trusted_scan(known.stamp, run.observed, journal.clock.now());
+        job.stamp = trusted_scan(known.stamp, state.observed, journal.clock.now());
         job.outcome = Some(Ok(known.stamp));
         return Ok(job);
     }
@@ -196,7 +202,7 @@ fn carry_out<D: Disk>(
     journal: &mut Journal<'_, D>,
     jobs: &mut [Job<'_>],
     whole: bool,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let (mut touched, mut changes) = (Vec::new(), Vec::new());
     // What needs no file, or has it already, is recorded alone.
@@ -205,7 +211,7 @@ fn carry_out<D: Disk>(
         if matches!(job.outcome, Some(Err(_))) {
             continue;
         }
-        let rows = job.rows(whole, run);
+        let rows = job.rows(whole, state);
         if let Some(change) = job.change.take() {
             touched.push(index);
             changes.push(change.with_history(job.replaced()).with(rows));
@@ -227,47 +233,53 @@ fn carry_out<D: Disk>(
     for (&index, stamp) in touched.iter().zip(done) {
         jobs[index].outcome = Some(stamp.map_err(|error| not_written(&error)));
     }
-    take_over(journal, jobs, run)
+    take_over(journal, jobs, state)
 }
 
 /// The base in memory follows, and what the cycle knows of the files.
 fn take_over<D: Disk>(
     journal: &mut Journal<'_, D>,
     jobs: &[Job<'_>],
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     for job in jobs {
         let settle = job.settle;
         if matches!(job.outcome, Some(Err(_))) {
             continue;
         }
-        let row = job.row(run);
+        let row = job.row(state);
         if let Some(Ok(stamp)) = &job.outcome {
-            run.observed.mirror.stamps.insert(settle.to.clone(), *stamp);
-            run.observed
+            state
+                .observed
+                .mirror
+                .stamps
+                .insert(settle.to.clone(), *stamp);
+            state
+                .observed
                 .mirror
                 .written
                 .insert(settle.to.clone(), settle.id);
-            run.observed
+            state
+                .observed
                 .mirror
                 .text_lf
                 .extend(job.text_lf.map(|lf| (settle.file.text, lf)));
         }
-        run.observed.base.articles.insert(row.id, row);
+        state.observed.base.articles.insert(row.id, row);
     }
     let settled = jobs
         .iter()
         .filter(|job| job.settle.settles && !matches!(job.outcome, Some(Err(_))));
     for job in settled {
-        clear_copies(journal, job.settle.id, run)?;
+        clear_copies(journal, job.settle.id, state)?;
     }
     Ok(())
 }
 
 impl Job<'_> {
-    fn row(&self, run: &ApplyState<'_>) -> ArticleRow {
+    fn row(&self, state: &ApplyState<'_>) -> ArticleRow {
         row_after(
-            run.row_for(self.settle),
+            state.row_for(self.settle),
             self.settle,
             self.stamp,
             self.text_lf,
@@ -276,16 +288,16 @@ impl Job<'_> {
     }
 
     /// The rows that become true with the file.
-    fn rows(&self, whole: bool, run: &ApplyState<'_>) -> Vec<RowChange> {
+    fn rows(&self, whole: bool, state: &ApplyState<'_>) -> Vec<RowChange> {
         let settle = self.settle;
         let (id, place, remote) = (settle.id, &settle.to, &settle.seen.version);
-        let mut rows = vec![RowChange::Article(Box::new(self.row(run)))];
+        let mut rows = vec![RowChange::Article(Box::new(self.row(state)))];
         if settle.settles {
             rows.push(RowChange::NoConflict(id));
         }
         let mut record = |seen| rows.push(RowChange::Version(Box::new(seen)));
         if !whole {
-            if run.row(id).is_none() {
+            if state.row(id).is_none() {
                 // On a first meeting nothing else remembers what is going to be overwritten.
                 record(met(id, place, remote));
             }

@@ -32,30 +32,30 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     id: ArticleId,
     seen: &Seen,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Option<StepResult>> {
     if is_pending(&engine.store, id)? {
         return Ok(Some(StepResult::Retry(PENDING.to_owned())));
     }
     let window = engine.settings.guard_window;
-    let read_first = run.observed.service.read_first.contains(&id);
-    if is_seen(&engine.settings, id, run) {
-        if run.reseen.contains_key(&id) {
-            run.listing_uses = run.listing_uses.map(|uses| uses + 1);
-            return Ok(changed(id, seen, run));
+    let read_first = state.observed.service.read_first.contains(&id);
+    if is_seen(&engine.settings, id, state) {
+        if state.reseen.contains_key(&id) {
+            state.listing_uses = state.listing_uses.map(|uses| uses + 1);
+            return Ok(changed(id, seen, state));
         }
         return Ok(None);
     }
     // A listing does not vouch for an article that must be read again.
-    let several = run.listing_uses.is_none_or(|uses| uses >= LIST_FROM);
-    let listing = !read_first && run.to_send >= LIST_FROM && several;
+    let several = state.listing_uses.is_none_or(|uses| uses >= LIST_FROM);
+    let listing = !read_first && state.to_send >= LIST_FROM && several;
     if !window.is_zero() && listing && seen.visibility == Visibility::Published {
-        run.reseen.remove(&id);
-        if let Some(done) = look_again(engine, run).await? {
+        state.reseen.remove(&id);
+        if let Some(done) = look_again(engine, state).await? {
             return Ok(Some(done));
         }
-        if run.reseen.contains_key(&id) {
-            return Ok(changed(id, seen, run));
+        if state.reseen.contains_key(&id) {
+            return Ok(changed(id, seen, state));
         }
     }
     let article = match read_one(&engine.service, id, seen.visibility).await {
@@ -74,15 +74,15 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
         id,
         &version,
         &article,
-        run,
+        state,
     )?;
-    if is_old_copy(run, id, &version, &article.revision) {
+    if is_old_copy(state, id, &version, &article.revision) {
         return Ok(Some(outdated_copy()));
     }
-    run.reseen.insert(id, Instant::now());
+    state.reseen.insert(id, Instant::now());
     let latest = (version, article.revision.clone());
-    run.latest.insert(id, latest);
-    let other = changed(id, seen, run);
+    state.latest.insert(id, latest);
+    let other = changed(id, seen, state);
     if read_first && other.is_some() {
         engine.gathered.answers.ask_again(id);
     }
@@ -90,13 +90,14 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
 }
 
 /// Returns whether an article was seen lately enough to be replaced.
-pub(super) fn is_seen(settings: &Settings, id: ArticleId, run: &ApplyState<'_>) -> bool {
+pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>) -> bool {
     let window = settings.guard_window;
     let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
-    match run.reseen.get(&id).copied() {
+    match state.reseen.get(&id).copied() {
         Some(at) => fresh(at),
         None => {
-            !run.observed.service.read_first.contains(&id) && fresh(run.observed.service.seen_at)
+            !state.observed.service.read_first.contains(&id)
+                && fresh(state.observed.service.seen_at)
         }
     }
 }
@@ -108,9 +109,9 @@ pub(super) fn keep_found(
     id: ArticleId,
     version: &Version,
     found: &RemoteArticle,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
 ) -> anyhow::Result<()> {
-    let row = run.row(id);
+    let row = state.row(id);
     let Some(text) = found.text.as_deref() else {
         return Ok(());
     };
@@ -118,7 +119,7 @@ pub(super) fn keep_found(
         return Ok(());
     }
     let place = row.map_or_else(
-        || super::unpaired_versions::place(id, version, &run.observed.base),
+        || super::unpaired_versions::place(id, version, &state.observed.base),
         |row| row.place.clone(),
     );
     store.write(now, |tx| {
@@ -146,11 +147,11 @@ pub(super) async fn read_one(
 async fn list_for_write<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     categories: Vec<CategoryId>,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
 ) -> Result<Listing, ListError> {
     let tombstones = Tombstones::new();
     let now = engine.clock.now();
-    let rows = &run.observed.base.articles;
+    let rows = &state.observed.base.articles;
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
     let request = ListRequest {
         workspace: engine.settings.workspace,
@@ -179,14 +180,14 @@ async fn list_for_write<S: Service, D: Disk>(
 /// Lists once more, for all that still waits to be sent.
 async fn look_again<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Option<StepResult>> {
-    let categories = run.observed.base.categories.keys().copied().collect();
+    let categories = state.observed.base.categories.keys().copied().collect();
     let at = Instant::now();
-    match list_for_write(engine, categories, run).await {
+    match list_for_write(engine, categories, state).await {
         Ok(listing) => {
-            run.listing_uses = Some(1);
-            take_second_listing(&listing, at, run);
+            state.listing_uses = Some(1);
+            take_second_listing(&listing, at, state);
             Ok(None)
         }
         Err(ListError::Service(error)) => Ok(Some(failed(error))),
@@ -196,41 +197,41 @@ async fn look_again<S: Service, D: Disk>(
 
 /// Takes a second listing: it counts for all that still waits to be sent. Where it has a revision that nobody has
 /// read the words of, these are read before they are replaced.
-fn take_second_listing(listing: &Listing, at: Instant, run: &mut ApplyState<'_>) {
+fn take_second_listing(listing: &Listing, at: Instant, state: &mut ApplyState<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
-            let old = is_old_copy(run, *id, &seen.version, &seen.revision);
+            let old = is_old_copy(state, *id, &seen.version, &seen.revision);
             // One listing that may be old does not vouch for another: these are asked for one by one.
-            if old || run.observed.service.read_first.contains(id) {
-                run.reseen.remove(id);
-                run.observed.service.read_first.insert(*id);
+            if old || state.observed.service.read_first.contains(id) {
+                state.reseen.remove(id);
+                state.observed.service.read_first.insert(*id);
                 continue;
             }
             let version = (seen.version.clone(), seen.revision.clone());
-            run.latest.insert(*id, version);
-            run.reseen.insert(*id, at);
+            state.latest.insert(*id, version);
+            state.reseen.insert(*id, at);
         }
     }
-    mark_for_reading(&listing.bodiless, run);
+    mark_for_reading(&listing.bodiless, state);
 }
 
 /// Articles that an answer shows under a revision that nobody has read the words of are read before they are replaced.
 pub(super) fn mark_for_reading<'a>(
     articles: impl IntoIterator<Item = &'a RemoteArticle>,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) {
     for article in articles {
-        if !has_read(article.id, &article.revision, run) {
-            run.reseen.remove(&article.id);
-            run.observed.service.read_first.insert(article.id);
+        if !has_read(article.id, &article.revision, state) {
+            state.reseen.remove(&article.id);
+            state.observed.service.read_first.insert(article.id);
         }
     }
 }
 
 /// Returns whether this is the revision under which an article was read in this cycle.
-fn has_read(id: ArticleId, revision: &Revision, run: &ApplyState<'_>) -> bool {
-    let known = run.latest.get(&id).map(|(_, revision)| revision);
-    let listed = || match run.observed.remote.articles.get(&id) {
+fn has_read(id: ArticleId, revision: &Revision, state: &ApplyState<'_>) -> bool {
+    let known = state.latest.get(&id).map(|(_, revision)| revision);
+    let listed = || match state.observed.remote.articles.get(&id) {
         Some(Remote::Present(seen)) => Some(&seen.revision),
         Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
     };
@@ -238,19 +239,19 @@ fn has_read(id: ArticleId, revision: &Revision, run: &ApplyState<'_>) -> bool {
 }
 
 /// Compares the version that was seen again with the one that was decided on.
-fn changed(id: ArticleId, seen: &Seen, run: &ApplyState<'_>) -> Option<StepResult> {
-    let (version, _) = run.latest.get(&id)?;
+fn changed(id: ArticleId, seen: &Seen, state: &ApplyState<'_>) -> Option<StepResult> {
+    let (version, _) = state.latest.get(&id)?;
     (*version != seen.version).then(changed_meanwhile)
 }
 
 /// Returns whether an answer is from before our own last write: nobody has seen what it hides.
 pub(super) fn is_old_copy(
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
     id: ArticleId,
     version: &Version,
     revision: &Revision,
 ) -> bool {
-    let row = run.row(id);
+    let row = state.row(id);
     row.is_some_and(|row| is_outdated(row, revision, version))
 }
 

@@ -1,7 +1,7 @@
 //! The second half of a cycle: do what the plan says, step by step, and record each outcome.
 //!
 //! Confirm, then record: a row changes only after the other side said yes and the bytes are durable. Before
-//! every request for an article an intent is written, and before every change of the mirror a row of the journal, so that a crash
+//! every request for an article the request is stored as pending, and before every change of the mirror a row of the journal, so that a crash
 //! between any two lines is understood by the next run.
 
 mod apply_state;
@@ -72,7 +72,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         .count();
     // Who looked at a few articles does not list them all because they took long.
     let listing_uses = observed.extent.has_few().then_some(0);
-    let mut run = ApplyState {
+    let mut state = ApplyState {
         observed,
         request,
         report,
@@ -90,7 +90,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
     // see its end, and the service come back to what it was, the tag would say that nothing changed.
     let changes =
         !plan.actions.is_empty() || !plan.records.is_empty() || !plan.category_records.is_empty();
-    if to_send > 0 || (changes && !run.observed.service.not_modified) {
+    if to_send > 0 || (changes && !state.observed.service.not_modified) {
         record::forget_validator(&mut engine.store, now)?;
     }
     if to_send > 0 {
@@ -101,72 +101,72 @@ pub(super) async fn apply<S: Service, D: Disk>(
     let categories = actions.iter().take_while(|action| is_of_category(action));
     let mut rest = actions.split_off(categories.count()).into_iter();
     for action in actions {
-        step(engine, action, &mut run).await?;
+        step(engine, action, &mut state).await?;
     }
     let (records, categories) = (&plan.records, &plan.category_records);
     let now = engine.clock.now();
-    record::record_quietly(&mut engine.store, records, categories, &run, now)?;
+    record::record_quietly(&mut engine.store, records, categories, &state, now)?;
     loop {
         let following = rest.as_slice().iter();
         let local = following.take_while(|next| is_local_settle(next)).count();
         if local > 0 {
             let teller = Teller::clone(&engine.teller);
             let journal = &mut engine.journal();
-            files::settle_files(journal, &teller, &mut rest, local, &mut run)?;
+            files::settle_files(journal, &teller, &mut rest, local, &mut state)?;
         } else if let Some(action) = rest.next() {
-            step(engine, action, &mut run).await?;
+            step(engine, action, &mut state).await?;
         } else {
             break;
         }
     }
-    copies::report_edited_copies(&mut run);
-    Ok(run.obstacles.stop)
+    copies::report_edited_copies(&mut state);
+    Ok(state.obstacles.stop)
 }
 
 async fn step<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: Action,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     if let Step::Conflict(conflict) = &action.step {
-        let shown = match run.obstacles.unwritable.clone() {
+        let shown = match state.obstacles.unwritable.clone() {
             Some(unwritable) => Some(unwritable.message),
-            None => conflict::show_conflict(&mut engine.journal(), conflict, run)?,
+            None => conflict::show_conflict(&mut engine.journal(), conflict, state)?,
         };
-        run.say(&action, Status::Held, shown);
+        state.say(&action, Status::Held, shown);
         return Ok(());
     }
     if action.held.is_some() {
-        run.obstacles.block(&action);
-        run.say(&action, Status::Held, None);
+        state.obstacles.block(&action);
+        state.say(&action, Status::Held, None);
         return Ok(());
     }
-    if let Some((status, reason)) = run.obstacles.of(&action) {
+    if let Some((status, reason)) = state.obstacles.of(&action) {
         if action.sends() {
-            run.to_send = run.to_send.saturating_sub(1);
+            state.to_send = state.to_send.saturating_sub(1);
         }
-        run.obstacles.block(&action);
-        run.say(&action, status, Some(reason));
+        state.obstacles.block(&action);
+        state.say(&action, status, Some(reason));
         return Ok(());
     }
-    let done = match reserve_for_step(&engine.service, &engine.settings, &action, run).await {
+    let done = match reserve_for_step(&engine.service, &engine.settings, &action, state).await {
         Some(done) => {
-            run.obstacles.block(&action);
+            state.obstacles.block(&action);
             done
         }
-        None => carry_out(engine, &action, run).await?,
+        None => carry_out(engine, &action, state).await?,
     };
     if matches!(done, StepResult::Done(_)) {
         forget_refusals_and_approvals(&mut engine.store, &[&action], engine.clock.now())?;
     }
-    report_step(&engine.teller, &action, done, run);
+    report_step(&engine.teller, &action, done, state);
     Ok(())
 }
 
 async fn carry_out<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
     Ok(match &action.step {
         Step::CreateCategory {
@@ -180,10 +180,10 @@ async fn carry_out<S: Service, D: Disk>(
                 provisional: *provisional,
                 version,
             };
-            category::create_category(engine, action, &new, run).await?
+            category::create_category(engine, action, &new, state).await?
         }
         Step::SettleCategory(settle) => {
-            category::settle_category(engine, action, settle, run).await?
+            category::settle_category(engine, action, settle, state).await?
         }
         Step::CreateArticle {
             place,
@@ -191,7 +191,7 @@ async fn carry_out<S: Service, D: Disk>(
             flags,
             instead_of,
             ..
-        } => match run.resolved(version) {
+        } => match state.resolved(version) {
             None => StepResult::Retry("its category could not be created".to_owned()),
             Some(version) => {
                 let new = create::New {
@@ -203,17 +203,17 @@ async fn carry_out<S: Service, D: Disk>(
                     },
                     instead_of: *instead_of,
                 };
-                Box::pin(create::create_article(engine, &new, run)).await?
+                Box::pin(create::create_article(engine, &new, state)).await?
             }
         },
-        Step::Settle(settle) => settle_and_send(engine, action, settle, run).await?,
+        Step::Settle(settle) => settle_and_send(engine, action, settle, state).await?,
         Step::DeleteArticle { id, place, seen } => {
-            delete_article(engine, action, *id, place, seen, run).await?
+            delete_article(engine, action, *id, place, seen, state).await?
         }
         Step::RemoveFile { id, place, version } => {
-            remove::remove_file(&mut engine.journal(), action, *id, place, version, run)?
+            remove::remove_file(&mut engine.journal(), action, *id, place, version, state)?
         }
-        Step::Forget { id } => forget_article(&mut engine.journal(), *id, run)?,
+        Step::Forget { id } => forget_article(&mut engine.journal(), *id, state)?,
         Step::Conflict(_) | Step::Wait => StepResult::Done(None),
     })
 }
@@ -276,47 +276,47 @@ fn forget_refusals_and_approvals(
     })
 }
 
-fn report_step(teller: &Teller, action: &Action, done: StepResult, run: &mut ApplyState<'_>) {
+fn report_step(teller: &Teller, action: &Action, done: StepResult, state: &mut ApplyState<'_>) {
     if action.sends() {
-        run.to_send = run.to_send.saturating_sub(1);
-        run.done += 1;
-        progress::done(teller, run.done);
+        state.to_send = state.to_send.saturating_sub(1);
+        state.done += 1;
+        progress::done(teller, state.done);
     }
     match done {
         StepResult::Done(note) => {
             tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %Field::keys(&action.fields, ","), side = action.side.word(), "{}", action.kind.word());
-            run.say(action, Status::Done, note);
+            state.say(action, Status::Done, note);
         }
-        StepResult::Retry(reason) => run.say(action, Status::Skipped, Some(reason)),
+        StepResult::Retry(reason) => state.say(action, Status::Skipped, Some(reason)),
         StepResult::Overtaken(reason) => {
-            run.report.overtaken.insert(action.path.clone());
-            run.say(action, Status::Skipped, Some(reason));
+            state.report.overtaken.insert(action.path.clone());
+            state.say(action, Status::Skipped, Some(reason));
         }
-        StepResult::Held(reason) => run.say(action, Status::Held, Some(reason)),
+        StepResult::Held(reason) => state.say(action, Status::Held, Some(reason)),
         StepResult::Failed(reason) => {
             tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
-            run.say(action, Status::Failed, Some(reason));
+            state.say(action, Status::Failed, Some(reason));
         }
         StepResult::Unsafe(reason) => {
             tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
-            run.obstacles.doubt.get_or_insert_with(|| reason.clone());
-            run.say(action, Status::Failed, Some(reason));
+            state.obstacles.doubt.get_or_insert_with(|| reason.clone());
+            state.say(action, Status::Failed, Some(reason));
         }
         StepResult::Stopped(stop) => {
-            run.say(action, Status::Skipped, Some(stop.message.clone()));
-            run.obstacles.stop = Some(stop);
+            state.say(action, Status::Skipped, Some(stop.message.clone()));
+            state.obstacles.stop = Some(stop);
         }
         StepResult::MirrorUnwritable(stop) => {
             tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), reason = %stop.message, "{} failed", action.kind.word());
-            run.say(action, Status::Failed, Some(stop.message.clone()));
-            run.obstacles.stop_mirror(stop);
+            state.say(action, Status::Failed, Some(stop.message.clone()));
+            state.obstacles.stop_mirror(stop);
         }
     }
 }
 
 /// A body by its digest.
-fn text(store: &Store, digest: TextDigest, run: &ApplyState<'_>) -> anyhow::Result<String> {
-    let text = run.observed.spool.text(store, digest)?;
+fn text(store: &Store, digest: TextDigest, state: &ApplyState<'_>) -> anyhow::Result<String> {
+    let text = state.observed.spool.text(store, digest)?;
     match text {
         Some(text) => Ok(text.to_string()),
         None => anyhow::bail!("failed to find the body {digest} in the state"),

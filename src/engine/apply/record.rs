@@ -85,7 +85,7 @@ pub(super) struct SentCategory {
 pub(super) fn category_row(
     settle: &SettleCategory,
     sent: Option<SentCategory>,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
     now: Timestamp,
 ) -> CategoryRow {
     let local = if sent.is_some() {
@@ -93,7 +93,7 @@ pub(super) fn category_row(
     } else {
         &settle.unsent
     };
-    let found = run.observed.remote.categories.get(&settle.id);
+    let found = state.observed.remote.categories.get(&settle.id);
     let (remote, revision, read_at) = if let Some(sent) = sent {
         (sent.version, sent.revision, Some(sent.read_at))
     } else {
@@ -107,9 +107,9 @@ pub(super) fn category_row(
         .to
         .as_ref()
         .filter(|_| *local == settle.file)
-        .and_then(|folder| run.observed.mirror.category_stamps.get(folder).copied())
-        .and_then(|stamp| trusted_scan(stamp, run.observed, now));
-    let old = run.observed.base.categories.get(&settle.id);
+        .and_then(|folder| state.observed.mirror.category_stamps.get(folder).copied())
+        .and_then(|stamp| trusted_scan(stamp, state.observed, now));
+    let old = state.observed.base.categories.get(&settle.id);
     CategoryRow {
         id: settle.id,
         folder: settle.to.clone(),
@@ -140,7 +140,7 @@ pub(super) fn record_quietly(
     store: &mut Store,
     records: &[Settle],
     categories: &[SettleCategory],
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
     now: Timestamp,
 ) -> Outcome<()> {
     if records.is_empty() && categories.is_empty() {
@@ -148,21 +148,26 @@ pub(super) fn record_quietly(
     }
     let rows: Vec<ArticleRow> = records
         .iter()
-        .filter(|settle| !run.obstacles.blocks(&settle.to.folder))
+        .filter(|settle| !state.obstacles.blocks(&settle.to.folder))
         .map(|settle| {
-            let stamp = run.observed.mirror.stamps.get(&settle.to).copied();
-            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.observed, now));
-            let lf = run.observed.mirror.text_lf.get(&settle.file.text).copied();
-            row_after(run.row_for(settle), settle, stamp, lf, false)
+            let stamp = state.observed.mirror.stamps.get(&settle.to).copied();
+            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, state.observed, now));
+            let lf = state
+                .observed
+                .mirror
+                .text_lf
+                .get(&settle.file.text)
+                .copied();
+            row_after(state.row_for(settle), settle, stamp, lf, false)
         })
         .collect();
     let categories: Vec<CategoryRow> = categories
         .iter()
-        .map(|settle| category_row(settle, None, run, now))
+        .map(|settle| category_row(settle, None, state, now))
         .collect();
     let moved = categories.iter();
     let moved: Vec<ArticleRow> = moved
-        .flat_map(|row| rows_along(&run.observed.base, run.observed, row))
+        .flat_map(|row| rows_along(&state.observed.base, state.observed, row))
         .collect();
     store.write(now, |tx| {
         categories.iter().try_for_each(|row| tx.put_category(row))?;

@@ -19,29 +19,29 @@ pub(super) fn remove_file<D: Disk>(
     id: ArticleId,
     place: &Place,
     version: &Version,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
     let at = At::Folder(&place.folder);
     let content = match journal.disk.read(at, &place.file, MAX_FILE) {
         Ok(content) => content,
         Err(error) => return Ok(not_written(&error)),
     };
-    let unchanged = run.observed.mirror.stamps.get(place) == Some(&content.stamp);
+    let unchanged = state.observed.mirror.stamps.get(place) == Some(&content.stamp);
     if !content.whole || !unchanged {
         return Ok(file_changed());
     }
     let document = Document::parse_with_markers(&content.bytes).ok();
     // A stamp within the clock's grain does not vouch for what was scanned.
-    let racy = run.observed.mirror.racy.contains(&content.stamp);
+    let racy = state.observed.mirror.racy.contains(&content.stamp);
     let holds = |document: &Document| says(document, version);
     if racy && !document.as_ref().is_some_and(holds) {
         return Ok(file_changed());
     }
     let text = document.map_or_else(String::new, |document| document.text().to_owned());
-    let approved = run.request.allow_deletes || was_approved(journal.store, action)?;
-    let rows = rows_when_deleted(id, Side::Local, place, approved, run);
+    let approved = state.request.allow_deletes || was_approved(journal.store, action)?;
+    let rows = rows_when_deleted(id, Side::Local, place, approved, state);
     // A file that came from elsewhere may have the id of another service's article.
-    let cause = if run.row(id).is_some() {
+    let cause = if state.row(id).is_some() {
         "deleted on the service"
     } else {
         "no article had its id"
@@ -53,7 +53,7 @@ pub(super) fn remove_file<D: Disk>(
     if let Err(error) = journal.change_file(removal.with_history(entry).with(rows))? {
         return Ok(not_written(&error));
     }
-    clear_copies(journal, id, run)?;
-    run.observed.base.articles.remove(&id);
+    clear_copies(journal, id, state)?;
+    state.observed.base.articles.remove(&id);
     Ok(StepResult::Done(None))
 }

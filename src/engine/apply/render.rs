@@ -25,10 +25,10 @@ pub(super) struct Rendered {
 pub(super) fn rendered<D: Disk>(
     journal: &Journal<'_, D>,
     settle: &Settle,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
 ) -> anyhow::Result<Result<Rendered, StepResult>> {
     let Some(from) = settle.from() else {
-        let text = text(journal.store, settle.file.text, run)?;
+        let text = text(journal.store, settle.file.text, state)?;
         let lf = text_lf(&text);
         let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
         return Ok(representable(bytes).map(|bytes| Rendered {
@@ -38,20 +38,21 @@ pub(super) fn rendered<D: Disk>(
         }));
     };
     let at = At::Folder(&from.folder);
-    let scanned = run.observed.mirror.stamps.get(from).copied();
+    let scanned = state.observed.mirror.stamps.get(from).copied();
     let content = match journal.disk.read(at, &from.file, MAX_FILE) {
         Ok(content) if content.whole => content,
         Ok(_) => return Ok(Err(StepResult::Failed("the file is too large".to_owned()))),
         Err(error) => return Ok(Err(not_written(&error))),
     };
     // A stamp within the clock's grain does not vouch for what was scanned.
-    let racy = run.observed.mirror.racy.contains(&content.stamp);
+    let racy = state.observed.mirror.racy.contains(&content.stamp);
     let unchanged = scanned == Some(content.stamp);
     let Ok(document) = Document::parse_with_markers(&content.bytes) else {
         return Ok(Err(file_changed()));
     };
-    let known =
-        |had: &Version| says(&document, had) && (unchanged || knows_flags(&document, settle, run));
+    let known = |had: &Version| {
+        says(&document, had) && (unchanged || knows_flags(&document, settle, state))
+    };
     let unchanged = unchanged && !racy;
     if !unchanged && !settle.had().is_some_and(known) {
         return Ok(Err(file_changed()));
@@ -60,7 +61,7 @@ pub(super) fn rendered<D: Disk>(
         .had()
         .is_none_or(|had| !had.agrees(&settle.file, Field::Text));
     let text = if new_text {
-        Some(text(journal.store, settle.file.text, run)?)
+        Some(text(journal.store, settle.file.text, state)?)
     } else {
         None
     };
@@ -76,10 +77,10 @@ pub(super) fn rendered<D: Disk>(
 }
 
 /// Returns whether `enabled` and `draft` in a file are none that a writer set since the scan.
-fn knows_flags(document: &Document, settle: &Settle, run: &ApplyState<'_>) -> bool {
-    let had = run.row(settle.id).map(|row| row.file_flags);
+fn knows_flags(document: &Document, settle: &Settle, state: &ApplyState<'_>) -> bool {
+    let had = state.row(settle.id).map(|row| row.file_flags);
     // Of an article that is met for the first time, only the scan knows.
-    let scanned = run.observed.paired.files.get(&settle.id);
+    let scanned = state.observed.paired.files.get(&settle.id);
     let scanned = scanned.map(|file| file.flags);
     [
         Some(settle.file_flags),

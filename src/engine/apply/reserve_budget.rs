@@ -13,9 +13,9 @@ pub(super) async fn reserve_for_step(
     service: &impl Service,
     settings: &Settings,
     action: &Action,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
 ) -> Option<StepResult> {
-    let requests = requests_of(settings, action, run);
+    let requests = requests_of(settings, action, state);
     // One request is had or not.
     if requests < 2 {
         return None;
@@ -25,13 +25,13 @@ pub(super) async fn reserve_for_step(
 }
 
 /// Requests that a step makes where nothing goes wrong.
-fn requests_of(settings: &Settings, action: &Action, run: &ApplyState<'_>) -> u32 {
-    let look = |id| u32::from(!is_seen(settings, id, run));
+fn requests_of(settings: &Settings, action: &Action, state: &ApplyState<'_>) -> u32 {
+    let look = |id| u32::from(!is_seen(settings, id, state));
     match &action.step {
         Step::Settle(settle) if settle.sends() => 1 + look(settle.id),
         Step::DeleteArticle { id, .. } => 1 + look(*id),
         Step::SettleCategory(settle) if !settle.send.is_empty() => {
-            1 + u32::from(!is_category_seen(settings.guard_window, settle.id, run))
+            1 + u32::from(!is_category_seen(settings.guard_window, settle.id, state))
         }
         Step::CreateCategory { .. } | Step::CreateArticle { .. } => 1,
         Step::Settle(_)

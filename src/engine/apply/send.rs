@@ -10,7 +10,7 @@ use crate::engine::apply::guard_read::ensure_seen;
 use crate::engine::apply::not_done;
 use crate::engine::history::agreed;
 use crate::engine::pending::{
-    Change, Recorded, SendOutcome, TRIES, may_repeat, send_request, wait_to_repeat,
+    PutOrDelete, Recorded, SendOutcome, TRIES, may_repeat, send_request, wait_to_repeat,
 };
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Revision, Side, Timestamp};
@@ -25,9 +25,9 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
     settle: &Settle,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    let Some(file) = run.resolved(&settle.file) else {
+    let Some(file) = state.resolved(&settle.file) else {
         return Ok(StepResult::Retry(
             "its category could not be created".to_owned(),
         ));
@@ -36,19 +36,19 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
         file,
         ..settle.clone()
     };
-    if let Some(done) = ensure_seen(engine, settle.id, &settle.seen, run).await? {
+    if let Some(done) = ensure_seen(engine, settle.id, &settle.seen, state).await? {
         return Ok(done);
     }
-    let first = run.row(settle.id).is_none();
+    let first = state.row(settle.id).is_none();
     if settle.touches_file()
-        && let Some(done) = settle_first_half(&mut engine.journal(), action, &settle, run)?
+        && let Some(done) = settle_first_half(&mut engine.journal(), action, &settle, state)?
     {
         return Ok(done);
     }
     if first {
         keep_replaced(&mut engine.store, engine.clock.now(), &settle)?;
     }
-    send(engine, action, &settle, run).await
+    send(engine, action, &settle, state).await
 }
 
 /// On a first meeting nothing else remembers what is overwritten.
@@ -69,27 +69,27 @@ async fn send<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
     settle: &Settle,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    let change = |engine: &Engine<S, D>, run: &ApplyState<'_>| {
-        let (over, over_revision) = replaced_version(settle, run);
-        Ok(Change::Put(Update {
+    let change = |engine: &Engine<S, D>, state: &ApplyState<'_>| {
+        let (over, over_revision) = replaced_version(settle, state);
+        Ok(PutOrDelete::Put(Update {
             id: settle.id,
             version: settle.file.clone(),
             fields: settle.send.clone(),
             enabled: settle.send_enabled,
             over,
             over_revision,
-            rows: rows_when_sent(engine.clock.now(), action, settle, run),
+            rows: rows_when_sent(engine.clock.now(), action, settle, state),
         }))
     };
-    let sent = send_seen(engine, action, settle.id, &settle.seen, &change, run);
+    let sent = send_seen(engine, action, settle.id, &settle.seen, &change, state);
     let Recorded { row, warning } = match sent.await? {
         Ok(recorded) => recorded,
         Err(done) => return Ok(done),
     };
     if settle.settles {
-        clear_copies(&mut engine.journal(), settle.id, run)?;
+        clear_copies(&mut engine.journal(), settle.id, state)?;
     }
     if let Some(row) = row {
         let answers = &mut engine.gathered.answers;
@@ -98,7 +98,7 @@ async fn send<S: Service, D: Disk>(
         } else {
             answers.note_as_recorded(settle.id);
         }
-        run.observed.base.articles.insert(settle.id, *row);
+        state.observed.base.articles.insert(settle.id, *row);
     }
     let warning = warning.map(|lost| format!("the service keeps less than it was sent: {lost}"));
     Ok(StepResult::Done(warning.or_else(|| action.note.clone())))
@@ -106,7 +106,7 @@ async fn send<S: Service, D: Disk>(
 
 /// Makes a request, or returns why it is not wanted any more.
 type MakeChange<'r, S, D> =
-    dyn Fn(&Engine<S, D>, &ApplyState<'_>) -> Result<Change, StepResult> + Sync + 'r;
+    dyn Fn(&Engine<S, D>, &ApplyState<'_>) -> Result<PutOrDelete, StepResult> + Sync + 'r;
 
 /// Sends a request for an article that was seen. What was not carried out, for want of budget or of the service, is
 /// sent again once the article was seen again. `change` makes the request, or says why it is not wanted any more.
@@ -116,11 +116,11 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
     id: ArticleId,
     seen: &Seen,
     change: &MakeChange<'_, S, D>,
-    run: &mut ApplyState<'_>,
+    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Result<Recorded, StepResult>> {
     let mut tries = 0;
     loop {
-        let request = match change(engine, run) {
+        let request = match change(engine, state) {
             Ok(request) => request,
             Err(done) => return Ok(Err(done)),
         };
@@ -146,9 +146,9 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
         if is_seen {
             continue;
         }
-        run.reseen.remove(&id);
-        run.observed.service.read_first.insert(id);
-        if let Some(done) = ensure_seen(engine, id, seen, run).await? {
+        state.reseen.remove(&id);
+        state.observed.service.read_first.insert(id);
+        if let Some(done) = ensure_seen(engine, id, seen, state).await? {
             return Ok(Err(done));
         }
     }
@@ -159,13 +159,18 @@ fn rows_when_sent(
     now: Timestamp,
     action: &Action,
     settle: &Settle,
-    run: &ApplyState<'_>,
+    state: &ApplyState<'_>,
 ) -> Vec<RowChange> {
     // Of the file as it was scanned or written: it may have been saved again since.
-    let stamp = run.observed.mirror.stamps.get(&settle.to).copied();
-    let stamp = stamp.and_then(|stamp| trusted_scan(stamp, run.observed, now));
-    let lf = run.observed.mirror.text_lf.get(&settle.file.text).copied();
-    let row = row_after(run.row_for(settle), settle, stamp, lf, true);
+    let stamp = state.observed.mirror.stamps.get(&settle.to).copied();
+    let stamp = stamp.and_then(|stamp| trusted_scan(stamp, state.observed, now));
+    let lf = state
+        .observed
+        .mirror
+        .text_lf
+        .get(&settle.file.text)
+        .copied();
+    let row = row_after(state.row_for(settle), settle, stamp, lf, true);
     let pushed = agreed(row.id, &row.place, &settle.file, "pushed");
     let event = event_of(action, row.id);
     let mut rows = vec![
@@ -180,12 +185,12 @@ fn rows_when_sent(
 }
 
 /// The version that a PUT replaces: the one that was seen last.
-fn replaced_version(settle: &Settle, run: &ApplyState<'_>) -> (Digest, Revision) {
-    let (version, revision) = run.latest.get(&settle.id).map_or_else(
+fn replaced_version(settle: &Settle, state: &ApplyState<'_>) -> (Digest, Revision) {
+    let (version, revision) = state.latest.get(&settle.id).map_or_else(
         || (&settle.seen.version, &settle.seen.revision),
         |(version, revision)| (version, revision),
     );
-    match run.row(settle.id) {
+    match state.row(settle.id) {
         // An old copy, from before our own last write: what is replaced is what that left.
         Some(row) if row.has_replaced(version, revision) => {
             let left = row.written.as_ref().unwrap_or(&row.revision);

@@ -15,7 +15,7 @@ use crate::engine::index::{Index, Shown, shown};
 use crate::engine::listing::Listing;
 use crate::engine::observe::paths::indexed_at;
 use crate::engine::settings::{CycleRequest, Look, Settings};
-use crate::engine::{Engine, waiting};
+use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, IndexRow};
 use crate::model::{ArticleId, Timestamp};
@@ -77,12 +77,12 @@ fn is_at_rest(store: &Store, request: &CycleRequest) -> anyhow::Result<bool> {
     let is_for_all = request.scope.is_empty() && request.in_motion.paths.is_empty();
     Ok(request.is_plain()
         && is_for_all
-        && store.intents()?.is_empty()
+        && store.pending_requests()?.is_empty()
         && store.conflicts()?.is_empty()
         && store.parked()?.is_empty()
         && store.approvals()?.is_empty()
-        && waiting::held(store)?.is_empty()
-        && waiting::failed(store)?.is_empty())
+        && open_actions::held(store)?.is_empty()
+        && open_actions::failed(store)?.is_empty())
 }
 
 /// Returns the rows of the articles that differ on either side, and leaves no other article in the listing. `None`: not

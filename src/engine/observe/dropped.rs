@@ -17,7 +17,7 @@ use crate::state::Deed;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while an intent is open
+/// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while a pending request is open
 /// or a part of the mirror is unreadable: the file may be elsewhere.
 pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
@@ -30,7 +30,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     let rows = base.articles.values();
     let ignored = rows.filter(|row| scanned.layout.ignores(&row.place));
     let ignored: Vec<(ArticleId, Place)> = ignored.map(|row| (row.id, row.place.clone())).collect();
-    if ignored.is_empty() || !is_sure || !engine.store.intents()?.is_empty() {
+    if ignored.is_empty() || !is_sure || !engine.store.pending_requests()?.is_empty() {
         return Ok(());
     }
     let files = scanned.snapshot.files.iter().filter_map(|file| file.id);

@@ -28,7 +28,7 @@ use super::journal::recover::overlay;
 use super::memory::Memory;
 use super::settings::{CycleRequest, Look};
 use super::spool::Spool;
-use super::{Engine, progress, waiting};
+use super::{Engine, open_actions, progress};
 use crate::engine::in_motion::InMotion;
 use crate::engine::keys::{MIRROR_READ, VALIDATOR};
 use crate::engine::listing::{self, Known, Listing, Rows, Tombstones};
@@ -269,7 +269,7 @@ fn paths_in_motion(store: &Store, look: &Look, request: &CycleRequest) -> anyhow
     let Some(listed_at) = request.in_motion.listed_at else {
         return Ok(in_motion);
     };
-    let held = waiting::held(store)?.into_iter();
+    let held = open_actions::held(store)?.into_iter();
     let held = held.filter_map(|held| held.id).collect();
     Ok(in_motion.since(listed_at, held, &request.in_motion.removed))
 }

@@ -15,7 +15,7 @@ use crate::engine::observation::as_recorded;
 use crate::engine::observe::questions::{ask, take_answer};
 use crate::engine::settings::{CycleRequest, Settings};
 use crate::engine::spool::Spool;
-use crate::engine::{Engine, waiting};
+use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place};
@@ -60,7 +60,7 @@ fn is_plain(
     request: &CycleRequest,
 ) -> anyhow::Result<bool> {
     let is_few = (1..=MAX_PATHS).contains(&places.len());
-    Ok(request.is_plain() && is_few && store.intents()?.is_empty())
+    Ok(request.is_plain() && is_few && store.pending_requests()?.is_empty())
 }
 
 /// The rows of the articles at these places, and of their categories. `None`: not each has one, or one
@@ -86,7 +86,7 @@ fn base_at(
             .iter()
             .any(|conflict| conflict.id == row.id || conflict.place.folder == row.place.folder)
     };
-    let held = waiting::held(store)?;
+    let held = open_actions::held(store)?;
     let is_held = |row: &ArticleRow| {
         let path = row.place.to_string();
         held.iter()

@@ -20,7 +20,7 @@ use crate::reconcile::pairing::may_be_of;
 use crate::reconcile::plan::{Kind, Problem};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::state::store::Store;
-use crate::state::{Deed, IntentId, Subject};
+use crate::state::{Deed, RequestId, Subject};
 
 /// Removes the articles under creation from the observation. A creation ends when a file has the article's id.
 pub(in crate::engine) fn take_creations(
@@ -307,8 +307,8 @@ pub(in crate::engine) fn drop_creation(
     now: Timestamp,
     creation: &Creation,
 ) -> anyhow::Result<()> {
-    let request = IntentId(creation.request);
-    store.write(now, |tx| tx.remove_intent(request))?;
+    let request = RequestId(creation.request);
+    store.write(now, |tx| tx.end_pending_request(request))?;
     Ok(())
 }
 

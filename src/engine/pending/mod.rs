@@ -25,30 +25,32 @@ use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
 };
 use crate::state::store::{Store, Writing};
-use crate::state::{Attempt, Deletion, Intent, IntentId, Outcome, RowChange, Target, Update};
+use crate::state::{
+    Attempt, Deletion, Outcome, PendingRequest, RequestId, RowChange, Target, Update,
+};
 use answered::rows_after;
 use std::time::Duration;
 
 /// A request whose outcome a look can tell.
 #[derive(Clone, Debug)]
-pub(super) enum Change {
+pub(super) enum PutOrDelete {
     Put(Update),
     Delete(Deletion),
 }
 
-impl Change {
-    fn of(intent: Intent) -> Option<Self> {
-        match intent {
-            Intent::UpdateArticle(update) => Some(Self::Put(update)),
-            Intent::DeleteArticle(deletion) => Some(Self::Delete(deletion)),
-            Intent::CreateArticle(_) => None,
+impl PutOrDelete {
+    fn of(request: PendingRequest) -> Option<Self> {
+        match request {
+            PendingRequest::UpdateArticle(update) => Some(Self::Put(update)),
+            PendingRequest::DeleteArticle(deletion) => Some(Self::Delete(deletion)),
+            PendingRequest::CreateArticle(_) => None,
         }
     }
 
-    fn intent(&self) -> Intent {
+    fn request(&self) -> PendingRequest {
         match self {
-            Self::Put(update) => Intent::UpdateArticle(update.clone()),
-            Self::Delete(deletion) => Intent::DeleteArticle(deletion.clone()),
+            Self::Put(update) => PendingRequest::UpdateArticle(update.clone()),
+            Self::Delete(deletion) => PendingRequest::DeleteArticle(deletion.clone()),
         }
     }
 
@@ -164,9 +166,10 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
 }
 
 /// Returns the requests whose outcome is not known.
-fn pending(store: &Store) -> anyhow::Result<Vec<(IntentId, Change)>> {
-    let intents = store.intents()?.into_iter();
-    let changes = intents.filter_map(|(pending, intent)| Some((pending, Change::of(intent)?)));
+fn pending(store: &Store) -> anyhow::Result<Vec<(RequestId, PutOrDelete)>> {
+    let pending_requests = store.pending_requests()?.into_iter();
+    let changes = pending_requests
+        .filter_map(|(pending, request)| Some((pending, PutOrDelete::of(request)?)));
     Ok(changes.collect())
 }
 
@@ -179,10 +182,12 @@ pub(super) fn is_pending(store: &Store, id: ArticleId) -> anyhow::Result<bool> {
 /// Stores a request and sends it once. After a lost answer the article is looked at.
 pub(super) async fn send_request<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    change: &Change,
+    change: &PutOrDelete,
 ) -> anyhow::Result<SendOutcome> {
-    let (now, intent) = (engine.clock.now(), change.intent());
-    let pending = engine.store.write(now, |tx| tx.add_intent(&intent))?;
+    let (now, request) = (engine.clock.now(), change.request());
+    let pending = engine
+        .store
+        .write(now, |tx| tx.add_pending_request(&request))?;
     let error = match send_once(&engine.service, &engine.store, change).await? {
         Ok(answer) => {
             return record_arrived(
@@ -234,15 +239,15 @@ pub(super) async fn send_request<S: Service, D: Disk>(
 async fn send_once(
     service: &impl Service,
     store: &Store,
-    change: &Change,
+    change: &PutOrDelete,
 ) -> anyhow::Result<Answer<Option<Box<RemoteArticle>>>> {
     match change {
-        Change::Put(update) => {
+        PutOrDelete::Put(update) => {
             let patch = patch(store, update)?;
             let answer = service.update_article(update.id, &patch).await;
             Ok(answer.map(|answer| Some(Box::new(answer))))
         }
-        Change::Delete(deletion) => match service.delete_article(deletion.id).await {
+        PutOrDelete::Delete(deletion) => match service.delete_article(deletion.id).await {
             // With our own request pending, this is what we wanted (failures row 16).
             Err(error) if error.kind == ErrorKind::NotFound => Ok(Ok(None)),
             answer => Ok(answer.map(|()| None)),
@@ -253,8 +258,8 @@ async fn send_once(
 fn end_request(
     store: &mut Store,
     now: Timestamp,
-    pending: IntentId,
-    change: &Change,
+    pending: RequestId,
+    change: &PutOrDelete,
 ) -> anyhow::Result<()> {
     store.write(now, |tx| end(tx, pending, change))?;
     Ok(())
@@ -307,7 +312,7 @@ pub(super) async fn wait_to_repeat(
 /// Looks up the outcome of a request. `is_later`: it was sent in an earlier cycle.
 async fn look_after<S: Service, D: Disk>(
     engine: &Engine<S, D>,
-    change: &Change,
+    change: &PutOrDelete,
     purpose: Purpose,
     is_later: bool,
 ) -> anyhow::Result<Look> {
@@ -318,9 +323,9 @@ async fn look_after<S: Service, D: Disk>(
         // What a GET does not find may be hidden, or not yet on a replica; a later cycle has nothing better to ask.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
             return Ok(match change {
-                Change::Delete(_) if is_sure => Look::Arrived(None),
+                PutOrDelete::Delete(_) if is_sure => Look::Arrived(None),
                 // Absent is not deleted.
-                Change::Delete(_) | Change::Put(_) => Look::Changed(None),
+                PutOrDelete::Delete(_) | PutOrDelete::Put(_) => Look::Changed(None),
             });
         }
         Err(error) => return Ok(Look::Unclear(Some(error))),
@@ -342,10 +347,10 @@ async fn look_after<S: Service, D: Disk>(
         return Ok(Look::Unclear(None));
     }
     Ok(match change {
-        Change::Put(update) if is_as_sent(&engine.store, update, &version, &now)? => {
+        PutOrDelete::Put(update) if is_as_sent(&engine.store, update, &version, &now)? => {
             Look::Arrived(Some(now))
         }
-        Change::Put(_) | Change::Delete(_) => Look::Changed(Some(now)),
+        PutOrDelete::Put(_) | PutOrDelete::Delete(_) => Look::Changed(Some(now)),
     })
 }
 
@@ -399,13 +404,13 @@ async fn look_at<S: Service, D: Disk>(
 fn record_arrived(
     store: &mut Store,
     now: Timestamp,
-    pending: IntentId,
-    change: &Change,
+    pending: RequestId,
+    change: &PutOrDelete,
     answer: Option<&RemoteArticle>,
 ) -> anyhow::Result<SendOutcome> {
     let (mut rewritten, mut warning) = (None, None);
     let rows = match (change, answer) {
-        (Change::Put(update), Some(answer)) => {
+        (PutOrDelete::Put(update), Some(answer)) => {
             let text = answer.text.as_deref();
             rewritten = text.filter(|text| TextDigest::of(text) != update.version.text);
             if let Some(text) = rewritten.filter(|_| update.fields.contains(&Field::Text)) {
@@ -414,8 +419,8 @@ fn record_arrived(
             }
             rows_after(update, answer)
         }
-        (Change::Put(_), None) => Vec::new(),
-        (Change::Delete(deletion), _) => deletion.rows.clone(),
+        (PutOrDelete::Put(_), None) => Vec::new(),
+        (PutOrDelete::Delete(deletion), _) => deletion.rows.clone(),
     };
     if let Some(lost) = &warning {
         tracing::warn!(id = %change.id(), "the service keeps less than it was sent: {lost}");
@@ -426,7 +431,7 @@ fn record_arrived(
         if let Some(text) = rewritten {
             tx.put_body(text)?;
         }
-        if let Change::Delete(deletion) = change {
+        if let PutOrDelete::Delete(deletion) = change {
             tx.bury(deletion.id, &deletion.revision, before.as_ref())?;
         }
         rows.iter().try_for_each(|row| tx.apply(row))
@@ -447,14 +452,14 @@ fn record_arrived(
 fn record_changed(
     store: &mut Store,
     now: Timestamp,
-    pending: IntentId,
-    change: &Change,
+    pending: RequestId,
+    change: &PutOrDelete,
     found: Option<&RemoteArticle>,
 ) -> anyhow::Result<()> {
     let row = store.article(change.id())?;
     let over = match change {
-        Change::Put(update) => Some((update.over, update.over_revision.clone())),
-        Change::Delete(deletion) => {
+        PutOrDelete::Put(update) => Some((update.over, update.over_revision.clone())),
+        PutOrDelete::Delete(deletion) => {
             let digest = deletion.version;
             digest.map(|digest| (digest, deletion.revision.clone()))
         }
@@ -463,7 +468,7 @@ fn record_changed(
         end(tx, pending, change)?;
         // A hidden article is asked for at once.
         tx.remove_attempt(Target::Article(change.id()))?;
-        if let (Change::Delete(deletion), None) = (change, found) {
+        if let (PutOrDelete::Delete(deletion), None) = (change, found) {
             return deletion.rows.iter().try_for_each(|row| tx.apply(row));
         }
         let Some(mut row) = row else {
@@ -508,8 +513,8 @@ pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, 
 }
 
 /// Ends a request.
-fn end(tx: &mut Writing<'_>, pending: IntentId, change: &Change) -> Outcome<()> {
-    tx.remove_intent(pending)?;
+fn end(tx: &mut Writing<'_>, pending: RequestId, change: &PutOrDelete) -> Outcome<()> {
+    tx.end_pending_request(pending)?;
     tx.remove_attempt(Target::Request(change.id()))
 }
 

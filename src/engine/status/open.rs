@@ -3,7 +3,7 @@
 use super::{Change, Open};
 use crate::engine::facts::is_refusal_fresh;
 use crate::engine::mirror_view::MirrorView;
-use crate::engine::waiting;
+use crate::engine::open_actions;
 use crate::model::base::{ConflictRow, IndexRow, Visibility};
 use crate::model::path::{fold, quoted};
 use crate::model::{ArticleId, Side, Timestamp};
@@ -78,7 +78,7 @@ pub(super) fn held(
     changes: &[Change],
     now: Timestamp,
 ) -> anyhow::Result<Vec<Open>> {
-    let mut open: Vec<Open> = waiting::held(store)?
+    let mut open: Vec<Open> = open_actions::held(store)?
         .into_iter()
         .filter(|held| held.rule != Some(HoldRule::Refused))
         .filter(|held| {
@@ -120,7 +120,7 @@ pub(super) fn held(
 
 /// Returns the actions that failed when they were last tried.
 pub(super) fn failed(store: &Store) -> anyhow::Result<Vec<Problem>> {
-    let failed = waiting::failed(store)?.into_iter();
+    let failed = open_actions::failed(store)?.into_iter();
     Ok(failed
         .map(|failed| Problem {
             path: failed.path,

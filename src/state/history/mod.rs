@@ -3,7 +3,7 @@
 //! - A version goes when it is older than the days to keep *and* beyond the newest ones to keep of its
 //!   subject. Ones that are alike count once: a pulled edit is recorded as it comes, as it is replaced, and
 //!   as it is agreed on. The newest of a subject never goes, nor does one that a base, a conflict or an
-//!   intent names.
+//!   pending request names.
 //! - A body goes when nothing names it, a day after it was last put.
 //! - A call does a bounded amount of work in one transaction; what is left is done by the next one. When
 //!   all is done it rests for a day, and costs one look.

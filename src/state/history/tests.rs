@@ -7,8 +7,8 @@ use crate::{
         WorkspaceId,
     },
     state::{
-        ArticleRow, Binding, ConflictRow, Creation, Deed, Intent, IntentId, SeenVersion, Sent,
-        Store, Subject, Visibility,
+        ArticleRow, Binding, ConflictRow, Creation, Deed, PendingRequest, RequestId, SeenVersion,
+        Sent, Store, Subject, Visibility,
     },
 };
 use proptest::prelude::*;
@@ -153,7 +153,7 @@ fn what_a_base_a_conflict_or_an_intent_names_stays() {
     for body in 0..8 {
         record(&mut store, 0, 1, body, Some(body));
     }
-    let intent = store
+    let pending = store
         .write(day(0), |tx| {
             tx.put_article(&ArticleRow {
                 replaced: Some((version(2).digest(), Revision::default())),
@@ -169,7 +169,7 @@ fn what_a_base_a_conflict_or_an_intent_names_stays() {
                 reason: String::new(),
                 at: day(0),
             })?;
-            tx.add_intent(&intended(Place::new("start", "new.html"), version(5)))
+            tx.add_pending_request(&intended(Place::new("start", "new.html"), version(5)))
         })
         .expect("written");
     prune(&mut store, 90, 1, day(200)).expect("pruned");
@@ -181,7 +181,7 @@ fn what_a_base_a_conflict_or_an_intent_names_stays() {
         .write(day(200), |tx| {
             tx.remove_article(id(1))?;
             tx.remove_conflict(id(1))?;
-            tx.remove_intent(intent)
+            tx.end_pending_request(pending)
         })
         .expect("written");
     prune(&mut store, 90, 1, day(202)).expect("pruned");
@@ -345,9 +345,9 @@ fn steps() -> impl Strategy<Value = Vec<(u8, Step)>> {
     prop::collection::vec((0..4_u8, step), 1..50)
 }
 
-fn intended(place: Place, version: Version) -> Intent {
+fn intended(place: Place, version: Version) -> PendingRequest {
     let flags = Flags::default();
-    Intent::CreateArticle(Creation {
+    PendingRequest::CreateArticle(Creation {
         request: 0,
         place,
         first: Sent { version, flags },
@@ -367,8 +367,8 @@ fn named(store: &Store) -> BTreeSet<TextDigest> {
         named.insert(row.local.text);
         named.extend(row.remote.map(|remote| remote.text));
     }
-    for (_, intent) in store.intents().expect("rows") {
-        if let Intent::CreateArticle(creation) = intent {
+    for (_, pending) in store.pending_requests().expect("rows") {
+        if let PendingRequest::CreateArticle(creation) = pending {
             named.insert(creation.first.version.text);
         }
     }
@@ -417,14 +417,19 @@ fn take(store: &mut Store, at: u16, step: &Step) {
         Step::Intend(body) => store
             .write(day(at), |tx| {
                 tx.put_body(&text(body))?;
-                tx.add_intent(&intended(place, version(body))).map(drop)
+                tx.add_pending_request(&intended(place, version(body)))
+                    .map(drop)
             })
             .expect("written"),
         Step::Done => {
-            let first: Option<IntentId> = store.intents().expect("rows").first().map(|(id, _)| *id);
+            let first: Option<RequestId> = store
+                .pending_requests()
+                .expect("rows")
+                .first()
+                .map(|(id, _)| *id);
             store
                 .write(day(at), |tx| {
-                    first.map_or(Ok(()), |id| tx.remove_intent(id))
+                    first.map_or(Ok(()), |id| tx.end_pending_request(id))
                 })
                 .expect("written");
         }

@@ -1,6 +1,6 @@
 //! Bodies and whole files: packed, and stored once however many versions name them.
 //!
-//! A body is there as long as a base, a version, a conflict or an intent names it, and at least a day
+//! A body is there as long as a base, a version, a conflict or a pending request names it, and at least a day
 //! after it was last put: `history` removes the rest. What comes out is what went in, or an error.
 
 use super::{Store, Writing, one, packing::Packing};

@@ -16,12 +16,12 @@ mod columns;
 mod conflicts;
 mod events;
 mod guards;
-mod intents;
 mod journal;
 mod listing;
 mod meta;
 mod open;
 mod packing;
+mod pending_requests;
 mod versions;
 mod waiting;
 

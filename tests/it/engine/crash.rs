@@ -592,7 +592,7 @@ async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_ru
         }
         let open = || {
             let store = hostile::store(&world);
-            store.intents().expect("read").len() + store.journal().expect("read").len()
+            store.pending_requests().expect("read").len() + store.journal().expect("read").len()
         };
         begun += usize::from(open() > 0);
         let mut report = hostile::sync(&world).await;
@@ -605,7 +605,7 @@ async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_ru
             open(),
             0,
             "{moment}: {:?}",
-            hostile::store(&world).intents()
+            hostile::store(&world).pending_requests()
         );
     }
     assert!(begun > 3, "{begun}");

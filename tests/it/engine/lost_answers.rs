@@ -9,7 +9,7 @@ use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::snapshot::{Direction, Keep};
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, NewSeed, Normalise, Options};
-use kbsync::state::Intent;
+use kbsync::state::PendingRequest;
 use uuid::Uuid;
 
 const POST: (&str, &str) = ("POST", "/api/article");
@@ -54,16 +54,16 @@ fn slugs(world: &Stage) -> Vec<String> {
     slugs
 }
 
-fn open_intents(world: &Stage) -> Vec<Intent> {
-    let intents = hostile::store(world).intents().expect("read");
-    intents.into_iter().map(|(_, intent)| intent).collect()
+fn pending_requests(world: &Stage) -> Vec<PendingRequest> {
+    let pending = hostile::store(world).pending_requests().expect("read");
+    pending.into_iter().map(|(_, pending)| pending).collect()
 }
 
 /// It ends well, with nothing open and nothing left to do.
 async fn assert_settled(world: &Stage) {
     let report = settle(world).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
-    assert_eq!(open_intents(world), []);
+    assert_eq!(pending_requests(world), []);
     assert_quiet(world, 1).await;
 }
 
@@ -196,7 +196,7 @@ async fn slug_taken_after_a_lost_post() -> Stage {
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(report.outcome.exit_code(), 4);
-    let [Intent::CreateArticle(creation)] = &open_intents(&world)[..] else {
+    let [PendingRequest::CreateArticle(creation)] = &pending_requests(&world)[..] else {
         panic!("one creation stands");
     };
     assert!(creation.unclear.is_some(), "{creation:?}");
@@ -221,7 +221,7 @@ async fn f014_an_article_of_somebody_else_is_not_adopted() {
     assert_eq!(report.outcome.exit_code(), 3, "{report:#?}");
     assert!(world.exists("a/new.conflict.html"));
     assert!(world.read("a/new.html").contains("<p>new</p>"));
-    assert_eq!(open_intents(&world), []);
+    assert_eq!(pending_requests(&world), []);
 }
 
 #[tokio::test]
@@ -286,7 +286,7 @@ async fn f014_a_file_whose_slug_somebody_else_took_is_created_under_another_name
     assert_settled(&world).await;
     assert_eq!(slugs(&world), ["new", "one", "other"]);
     assert!(world.read("a/new.html").contains("<p>theirs</p>"));
-    assert_eq!(open_intents(&world), []);
+    assert_eq!(pending_requests(&world), []);
 }
 
 #[tokio::test]
@@ -350,7 +350,7 @@ async fn f005_a_writer_goes_on_editing_while_the_answer_to_the_post_is_lost() {
     let report = settle(&world).await;
     assert_eq!(lines(&report), ["create remote a/new.html skipped"]);
     assert_eq!(report.outcome.exit_code(), 5);
-    assert_eq!(open_intents(&world).len(), 1);
+    assert_eq!(pending_requests(&world).len(), 1);
     world.sandbox().clear_faults();
     world.edit("a/new.html", "title: New", "title: Renamed");
     world.edit("a/new.html", "<p>new</p>", "<p>newer</p>");
@@ -574,11 +574,15 @@ async fn f014_a_post_whose_file_is_gone_claims_no_later_file_and_ends_once_every
         .sandbox()
         .inject(Fault::always(on(POST), FaultKind::ResetBefore));
     settle(&world).await;
-    assert_eq!(open_intents(&world).len(), 1);
+    assert_eq!(pending_requests(&world).len(), 1);
     world.sandbox().clear_faults();
     world.remove("a/n.html");
     settle(&world).await;
-    assert_eq!(open_intents(&world).len(), 1, "the other file may be it");
+    assert_eq!(
+        pending_requests(&world).len(),
+        1,
+        "the other file may be it"
+    );
     world.write(
         "a/guide.html",
         "---\ntitle: Overview\n---\n<p>Where to begin</p>\n",
@@ -588,7 +592,7 @@ async fn f014_a_post_whose_file_is_gone_claims_no_later_file_and_ends_once_every
     assert_eq!(slugs(&world), ["guide", "one"]);
     world.remove("a/notes.html");
     settle(&world).await;
-    assert_eq!(open_intents(&world), []);
+    assert_eq!(pending_requests(&world), []);
 }
 
 /// What is ignored is not the file that is gone.
@@ -602,7 +606,7 @@ async fn f014_a_creation_whose_file_is_gone_ends_beside_ignored_files() {
     let report = settle(&world).await;
     let made = "create local a/new.html done".to_owned();
     assert!(lines(&report).contains(&made), "{report:#?}");
-    assert_eq!(open_intents(&world), []);
+    assert_eq!(pending_requests(&world), []);
     assert!(world.read("a/new.html").contains(&new.to_string()));
 }
 
@@ -639,7 +643,7 @@ async fn f014_a_created_file_gets_its_id_though_another_article_has_its_new_slug
         "its slug \"one\" is that of a/one.html; choose another"
     );
     assert_eq!(slugs(&world), ["new", "one"]);
-    assert_eq!(open_intents(&world), []);
+    assert_eq!(pending_requests(&world), []);
 }
 
 #[tokio::test]
@@ -668,7 +672,7 @@ async fn f014_a_new_file_that_is_missing_before_its_id_was_in_it_is_no_removal()
     let report = settle(&world).await;
     assert_eq!(lines(&report), ["create local a/new.html done"]);
     assert!(world.read("a/new.html").contains(&new.to_string()));
-    assert_eq!(open_intents(&world), []);
+    assert_eq!(pending_requests(&world), []);
     assert_settled(&world).await;
     world.remove("a/new.html");
     settle(&world).await;
@@ -799,14 +803,14 @@ async fn f015_a_put_without_an_answer_keeps_no_place_of_a_folder_that_was_rename
             .sandbox()
             .inject(Fault::always(on(PUT), FaultKind::ResetBefore).after(1));
         hostile::sync(&world).await;
-        assert_eq!(open_intents(&world).len(), 1);
+        assert_eq!(pending_requests(&world).len(), 1);
         if by_writer {
             world.rename("a", "b");
         } else {
             world.sandbox().rename_category(category, "B", "b");
             world.clock.advance(std::time::Duration::from_hours(25));
             hostile::sync(&world).await;
-            assert_eq!(open_intents(&world).len(), 1);
+            assert_eq!(pending_requests(&world).len(), 1);
         }
         world.sandbox().clear_faults();
         hostile::sync(&world).await;
@@ -1255,7 +1259,7 @@ async fn a_dry_run_after_a_crash_leaves_the_intents_to_the_run_that_follows() {
         .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
     hostile::sync(&world).await;
     world.sandbox().clear_faults();
-    let before = (open_intents(&world), world.files());
+    let before = (pending_requests(&world), world.files());
     requests(&world);
     let mut engine = hostile::engine(&world, &hostile::calm());
     let plan = engine
@@ -1265,7 +1269,7 @@ async fn a_dry_run_after_a_crash_leaves_the_intents_to_the_run_that_follows() {
     drop(engine);
     assert_eq!(plan.actions.len(), 1, "{plan}");
     assert_eq!(requests(&world), ["GET listing 200"]);
-    assert_eq!((open_intents(&world), world.files()), before);
+    assert_eq!((pending_requests(&world), world.files()), before);
     let report = hostile::sync(&world).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     assert_eq!(slugs(&world), ["new", "one"]);

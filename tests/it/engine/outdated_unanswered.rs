@@ -134,7 +134,7 @@ async fn a_put_that_did_not_arrive_is_forgotten_with_its_edit() {
     world.edit("a/one.html", OURS, FIRST);
     world.sync().await;
     let engine = world.engine();
-    assert_eq!(engine.store().intents().expect("readable"), []);
+    assert_eq!(engine.store().pending_requests().expect("readable"), []);
     drop(engine);
     assert_quiet(&world, 1).await;
 }

@@ -83,8 +83,8 @@ pub(super) fn picture(stage: &Stage) -> Picture {
     for key in store.parked().expect("read").into_keys() {
         picture.insert(named(format!("parked {key}")), String::new());
     }
-    for (_, intent) in store.intents().expect("read") {
-        picture.insert(named(format!("open intent {intent:?}")), String::new());
+    for (_, pending) in store.pending_requests().expect("read") {
+        picture.insert(named(format!("pending request {pending:?}")), String::new());
     }
     for change in store.journal().expect("read") {
         picture.insert(named(format!("open change {change:?}")), String::new());

@@ -22,7 +22,7 @@ const ORDER: [&str; 36] = [
     "reasons",
     "report",
     "in_motion",
-    "waiting",
+    "open_actions",
     "history",
     "observation",
     "backoff",

@@ -282,7 +282,7 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
     let store = store.expect("is there");
     assert_eq!(store.articles().expect("rows"), [known.clone()]);
     assert_eq!(store.tombstones().expect("rows"), []);
-    assert_eq!(store.intents().expect("rows"), []);
+    assert_eq!(store.pending_requests().expect("rows"), []);
     assert_eq!(store.journal().expect("rows"), []);
     assert_eq!(store.displaced().expect("rows"), []);
     drop(store);
@@ -290,7 +290,7 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
     assert_eq!(after, bytes);
     let mut store = open(dir.path());
     assert_eq!(store.articles().expect("rows"), [known]);
-    assert_eq!(store.intents().expect("rows"), []);
+    assert_eq!(store.pending_requests().expect("rows"), []);
     assert_eq!(store.last_slot().expect("read"), 0);
     put(&mut store, 1..2);
     assert_eq!(store.articles().expect("rows"), [article(1)]);

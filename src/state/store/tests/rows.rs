@@ -10,7 +10,7 @@ use crate::{
     },
     state::{
         Approval, ArticleRow, CategoryRow, ConflictRow, Creation, Deed, Deletion, ErrorKind, Event,
-        FigureRow, Intent, Parked, RowChange, Sent, StateError, Store, Update, Visibility,
+        FigureRow, Parked, PendingRequest, RowChange, Sent, StateError, Store, Update, Visibility,
     },
 };
 use proptest::prelude::*;
@@ -52,10 +52,10 @@ fn creation() -> Creation {
     }
 }
 
-fn intents() -> Vec<Intent> {
+fn pending_requests() -> Vec<PendingRequest> {
     vec![
-        Intent::CreateArticle(creation()),
-        Intent::UpdateArticle(Update {
+        PendingRequest::CreateArticle(creation()),
+        PendingRequest::UpdateArticle(Update {
             id: id(1),
             version: version("b"),
             fields: vec![Field::Title, Field::Text],
@@ -64,7 +64,7 @@ fn intents() -> Vec<Intent> {
             over_revision: Revision("1".to_owned()),
             rows: vec![RowChange::NoConflict(id(1))],
         }),
-        Intent::DeleteArticle(Deletion {
+        PendingRequest::DeleteArticle(Deletion {
             id: id(1),
             revision: Revision("2".to_owned()),
             version: Some(digest("over")),
@@ -273,31 +273,31 @@ fn intents_are_read_in_the_order_in_which_they_were_added() {
     let mut store = memory();
     let ids = store
         .write(NOW, |tx| {
-            intents()
+            pending_requests()
                 .iter()
-                .map(|one| tx.add_intent(one))
+                .map(|one| tx.add_pending_request(one))
                 .collect::<Result<Vec<_>, _>>()
         })
         .expect("written");
-    let expected: Vec<_> = ids.iter().copied().zip(intents()).collect();
-    assert_eq!(store.intents().expect("rows"), expected);
+    let expected: Vec<_> = ids.iter().copied().zip(pending_requests()).collect();
+    assert_eq!(store.pending_requests().expect("rows"), expected);
 
     store
         .write(NOW, |tx| {
-            ids.iter().try_for_each(|&id| tx.remove_intent(id))
+            ids.iter().try_for_each(|&id| tx.end_pending_request(id))
         })
         .expect("written");
-    assert_eq!(store.intents().expect("rows"), []);
+    assert_eq!(store.pending_requests().expect("rows"), []);
     let named: i64 = store
         .conn
         .query_row("SELECT count(*) FROM intent_digests", [], |row| row.get(0))
         .expect("counted");
     assert_eq!(named, 0);
-    // An id is never given twice: a late settlement cannot hit another intent.
+    // An id is never given twice: a late settlement cannot hit another pending request.
     let next = store
         .write(NOW, |tx| {
-            tx.remove_intent(ids[0])?;
-            tx.add_intent(&intents()[0])
+            tx.end_pending_request(ids[0])?;
+            tx.add_pending_request(&pending_requests()[0])
         })
         .expect("written");
     assert!(next > ids[2]);
@@ -663,7 +663,9 @@ fn a_creation_ends_with_the_id_of_its_article() {
     let write = |store: &mut Store, change: RowChange| {
         store.write(NOW, |tx| tx.apply(&change)).expect("written");
     };
-    let request = store.write(NOW, |tx| tx.add_intent(&Intent::CreateArticle(creation())));
+    let request = store.write(NOW, |tx| {
+        tx.add_pending_request(&PendingRequest::CreateArticle(creation()))
+    });
     let created = Creation {
         request: request.expect("written").0,
         later: vec![Sent {
@@ -688,14 +690,17 @@ fn a_creation_ends_with_the_id_of_its_article() {
 
 #[test]
 fn an_update_of_an_earlier_version_has_no_rows() {
-    let now = intents().swap_remove(1);
+    let now = pending_requests().swap_remove(1);
     let mut written = serde_json::to_value(&now).expect("written");
     let fields = written["update_article"].as_object_mut().expect("a map");
     assert!(fields.remove("rows").is_some());
-    let read: Intent = serde_json::from_value(written).expect("read");
-    let Intent::UpdateArticle(update) = now else {
+    let read: PendingRequest = serde_json::from_value(written).expect("read");
+    let PendingRequest::UpdateArticle(update) = now else {
         panic!("the second one is an update");
     };
     let rows = Vec::new();
-    assert_eq!(read, Intent::UpdateArticle(Update { rows, ..update }));
+    assert_eq!(
+        read,
+        PendingRequest::UpdateArticle(Update { rows, ..update })
+    );
 }

@@ -1,4 +1,4 @@
-//! OpenAction and failed actions are stored, so that `kbsync status` can tell without asking the
+//! Held and failed actions are stored, so that `kbsync status` can tell without asking the
 //! service.
 //!
 //! Written at the end of a cycle, and only when it changed. A cycle that looked at a part, or went one way
