@@ -123,7 +123,7 @@ pub(super) async fn settle_category<S: Service, D: Disk>(
     settle: &SettleCategory,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    let done = if is_in_motion(settle, state) {
+    let result = if is_in_motion(settle, state) {
         Some(StepResult::Retry(
             "a file in it is being written".to_owned(),
         ))
@@ -131,9 +131,9 @@ pub(super) async fn settle_category<S: Service, D: Disk>(
         let here = settle_here(&mut engine.journal(), settle, state);
         here.err().map(unwritten).transpose()?
     };
-    if let Some(done) = done {
+    if let Some(result) = result {
         state.obstacles.block_category(settle);
-        return Ok(done);
+        return Ok(result);
     }
     if settle.send.is_empty() {
         return Ok(StepResult::Done(None));

@@ -21,8 +21,8 @@ pub(super) async fn send_category<S: Service, D: Disk>(
     settle: &SettleCategory,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    if let Some(done) = ensure_category_seen(engine, settle, state).await {
-        return Ok(done);
+    if let Some(result) = ensure_category_seen(engine, settle, state).await {
+        return Ok(result);
     }
     let now = engine.clock.now();
     keep_both_sides(&*engine.disk, &mut engine.store, settle, now)?;

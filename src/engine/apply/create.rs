@@ -40,8 +40,8 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     new: &New<'_>,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    if let Err(done) = remove_old_id(&mut engine.journal(), new, state)? {
-        return Ok(done);
+    if let Err(result) = remove_old_id(&mut engine.journal(), new, state)? {
+        return Ok(result);
     }
     let mut creations = engine.store.creations()?.into_iter();
     let category = new.file.version.category;
@@ -50,7 +50,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
         Some(Creation { row: Some(row), .. }) => row,
         begun => match post(engine, new, begun, state).await? {
             Ok(row) => row,
-            Err(done) => return Ok(done),
+            Err(result) => return Ok(result),
         },
     };
     state.new_ids.insert(new.action.path.clone(), row.id);
@@ -62,9 +62,9 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     // The article is there and known; what goes wrong with its file is left to the next cycle.
     let row = match write_id(&mut engine.journal(), defaults, new, &row, state)? {
         Ok(row) => row,
-        Err(done) => {
+        Err(result) => {
             let what = "the article is created, but its id is not in the file yet";
-            return Ok(state.obstacles.outcome_without_file(what, done));
+            return Ok(state.obstacles.outcome_without_file(what, result));
         }
     };
     if let Some(old) = new.instead_of {
@@ -97,7 +97,7 @@ fn remove_old_id<D: Disk>(
     }
     let (content, document) = match file_at(journal.disk, new.place) {
         Ok(found) => found,
-        Err(done) => return Ok(Err(done)),
+        Err(result) => return Ok(Err(result)),
     };
     if document.id().is_none() {
         return Ok(Ok(()));
@@ -254,7 +254,7 @@ fn write_id<D: Disk>(
 ) -> anyhow::Result<Result<ArticleRow, StepResult>> {
     let (content, document) = match file_at(journal.disk, new.place) {
         Ok(found) => found,
-        Err(done) => return Ok(Err(done)),
+        Err(result) => return Ok(Err(result)),
     };
     if !is_scanned(new, &content, &document, state) {
         return Ok(Err(file_changed()));

@@ -29,8 +29,8 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     seen: &Seen,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    if let Some(done) = ensure_seen(engine, id, seen, state).await? {
-        return Ok(done);
+    if let Some(result) = ensure_seen(engine, id, seen, state).await? {
+        return Ok(result);
     }
     if let Some((_, doubt)) = state.obstacles.of(action) {
         return Ok(StepResult::Retry(doubt));
@@ -47,8 +47,8 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     })?;
     let approved = state.request.allow_deletes || was_approved(&engine.store, action)?;
     let change = |engine: &Engine<S, D>, state: &ApplyState<'_>| {
-        if let Some(done) = obstacle_at_places(&*engine.disk, id, place, state) {
-            return Err(done);
+        if let Some(result) = obstacle_at_places(&*engine.disk, id, place, state) {
+            return Err(result);
         }
         Ok(PutOrDelete::Delete(Deletion {
             id,
@@ -57,8 +57,8 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
             rows: rows_when_deleted(id, Side::Remote, place, approved, state),
         }))
     };
-    if let Err(done) = send_seen(engine, action, id, seen, &change, state).await? {
-        return Ok(done);
+    if let Err(result) = send_seen(engine, action, id, seen, &change, state).await? {
+        return Ok(result);
     }
     clear_copies(&mut engine.journal(), id, state)?;
     state.observed.base.articles.remove(&id);

@@ -127,11 +127,11 @@ fn settle_batch<D: Disk>(
                 settle.to
             ))
         };
-        let done = match job.outcome.take() {
+        let result = match job.outcome.take() {
             Some(Ok(_)) | None => StepResult::Done(note()),
-            Some(Err(done)) => done,
+            Some(Err(result)) => result,
         };
-        report_step(teller, job.action, done, state);
+        report_step(teller, job.action, result, state);
     }
     Ok(())
 }
@@ -165,8 +165,8 @@ fn prepare<'a, D: Disk>(
     }
     let Rendered { bytes, old, lf } = match rendered(journal, settle, state)? {
         Ok(rendered) => rendered,
-        Err(done) => {
-            job.outcome = Some(Err(done));
+        Err(result) => {
+            job.outcome = Some(Err(result));
             return Ok(job);
         }
     };

@@ -51,8 +51,8 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     let listing = !read_first && state.to_send >= LIST_FROM && several;
     if !window.is_zero() && listing && seen.visibility == Visibility::Published {
         state.reseen.remove(&id);
-        if let Some(done) = look_again(engine, state).await? {
-            return Ok(Some(done));
+        if let Some(result) = look_again(engine, state).await? {
+            return Ok(Some(result));
         }
         if state.reseen.contains_key(&id) {
             return Ok(changed(id, seen, state));

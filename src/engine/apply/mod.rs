@@ -149,17 +149,17 @@ async fn step<S: Service, D: Disk>(
         state.say(&action, status, Some(reason));
         return Ok(());
     }
-    let done = match reserve_for_step(&engine.service, &engine.settings, &action, state).await {
-        Some(done) => {
+    let result = match reserve_for_step(&engine.service, &engine.settings, &action, state).await {
+        Some(result) => {
             state.obstacles.block(&action);
-            done
+            result
         }
         None => carry_out(engine, &action, state).await?,
     };
-    if matches!(done, StepResult::Done(_)) {
+    if matches!(result, StepResult::Done(_)) {
         forget_refusals_and_approvals(&mut engine.store, &[&action], engine.clock.now())?;
     }
-    report_step(&engine.teller, &action, done, state);
+    report_step(&engine.teller, &action, result, state);
     Ok(())
 }
 
@@ -276,13 +276,13 @@ fn forget_refusals_and_approvals(
     })
 }
 
-fn report_step(teller: &Teller, action: &Action, done: StepResult, state: &mut ApplyState<'_>) {
+fn report_step(teller: &Teller, action: &Action, result: StepResult, state: &mut ApplyState<'_>) {
     if action.sends() {
         state.to_send = state.to_send.saturating_sub(1);
         state.done += 1;
         progress::done(teller, state.done);
     }
-    match done {
+    match result {
         StepResult::Done(note) => {
             tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %Field::keys(&action.fields, ","), side = action.side.word(), "{}", action.kind.word());
             state.say(action, Status::Done, note);

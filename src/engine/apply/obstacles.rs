@@ -109,9 +109,9 @@ impl Obstacles {
     }
 
     /// Returns the outcome of a step that is done on the service, while its file is not: it is not tried again.
-    pub(super) fn outcome_without_file(&mut self, what: &str, done: StepResult) -> StepResult {
+    pub(super) fn outcome_without_file(&mut self, what: &str, result: StepResult) -> StepResult {
         let told = |reason: &str| format!("{what}: {reason}");
-        match done {
+        match result {
             StepResult::Done(note) => StepResult::Done(note),
             StepResult::Held(reason)
             | StepResult::Retry(reason)

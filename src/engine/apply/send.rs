@@ -36,14 +36,14 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
         file,
         ..settle.clone()
     };
-    if let Some(done) = ensure_seen(engine, settle.id, &settle.seen, state).await? {
-        return Ok(done);
+    if let Some(result) = ensure_seen(engine, settle.id, &settle.seen, state).await? {
+        return Ok(result);
     }
     let first = state.row(settle.id).is_none();
     if settle.touches_file()
-        && let Some(done) = settle_first_half(&mut engine.journal(), action, &settle, state)?
+        && let Some(result) = settle_first_half(&mut engine.journal(), action, &settle, state)?
     {
-        return Ok(done);
+        return Ok(result);
     }
     if first {
         keep_replaced(&mut engine.store, engine.clock.now(), &settle)?;
@@ -86,7 +86,7 @@ async fn send<S: Service, D: Disk>(
     let sent = send_seen(engine, action, settle.id, &settle.seen, &change, state);
     let Recorded { row, warning } = match sent.await? {
         Ok(recorded) => recorded,
-        Err(done) => return Ok(done),
+        Err(result) => return Ok(result),
     };
     if settle.settles {
         clear_copies(&mut engine.journal(), settle.id, state)?;
@@ -122,7 +122,7 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
     loop {
         let request = match change(engine, state) {
             Ok(request) => request,
-            Err(done) => return Ok(Err(done)),
+            Err(result) => return Ok(Err(result)),
         };
         let (error, is_seen) = match send_request(engine, &request).await? {
             SendOutcome::Done(recorded) => return Ok(Ok(recorded)),
@@ -148,8 +148,8 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
         }
         state.reseen.remove(&id);
         state.observed.service.read_first.insert(id);
-        if let Some(done) = ensure_seen(engine, id, seen, state).await? {
-            return Ok(Err(done));
+        if let Some(result) = ensure_seen(engine, id, seen, state).await? {
+            return Ok(Err(result));
         }
     }
 }
