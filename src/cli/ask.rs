@@ -16,15 +16,12 @@ use crate::{
         client::{Client, Notify, WaitNote, WaitReason},
     },
 };
-use dialoguer::{
-    Select,
-    console::{Key, Term},
-};
+use dialoguer::Select;
 use std::{
     io::{self, IsTerminal as _, Write as _},
-    sync::Arc,
+    sync::{Arc, mpsc},
+    thread,
 };
-use tokio::sync::mpsc;
 
 /// Returns whether a person can answer.
 pub(super) fn possible() -> bool {
@@ -38,14 +35,10 @@ pub(super) fn again() -> String {
     format!("kbsync {} --yes", words.join(" "))
 }
 
-/// Asks a yes-or-no question. Enter and the end of the input do not agree.
+/// Asks a yes-or-no question. Only `y` or `yes` agrees: the next line may be a pasted command.
 pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
     let answer = last_answer(&format!("{question} [y/N]"), |line| {
-        match line.to_lowercase().as_str() {
-            "y" | "yes" => Ok(true),
-            "n" | "no" | "" => Ok(false),
-            _ => Err("answer with yes or no".to_owned()),
-        }
+        Ok(["y", "yes"].contains(&line.to_lowercase().as_str()))
     })?;
     Ok(answer.unwrap_or(false))
 }
@@ -167,7 +160,7 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
         .map(|one| format!("{} ({})", escape(&one.name), one.id))
         .collect();
     choices.push("another workspace (paste its id)".to_owned());
-    interrupt::at_question();
+    interrupt::at_question(|| {});
     let at = Select::new()
         .with_prompt("Workspace")
         .items(&choices)
@@ -262,7 +255,7 @@ async fn once<T>(
         mirror: None,
         budget: config::Options::standard().budget,
     };
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let out = context.out;
     let notify: Notify = Arc::new(move |note: WaitNote| match note.reason {
         WaitReason::Minute | WaitReason::Throttled => out.note(note.to_string()),
@@ -308,42 +301,36 @@ fn answer<T>(
     question: &str,
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, Failure> {
-    interrupt::at_question();
-    let terminal = Term::stderr();
     loop {
-        let Some(line) = line(&terminal, question).map_err(unanswered)? else {
+        let Some(line) = line(question).map_err(unanswered)? else {
             return Ok(None);
         };
         match parse(line.trim()) {
             Ok(answer) => return Ok(Some(answer)),
-            Err(wrong) => terminal.write_line(&wrong).map_err(unanswered)?,
+            Err(wrong) => writeln!(io::stderr(), "{wrong}").map_err(unanswered)?,
         }
     }
 }
 
-/// Reads the line that a person types behind a question. `None`: the input ended, by Ctrl-D. The `Input` of `dialoguer`
-/// ignores that key.
-fn line(terminal: &Term, question: &str) -> io::Result<Option<String>> {
-    terminal.write_str(&format!("{question}: "))?;
-    let mut line = String::new();
-    loop {
-        let key = terminal.read_key()?;
-        // A Ctrl-D that came before the terminal was read is a NUL.
-        let is_end = matches!(key, Key::Char('\u{4}' | '\0')) && line.is_empty();
-        if is_end || key == Key::Enter {
-            terminal.write_line("")?;
-            return Ok((!is_end).then_some(line));
-        }
-        if key == Key::Backspace && line.pop().is_some() {
-            terminal.clear_chars(1)?;
-        }
-        if let Key::Char(letter) = key
-            && !letter.is_control()
-        {
-            line.push(letter);
-            terminal.write_str(letter.encode_utf8(&mut [0; 4]))?;
-        }
+/// Reads the line that a person types behind a question; the terminal lets them edit it. `None`: the input ended, by
+/// Ctrl-D. Ctrl-C ends the question while the line is still being read.
+fn line(question: &str) -> io::Result<Option<String>> {
+    let (typed, answer) = mpsc::channel();
+    let interrupted = typed.clone();
+    interrupt::at_question(move || {
+        drop(interrupted.send(Err(io::ErrorKind::Interrupted.into())));
+    });
+    write!(io::stderr(), "{question}: ")?;
+    thread::spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line);
+        drop(typed.send(read.map(|bytes| (bytes > 0).then_some(line))));
+    });
+    let line = answer.recv().map_err(io::Error::other)??;
+    if line.is_none() {
+        writeln!(io::stderr())?;
     }
+    Ok(line)
 }
 
 fn unanswered(cause: io::Error) -> Failure {

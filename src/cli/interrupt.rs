@@ -116,13 +116,26 @@ fn ignores_ctrl_c(status: &str) -> bool {
     ignored.is_some_and(|mask| mask & 0b10 != 0)
 }
 
-/// Keeps Ctrl-C at a question from ending the process without a word: the question fails.
-pub(super) fn at_question() {
-    if !*IGNORED {
-        drop(signal(SignalKind::interrupt()));
-        let (tell, _none) = oneshot::channel();
-        listen_by(listen(tell));
-    }
+/// Keeps Ctrl-C at a question from ending the process without a word: `interrupted` ends the question.
+pub(super) fn at_question(interrupted: impl FnOnce() + Send + 'static) {
+    let is_ignored = *IGNORED;
+    let signals = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    );
+    listen_by(async move {
+        let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+            return;
+        };
+        tokio::select! {
+            _ = interrupt.recv(), if !is_ignored => {
+                interrupted();
+                terminate.recv().await;
+            }
+            _ = terminate.recv() => {}
+        }
+        end(ExitCode::Terminated);
+    });
 }
 
 /// Lets Ctrl-C end the process again, until other work listens.

@@ -197,7 +197,7 @@ pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
 enum GroupKey {
     /// A reason to wait, wherever they stand in the report.
     Reason(String),
-    /// They follow each other and are alike.
+    /// They are alike, and only actions that wait stand between them.
     Run(usize),
 }
 
@@ -214,19 +214,16 @@ fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
     let (mut run, mut previous) = (0, None);
     let key = |line: &Line| {
         let has_sides = sides(line).is_some();
-        let reason = line
-            .reason
-            .as_ref()
-            .filter(|_| line.status == Status::Held && !has_sides);
-        let current = Some(alike(line)).filter(|_| reason.is_none() && !has_sides);
+        let is_held = line.status == Status::Held && !has_sides;
+        if let Some(reason) = line.reason.as_ref().filter(|_| is_held) {
+            return GroupKey::Reason(common_reason(reason, &line.path));
+        }
+        let current = (!has_sides).then(|| alike(line));
         if current.is_none() || current != previous {
             run += 1;
         }
         previous = current;
-        match reason {
-            Some(reason) => GroupKey::Reason(common_reason(reason, &line.path)),
-            None => GroupKey::Run(run),
-        }
+        GroupKey::Run(run)
     };
     let mut lines = Vec::new();
     for group in in_groups(actions, key) {

