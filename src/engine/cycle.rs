@@ -19,7 +19,6 @@ use crate::engine::{Checkout, Engine, GitView, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
 use crate::reconcile::plan::{Outcome, Plan, Problem};
-use crate::reconcile::scope::Scope;
 use crate::reconcile::{self, OutOfReach, World};
 use crate::service::Service;
 use std::borrow::Cow;
@@ -105,10 +104,7 @@ async fn run_cycle<S: Service, D: Disk>(
     }
     let request = &*request;
     let (plan, mut observed) = decide(engine, request).await?;
-    let scope: Scope = request.scope.iter().collect();
-    let asked = plan.problems.iter();
-    let asked = asked.filter(|problem| scope.concerns(&problem.path));
-    report.problems.extend(asked.cloned());
+    report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
     report.coverage.is_incremental = observed.extent == Extent::Differences;
     report.coverage.has_doubt = observed.mirror.hides || observed.doubt.is_some();

@@ -39,18 +39,6 @@ impl Scope {
             || self.0.contains(folder)
             || self.0.contains(&format!("{folder}/{CATEGORY_FILE}"))
     }
-
-    /// Returns whether what is wrong at a path may keep something in it from being done: at a file in it, at a folder
-    /// or category with something in it, or at the mirror itself.
-    pub fn concerns(&self, path: &str) -> bool {
-        let (folder, file) = path.split_once('/').unwrap_or((path, CATEGORY_FILE));
-        let is_of_all = self.is_whole() || folder.is_empty() || folder.starts_with('.');
-        if is_of_all || file != CATEGORY_FILE {
-            return is_of_all || self.covers(&Place::new(folder, file));
-        }
-        let mut folders = self.0.iter().filter_map(|path| path.split('/').next());
-        folders.any(|named| named == folder)
-    }
 }
 
 impl<'p> FromIterator<&'p String> for Scope {
@@ -83,21 +71,6 @@ mod tests {
             let scope: Scope = [&path.to_owned()].into_iter().collect();
             let found = (scope.covers(&place), scope.covers_folder("start"));
             assert_eq!(found, (covered, words), "{path}");
-        }
-        let scope: Scope = [&"start/one.html".to_owned()].into_iter().collect();
-        for (path, concerns) in [
-            ("start/one.html", true),
-            ("start", true),
-            ("start/_category.yaml", true),
-            ("", true),
-            (".kbsyncignore", true),
-            ("start/two.html", false),
-            ("other", false),
-            ("other/_category.yaml", false),
-            ("other/one.html", false),
-        ] {
-            assert_eq!(scope.concerns(path), concerns, "{path}");
-            assert!(Scope::default().concerns(path));
         }
         assert!(Scope::default().covers(&place) && Scope::default().covers_folder("start"));
     }

@@ -251,20 +251,6 @@ fn paths_are_taken_from_the_current_folder_and_must_be_known() {
 }
 
 #[test]
-fn what_is_wrong_elsewhere_is_not_told_of_a_path() {
-    let (service, kb, one, _) = synced();
-    kb.write("start/broken.html", "no front matter");
-    kb.edit("start/one.html", "One.", "Mine.");
-    let ran = kb.run(&["sync", "start/one.html"]).exits(0);
-    assert!(!ran.stdout.contains("broken"), "{ran:#?}");
-    assert_eq!(service.text(one), "<p>Mine.</p>");
-    for paths in [&["sync"][..], &["sync", "start"], &["sync", "start/broken"]] {
-        let ran = kb.run(paths).exits(4);
-        assert!(ran.stdout.contains("start/broken.html"), "{ran:#?}");
-    }
-}
-
-#[test]
 fn f118_a_mirror_that_is_in_use_is_left_alone() {
     let (service, kb, _, _) = synced();
     let _lock = Lock::acquire(&kb.mirror(), "run").expect("free");
