@@ -176,26 +176,30 @@ impl<C: CycleRunner> EventLoop<C> {
     /// Logs the files that were saved and wait for their push interval or the end of an outage: a person wonders why
     /// they are not live.
     fn announce_delayed(&mut self, now: Moment) {
-        let delayed = self.state.work_queue.newly_delayed(now).into_iter();
-        let delayed = delayed.map(|(path, wait)| {
-            let wait = in_words(Duration::from_secs(wait.as_secs() + 1));
-            (path, format!("saved; will be sent in {wait}"))
-        });
-        let stopped = self.state.work_queue.newly_stopped().into_iter();
-        let stopped = stopped.map(|(path, outage)| {
-            let told = format!("saved; will be sent when syncing works again ({outage})");
-            (path, told)
-        });
-        for (path, told) in delayed.chain(stopped) {
-            let saved = DuePaths {
-                changed: [path.clone()].into(),
-                ..DuePaths::default()
-            };
-            // kbsync's own writes cause events as well.
-            if !self.cycles.drop_unchanged(saved).is_empty() {
-                tracing::info!(path, "{told}");
+        for (path, wait) in self.state.work_queue.newly_delayed(now) {
+            if self.is_saved(&path) {
+                let wait = in_words(Duration::from_secs(wait.as_secs() + 1));
+                tracing::info!(path, "saved; will be sent in {wait}");
             }
         }
+        for (path, outage) in self.state.work_queue.newly_stopped() {
+            if self.is_saved(&path) {
+                tracing::info!(
+                    path,
+                    "saved; will be sent when syncing works again ({outage})"
+                );
+                self.state.work_queue.note_told(path);
+            }
+        }
+    }
+
+    /// Returns whether a person changed a file: kbsync's own writes cause events as well.
+    fn is_saved(&mut self, path: &str) -> bool {
+        let saved = DuePaths {
+            changed: [path.to_owned()].into(),
+            ..DuePaths::default()
+        };
+        !self.cycles.drop_unchanged(saved).is_empty()
     }
 
     /// Looks which of the waiting paths a person changed: only they count as not sent.

@@ -242,14 +242,23 @@ impl WorkQueue {
         self.debounce.newly_delayed(now.steady)
     }
 
-    /// Returns the files that were saved and wait for the end of an outage, each once in it.
-    pub fn newly_stopped(&mut self) -> Vec<(String, Outage)> {
+    /// Returns the files that were saved, wait for the end of an outage, and were not told of in it.
+    pub fn newly_stopped(&self) -> Vec<(String, Outage)> {
         let Some(outage) = self.outage.current() else {
             return Vec::new();
         };
-        let saved = self.due.changed.iter();
-        let new = saved.filter(|path| self.told.insert((*path).clone()));
+        let saved = self
+            .due
+            .changed
+            .iter()
+            .filter(|path| summary::is_file(path));
+        let new = saved.filter(|path| !self.told.contains(*path));
         new.map(|path| (path.clone(), outage)).collect()
+    }
+
+    /// Records that a person was told of a saved file.
+    pub fn note_told(&mut self, path: String) {
+        self.told.insert(path);
     }
 
     /// Returns why git pauses the sync.

@@ -61,13 +61,12 @@ impl WorkQueue {
         ];
         paths.extend(more.into_iter().flatten().filter(|path| may_matter(path)));
         let is_counted = |path: &&String| {
-            let is_file = path.ends_with(EXTENSION) || path.ends_with(CATEGORY_FILE);
             let inside = || {
                 let prefix = format!("{path}/");
                 let mut after = paths.range(prefix.clone()..);
                 after.next().is_some_and(|next| next.starts_with(&prefix))
             };
-            is_file || !inside()
+            is_file(path) || !inside()
         };
         (paths.iter().filter(is_counted).count(), oldest)
     }
@@ -90,6 +89,11 @@ impl WorkQueue {
             is_token_refused: self.outage.current() == Some(Outage::TokenRejected),
         }
     }
+}
+
+/// Returns whether a path is that of an article's file or a `_category.yaml`; others are folders.
+pub(super) fn is_file(path: &str) -> bool {
+    path.ends_with(EXTENSION) || path.ends_with(CATEGORY_FILE)
 }
 
 /// Returns whether a path may belong to an article, a category or a conflict; editors' and kbsync's own files do not.

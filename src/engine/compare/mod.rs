@@ -16,7 +16,6 @@ use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Flags, Place, Timestamp, Version};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::scope::Scope;
 use crate::state::store::Store;
 
 /// Two versions of one file.
@@ -84,9 +83,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
         now: Timestamp,
     ) -> anyhow::Result<Self> {
         let mut view = MirrorView::read(disk, store, Spool::new(true, now))?;
-        let asked: Scope = scope.iter().collect();
-        let mut notes = std::mem::take(&mut view.problems);
-        notes.retain(|problem| asked.concerns(&problem.path));
+        let notes = std::mem::take(&mut view.problems);
         Ok(Self {
             disk,
             store,

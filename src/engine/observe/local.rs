@@ -285,7 +285,7 @@ impl Scanned {
             })
             .collect();
         self.snapshot.copies.clone_from(&scan.conflict_copies);
-        let mut with_articles = self.kept_folders(base);
+        let mut with_articles = self.kept_folders(base, &scan.categories);
         let ready = self.snapshot.files.iter().map(|file| &file.place.folder);
         with_articles.extend(ready.cloned());
         for category in scan.categories {
@@ -332,20 +332,23 @@ impl Scanned {
         self.snapshot.unknown.extend(unproven);
     }
 
-    /// Folders with a file that is not ready, or in motion, and may be an article: those that were a category's stay so,
-    /// and one to which an article's file came becomes one, as it would if that were ready.
-    fn kept_folders(&self, base: &Base) -> BTreeSet<String> {
-        let rows = base.categories.values();
-        let folders: BTreeSet<&String> = rows.filter_map(|row| row.folder.as_ref()).collect();
-        let is_articles = |unknown: &Unknown| {
-            let id = unknown.id;
-            id.is_some_and(|id| base.articles.contains_key(&id))
-                || base.articles.values().any(|row| row.place == unknown.place)
-        };
+    /// Folders that were a category's, and stay so while there may be an article in them: one that is not ready, or in
+    /// motion. The folder of a category that went elsewhere stays none: nothing is made for a file that is not ready.
+    fn kept_folders(&self, base: &Base, scanned: &[ScannedCategory]) -> BTreeSet<String> {
         let unknown = self.snapshot.unknown.iter();
-        unknown
-            .filter(|unknown| folders.contains(&unknown.place.folder) || is_articles(unknown))
-            .map(|unknown| unknown.place.folder.clone())
+        let unknown: BTreeSet<&String> = unknown.map(|unknown| &unknown.place.folder).collect();
+        let is_at = |row: &CategoryRow, one: &ScannedCategory| match &one.content {
+            CategoryContent::Ready(document) => document.id() == Some(row.id),
+            CategoryContent::Unchanged
+            | CategoryContent::NotReady(_)
+            | CategoryContent::Missing => false,
+        };
+        let rows = base.categories.values();
+        let staying = rows.filter(|row| !scanned.iter().any(|one| is_at(row, one)));
+        let folders = staying.filter_map(|row| row.folder.as_ref());
+        folders
+            .filter(|folder| unknown.contains(folder))
+            .cloned()
             .collect()
     }
 

@@ -29,13 +29,6 @@ fn what_could_not_be_compared_is_told_of_the_path_in_the_mirror() {
     for note in ["en/start/a.html: ", "en/start/b.html: "] {
         assert!(said.contains(&format!("{note}{both}")), "{said}");
     }
-    // So does a sync, and neither tells it of another path.
-    let ran = kb.run(&["sync", "en/start/a.html"]).exits(4);
-    assert!(ran.stdout.contains(both), "{ran:#?}");
-    let said = kb.run(&["diff", "de/start/eins.html"]).exits(0).stderr;
-    assert_eq!(said, "");
-    let said = kb.run(&["diff", "en/start/b.html"]).exits(0).stderr;
-    assert!(!said.contains("en/start/a.html: "), "{said}");
 }
 
 #[test]
