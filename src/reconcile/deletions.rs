@@ -5,7 +5,7 @@
 //! belong to the same act.
 
 use super::guard::{Facts, STANDING};
-use super::plan::{Action, HoldRule, Plan};
+use super::plan::{Action, HoldRule, Kind, Plan};
 use crate::model::limits::MaxDeletes;
 use crate::model::path::quoted;
 use crate::model::{ArticleId, CategoryId, Digest, Side};
@@ -94,8 +94,9 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
     let Stock { homes, lately, .. } = &facts.deletions.stock;
     let home = |action: &Action| homes.get(&action.id?).copied();
     let mut going: BTreeMap<CategoryId, usize> = BTreeMap::new();
-    let deletes = |action: &&Action| action.deletes() == Some(side);
-    for home in plan.actions.iter().filter(deletes).filter_map(home) {
+    // What left this side and cannot be asked for may be gone as well.
+    let may_go = |action: &&Action| action.kind == Kind::Delete && action.side == side;
+    for home in plan.actions.iter().filter(may_go).filter_map(home) {
         *going.entry(home).or_default() += 1;
     }
     let all: usize = going.values().sum();

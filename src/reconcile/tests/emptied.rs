@@ -49,6 +49,13 @@ fn f041_a_category_that_is_emptied_is_held_whatever_the_limit() {
         ("a; x in=two", "a -", "", &[None]),
         ("a; b; x in=two", "a in=two; b -", "", &[None]),
         ("a; b; x in=two", "a in=two; b in=two", "", &[]),
+        // What cannot be read may be gone as well.
+        (
+            "a; b unpublished; x in=two",
+            "",
+            "a gone; b hidden",
+            &[MASS],
+        ),
         // What went on both sides is no deletion.
         ("a; b; x in=two", "a -; b -", "a gone", &[None]),
         // The other category's go.
