@@ -285,7 +285,7 @@ impl Scanned {
             })
             .collect();
         self.snapshot.copies.clone_from(&scan.conflict_copies);
-        let mut with_articles = self.kept_folders(base, &scan.categories);
+        let mut with_articles = self.kept_folders(base);
         let ready = self.snapshot.files.iter().map(|file| &file.place.folder);
         with_articles.extend(ready.cloned());
         for category in scan.categories {
@@ -333,19 +333,12 @@ impl Scanned {
     }
 
     /// Folders that were a category's, and stay so while there may be an article in them: one that is not ready, or in
-    /// motion. The folder of a category that went elsewhere stays none: nothing is made for a file that is not ready.
-    fn kept_folders(&self, base: &Base, scanned: &[ScannedCategory]) -> BTreeSet<String> {
+    /// motion.
+    fn kept_folders(&self, base: &Base) -> BTreeSet<String> {
         let unknown = self.snapshot.unknown.iter();
         let unknown: BTreeSet<&String> = unknown.map(|unknown| &unknown.place.folder).collect();
-        let is_at = |row: &CategoryRow, one: &ScannedCategory| match &one.content {
-            CategoryContent::Ready(document) => document.id() == Some(row.id),
-            CategoryContent::Unchanged
-            | CategoryContent::NotReady(_)
-            | CategoryContent::Missing => false,
-        };
         let rows = base.categories.values();
-        let staying = rows.filter(|row| !scanned.iter().any(|one| is_at(row, one)));
-        let folders = staying.filter_map(|row| row.folder.as_ref());
+        let folders = rows.filter_map(|row| row.folder.as_ref());
         folders
             .filter(|folder| unknown.contains(folder))
             .cloned()
