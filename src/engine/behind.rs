@@ -33,12 +33,6 @@ struct Changed<'a> {
     now: Content<'a>,
     /// The newest known version: of the base, or of the file when a conflict was recorded.
     newest: Content<'a>,
-    /// Whether the file has an older version that the history knows.
-    is_older: bool,
-    /// Whether the last cycle held the file as behind.
-    was_held: bool,
-    /// Whether the file was renamed to a path that no commit has.
-    is_renamed: bool,
 }
 
 /// The content of a file.
@@ -68,39 +62,37 @@ pub(super) fn behind(
     if files.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let history = match git.committed(&paths_of(&files)) {
-        Ok(committed) => {
-            files.retain_mut(|file| {
-                file.is_renamed = file.is_renamed(&committed);
-                file.is_in(&committed)
-            });
-            if files.is_empty() {
-                return Ok(BTreeMap::new());
-            }
-            git.committed_since(&paths_of(&files))
-        }
-        Err(why) => Err(why),
+    let committed = git.committed(&paths_of(&files));
+    if let Ok(committed) = &committed {
+        files.retain(|file| file.is_in(committed));
+    }
+    if files.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let history = match &committed {
+        Ok(_) => git.committed_since(&paths_of(&files)),
+        Err(why) => Err(why.clone()),
     };
-    let held_as_behind = |held: &&OpenAction| held.rule == Some(HoldRule::Behind);
     let mut found = BTreeMap::new();
-    for mut file in files {
-        file.is_older = is_older(store, &file)?;
-        let mut holds = held.iter().filter(held_as_behind);
-        file.was_held = holds.any(|held| held.is_about(file.action.id, &file.action.path));
-        let (is_behind, doubt) = match &history {
-            Ok(since) => (file.is_behind(since), None),
-            // Without an answer only suspicious files wait, or each file that a pull brings would wait on a machine
-            // without git.
-            Err(why) => (file.is_held_in_doubt(), Some(why.clone())),
+    for file in files {
+        let is_older = is_older(store, &file)?;
+        let was_held = held.iter().any(|held| {
+            held.rule == Some(HoldRule::Behind) && held.is_about(file.action.id, &file.action.path)
+        });
+        // Without an answer only suspicious files wait, or each file that a pull brings would wait on a machine
+        // without git.
+        let is_suspicious = is_older || was_held;
+        let is_behind = match &history {
+            Ok(since) => file.is_behind(since, is_older, is_suspicious),
+            Err(_) => is_suspicious,
         };
         if is_behind {
-            let in_conflict = file.is_in_conflict(observed);
             let behind = Behind {
-                doubt,
-                in_conflict,
+                doubt: history.as_ref().err().cloned(),
+                in_conflict: file.is_in_conflict(observed),
                 duplicate_of: None,
                 moved_from: file.moved_from(),
-                is_renamed: file.is_renamed,
+                is_renamed: committed.as_ref().is_ok_and(|known| file.is_renamed(known)),
             };
             found.insert(file.action.fingerprint(), behind);
         }
@@ -245,21 +237,16 @@ impl Changed<'_> {
         now != newest && !committed.contains_key(&now.to_string())
     }
 
-    /// Returns whether a file that is as committed is behind.
-    fn is_behind(&self, since: &Since) -> bool {
+    /// Returns whether a file that is as committed is behind. `is_older`: the history knows its version.
+    fn is_behind(&self, since: &Since, is_older: bool, is_suspicious: bool) -> bool {
         let [place, _] = &self.places;
         // A commit made here proves nothing for an older version: the commit may precede the newer text.
-        let is_written = !self.is_older && since.by_own_commits.contains(&place.to_string());
+        let is_written = !is_older && since.by_own_commits.contains(&place.to_string());
         let is_meant = match &since.contents {
             Some(contents) => self.was_committed(contents),
-            None => !self.is_held_in_doubt(),
+            None => !is_suspicious,
         };
         !is_written && !is_meant
-    }
-
-    /// Returns whether the file is held when git cannot answer.
-    fn is_held_in_doubt(&self) -> bool {
-        self.is_older || self.was_held
     }
 
     /// Returns whether a commit has the newest known version, under the file's old or new name. A file in another folder
@@ -336,9 +323,6 @@ fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<
         places,
         now,
         newest,
-        is_older: false,
-        was_held: false,
-        is_renamed: false,
     })
 }
 
@@ -400,20 +384,15 @@ fn says(
     version_lf: Option<TextDigest>,
 ) -> Option<Document> {
     let document = Document::parse_with_markers(bytes).ok()?;
-    let text = TextDigest::of(document.text());
-    let lf = text_lf(document.text()).unwrap_or(text);
-    let same_text = [Some(version.text), version_lf]
-        .into_iter()
-        .flatten()
-        .any(|known| known == text || known == lf);
     let slug = match document.slug() {
         Some(slug) => slug.to_owned(),
         None => slug_of_stem(place.stem()).unwrap_or_default(),
     };
-    let is_same = same_text
-        && slug == version.slug
-        && document.title() == version.title
-        && document.introtext() == version.introtext
-        && document.keywords() == version.keywords;
-    is_same.then_some(document)
+    let mut said = document.version(slug, version.category);
+    let texts = [Some(said.text), text_lf(document.text())];
+    let mut texts = texts.into_iter().flatten();
+    if texts.any(|text| text == version.text || Some(text) == version_lf) {
+        said.text = version.text;
+    }
+    (said == *version).then_some(document)
 }

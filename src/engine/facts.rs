@@ -18,19 +18,14 @@ use crate::state::Parked;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The time for which a refused action is not tried again, in milliseconds.
-const REFUSAL_EXPIRES: i64 = 24 * 60 * 60 * 1000;
+/// In milliseconds. A refused action is not tried again for a day, an approval holds for a day, and the deletions of a day
+/// are counted together.
+const DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// Returns whether an action that was refused then is not tried again yet.
 pub(super) fn is_refusal_fresh(at: Timestamp, now: Timestamp) -> bool {
-    i64::try_from(now.millis_since(at)).is_ok_and(|age| age < REFUSAL_EXPIRES)
+    i64::try_from(now.millis_since(at)).is_ok_and(|age| age < DAY)
 }
-
-/// The time for which an approval holds, in milliseconds.
-const APPROVAL_EXPIRES: i64 = 24 * 60 * 60 * 1000;
-
-/// Deletions within so many milliseconds are counted together.
-const DELETIONS_WINDOW: i64 = 24 * 60 * 60 * 1000;
 
 /// Deletions within so many milliseconds of each other are one series.
 const CLOSELY: i64 = 60 * 1000;
@@ -47,7 +42,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     request: &CycleRequest,
 ) -> anyhow::Result<Facts> {
     let now = engine.clock.now();
-    let since = now.before(DELETIONS_WINDOW);
+    let since = now.before(DAY);
     // Of a plan that does nothing there is nothing to hold, and of one that deletes nothing no deletion.
     let held = if plan.actions.is_empty() {
         Vec::new()
@@ -205,7 +200,7 @@ fn approved(store: &Store, plan: &Plan, now: Timestamp) -> anyhow::Result<BTreeS
         return Ok(BTreeSet::new());
     }
     let approvals = store.approvals()?.into_iter();
-    let is_fresh = |at| i64::try_from(now.millis_since(at)).is_ok_and(|age| age < APPROVAL_EXPIRES);
+    let is_fresh = |at| i64::try_from(now.millis_since(at)).is_ok_and(|age| age < DAY);
     Ok(approvals
         .filter(|approval| is_fresh(approval.at))
         .map(|approval| approval.set)
