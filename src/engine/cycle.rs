@@ -53,11 +53,9 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
             .iter()
             .any(|problem| problem.message == stop.message);
         if !known {
-            report.problems.push(Problem {
-                path: String::new(),
-                id: None,
-                message: stop.message.clone(),
-            });
+            report
+                .problems
+                .push(Problem::at("", None, stop.message.clone()));
         }
     }
     if stop.is_some() {

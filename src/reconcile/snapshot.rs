@@ -60,6 +60,16 @@ pub struct Unknown {
     pub id: Option<ArticleId>,
 }
 
+impl Unknown {
+    /// Makes an unknown file of a place that names no article.
+    pub fn at(place: &Place) -> Self {
+        Self {
+            place: place.clone(),
+            id: None,
+        }
+    }
+}
+
 /// The mirror, as scanned.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LocalSnapshot {

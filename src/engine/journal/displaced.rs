@@ -179,9 +179,5 @@ pub(super) fn displace_again(disk: &impl Disk, rows: &[DisplacedRow]) {
 
 fn told(place: &Place, message: String) -> Problem {
     tracing::warn!(path = %place, "{message}");
-    Problem {
-        path: place.to_string(),
-        id: None,
-        message,
-    }
+    Problem::at(place, None, message)
 }

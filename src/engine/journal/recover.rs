@@ -157,11 +157,7 @@ impl<D: Disk> Journal<'_, D> {
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Some(Problem {
-            path: place.to_string(),
-            id: None,
-            message,
-        }))
+        Ok(Some(Problem::at(place, None, message)))
     }
 
     /// Records what became of a change, and empties its slot.
@@ -238,11 +234,11 @@ impl Recovered {
             }
             Entry::Folder { from, to, .. } => vec![from.clone(), to.clone()],
         };
-        self.problems.push(Problem {
-            path: paths.last().cloned().unwrap_or_default(),
-            id: None,
-            message: format!("what an earlier run began cannot be finished: {error:#}"),
-        });
+        self.problems.push(Problem::at(
+            paths.last().cloned().unwrap_or_default(),
+            None,
+            format!("what an earlier run began cannot be finished: {error:#}"),
+        ));
         self.open.extend(paths);
     }
 }

@@ -94,11 +94,8 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
                     observed.service.read_first.insert(id);
                 }
                 if let Some(place) = outdated_at(&found, known).filter(|_| other) {
-                    observed.problems.push(Problem {
-                        path: place.to_string(),
-                        id: Some(id),
-                        message: OUTDATED.to_owned(),
-                    });
+                    let outdated = Problem::at(place, Some(id), OUTDATED);
+                    observed.problems.push(outdated);
                 } else {
                     listing.bodiless.retain(|left| left.id != id);
                     listing.article(found, known, &mut engine.store, &mut observed.spool)?;
@@ -170,11 +167,8 @@ pub(in crate::engine) fn bodies(
 /// An article is left as it is, since nobody knows what it says.
 fn unread(id: ArticleId, known: &Known<'_>, why: impl std::fmt::Display) -> Problem {
     let row = known.rows.get(&id);
-    Problem {
-        path: row.map(|row| row.place.to_string()).unwrap_or_default(),
-        id: Some(id),
-        message: format!("its body cannot be read: {why}"),
-    }
+    let path = row.map(|row| row.place.to_string()).unwrap_or_default();
+    Problem::at(path, Some(id), format!("its body cannot be read: {why}"))
 }
 
 /// The reason that a listed article counts as not read.

@@ -166,11 +166,11 @@ fn report_unread(
         report_foreign(settings, id, message, base, observed);
         return;
     }
-    observed.problems.push(Problem {
-        path: folder_of(base, &observed.local, id),
-        id: None,
+    observed.problems.push(Problem::at(
+        folder_of(base, &observed.local, id),
+        None,
         message,
-    });
+    ));
 }
 
 /// A new answer is not dealt with yet: cut off before that, the category is read again, and not

@@ -49,11 +49,7 @@ pub(super) fn report_foreign(
     if path.is_empty() && !settings.categories.contains(&id) {
         return;
     }
-    observed.problems.push(Problem {
-        path,
-        id: None,
-        message,
-    });
+    observed.problems.push(Problem::at(path, None, message));
 }
 
 /// Reads the categories of articles that only their files' ids brought to light, and leaves those

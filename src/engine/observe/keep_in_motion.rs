@@ -48,10 +48,7 @@ impl Scanned {
                 }
             });
             if is_young {
-                just_gone.push(Unknown {
-                    place: place.clone(),
-                    id: None,
-                });
+                just_gone.push(Unknown::at(place));
             }
         }
         snapshot.unknown.extend(just_gone);
@@ -73,10 +70,9 @@ impl Scanned {
         let gone = base.articles.values().filter(|row| {
             in_motion.covers(&row.place) && !named.contains(&row.id) && !lying.contains(&row.place)
         });
-        snapshot.unknown.extend(gone.map(|row| Unknown {
-            place: row.place.clone(),
-            id: None,
-        }));
+        snapshot
+            .unknown
+            .extend(gone.map(|row| Unknown::at(&row.place)));
         for place in &in_motion.places {
             let taken = snapshot.names.entry(place.folder.clone()).or_default();
             taken.insert(fold(&place.file));

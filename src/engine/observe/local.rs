@@ -238,18 +238,14 @@ impl Scanned {
 
     fn take_scan(&mut self, base: &Base, scan: Scan) {
         for (path, message) in &scan.problems {
-            self.problems.push(Problem {
-                path: path.clone(),
-                id: None,
-                message: message.clone(),
-            });
+            self.problems.push(Problem::at(path, None, message));
         }
         for unreadable in &scan.unreadable {
-            self.problems.push(Problem {
-                path: unreadable.folder.clone(),
-                id: None,
-                message: unreadable.error.in_words(),
-            });
+            self.problems.push(Problem::at(
+                &unreadable.folder,
+                None,
+                unreadable.error.in_words(),
+            ));
             self.snapshot.unreadable.insert(unreadable.folder.clone());
             self.snapshot.closed.insert(unreadable.folder.clone());
         }
@@ -257,14 +253,11 @@ impl Scanned {
         for folder in folders.filter_map(|row| row.folder.as_ref()) {
             // Nothing of it is removed nor edited, and nobody would know why.
             if let Some(why) = scan.aside.get(folder) {
-                self.problems.push(Problem {
-                    path: folder.clone(),
-                    id: None,
-                    message: format!(
-                        "this was a category's folder and is now {why}: nothing in it is synced until the folder is \
-                         back; move away what is there now, and put the folder back"
-                    ),
-                });
+                let message = format!(
+                    "this was a category's folder and is now {why}: nothing in it is synced until the folder is \
+                     back; move away what is there now, and put the folder back"
+                );
+                self.problems.push(Problem::at(folder, None, message));
             }
         }
         self.inner.clone_from(&scan.inner);
@@ -311,10 +304,7 @@ impl Scanned {
             .articles
             .values()
             .filter(|row| !lying.contains(&row.place) && !scan.proves_absent(&row.place))
-            .map(|row| Unknown {
-                place: row.place.clone(),
-                id: None,
-            })
+            .map(|row| Unknown::at(&row.place))
             .collect();
         let known: BTreeSet<Place> = self
             .snapshot
@@ -400,11 +390,11 @@ impl Scanned {
     }
 
     fn unready_category(&mut self, folder: &str, message: String) {
-        self.problems.push(Problem {
-            path: format!("{folder}/{CATEGORY_FILE}"),
-            id: None,
+        self.problems.push(Problem::at(
+            format!("{folder}/{CATEGORY_FILE}"),
+            None,
             message,
-        });
+        ));
         self.snapshot.unready_categories.insert(folder.to_owned());
     }
 }

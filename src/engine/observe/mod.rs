@@ -385,11 +385,11 @@ async fn take_listing<S: Service, D: Disk>(
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     for why in &listing.nameless {
-        observed.problems.push(Problem {
-            path: String::new(),
-            id: None,
-            message: format!("the listing has an article that cannot be read: {why}"),
-        });
+        observed.problems.push(Problem::at(
+            "",
+            None,
+            format!("the listing has an article that cannot be read: {why}"),
+        ));
     }
     for (id, entry) in &listing.articles {
         if let Remote::Unknown(why) = entry {

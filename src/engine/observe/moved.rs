@@ -42,11 +42,7 @@ impl Scanned {
             }
         });
         for place in replaced {
-            self.problems.push(Problem {
-                path: place.to_string(),
-                id: None,
-                message: REPLACED.to_owned(),
-            });
+            self.problems.push(Problem::at(&place, None, REPLACED));
             self.snapshot.unread.push(place.clone());
             self.snapshot.unknown.push(Unknown { place, id: None });
         }
@@ -115,11 +111,8 @@ impl Scanned {
                 continue;
             }
             let path = place.to_string();
-            self.problems.push(Problem {
-                path: path.trim_start_matches('/').to_owned(),
-                id: Some(id),
-                message: why.to_owned(),
-            });
+            let path = path.trim_start_matches('/');
+            self.problems.push(Problem::at(path, Some(id), why));
             self.snapshot.unknown.push(Unknown {
                 place,
                 id: Some(id),

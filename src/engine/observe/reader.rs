@@ -90,11 +90,7 @@ impl<'a> Reader<'a> {
     }
 
     fn not_ready(&mut self, place: Place, id: Option<ArticleId>, message: String) {
-        self.out.problems.push(Problem {
-            path: place.to_string(),
-            id,
-            message,
-        });
+        self.out.problems.push(Problem::at(&place, id, message));
         self.out.snapshot.unknown.push(Unknown { place, id });
     }
 
