@@ -1,6 +1,8 @@
 //! The steps of one cycle, in their order: recover, observe, reconcile, guard, apply, record, report.
 
-use crate::engine::apply::{NextLook, apply, finish_cycle, remove_settled_copies, store_unpaired};
+use crate::engine::apply::{
+    NextLook, apply, finish_cycle, refresh_stamps, remove_settled_copies, store_unpaired,
+};
 use crate::engine::facts::{facts, forget_refusals};
 use crate::engine::gathered::Gathered;
 use crate::engine::in_motion::InMotion;
@@ -115,6 +117,9 @@ async fn run_cycle<S: Service, D: Disk>(
         Outcome::Unknown | Outcome::Excluded => false,
     });
     let next_look = NextLook::of(&plan, &observed, request);
+    let is_still = plan.records.is_empty()
+        && plan.category_records.is_empty()
+        && plan.actions.iter().all(|action| action.held.is_some());
     if let Some(stop) = other_checkout(&*engine.git).await {
         return Ok(Some(stop));
     }
@@ -127,6 +132,9 @@ async fn run_cycle<S: Service, D: Disk>(
     remove_settled_copies(&mut engine.journal(), &observed)?;
     report.problems.extend(late?);
     let settled = decided && stop.is_none();
+    if is_still {
+        refresh_stamps(&mut engine.store, engine.clock.now(), &observed)?;
+    }
     finish_cycle(engine, &observed, request, report, settled, next_look)?;
     if stop.is_none() {
         bind_home(

@@ -75,8 +75,6 @@ pub(in crate::engine) struct MirrorSide {
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
     /// Scanned stamps that were too young to vouch for what was read.
     pub(in crate::engine) racy: Vec<Stamp>,
-    /// Places where a file was written since, and whose it is.
-    pub(in crate::engine) written: BTreeMap<Place, ArticleId>,
     /// The rules for places out of scope in the mirror.
     pub(in crate::engine) layout: Layout,
     /// Digests of bodies with their CRLF read as LF.

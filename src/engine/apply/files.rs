@@ -257,11 +257,6 @@ fn take_over<D: Disk>(
             state
                 .observed
                 .mirror
-                .written
-                .insert(settle.to.clone(), settle.id);
-            state
-                .observed
-                .mirror
                 .text_lf
                 .extend(job.text_lf.map(|lf| (settle.file.text, lf)));
         }

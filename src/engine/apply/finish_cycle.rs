@@ -3,7 +3,6 @@
 use super::record::trusted_scan;
 use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
-use crate::engine::index::Places;
 use crate::engine::keys::{FAILED, HELD, LAST_POLL, MIRROR_READ, UNREAD, VALIDATOR};
 use crate::engine::observation::Observation;
 use crate::engine::open_actions::{failed_after, held_after};
@@ -14,15 +13,11 @@ use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, CategoryId, Side, Timestamp};
 use crate::reconcile::is_calm;
 use crate::reconcile::plan::{Kind, Plan};
-use crate::reconcile::snapshot::{LocalFile, Remote};
+use crate::reconcile::snapshot::Remote;
 use crate::service::Service;
+use crate::state::history;
 use crate::state::store::Store;
-use crate::state::{FigureRow, history};
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
-
-/// From so many figures on, reading all that are stored is quicker.
-const FEW_FIGURES: usize = 16;
 
 /// The consequence for the next cycle of one that leaves nothing open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,8 +47,61 @@ impl NextLook {
     }
 }
 
-/// Stores what a cycle learned: refreshed stamps, figures, times. Prunes the history. `settled`: everything could be
-/// decided, and nothing ended the cycle early.
+/// Stores the stamps of the files that were read and found to hold what the base says: they are not read again. It is for
+/// a cycle that had nothing to do: where files are written, a scanned stamp may be that of the file before.
+pub(in crate::engine) fn refresh_stamps(
+    store: &mut Store,
+    now: Timestamp,
+    observed: &Observation,
+) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    for (id, file) in &observed.paired.files {
+        let stamp = observed.mirror.stamps.get(&file.place);
+        let (Some(row), Some(stamp)) = (observed.base.articles.get(id), stamp) else {
+            continue;
+        };
+        // A file that is not opened is taken to have its id: one without is looked at until it has.
+        let same = file.id == Some(*id)
+            && file.place == row.place
+            && file.version == row.local
+            && file.flags == row.file_flags;
+        if same && row.stamp != Some(*stamp) {
+            let stamp = trusted_scan(*stamp, observed, now);
+            rows.extend(stamp.map(|stamp| ArticleRow {
+                stamp: Some(stamp),
+                ..row.clone()
+            }));
+        }
+    }
+    let mut categories = Vec::new();
+    for (id, scanned) in &observed.paired.categories {
+        let stamp = observed.mirror.category_stamps.get(&scanned.folder);
+        let (Some(row), Some(stamp)) = (observed.base.categories.get(id), stamp) else {
+            continue;
+        };
+        let same = scanned.id == Some(*id)
+            && row.folder.as_ref() == Some(&scanned.folder)
+            && scanned.version.as_ref() == Some(&row.local);
+        if same && row.stamp != Some(*stamp) {
+            let stamp = trusted_scan(*stamp, observed, now);
+            categories.extend(stamp.map(|stamp| CategoryRow {
+                stamp: Some(stamp),
+                ..row.clone()
+            }));
+        }
+    }
+    if rows.is_empty() && categories.is_empty() {
+        return Ok(());
+    }
+    store.write(now, |tx| {
+        rows.iter().try_for_each(|row| tx.put_article(row))?;
+        categories.iter().try_for_each(|row| tx.put_category(row))
+    })?;
+    Ok(())
+}
+
+/// Stores what a cycle learned: figures, times, what waits. Prunes the history. `settled`: everything could be decided,
+/// and nothing ended the cycle early.
 pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
@@ -63,7 +111,6 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     next_look: Option<NextLook>,
 ) -> anyhow::Result<()> {
     let now = engine.clock.now();
-    let refreshed = refreshed(&engine.store, now, observed)?;
     let attempts = attempts_after(
         &engine.store,
         now,
@@ -72,9 +119,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         request,
     )?;
     let read = category_read_times(&engine.store, observed, report, now)?;
-    let read = with_stamps(&engine.store, now, read, observed)?;
     let figures = std::mem::take(&mut engine.gathered.figures);
-    let known = known_figures(&engine.store, &figures)?;
     let is_done = settled
         && report.problems.is_empty()
         && report
@@ -95,7 +140,6 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     let memory = engine.gathered.memory.as_ref();
     engine.store.write(now, |tx| {
         ended.iter().try_for_each(|id| tx.remove_conflict(*id))?;
-        refreshed.iter().try_for_each(|row| tx.put_article(row))?;
         read.values().try_for_each(|row| tx.put_category(row))?;
         for (target, attempt) in &attempts {
             match attempt {
@@ -103,16 +147,9 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
                 None => tx.remove_attempt(*target)?,
             }
         }
-        for (id, row) in &figures {
-            let same = known.get(id).is_some_and(|old| {
-                (old.views, old.happy, old.neutral, old.sad)
-                    == (row.views, row.happy, row.neutral, row.sad)
-                    && (row.full_url.is_none() || row.full_url == old.full_url)
-            });
-            if !same {
-                tx.put_figures(*id, row)?;
-            }
-        }
+        figures
+            .iter()
+            .try_for_each(|(id, row)| tx.put_figures(*id, row))?;
         match validator {
             Some(_) => tx.put_value(VALIDATOR, validator)?,
             // A quiet cycle that was answered with 304 leaves the validator as it is. One that was answered
@@ -154,72 +191,6 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     Ok(())
 }
 
-/// The figures that are stored of those that came along; few are looked up one by one.
-fn known_figures(
-    store: &Store,
-    figures: &BTreeMap<ArticleId, FigureRow>,
-) -> anyhow::Result<BTreeMap<ArticleId, FigureRow>> {
-    let mut known = BTreeMap::new();
-    if figures.len() > FEW_FIGURES {
-        known.extend(store.figures()?);
-        return Ok(known);
-    }
-    for &id in figures.keys() {
-        known.extend(store.figures_of(id)?.map(|row| (id, row)));
-    }
-    Ok(known)
-}
-
-/// Rows whose file was read and found to hold what the base says: its stamp is known again.
-fn refreshed(
-    store: &Store,
-    now: Timestamp,
-    observed: &Observation,
-) -> anyhow::Result<Vec<ArticleRow>> {
-    let mut rows = Vec::new();
-    // What lies at a place that another article has taken in this cycle is that one's file.
-    let places = OnceCell::new();
-    let is_in_its_folder = |file: &LocalFile| {
-        let places = places.get_or_init(|| Places::of_base(&observed.base));
-        places.get(&file.place.folder, &file.place.file).is_some()
-    };
-    for (id, file) in &observed.paired.files {
-        let Some(before) = observed.base.articles.get(id) else {
-            continue;
-        };
-        let Some(stamp) = observed.mirror.stamps.get(&file.place).copied() else {
-            continue;
-        };
-        // Another article's file was written at this place since: the stamp is not this article's.
-        let written = observed.mirror.written.get(&file.place);
-        if written.is_some_and(|owner| owner != id) {
-            continue;
-        }
-        let Some(stamp) = trusted_scan(stamp, observed, now) else {
-            continue;
-        };
-        if before.stamp == Some(stamp) || file.version != before.local {
-            continue;
-        }
-        // A file that is not opened is taken to have its id: one without is looked at until it has.
-        if file.id != Some(*id) || !is_in_its_folder(file) {
-            continue;
-        }
-        let Some(row) = store.article(*id)? else {
-            continue;
-        };
-        let same = row.local == file.version
-            && row.file_flags == file.flags
-            && row.place == file.place
-            && row.stamp.is_none_or(|known| Some(known) == before.stamp);
-        let stamp = Some(stamp);
-        if same && row.stamp != stamp {
-            rows.push(ArticleRow { stamp, ..row });
-        }
-    }
-    Ok(rows)
-}
-
 /// Returns the rows of the categories that were read, with new times of reading. If nothing is open, a category counts as
 /// read now; if a change is left to the next cycle, as unread; otherwise its time stays.
 fn category_read_times(
@@ -253,45 +224,6 @@ fn category_read_times(
         let same = before.read_at == row.read_at;
         if (same && (dealt_with || put_off)) || (open && read_at != row.read_at) {
             rows.insert(row.id, CategoryRow { read_at, ..row });
-        }
-    }
-    Ok(rows)
-}
-
-/// The rows of categories whose `_category.yaml` was read and holds what its row says: its stamp is known from now
-/// on, and it is not read again.
-fn with_stamps(
-    store: &Store,
-    now: Timestamp,
-    mut rows: BTreeMap<CategoryId, CategoryRow>,
-    observed: &Observation,
-) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
-    for (id, before) in &observed.base.categories {
-        let Some(folder) = &before.folder else {
-            continue;
-        };
-        let stamp = observed.mirror.category_stamps.get(folder).copied();
-        let Some(stamp) = stamp.and_then(|stamp| trusted_scan(stamp, observed, now)) else {
-            continue;
-        };
-        let scanned = observed.paired.categories.get(id).is_some_and(|category| {
-            category.folder == *folder
-                && category.id == Some(*id)
-                && category.version.as_ref() == Some(&before.local)
-        });
-        if before.stamp == Some(stamp) || !scanned {
-            continue;
-        }
-        let row = match rows.get(id) {
-            Some(row) => Some(row.clone()),
-            None => store.category(*id)?,
-        };
-        let Some(row) = row else {
-            continue;
-        };
-        if row.folder == before.folder && row.local == before.local {
-            let stamp = Some(stamp);
-            rows.insert(*id, CategoryRow { stamp, ..row });
         }
     }
     Ok(rows)

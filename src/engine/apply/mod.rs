@@ -26,7 +26,7 @@ mod unpaired_versions;
 
 pub(super) use apply_state::{ApplyState, StepResult};
 pub(super) use copies::remove_settled_copies;
-pub(super) use finish_cycle::{NextLook, finish_cycle};
+pub(super) use finish_cycle::{NextLook, finish_cycle, refresh_stamps};
 pub(super) use unpaired_versions::store_unpaired;
 
 use super::progress::{self, Teller};

@@ -511,7 +511,6 @@ impl Observation {
                 racy: scanned.racy(now),
                 stamps: scanned.stamps,
                 category_stamps: scanned.category_stamps,
-                written: BTreeMap::new(),
                 layout: scanned.layout,
                 text_lf: scanned.text_lf,
                 hides: scanned.hides,
