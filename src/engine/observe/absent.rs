@@ -17,16 +17,15 @@ use crate::state::Target;
 use crate::state::store::Store;
 
 /// Asks for the articles that left the listing, for known drafts now and then, and for unknown ids.
-/// Returns whether it meant to ask for any.
 pub(super) async fn ask_absent<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
     request: &CycleRequest,
     tombstones: &Tombstones,
     observed: &mut Observation,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<()> {
     if !observed.remote.complete {
-        return Ok(false);
+        return Ok(());
     }
     let questions = questions(
         &engine.store,
@@ -107,7 +106,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
             .entry(row.id)
             .or_insert_with(|| Remote::Unknown("it was not asked for in this cycle".to_owned()));
     }
-    Ok(!questions.is_empty())
+    Ok(())
 }
 
 /// Returns the articles to ask for. Answers that are known without asking are taken into account at once.
