@@ -90,7 +90,7 @@ impl MirrorView {
             base,
             local: scanned.snapshot,
             paired,
-            layout: scanned.layout,
+            layout: scanned.side.layout,
             problems,
         })
     }

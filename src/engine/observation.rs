@@ -58,6 +58,8 @@ pub(in crate::engine) struct Observation {
     pub(in crate::engine) paired: Paired,
     pub(in crate::engine) mirror: MirrorSide,
     pub(in crate::engine) service: ServiceSide,
+    /// The time at which the service's versions were seen.
+    pub(in crate::engine) seen_at: Instant,
     /// The extent of the look.
     pub(in crate::engine) extent: Extent,
     /// The reason that nothing may be deleted, if a part of the look failed.
@@ -69,6 +71,7 @@ pub(in crate::engine) struct Observation {
 }
 
 /// The facts about the mirror that applying a plan needs, besides the files.
+#[derive(Default)]
 pub(in crate::engine) struct MirrorSide {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
@@ -79,14 +82,13 @@ pub(in crate::engine) struct MirrorSide {
     pub(in crate::engine) layout: Layout,
     /// Digests of bodies with their CRLF read as LF.
     pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
-    /// Whether removals in the mirror may have gone unseen.
+    /// Whether there are places in scope where nobody could look: a removal there goes unseen.
     pub(in crate::engine) hides: bool,
 }
 
 /// The facts about the service that applying a plan needs, besides the articles.
+#[derive(Default)]
 pub(in crate::engine) struct ServiceSide {
-    /// The time at which the service's versions were seen.
-    pub(in crate::engine) seen_at: Instant,
     /// The validator for the next listing, if this cycle leaves nothing open.
     pub(in crate::engine) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".

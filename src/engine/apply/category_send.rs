@@ -50,7 +50,7 @@ pub(super) async fn send_category<S: Service, D: Disk>(
 /// Returns whether a category was read in this cycle, and recently enough to be changed.
 pub(super) fn is_category_seen(window: Duration, id: CategoryId, state: &ApplyState<'_>) -> bool {
     let read = state.observed.remote.categories.contains_key(&id);
-    read && !window.is_zero() && state.observed.service.seen_at.elapsed() <= window
+    read && !window.is_zero() && state.observed.seen_at.elapsed() <= window
 }
 
 /// GET before PUT, unless the category was read just now.

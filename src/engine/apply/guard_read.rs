@@ -95,10 +95,7 @@ pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>
     let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
     match state.reseen.get(&id).copied() {
         Some(at) => fresh(at),
-        None => {
-            !state.observed.service.read_first.contains(&id)
-                && fresh(state.observed.service.seen_at)
-        }
+        None => !state.observed.service.read_first.contains(&id) && fresh(state.observed.seen_at),
     }
 }
 

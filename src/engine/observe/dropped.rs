@@ -28,7 +28,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
 ) -> anyhow::Result<()> {
     let is_sure = scanned.doubt.is_none() && scanned.snapshot.unread.is_empty();
     let rows = base.articles.values();
-    let ignored = rows.filter(|row| scanned.layout.ignores(&row.place));
+    let ignored = rows.filter(|row| scanned.side.layout.ignores(&row.place));
     let ignored: Vec<(ArticleId, Place)> = ignored.map(|row| (row.id, row.place.clone())).collect();
     if ignored.is_empty() || !is_sure || !engine.store.pending_requests()?.is_empty() {
         return Ok(());

@@ -7,7 +7,7 @@ use crate::mirror::scan::predates;
 use crate::model::path::{CONFLICT_EXTENSION, fold};
 use crate::model::{ArticleId, Place, Stamp};
 use crate::reconcile::snapshot::{Base, Unknown};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 impl Scanned {
     /// A file that went after the paths in motion were listed has not been waited for yet: it counts as there. The
@@ -20,38 +20,30 @@ impl Scanned {
         let snapshot = &mut self.snapshot;
         let files = snapshot.files.iter();
         let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
-        let mut missing: BTreeSet<&Place> = base
-            .articles
-            .values()
+        let unknown = snapshot.unknown.iter().map(|unknown| &unknown.place);
+        let there: HashSet<&Place> = files.map(|file| &file.place).chain(unknown).collect();
+        let young = |stamp: Stamp| !predates(&stamp, since);
+        let is_just_gone = |place: &Place| match disk.look(At::Root, &place.folder) {
+            Ok(Some(folder)) => young(folder.stamp),
+            Ok(None) => disk.root_stamp().is_ok_and(young),
+            // What cannot be looked at was no part of the scan either.
+            Err(_) => false,
+        };
+        let rows = base.articles.values();
+        let just_gone: Vec<Unknown> = rows
             .filter(|row| !named.contains(&row.id) && !known.contains(&row.id))
             .map(|row| &row.place)
-            .filter(|place| !in_motion.was_waited_for(place))
+            .filter(|place| !there.contains(place) && !in_motion.was_waited_for(place))
+            .filter(|place| is_just_gone(place))
+            .map(Unknown::at)
             .collect();
-        let unknown = snapshot.unknown.iter().map(|unknown| &unknown.place);
-        for place in files.map(|file| &file.place).chain(unknown) {
-            missing.remove(place);
-        }
-        let young = |stamp: Option<Stamp>| stamp.is_some_and(|stamp| !predates(&stamp, since));
-        let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
-        let mut just_gone = Vec::new();
-        for place in missing {
-            let is_young = *folders.entry(&place.folder).or_insert_with(|| {
-                match disk.look(At::Root, &place.folder) {
-                    Ok(Some(folder)) => young(Some(folder.stamp)),
-                    Ok(None) if young(disk.root_stamp().ok()) => {
-                        snapshot.unreadable.insert(place.folder.clone());
-                        snapshot.top.insert(fold(&place.folder));
-                        true
-                    }
-                    // What cannot be looked at was no part of the scan either.
-                    Ok(None) | Err(_) => false,
-                }
-            });
-            if is_young {
-                just_gone.push(Unknown::at(place));
+        for unknown in just_gone {
+            let folder = &unknown.place.folder;
+            if snapshot.top.insert(fold(folder)) {
+                snapshot.unreadable.insert(folder.clone());
             }
+            snapshot.unknown.push(unknown);
         }
-        snapshot.unknown.extend(just_gone);
     }
 
     /// A file that went a moment ago counts as there.

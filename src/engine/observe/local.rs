@@ -9,13 +9,14 @@ use crate::engine::form::category_version;
 use crate::engine::in_motion::InMotion;
 use crate::engine::index::{Index, Places};
 use crate::engine::listing::{ReadRows, Rows};
+use crate::engine::observation::MirrorSide;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, fold, slug_of_stem};
-use crate::model::{ArticleId, Place, Stamp, TextDigest, Timestamp};
+use crate::model::{ArticleId, Place, Stamp, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
 use crate::state::store::Store;
@@ -26,16 +27,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 #[derive(Default)]
 pub(in crate::engine) struct Scanned {
     pub(in crate::engine) snapshot: LocalSnapshot,
+    pub(in crate::engine) side: MirrorSide,
     pub(in crate::engine) problems: Vec<Problem>,
-    pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
-    pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
-    /// Digests of bodies with their CRLF read as LF.
-    pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
     pub(in crate::engine) doubt: Option<String>,
-    /// Whether there are places in scope where nobody could look: a removal there goes unseen.
-    pub(in crate::engine) hides: bool,
-    /// The rules for places out of scope.
-    pub(in crate::engine) layout: Layout,
     /// Folders within categories that hold articles' files.
     pub(in crate::engine) inner: Vec<Place>,
 }
@@ -127,7 +121,7 @@ impl<D: Disk> MirrorScanner<'_, D> {
         }
         for (id, stamp) in std::mem::take(&mut found.unchanged) {
             if let Some(row) = base.articles.get(&id) {
-                out.stamps.insert(row.place.clone(), stamp);
+                out.side.stamps.insert(row.place.clone(), stamp);
                 out.snapshot.files.push(LocalFile {
                     place: row.place.clone(),
                     id: Some(row.id),
@@ -228,9 +222,10 @@ impl Scanned {
     /// change of the stamp: of those written when the scan began, or within a tick of the clock before.
     pub(in crate::engine) fn racy(&self, began: Timestamp) -> Vec<Stamp> {
         let began = began.0.saturating_mul(1_000_000);
-        self.stamps
+        self.side
+            .stamps
             .values()
-            .chain(self.category_stamps.values())
+            .chain(self.side.category_stamps.values())
             .filter(|stamp| !scan::predates(stamp, began))
             .copied()
             .collect()
@@ -291,7 +286,7 @@ impl Scanned {
         // What is ignored is neither there nor gone.
         let ignored = folders.filter(|folder| scan.layout.ignores_folder(folder));
         self.snapshot.unreadable.extend(ignored);
-        self.layout = scan.layout;
+        self.side.layout = scan.layout;
         self.snapshot
             .files
             .sort_by(|one, other| one.place.cmp(&other.place));
@@ -299,24 +294,15 @@ impl Scanned {
 
     /// Adds the files that the scan could not prove absent: they are there and unknown.
     fn keep_unproven(&mut self, base: &Base, scan: &Scan) {
-        let lying: HashSet<&Place> = self.snapshot.files.iter().map(|file| &file.place).collect();
-        let unproven: Vec<Unknown> = base
-            .articles
-            .values()
-            .filter(|row| !lying.contains(&row.place) && !scan.proves_absent(&row.place))
+        let files = self.snapshot.files.iter().map(|file| &file.place);
+        let unknown = self.snapshot.unknown.iter().map(|unknown| &unknown.place);
+        let there: HashSet<&Place> = files.chain(unknown).collect();
+        let rows = base.articles.values();
+        let unproven: Vec<Unknown> = rows
+            .filter(|row| !there.contains(&row.place) && !scan.proves_absent(&row.place))
             .map(|row| Unknown::at(&row.place))
             .collect();
-        let known: BTreeSet<Place> = self
-            .snapshot
-            .unknown
-            .iter()
-            .map(|unknown| unknown.place.clone())
-            .collect();
-        let unproven: Vec<Unknown> = unproven
-            .into_iter()
-            .filter(|unknown| !known.contains(&unknown.place))
-            .collect();
-        self.hides = unproven
+        self.side.hides = unproven
             .iter()
             .any(|unknown| !scan.layout.ignores(&unknown.place));
         self.snapshot.unknown.extend(unproven);
@@ -347,7 +333,7 @@ impl Scanned {
             content,
         } = scanned;
         if let Some(stamp) = stamp {
-            self.category_stamps.insert(folder.clone(), stamp);
+            self.side.category_stamps.insert(folder.clone(), stamp);
         }
         let row = base
             .categories

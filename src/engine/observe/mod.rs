@@ -32,7 +32,7 @@ use super::{Engine, open_actions, progress};
 use crate::engine::in_motion::InMotion;
 use crate::engine::keys::{MIRROR_READ, VALIDATOR};
 use crate::engine::listing::{self, Known, Listing, Rows, Tombstones};
-use crate::engine::observation::{Extent, MirrorSide, Observation, ServiceSide};
+use crate::engine::observation::{Extent, Observation, ServiceSide};
 use crate::engine::observe::absent::ask_absent;
 use crate::engine::observe::bodies::fetch_bodies;
 use crate::engine::observe::categories::{categories_to_read, read_categories};
@@ -53,7 +53,7 @@ use crate::service::{ListEnd, ListRequest, Service, Validator};
 use crate::state::StateError;
 use crate::state::store::Store;
 pub(in crate::engine) use bodies::bodies;
-use local::{Found, MirrorScanner, Scanned};
+use local::{Found, MirrorScanner};
 pub(in crate::engine) use paths::is_enough;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
@@ -132,7 +132,22 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         &known,
         Memory::of(&mut engine.gathered.memory, &engine.store)?,
     );
-    let mut observed = Observation::of_mirror(found.scanned, spool, now, seen_at, extent);
+    let mut scanned = found.scanned;
+    scanned.side.racy = scanned.racy(now);
+    let mut observed = Observation {
+        base: Base::default(),
+        local: scanned.snapshot,
+        remote: RemoteSnapshot::default(),
+        paired: Paired::default(),
+        mirror: scanned.side,
+        service: ServiceSide::default(),
+        seen_at,
+        extent,
+        doubt: scanned.doubt,
+        older: BTreeSet::new(),
+        problems: scanned.problems,
+        spool,
+    };
     take_listing(engine, &base, listing, request, &known, &mut observed).await?;
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
@@ -477,45 +492,4 @@ pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> 
         conflicts: conflicts.into_iter().map(|row| (row.id, row)).collect(),
         creations: store.creations()?,
     })
-}
-
-impl Observation {
-    /// Makes an observation of a look into the mirror at `now`, with nothing of the base and of the service yet.
-    fn of_mirror(
-        scanned: Scanned,
-        spool: Spool,
-        now: Timestamp,
-        seen_at: Instant,
-        extent: Extent,
-    ) -> Self {
-        Self {
-            base: Base::default(),
-            remote: RemoteSnapshot::default(),
-            paired: Paired::default(),
-            mirror: MirrorSide {
-                racy: scanned.racy(now),
-                stamps: scanned.stamps,
-                category_stamps: scanned.category_stamps,
-                layout: scanned.layout,
-                text_lf: scanned.text_lf,
-                hides: scanned.hides,
-            },
-            local: scanned.snapshot,
-            service: ServiceSide {
-                seen_at,
-                validator: None,
-                not_modified: false,
-                unlisted: false,
-                read_first: BTreeSet::new(),
-                entries: None,
-                stop: None,
-                unread: 0,
-            },
-            extent,
-            doubt: scanned.doubt,
-            older: BTreeSet::new(),
-            problems: scanned.problems,
-            spool,
-        }
-    }
 }

@@ -24,7 +24,7 @@ impl Scanned {
         if times.is_empty() {
             return;
         }
-        let stamps = &self.stamps;
+        let stamps = &self.side.stamps;
         let mut replaced = Vec::new();
         self.snapshot.files.retain(|file| {
             if !file.id.is_some_and(|id| times.contains_key(&id)) {
@@ -68,7 +68,7 @@ impl Scanned {
             "the file of an article has a name that is not synced; rename it, or remove it to delete the \
              article",
         );
-        let stamps = &self.stamps;
+        let stamps = &self.side.stamps;
         let known = |place: &Place, stamp: Stamp| {
             let listed = match place.folder.as_str() {
                 "" => scan.root_names.contains(&place.file),

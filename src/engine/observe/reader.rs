@@ -160,7 +160,7 @@ impl<'a> Reader<'a> {
             digest = row.local.text;
         }
         if let Some(lf) = text_lf(text) {
-            self.out.text_lf.insert(digest, lf);
+            self.out.side.text_lf.insert(digest, lf);
         }
         let category = row.as_ref().map(|row| row.local.category);
         let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
         {
             self.broken = Some(error);
         }
-        self.out.stamps.insert(place.clone(), stamp);
+        self.out.side.stamps.insert(place.clone(), stamp);
         self.out.snapshot.files.push(LocalFile {
             place,
             id: document.id(),
