@@ -9,7 +9,7 @@
 
 use super::local::Found;
 use super::{load_beside, paths};
-use crate::engine::backoff::{ASK_AGAIN, Answers, Backoff};
+use crate::engine::backoff::{ASK_AGAIN, Backoff};
 use crate::engine::gathered::Gathered;
 use crate::engine::index::{Index, Shown, shown};
 use crate::engine::listing::Listing;
@@ -30,17 +30,15 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEW: usize = 128;
 
 /// Loads the index, and the base without articles. `None`: the differences from the index are not enough.
-pub(super) fn indexed(
-    store: &Store,
-    settings: &Settings,
-    now: Timestamp,
-    answers: &Answers,
+pub(super) fn indexed<S, D>(
+    engine: &Engine<S, D>,
     look: &Look,
     request: &CycleRequest,
 ) -> anyhow::Result<Option<(Index, Base)>> {
     if let Look::Paths(places) = look {
-        return indexed_at(store, settings, answers, places, request);
+        return indexed_at(engine, places, request);
     }
+    let (store, now) = (&engine.store, engine.clock.now());
     if store.at_rest()?.is_none() || !is_at_rest(store, request)? {
         return Ok(None);
     }

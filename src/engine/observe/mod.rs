@@ -42,14 +42,13 @@ use crate::engine::observe::foreign::{note_if_foreign, place_unknown_ids};
 use crate::engine::observe::paths::read_saved;
 use crate::engine::pending::creations::take_creations;
 use crate::engine::pending::pending_problems;
-use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
-use crate::model::{ArticleId, CategoryId, Place, Timestamp};
+use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalCategory, Remote, RemoteSnapshot};
-use crate::service::{ListEnd, ListRequest, Service, Validator};
+use crate::reconcile::snapshot::{Base, Remote, RemoteSnapshot};
+use crate::service::{ListEnd, ListRequest, Service};
 use crate::state::StateError;
 use crate::state::store::Store;
 pub(in crate::engine) use bodies::bodies;
@@ -114,12 +113,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
             Some(rows) => (base.articles, extent) = (rows, Extent::Differences),
             None if is_paths => return Ok(None),
             None => {
-                base = whole_base(
-                    &*engine.disk,
-                    &mut engine.store,
-                    engine.clock.now(),
-                    request,
-                )?;
+                base = whole_base(engine, request)?;
                 found.is_part = false;
             }
         }
@@ -186,25 +180,10 @@ fn look_at_mirror<S: Service, D: Disk>(
         Look::Paths(places) => Some(places),
         Look::Whole => None,
     };
-    let (mut index, mut base) = match indexed(
-        &engine.store,
-        &engine.settings,
-        engine.clock.now(),
-        &engine.gathered.answers,
-        look,
-        request,
-    )? {
+    let (mut index, mut base) = match indexed(engine, look, request)? {
         Some((index, base)) => (Some(index), base),
         None if paths.is_some() => return Ok(None),
-        None => (
-            None,
-            whole_base(
-                &*engine.disk,
-                &mut engine.store,
-                engine.clock.now(),
-                request,
-            )?,
-        ),
+        None => (None, whole_base(engine, request)?),
     };
     if paths.is_none() {
         progress::begin(&engine.teller, "scanning", None, 0);
@@ -226,12 +205,7 @@ fn look_at_mirror<S: Service, D: Disk>(
             return Ok(None);
         }
         index = None;
-        base = whole_base(
-            &*engine.disk,
-            &mut engine.store,
-            engine.clock.now(),
-            request,
-        )?;
+        base = whole_base(engine, request)?;
         found.is_part = false;
     }
     if index.is_none() {
@@ -246,17 +220,15 @@ fn look_at_mirror<S: Service, D: Disk>(
 }
 
 /// Loads the base with all rows.
-fn whole_base(
-    disk: &impl Disk,
-    store: &mut Store,
-    now: Timestamp,
+fn whole_base<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
     request: &CycleRequest,
 ) -> anyhow::Result<Base> {
-    let mut base = load_base(store)?;
+    let mut base = load_base(&engine.store)?;
     if request.dry_run {
-        overlay(disk, store, &mut base)?;
+        overlay(&*engine.disk, &engine.store, &mut base)?;
     }
-    drop_damaged(store, now, &mut base, request)?;
+    drop_damaged(&mut engine.store, engine.clock.now(), &mut base, request)?;
     Ok(base)
 }
 
@@ -295,10 +267,6 @@ fn finish_look<S: Service, D: Disk>(
     Ok(())
 }
 
-fn validator(store: &Store) -> anyhow::Result<Option<Validator>> {
-    Ok(store.value(VALIDATOR)?)
-}
-
 /// Warns once that articles' files in folders within categories are not synced.
 fn warn_of_inner<S: Service, D: Disk>(engine: &mut Engine<S, D>, inner: &[Place]) {
     for place in inner {
@@ -319,13 +287,19 @@ async fn list<S: Service, D: Disk>(
     spool: &mut Spool,
 ) -> anyhow::Result<Listing> {
     progress::begin(&engine.teller, "listing", None, 0);
-    let mut list = list_request(
-        &engine.store,
-        &engine.settings,
-        base,
-        &found.scanned.snapshot.categories,
-        request,
-    )?;
+    let settings = &engine.settings;
+    let known = base.categories.keys().chain(&settings.categories).copied();
+    let local = found.scanned.snapshot.categories.iter();
+    let categories: BTreeSet<CategoryId> = known
+        .chain(local.filter_map(|category| category.id))
+        .collect();
+    let mut list = ListRequest {
+        workspace: settings.workspace,
+        categories: categories.into_iter().collect(),
+        validator: engine.store.value(VALIDATOR)?,
+        known: None,
+        purpose: request.purpose,
+    };
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
     let mut rows = if let Some(index) = index {
         let version = |id| {
@@ -351,29 +325,6 @@ async fn list<S: Service, D: Disk>(
     let listing = listing.await.map_err(listing::ListError::in_cycle)?;
     found.rows = rows.into_read();
     Ok(listing)
-}
-
-fn list_request(
-    store: &Store,
-    settings: &Settings,
-    base: &Base,
-    local: &[LocalCategory],
-    request: &CycleRequest,
-) -> anyhow::Result<ListRequest> {
-    let categories: BTreeSet<CategoryId> = base
-        .categories
-        .keys()
-        .chain(&settings.categories)
-        .copied()
-        .chain(local.iter().filter_map(|category| category.id))
-        .collect();
-    Ok(ListRequest {
-        workspace: settings.workspace,
-        categories: categories.into_iter().collect(),
-        validator: validator(store)?,
-        known: None,
-        purpose: request.purpose,
-    })
 }
 
 async fn take_listing<S: Service, D: Disk>(

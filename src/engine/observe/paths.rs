@@ -8,12 +8,12 @@
 use super::local::Found;
 use super::progress;
 use super::questions::Question;
-use crate::engine::backoff::{Answer, Answers};
+use crate::engine::backoff::Answer;
 use crate::engine::index::Index;
 use crate::engine::listing::{Known, Listing, Tombstones};
 use crate::engine::observation::as_recorded;
 use crate::engine::observe::questions::{ask, take_answer};
-use crate::engine::settings::{CycleRequest, Settings};
+use crate::engine::settings::CycleRequest;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
@@ -23,7 +23,6 @@ use crate::reconcile::plan::{Plan, Settle, Step};
 use crate::reconcile::snapshot::{Base, Remote, Seen};
 use crate::service::Service;
 use crate::state::Target;
-use crate::state::store::Store;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,44 +32,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) const MAX_PATHS: usize = 3;
 
 /// Loads the index of the articles at these places, and the base of their categories. `None`: a look at them is not
-/// enough.
-pub(super) fn indexed_at(
-    store: &Store,
-    settings: &Settings,
-    answers: &Answers,
+/// enough. Something is half done, a word of a person concerns more, or a place has no simple article.
+pub(super) fn indexed_at<S, D>(
+    engine: &Engine<S, D>,
     places: &BTreeSet<Place>,
     request: &CycleRequest,
 ) -> anyhow::Result<Option<(Index, Base)>> {
-    if !is_plain(store, places, request)? {
+    let store = &engine.store;
+    let is_few = (1..=MAX_PATHS).contains(&places.len());
+    if !request.is_plain() || !is_few || !store.pending_requests()?.is_empty() {
         return Ok(None);
     }
-    let Some(mut base) = base_at(store, settings, answers, places)? else {
-        return Ok(None);
-    };
-    let rows = std::mem::take(&mut base.articles);
-    let index = Index::of(rows.values().map(ArticleRow::index).collect());
-    Ok(Some((index, base)))
-}
-
-/// Returns whether the request and the state leave it at that: nothing half done, and no word of a person
-/// that concerns more.
-fn is_plain(
-    store: &Store,
-    places: &BTreeSet<Place>,
-    request: &CycleRequest,
-) -> anyhow::Result<bool> {
-    let is_few = (1..=MAX_PATHS).contains(&places.len());
-    Ok(request.is_plain() && is_few && store.pending_requests()?.is_empty())
-}
-
-/// The rows of the articles at these places, and of their categories. `None`: not each has one, or one
-/// is not as simple.
-fn base_at(
-    store: &Store,
-    settings: &Settings,
-    answers: &Answers,
-    places: &BTreeSet<Place>,
-) -> anyhow::Result<Option<Base>> {
     let mut base = Base::default();
     for place in places {
         let rows = store.articles_at(place)?;
@@ -92,7 +64,7 @@ fn base_at(
         held.iter()
             .any(|held| held.id == Some(row.id) || held.path == path)
     };
-    let may_probe = answers.may_probe(store, settings)?;
+    let may_probe = engine.gathered.answers.may_probe(store, &engine.settings)?;
     let readable = |row: &ArticleRow| match row.visibility {
         // Whether it is listed is what tells about one that was disabled.
         Visibility::Published => !row.remote_flags.hides(),
@@ -108,8 +80,12 @@ fn base_at(
     let at_home = |row: &ArticleRow| is_in_its_folder(row, &base.categories);
     let simple =
         |row: &ArticleRow| !in_conflict(row) && !is_held(row) && readable(row) && at_home(row);
-    let all = base.articles.values().all(simple);
-    Ok(all.then_some(base))
+    if !base.articles.values().all(simple) {
+        return Ok(None);
+    }
+    let rows = std::mem::take(&mut base.articles);
+    let index = Index::of(rows.values().map(ArticleRow::index).collect());
+    Ok(Some((index, base)))
 }
 
 /// Reads the articles whose files changed; of the others the base says enough. `None`: an answer leaves
