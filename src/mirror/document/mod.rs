@@ -65,7 +65,7 @@ fn near_keys<'b>(
     })
 }
 
-/// Returns the fault of a file without a key that is needed, if another key was probably meant to be that one.
+/// Returns the fault of a file without a key that matters, if another key was probably meant to be that one.
 fn misspelt(block: &Block, field: Field, keys: &[&'static str]) -> Option<NotReady> {
     let key = field.key();
     let mut entries = block.entries.iter();
@@ -80,7 +80,7 @@ fn misspelt(block: &Block, field: Field, keys: &[&'static str]) -> Option<NotRea
             "there is no {key}, and `{}` is not a key of kbsync in this file",
             entry.key
         ),
-        &format!("write `{key}:`"),
+        &format!("did you mean `{key}`? If not, rename that key"),
     ))
 }
 
@@ -363,8 +363,8 @@ impl Words {
             introtext: optional(Field::Introtext)?,
             keywords: optional(Field::Keywords)?,
             flags: Flags {
-                enabled: flag_of(block, Field::Enabled.key())?,
-                draft: flag_of(block, Field::Draft.key())?,
+                enabled: flag_of(block, Field::Enabled)?,
+                draft: flag_of(block, Field::Draft)?,
             },
         })
     }
@@ -429,9 +429,11 @@ fn id_of(block: &Block) -> Result<Option<uuid::Uuid>, NotReady> {
     })
 }
 
-fn flag_of(block: &Block, key: &str) -> Result<Option<bool>, NotReady> {
+fn flag_of(block: &Block, field: Field) -> Result<Option<bool>, NotReady> {
+    let key = field.key();
     let Some(entry) = block.get(key) else {
-        return Ok(None);
+        // A misspelt `enabled: false` would publish the article.
+        return misspelt(block, field, &KEYS).map_or(Ok(None), Err);
     };
     match &entry.value {
         Value::Scalar(text, Style::Plain) => match text.as_str() {

@@ -209,6 +209,16 @@ fn f122_what_is_not_ready_says_where_and_what_to_do() {
             "no colon after `title`",
         ),
         ("---\ntitel: Refund\n---\n", Some(2), "`titel` is not a key"),
+        (
+            "---\ntitle: T\nenabeld: false\n---\n",
+            Some(3),
+            "there is no enabled, and `enabeld`",
+        ),
+        (
+            "---\ntitle: T\ndrafft: true\n---\n",
+            Some(3),
+            "there is no draft, and `drafft`",
+        ),
         ("---\ntitle: T\n\tx: 1\n---\n", None, "cannot be read"),
         ("---\ntitle: T\rx: 1\n---\n", Some(2), "carriage return"),
         (
@@ -231,6 +241,12 @@ fn f122_what_is_not_ready_says_where_and_what_to_do() {
         refused("---\ntitle: T\nenabled: no\n---\n").to_string(),
         "line 3: enabled is neither true nor false; write `enabled: true` or `enabled: false`, without quotes"
     );
+    for key in ["tags", "layout", "date", "drafts_of", "disabled", "author"] {
+        let file = format!("---\ntitle: T\n{key}: x\n---\n");
+        assert!(Document::parse(file.as_bytes()).is_ok(), "{key}");
+    }
+    let both = b"---\ntitle: T\ndraft: true\ndrafts: 2\n---\n";
+    assert!(Document::parse(both).is_ok());
 }
 
 #[test]

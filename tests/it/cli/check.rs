@@ -199,6 +199,21 @@ fn f130_links_are_not_followed() {
 }
 
 #[test]
+fn a_misspelt_key_that_hides_an_article_keeps_it_from_being_sent() {
+    let (service, kb, _) = crate::cli::categories::synced();
+    let path = "start/secret.html";
+    for (line, meant) in [("enabeld: false", "enabled"), ("drafft: true", "draft")] {
+        kb.write(path, &format!("---\ntitle: S\n{line}\n---\n<p>x</p>\n"));
+        for command in ["check", "sync"] {
+            let ran = kb.run(&[command]).exits(4);
+            let told = format!("did you mean `{meant}`?");
+            assert!(ran.stdout.contains(&told), "{command}: {ran:#?}");
+        }
+    }
+    assert_eq!(service.sandbox.articles().len(), 1);
+}
+
+#[test]
 fn a_key_that_is_nearly_one_of_a_category_is_found_here_and_stops_a_sync() {
     let (_service, kb, _) = crate::cli::categories::synced();
     let yaml = "start/_category.yaml";
