@@ -4,7 +4,10 @@
 //! rule, a remedy and at most a few other paths.
 
 use crate::{
-    mirror::document::{CategoryDocument, Document, NotReady},
+    mirror::{
+        document::{CategoryDocument, Document, NotReady},
+        layout::INNER,
+    },
     model::{
         ArticleId, Place,
         lint::{self, Severity},
@@ -63,8 +66,10 @@ pub(crate) struct Files {
     pub(crate) copies: Vec<(Place, Option<ArticleId>)>,
     /// The open conflicts; `None`: there is no state.
     pub(crate) open: Option<Open>,
-    /// Files in category folders that are no articles, with the reason.
+    /// Names and places that a sync reports as problems, with the reason and the remedy.
     pub(crate) strays: Vec<(String, String)>,
+    /// Folders within categories that hold articles' files.
+    pub(crate) inner: Vec<Place>,
     /// Unreadable files, with the reason.
     pub(crate) unreadable: Vec<(String, String)>,
 }
@@ -166,14 +171,15 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         )
     }));
     findings.extend(files.strays.iter().map(|(path, why)| {
+        let (message, remedy) = why.rsplit_once("; ").unwrap_or((why, "mend it"));
+        let help = format!("{remedy}; until then it is not sent");
+        let message = format!("not synced: {message}");
+        finding(Level::Error, path, "stray", message, help)
+    }));
+    findings.extend(files.inner.iter().map(|place| {
         let help = "if that is meant, name it in .kbsyncignore";
-        finding(
-            Level::Warning,
-            path,
-            "stray",
-            format!("not synced: {why}"),
-            help,
-        )
+        let message = format!("not synced: {INNER}");
+        finding(Level::Warning, place, "stray", message, help)
     }));
     findings.sort();
     findings

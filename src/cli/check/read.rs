@@ -6,10 +6,8 @@ use crate::{
         check::{Files, Named},
         disk::{At, Disk as _, DiskErrorKind, Kind, RealDisk},
         document::{Document, MAX_FILE},
-        layout::{
-            IGNORE_FILE, INNER, Layout, MAX_IGNORE_FILE, RootVerdict, Verdict, could_be_article,
-        },
-        scan::ScanError,
+        layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict, Verdict, could_be_article},
+        scan::{ODD_NAME, ScanError},
     },
     model::{ArticleId, Place},
 };
@@ -21,7 +19,10 @@ pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Fi
     let disk = RealDisk::open(root)?;
     let mut files = Files::default();
     let layout = layout(&disk, &mut files)?;
-    for entry in disk.list(At::Root)?.entries {
+    let listing = disk.list(At::Root)?;
+    let odd = |name| (name, ODD_NAME.to_owned());
+    files.strays.extend(listing.odd_names.into_iter().map(odd));
+    for entry in listing.entries {
         files.targets.insert(entry.name.clone());
         match layout.in_root(&entry.name, entry.kind) {
             RootVerdict::Category => {
@@ -60,7 +61,10 @@ fn folder(
     is_wanted: &dyn Fn(&Place) -> bool,
     files: &mut Files,
 ) -> Result<(), Failure> {
-    for entry in disk.list(At::Folder(name))?.entries {
+    let listing = disk.list(At::Folder(name))?;
+    let odd = |odd| (format!("{name}/{odd}"), ODD_NAME.to_owned());
+    files.strays.extend(listing.odd_names.into_iter().map(odd));
+    for entry in listing.entries {
         let place = Place::new(name, entry.name.as_str());
         files.targets.insert(place.to_string());
         match layout.in_folder(name, &entry.name, entry.kind) {
@@ -91,7 +95,7 @@ fn folder(
             Verdict::Inner => {
                 // An unreadable file is not reported either.
                 if disk.holds(&place, &could_be_article).unwrap_or(false) {
-                    files.strays.push((place.to_string(), INNER.to_owned()));
+                    files.inner.push(place);
                 }
             }
             Verdict::Aside => {}

@@ -23,6 +23,7 @@ use std::{io, thread};
 
 pub use crate::model::stamp::{predates, trusted};
 pub use again::appeared;
+pub(crate) use folder::ODD_NAME;
 pub use paths::scan_paths;
 pub use strays::{Strays, read_strays};
 
@@ -258,7 +259,7 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
     }
     for name in listing.odd_names {
         scan.strays.extend(strays::stray("", &name));
-        scan.problems.push((name, folder::ODD_NAME.to_owned()));
+        scan.problems.push((name, ODD_NAME.to_owned()));
     }
     scan.layout = layout;
     scan.problems.sort();

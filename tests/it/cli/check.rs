@@ -185,17 +185,45 @@ fn f130_links_are_not_followed() {
     kb.write("start/a.html", "---\ntitle: A\n---\n<p>x</p>\n");
     std::os::unix::fs::symlink("/etc", kb.mirror().join("etc")).expect("a link");
     std::os::unix::fs::symlink("/etc/passwd", kb.mirror().join("start/p.html")).expect("a link");
-    let ran = kb.run(&["check"]).exits(0);
-    assert_eq!(ran.stderr, "1 file, 0 errors, 1 warning\n");
+    let ran = kb.run(&["check"]).exits(4);
+    assert_eq!(ran.stderr, "1 file, 1 error, 0 warnings\n");
     assert!(
         ran.stdout
-            .starts_with("start/p.html: warning: not synced: a symbolic link"),
+            .starts_with("start/p.html: error: not synced: a symbolic link"),
         "{}",
         ran.stdout
     );
     kb.write(".kbsyncignore", "start/p.html\n");
     let ran = kb.run(&["check"]).exits(0);
     assert_eq!(ran.stderr, "1 file, 0 errors, 0 warnings\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_sync_reports_of_names_and_places_is_an_error() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let (_service, kb, _) = crate::cli::categories::synced();
+    let text = "---\ntitle: A\n---\n<p>x</p>\n";
+    let odd = |bytes: &[u8]| kb.mirror().join(std::ffi::OsStr::from_bytes(bytes));
+    std::fs::write(odd(b"start/b\xff.html"), text).expect("a file");
+    std::fs::create_dir(odd(b"c\xff")).expect("a folder");
+    kb.write("root.html", text);
+    kb.write("start/UP.HTML", text);
+    for command in ["check", "sync"] {
+        let ran = kb.run(&[command]).exits(4);
+        for (path, told) in [
+            ("c\u{fffd}", "the name is not UTF-8"),
+            ("root.html", "an article must be in a category's folder"),
+            ("start/UP.HTML", "the name must end in `.html`"),
+            ("start/b\u{fffd}.html", "the name is not UTF-8"),
+        ] {
+            let mut lines = ran.stdout.lines();
+            let is_told = lines.any(|line| line.contains(path)) && ran.stdout.contains(told);
+            assert!(is_told, "{command}, {path}: {ran:#?}");
+        }
+    }
+    let ran = kb.run(&["check"]);
+    assert_eq!(ran.stderr, "1 file, 4 errors, 0 warnings\n", "{ran:#?}");
 }
 
 #[test]
