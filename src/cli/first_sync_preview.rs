@@ -5,8 +5,11 @@
 
 use super::{failure::Failure, print::escape, report::several};
 use crate::{
-    mirror::{CategoryContent, RealDisk, ScannedFile, scan},
-    model::Place,
+    mirror::{CategoryContent, RealDisk, ScannedCategory, ScannedFile, scan},
+    model::{
+        Place,
+        path::{CATEGORY_FILE, slug_of_stem},
+    },
 };
 use serde::Serialize;
 use std::{collections::BTreeSet, path::Path};
@@ -44,24 +47,46 @@ impl FirstSyncPreview {
                 .help("make the folder readable, then try again")
         })?;
         for category in scanned.categories {
-            if !matches!(category.content, CategoryContent::Missing) {
-                found.categories.insert(category.folder);
-            }
+            found.add_category(category);
         }
         Ok(found)
     }
 
     fn add(&mut self, file: &ScannedFile) {
         match file {
-            ScannedFile::Ready { place, .. } => {
-                self.categories.insert(place.folder.clone());
+            ScannedFile::Ready {
+                place, document, ..
+            } if document.slug().is_some() || slug_of_stem(place.stem()).is_ok() => {
                 self.articles.insert(place.clone());
             }
-            ScannedFile::NotReady { place, .. } => {
+            ScannedFile::Ready { place, .. } | ScannedFile::NotReady { place, .. } => {
                 self.not_ready.insert(place.clone());
             }
             // No file is known.
             ScannedFile::Unchanged { .. } | ScannedFile::Present { .. } => {}
+        }
+    }
+
+    /// Counts a folder after its files. Without an address there is no category, and its articles wait.
+    fn add_category(&mut self, category: ScannedCategory) {
+        let folder = category.folder;
+        let has_address = match &category.content {
+            CategoryContent::Ready(words) if words.id().is_some() || words.slug().is_some() => true,
+            // One with an id may be on the service already.
+            CategoryContent::NotReady(problem) => problem.category.is_some(),
+            CategoryContent::Ready(_) | CategoryContent::Missing | CategoryContent::Unchanged => {
+                slug_of_stem(&folder).is_ok()
+            }
+        };
+        let has_file = !matches!(category.content, CategoryContent::Missing);
+        let in_folder = |place: &Place| place.folder == folder;
+        if !has_address {
+            self.not_ready
+                .extend(self.articles.extract_if(.., |place| in_folder(place)));
+            self.not_ready
+                .extend(has_file.then(|| Place::new(&*folder, CATEGORY_FILE)));
+        } else if has_file || self.articles.iter().any(in_folder) {
+            self.categories.insert(folder);
         }
     }
 

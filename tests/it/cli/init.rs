@@ -144,6 +144,8 @@ fn site() -> Kb {
         );
     }
     kb.write("docs/raw.html", "<p>no front matter</p>\n");
+    kb.write("docs/Was ist.html", "---\ntitle: A name\n---\n<p>x</p>\n");
+    kb.write("Über uns/one.html", "---\ntitle: One\n---\n<p>x</p>\n");
     kb.write("img/logo.svg", "<svg/>");
     kb.write("faq/_category.yaml", "name: Questions\n");
     kb.write("drafts/one.html", "---\ntitle: One\n---\n<p>x</p>\n");
@@ -169,7 +171,7 @@ fn a_folder_with_files_is_listed_and_needs_a_yes() {
     for line in [
         "  categories  docs/, faq/\n",
         "docs/page-09.html, docs/page-10.html and 2 more\n",
-        "  not ready   docs/raw.html\n",
+        "  not ready   docs/Was ist.html, docs/raw.html, Über uns/one.html\n",
     ] {
         assert!(ran.stderr.contains(line), "{line}: {ran:#?}");
     }
@@ -182,7 +184,7 @@ fn a_folder_with_files_is_listed_and_needs_a_yes() {
     schema::check("init", &json);
     assert_eq!(
         json["found"],
-        serde_json::json!({"categories": 2, "articles": 12, "not_ready": 1})
+        serde_json::json!({"categories": 2, "articles": 12, "not_ready": 3})
     );
     assert!(kb.exists("kbsync.yaml"));
 }
