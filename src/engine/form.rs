@@ -86,7 +86,7 @@ pub(super) fn category_version(
 ) -> Result<CategoryVersion, String> {
     let slug = match document.slug() {
         Some(slug) => slug.to_owned(),
-        None => slug_of_stem(folder).map_err(|problem| problem.to_string())?,
+        None => slug_of_stem(folder).map_err(|problem| problem.of_folder())?,
     };
     Ok(CategoryVersion {
         name: document

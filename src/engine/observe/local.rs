@@ -363,7 +363,7 @@ impl Scanned {
                 if row.is_none()
                     && let Err(problem) = slug_of_stem(&folder)
                 {
-                    self.unready_category(&folder, problem.to_string());
+                    self.unready_category(&folder, problem.of_folder());
                 }
                 (None, None)
             }

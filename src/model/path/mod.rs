@@ -73,6 +73,17 @@ pub struct NameProblem {
     pub proposal: String,
 }
 
+impl NameProblem {
+    /// Says the same of the name of a folder.
+    pub fn of_folder(&self) -> String {
+        format!(
+            "the folder's name {:?} cannot be part of a public address; rename the folder to {:?}, or add a `slug:` to its \
+             {CATEGORY_FILE}",
+            self.stem, self.proposal
+        )
+    }
+}
+
 impl fmt::Display for NameProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

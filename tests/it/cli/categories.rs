@@ -227,3 +227,16 @@ fn a_new_category_whose_name_is_near_to_another_one_s_is_asked_after_and_made() 
         assert!(!format!("{ran:?}").contains("meant"), "{ran:#?}");
     }
 }
+
+#[test]
+fn an_article_waits_for_the_name_of_its_folder_and_says_so() {
+    let (_service, kb, _) = synced();
+    kb.write("a  b/ws.html", "---\ntitle: W\n---\n<p>x</p>\n");
+    let ran = kb.run(&["sync"]).exits(4);
+    for told in [
+        "its category cannot be created yet: mend the name of its folder",
+        "the folder's name \"a  b\" cannot be part of a public address; rename the folder to \"a-b\"",
+    ] {
+        assert!(ran.stdout.contains(told), "{told}: {ran:#?}");
+    }
+}
