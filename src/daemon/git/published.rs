@@ -39,7 +39,7 @@ impl NotPublished {
     pub fn remedy(&self) -> String {
         match self {
             Self::Other { published, .. } | Self::Detached { published } => format!(
-                "run `git switch {}`, or write `git: {{branch: …}}` into kbsync.yaml to publish another branch",
+                "run `git switch {}`, or change `git: {{branch: …}}` in kbsync.yaml to publish another branch",
                 quoted(published)
             ),
             Self::NoBranch => {

@@ -161,7 +161,7 @@ fn in_every_form_of_a_work_tree_one_branch_is_published() {
         let refused = "branch other is checked out, and only branch main is published";
         kb.run(&["sync"])
             .exits(3)
-            .complains(refused, "git switch main");
+            .complains(refused, "git switch main`, or change `git: {branch: …}`");
         git(&kb, &["checkout", "-q", "main"]);
         kb.run(&["sync"]).exits(0);
         // The same with a daemon, which says so once.
