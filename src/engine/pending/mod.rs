@@ -446,9 +446,9 @@ fn record_arrived(
     Ok(SendOutcome::Done(Recorded { row, warning }))
 }
 
-/// Ends a request over whose article something else was written. What it was to replace is not there any more: should
-/// the service show that again, it is behind. What was to be deleted and is not found is forgotten: should it be listed
-/// again, it is an article like any other.
+/// Ends a request whose article is not as it was when the request was made. What it was to replace is not there any more:
+/// should the service show that again, it is behind. What was to be deleted and is not found is forgotten: should it be
+/// listed again, it is an article like any other.
 fn record_changed(
     store: &mut Store,
     now: Timestamp,
