@@ -74,7 +74,7 @@ pub struct NameProblem {
 }
 
 impl NameProblem {
-    /// Says the same of the name of a folder.
+    /// Returns the same sentence about the name of a folder.
     pub fn of_folder(&self) -> String {
         format!(
             "the folder's name {:?} cannot be part of a public address; rename the folder to {:?}, or add a `slug:` to its \
