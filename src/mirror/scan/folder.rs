@@ -92,7 +92,7 @@ impl<D: Disk> Walk<'_, D> {
             Verdict::NoArticle(why) => {
                 if entry.kind == Kind::File {
                     found.strays.extend(strays::stray(folder, &entry.name));
-                } else {
+                } else if !self.layout.ignores(&place()) {
                     found.problems.push((place().to_string(), why.clone()));
                 }
                 Some(ScannedFile::Present {

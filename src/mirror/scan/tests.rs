@@ -222,6 +222,7 @@ fn a_mirror_is_told_as_it_is() {
         ("start/.hidden.html", "x"),
         ("start/notes.txt", "x"),
         ("start/folder.html/", ""),
+        ("start/_folder.html/", ""),
         ("start/deeper/", ""),
         ("start/deeper/_old.html", "x"),
         ("start/deeper/.git/a.html", "x"),
@@ -236,6 +237,7 @@ fn a_mirror_is_told_as_it_is() {
     let (scan, files) = look(&disk, &BTreeMap::new());
     let expected = [
         "start/.hidden.html present: a name that starts with `.` or `_`",
+        "start/_folder.html present: a name that starts with `.` or `_`",
         "start/broken.html not ready with id: column 8: the YAML cannot be read: ",
         "start/folder.html present: a folder",
         "start/install.html ready Install",
