@@ -48,7 +48,8 @@ impl Kb {
     pub(crate) fn at_terminal(&self, arguments: &[&str], answers: &[(&str, &str)]) -> Ran {
         // As wide as a question may be: it is looked for in one piece.
         let (mut ours, theirs) = open(400);
-        let mut command = self.process(arguments);
+        // Ctrl-C is a signal of the terminal that controls the process.
+        let mut command = self.process_by("exec setsid -c \"$0\" \"$@\"", arguments);
         command
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("TERM", "xterm")
