@@ -201,7 +201,8 @@ impl Client {
         let names_its_wait = !response.status().is_success()
             && asked_wait(response.headers(), chrono::Utc::now()).is_some();
         let remaining = remaining.filter(|_| !names_its_wait);
-        self.note_limits(limit, remaining).await;
+        let is_refused = !response.status().is_success() && remaining == Some(0);
+        self.note_limits(limit, remaining, is_refused).await;
         if let Some(date) = header(response.headers(), &DATE).and_then(retry::http_date) {
             let ahead = (chrono::Utc::now() - date).num_seconds();
             *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
@@ -360,8 +361,15 @@ impl Client {
         self.options.budget.clock().sleep(wait).await;
     }
 
-    async fn note_limits(&self, limit: Option<u32>, remaining: Option<u32>) {
-        if let Err(refusal) = self.options.budget.observe(limit, remaining).await {
+    async fn note_limits(&self, limit: Option<u32>, remaining: Option<u32>, is_refused: bool) {
+        let budget = &self.options.budget;
+        let mut noted = budget
+            .observe(limit, remaining.filter(|_| !is_refused))
+            .await;
+        if is_refused && noted.is_ok() {
+            noted = budget.fill_minute().await;
+        }
+        if let Err(refusal) = noted {
             tracing::warn!(?refusal, "cannot correct the budget");
         }
     }

@@ -4,7 +4,7 @@
 
 use super::{Limits, clock::Moment};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::{cmp::Reverse, time::Duration};
 
 /// The rolling minute, with a second more for requests that overtake each other.
 pub(super) const MINUTE_MS: i64 = 61_000;
@@ -26,6 +26,8 @@ struct Noted {
 pub(super) struct Counts {
     /// The requests that were sent, oldest first, all within the day.
     spent: Vec<Noted>,
+    /// What a refusal by the service added to the minute; the day does not count it.
+    refused: Option<Noted>,
     /// The requests that operations have reserved.
     reserved: Vec<Noted>,
     /// The limit for a minute that the service named last.
@@ -38,7 +40,8 @@ impl Counts {
     /// Drops what has expired, and dates the rest by this boot's clock: a later change of the wall clock has no effect.
     pub(super) fn advance(&mut self, now: Moment) {
         let all = self.spent.iter_mut().chain(&mut self.reserved);
-        for noted in all.chain(&mut self.limit).chain(&mut self.pause) {
+        let all = all.chain(&mut self.limit).chain(&mut self.pause);
+        for noted in all.chain(&mut self.refused) {
             noted.at = now.before(now.millis_since(noted.at));
         }
         let age = |noted: &Noted| now.millis_since(noted.at);
@@ -46,6 +49,7 @@ impl Counts {
         self.reserved
             .retain(|noted| age(noted) < RESERVED_MS && noted.number > 0);
         self.limit = self.limit.filter(|noted| age(noted) < DAY_MS);
+        self.refused = self.refused.filter(|noted| age(noted) < MINUTE_MS);
         let lasts = |noted: &Noted| age(noted) < i64::from(noted.number);
         self.pause = self.pause.filter(lasts);
     }
@@ -62,6 +66,13 @@ impl Counts {
                 number: count,
             }),
         }
+    }
+
+    /// Counts requests for the minute alone.
+    pub(super) fn spend_minute(&mut self, at: Moment, count: u32) {
+        let before = self.refused.map_or(0, |noted| noted.number);
+        let number = before.saturating_add(count);
+        self.refused = Some(Noted { at, number });
     }
 
     /// Uncounts a request that was counted at a moment.
@@ -132,27 +143,33 @@ impl Counts {
 
     /// Returns the requests spent in a rolling window.
     pub(super) fn within(&self, now: Moment, window: i64) -> u32 {
-        let inside = |noted: &&Noted| now.millis_since(noted.at) < window;
-        sum(self.spent.iter().filter(inside))
+        sum(self.counted(now, window).iter())
     }
 
     /// Returns the time until a rolling window has room for one more request; `None`: it has room now.
     pub(super) fn frees(&self, now: Moment, window: i64, limit: u32) -> Option<Duration> {
-        let mut used = self.within(now, window);
+        let counted = self.counted(now, window);
+        let mut used = sum(counted.iter());
         if used < limit {
             return None;
         }
-        let ages = self
-            .spent
-            .iter()
-            .map(|noted| (now.millis_since(noted.at), noted.number));
-        for (age, number) in ages.filter(|(age, _)| *age < window) {
-            used = used.saturating_sub(number);
+        for noted in counted {
+            used = used.saturating_sub(noted.number);
             if used < limit {
-                return Some(millis(window - age));
+                return Some(millis(window - now.millis_since(noted.at)));
             }
         }
         Some(millis(window))
+    }
+
+    /// Returns what a rolling window counts, oldest first.
+    fn counted(&self, now: Moment, window: i64) -> Vec<Noted> {
+        let age = |noted: &Noted| now.millis_since(noted.at);
+        let refused = self.refused.filter(|_| window == MINUTE_MS);
+        let all = self.spent.iter().copied().chain(refused);
+        let mut counted: Vec<_> = all.filter(|noted| age(noted) < window).collect();
+        counted.sort_by_key(|noted| Reverse(age(noted)));
+        counted
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! The budget counts the requests of all processes of this machine with one token, in a small file. Both windows
 //! roll. A request is counted before it is sent, so lost requests count as well; only a request that never left this
-//! machine is uncounted. The service's own count may lower the rest of the budget, never raise it. An operation of
-//! several requests reserves them before it begins, so that it is not left half done. The client does the waiting.
+//! machine is uncounted. The service's own count may lower the rest of the budget, never raise it; a refusal lowers the
+//! rest of the minute only. An operation of several requests reserves them before it begins, so that it is not left half
+//! done. The client does the waiting.
 
 pub mod clock;
 mod counts;
@@ -249,6 +250,13 @@ impl Budget {
             }
         })
         .await
+    }
+
+    /// Fills the minute: the service refused a request because nothing is left of it. Who spent it is unknown, so the day
+    /// counts only the request itself.
+    pub async fn fill_minute(&self) -> Result<(), Refusal> {
+        self.turn(|counts, now| counts.spend_minute(now, self.minute_left(counts, now)))
+            .await
     }
 
     /// Pauses the requests of all processes (failures row 110).

@@ -93,6 +93,8 @@ async fn s8_a_refusal_with_nothing_left_is_waited_out() {
         // The minute counts as full: the second request waits for the next one. That is one wait.
         assert!(setup.clock.elapsed() >= Duration::from_mins(1));
         assert_eq!(reasons(&setup), [WaitReason::Minute], "{status}");
+        // The day counts the two requests only.
+        assert_eq!(setup.client.usage().day_left, 1438, "{status}");
     }
 }
 
