@@ -282,6 +282,7 @@ impl<C: CycleRunner> EventLoop<C> {
         let agreed = self.state.work_queue.heads_to_remember(&job, &outcome);
         match self.state.work_queue.finish(job, &outcome, now) {
             Some(OutageChange::Began(outage)) => {
+                self.state.work_queue.outage_began(started);
                 let wait = wait_in_words(self.state.work_queue.next_try(now));
                 let then = match outage.known_pause() {
                     Some(_) => "",

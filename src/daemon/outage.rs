@@ -154,6 +154,13 @@ impl OutageBackoff {
         same.is_none().then_some(OutageChange::Began(outage))
     }
 
+    /// Sets when the outage began: the cycle that met it first may have waited for the service long before it gave up.
+    pub fn set_beginning(&mut self, at: Instant) {
+        if let Some(ongoing) = &mut self.ongoing {
+            ongoing.since = at;
+        }
+    }
+
     /// Returns when the next retry may start; `None`: at once.
     pub fn retry_at(&self) -> Option<Instant> {
         self.ongoing.map(|ongoing| ongoing.retry_at)

@@ -879,6 +879,30 @@ async fn an_outage_that_a_command_meets_is_tried_again_without_another_command()
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_outage_is_as_long_as_it_was_with_the_cycle_that_met_it_first() {
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    let writer = Mutex::new(log.reopen().expect("the same file"));
+    let subscriber = tracing_subscriber::fmt().with_writer(writer);
+    let _guard = tracing::subscriber::set_default(subscriber.with_ansi(false).finish());
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            let until = Instant::now() + Duration::from_secs(10);
+            {
+                let mut script = bench.script.lock().expect("script");
+                script.down_until = Some((until, Outage::Unreachable));
+                script.takes = Duration::from_secs(20);
+            }
+            // A cycle of 20 s that fails, a pause of 15 s, and a cycle that succeeds.
+            bench.event(Event::SyncNow).await;
+            seconds(60).await;
+        })
+        .await;
+    let log = std::fs::read_to_string(log.path()).expect("text");
+    assert!(log.contains("syncing works again, after 55s"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
     Stage::new()
         .play(|bench| async move {
