@@ -319,7 +319,7 @@ fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: us
     add(
         older,
         format!(
-            "let {} go back to older versions",
+            "replace the newest version of {}",
             several(older, "article")
         ),
     );

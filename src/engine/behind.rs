@@ -89,6 +89,7 @@ pub(super) fn behind(
         if is_behind {
             let behind = Behind {
                 doubt: history.as_ref().err().cloned(),
+                is_older,
                 in_conflict: file.is_in_conflict(observed),
                 duplicate_of: None,
                 moved_from: file.moved_from(),

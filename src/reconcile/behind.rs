@@ -1,4 +1,4 @@
-//! Holds the files that git reset to the committed version.
+//! Holds the files that git reset to the committed version, or may have reset.
 //!
 //! The engine asks git and finds these files. A held file is neither sent nor overwritten, and makes no conflict.
 //! Nothing is stored: the hold ends when the file or the commit changes.
@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 pub struct Behind {
     /// Why git gave no answer; `None`: git confirmed the reset.
     pub doubt: Option<String>,
+    /// Whether the history knows the file's version as an older one.
+    pub is_older: bool,
     /// Whether the article is in conflict: `approve` does not apply.
     pub in_conflict: bool,
     /// The present place of the article or category whose old file git brought back; `None`: the action creates no
@@ -107,24 +109,33 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
         ("the file".to_owned(), action.path.clone())
     };
     let path = if many { "PATH".into() } else { quoted(&path) };
-    let what = match &behind.doubt {
-        None => {
-            "the committed version (git stash, git checkout?), which is older than the service's"
-                .to_owned()
-        }
-        Some(why) => format!("an older version, and git may have done it ({why})"),
-    };
     if !behind.in_conflict
         && !behind.is_renamed
         && let Some(sent) = sent_address(&action.step)
     {
         return moves_back(action, behind, sent, many);
     }
+    let what = match &behind.doubt {
+        None if behind.is_older => format!(
+            "{name} went back to the committed version (git stash, git checkout?), which is older than the service's"
+        ),
+        None => format!(
+            "{name} is as it was committed, and no commit has the service's newest version: kbsync cannot tell whether git \
+             put it there"
+        ),
+        Some(why) => {
+            format!("{name} went back to an older version, and git may have done it ({why})")
+        }
+    };
     let is_conflict = matches!(action.step, Step::Conflict(_));
     let ways = if behind.in_conflict || is_conflict {
         format!(
-            "the conflict stays, and the old version is not sent: `git stash pop`, then resolve again; or edit the file; \
+            "the conflict stays, and the file is not sent: `git stash pop`, then resolve again; or edit the file; \
              or `kbsync resolve {path} --keep remote`"
+        )
+    } else if behind.doubt.is_none() && !behind.is_older {
+        format!(
+            "`kbsync approve` sends it, `kbsync restore {path}` brings the service's version back"
         )
     } else {
         format!(
@@ -132,7 +143,7 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
              back by `git stash pop` or `git pull`; `kbsync approve` sends the old version"
         )
     };
-    format!("{name} went back to {what}; {ways}")
+    format!("{what}; {ways}")
 }
 
 /// The fields that an action sends, and the slug on the service, if the action changes the public address.
