@@ -134,7 +134,10 @@ async fn look(
         let planned = plan.map_err(Failure::of)?.actions.into_iter();
         let rule = |action: &Action| action.held.as_ref().map(|hold| hold.rule);
         let (actions, mut with_category): (Vec<Action>, Vec<Action>) =
-            planned.partition(|action| rule(action).is_some_and(HoldRule::approvable));
+            planned.partition(|action| {
+                // A conflict is settled by `resolve`: an approval would send neither version.
+                action.kind != Kind::Conflict && rule(action).is_some_and(HoldRule::approvable)
+            });
         with_category.retain(|action| {
             rule(action) == Some(HoldRule::Waits) && is_in_new_category(action, &actions)
         });

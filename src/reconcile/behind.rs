@@ -127,12 +127,16 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
             format!("{name} went back to an older version, and git may have done it ({why})")
         }
     };
-    let is_conflict = matches!(action.step, Step::Conflict(_));
-    let ways = if behind.in_conflict || is_conflict {
+    let ways = if behind.in_conflict {
         format!(
             "the conflict stays, and the file is not sent: `git stash pop`, then resolve again; or edit the file; \
              or `kbsync resolve {path} --keep remote`"
         )
+    } else if matches!(action.step, Step::Conflict(_)) {
+        // No copy was written, so `resolve` does not know the conflict yet.
+        "the service has another version by now, so nothing is sent: bring the newer file back (`git stash pop`, `git \
+         pull`); or edit the file, and settle the conflict with `kbsync resolve`"
+            .to_owned()
     } else if behind.doubt.is_none() && !behind.is_older {
         format!(
             "`kbsync approve` sends it, `kbsync restore {path}` brings the service's version back"

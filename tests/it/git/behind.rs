@@ -663,6 +663,30 @@ fn f087_a_committed_edit_that_git_may_have_put_there_is_not_called_an_older_vers
 }
 
 #[test]
+fn f087_a_conflict_of_what_git_took_back_is_no_matter_of_an_approval() {
+    let team = Team::new();
+    team.fetched();
+    team.c.git(&["stash", "-q"]);
+    dashboard(&team, "<p>Newest.</p>");
+    team.c.sync(3);
+    let ran = team.c.0.run(&["approve", "--yes"]).exits(0);
+    assert!(
+        ran.stderr.contains("nothing waits for `approve`"),
+        "{ran:#?}"
+    );
+    // The ways that are named lead out.
+    let held = team.c.held();
+    assert!(
+        held[0].contains("edit the file, and settle the conflict with `kbsync resolve`"),
+        "{held:?}"
+    );
+    team.c.0.edit(ONE, "Old.", "Mine.");
+    team.c.sync(3);
+    team.c.0.run(&["resolve", ONE, "--keep", "local"]).exits(0);
+    assert_eq!(team.live(), "<p>Mine.</p>");
+}
+
+#[test]
 fn f087_an_article_that_moved_on_the_service_stays_there_when_git_takes_the_file_back() {
     let team = Team::new();
     let guides = team.service.category("guides");
