@@ -115,8 +115,10 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
     {
         return moves_back(action, behind, sent, many);
     }
+    // A new name is a new slug, which the history does not know with the old text.
+    let is_older = behind.is_older || behind.is_renamed;
     let what = match &behind.doubt {
-        None if behind.is_older => format!(
+        None if is_older => format!(
             "{name} went back to the committed version (git stash, git checkout?), which is older than the service's"
         ),
         None => format!(
@@ -137,7 +139,7 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
         "the service has another version by now, so nothing is sent: bring the newer file back (`git stash pop`, `git \
          pull`); or edit the file, and settle the conflict with `kbsync resolve`"
             .to_owned()
-    } else if behind.doubt.is_none() && !behind.is_older {
+    } else if behind.doubt.is_none() && !is_older {
         format!(
             "`kbsync approve` sends it, `kbsync restore {path}` brings the service's version back"
         )
