@@ -158,7 +158,7 @@ fn nothing_about(context: &Context, config: &Config, name: &str) -> Failure {
     let folder = name.trim_end_matches('/');
     if !folder.is_empty() && context.current.join(folder).is_dir() {
         return Failure::usage(
-            format!("{folder} is a folder, which has no versions of its own"),
+            format!("{folder} is a folder; name a file in it, or an article's id"),
             format!(
                 "a category's are those of {folder}/{CATEGORY_FILE}; `kbsync log {folder}` lists what happened in it"
             ),
@@ -166,6 +166,12 @@ fn nothing_about(context: &Context, config: &Config, name: &str) -> Failure {
     }
     let remedy = "check the folder and the name; `kbsync log` lists what happened recently, deletions and former names included";
     let remedy = match scope::part(context, config, Path::new(name)) {
+        Ok(_) if name.ends_with(EXTENSION) && context.current.join(name).is_file() => {
+            return Failure::usage(
+                format!("{name} is not synced yet"),
+                "`kbsync sync` syncs it; if it is left out, `kbsync status` says why",
+            );
+        }
         Ok((part, rest)) => scope::or_meant(remedy, context, config, &part, &rest),
         Err(_) => remedy.to_owned(),
     };

@@ -32,7 +32,10 @@ fn an_article_without_a_page_is_refused() {
     kb.write("start/two.html", "---\ntitle: Two\n---\n<p>Two.</p>\n");
     kb.run(&["open", "start/two.html"])
         .exits(2)
-        .complains("the history has nothing about", "kbsync log");
+        .complains("start/two.html is not synced yet", "kbsync sync");
+    kb.run(&["open", "start"])
+        .exits(2)
+        .complains("start is a folder; name a file in it", "kbsync log");
     // The article is not to blame when its workspace is gone.
     let gone = r#"{"success":false,"message":"Not found"}"#;
     let gone = FaultKind::Status(404, gone.to_owned());
