@@ -291,6 +291,12 @@ fn shown(
         ));
         return lines;
     }
+    if status.last_sync.is_some() {
+        lines.extend(status.never_synced.iter().map(|folder| {
+            let folder = escape(folder);
+            format!("{folder} was never synced: `kbsync sync` compares its files with the service.")
+        }));
+    }
     // On another branch, nothing is restored.
     let back = may_write && unsent(status).any(removed);
     let yaml = unsent(status).any(is_removed_yaml);

@@ -124,8 +124,12 @@ pub struct Status {
     pub problems: Vec<Problem>,
     /// The requests that are left; `None`: it cannot be told, as without a token.
     pub budget: Option<BudgetLeft>,
-    /// The time of the last whole listing, in RFC 3339.
+    /// The time of the last whole listing, in RFC 3339; of several workspaces that of the one that was synced least
+    /// recently, `None`: none was ever synced.
     pub last_sync: Option<String>,
+    /// The folders of the workspaces that were never synced.
+    #[serde(skip)]
+    pub never_synced: Vec<String>,
     /// The number of articles that were listed then and are not read yet.
     pub unread: usize,
     /// The daemon, while one runs.
@@ -154,13 +158,16 @@ pub fn status<D: Disk>(
     problems.extend(failed(store)?);
     problems.sort();
     problems.dedup();
+    let last_sync = last_poll(store)?.map(Timestamp::to_rfc3339);
+    let never_synced = last_sync.is_none().then(|| settings.prefix.clone());
     let mut status = Status {
         changes,
         conflicts: conflicts.into_values().collect(),
         held,
         invisible,
         problems,
-        last_sync: last_poll(store)?.map(Timestamp::to_rfc3339),
+        last_sync,
+        never_synced: never_synced.into_iter().collect(),
         unread: store.value(UNREAD)?.unwrap_or_default(),
         ..Status::empty()
     };
@@ -178,7 +185,7 @@ impl Status {
         }
     }
 
-    /// Adds another workspace of the same mirror. The older look at the service counts for both.
+    /// Adds another workspace of the same mirror. The older listing counts for both.
     pub fn add(&mut self, other: Self) {
         self.changes.extend(other.changes);
         self.conflicts.extend(other.conflicts);
@@ -189,8 +196,9 @@ impl Status {
         // RFC 3339 in UTC is in the order of its moments.
         self.last_sync = match (self.last_sync.take(), other.last_sync) {
             (Some(one), Some(two)) => Some(one.min(two)),
-            (None, _) | (_, None) => None,
+            (one, two) => one.or(two),
         };
+        self.never_synced.extend(other.never_synced);
     }
 
     /// Adds the result of a dry run: both sides' changes, and what would wait.

@@ -45,6 +45,27 @@ fn held(kb: &Kb) -> Vec<String> {
 }
 
 #[test]
+fn a_workspace_that_was_never_synced_hides_nothing_of_the_others() {
+    let (service, kb, ..) = two_workspaces();
+    let new = service.sandbox.add_workspace("Aide");
+    let settings = kb.read("kbsync.yaml");
+    kb.write(
+        "kbsync.yaml",
+        &format!("{settings}  - {{id: {new}, folder: fr}}\n"),
+    );
+    fs::create_dir(kb.mirror().join("fr")).expect("made");
+    kb.edit("en/start/one.html", "One.", "Uno.");
+    let said = kb.run(&["status"]).exits(0).stdout;
+    for line in [
+        "fr was never synced: `kbsync sync` compares its files with the service.",
+        "updated   en/start/one.html",
+        "last sync ",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+}
+
+#[test]
 fn a_file_that_is_moved_into_another_workspaces_folder_takes_no_article_away() {
     let (service, kb, one, _) = two_workspaces();
     rename(&kb, "en/start/one.html", "de/start/one.html");
