@@ -17,15 +17,16 @@ use crate::state::Target;
 use crate::state::store::Store;
 
 /// Asks for the articles that left the listing, for known drafts now and then, and for unknown ids.
+/// Returns whether it meant to ask for any.
 pub(super) async fn ask_absent<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
     request: &CycleRequest,
     tombstones: &Tombstones,
     observed: &mut Observation,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     if !observed.remote.complete {
-        return Ok(());
+        return Ok(false);
     }
     let questions = questions(
         &engine.store,
@@ -106,7 +107,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
             .entry(row.id)
             .or_insert_with(|| Remote::Unknown("it was not asked for in this cycle".to_owned()));
     }
-    Ok(())
+    Ok(!questions.is_empty())
 }
 
 /// Returns the articles to ask for. Answers that are known without asking are taken into account at once.

@@ -159,14 +159,29 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         request,
     )?;
     observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
-    ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
+    let counts = observed.seen_counts(&base);
+    let has_asked = ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
     let known = Known::new(&base.articles, &tombstones);
     place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
-    // A file may meet an article that only the answers brought to light. With many articles there is no room for both.
-    observed.paired = Paired::default();
-    observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
+    if has_asked || counts.is_none() || observed.seen_counts(&base) != counts {
+        observed.pair_again(&base);
+        // An answer that another article is gone may leave a file to the id in it.
+        if has_unasked_ids(&base, &observed)
+            && ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?
+        {
+            let known = Known::new(&base.articles, &tombstones);
+            place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
+            observed.pair_again(&base);
+        }
+    }
     observed.base = base;
     Ok(Some(observed))
+}
+
+/// Returns whether a file has an id of which neither the base nor an answer tells.
+fn has_unasked_ids(base: &Base, observed: &Observation) -> bool {
+    let (remote, mut ids) = (&observed.remote, observed.paired.files.keys());
+    ids.any(|id| !base.articles.contains_key(id) && !remote.articles.contains_key(id))
 }
 
 /// Looks at the mirror, with the index where the differences from it may be enough, and else with all rows.
@@ -443,4 +458,25 @@ pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> 
         conflicts: conflicts.into_iter().map(|row| (row.id, row)).collect(),
         creations: store.creations()?,
     })
+}
+
+impl Observation {
+    /// Pairs once more: a file may meet an article that only the answers brought to light.
+    fn pair_again(&mut self, base: &Base) {
+        // With many articles there is no room for both.
+        self.paired = Paired::default();
+        self.paired = pairing::pair(base, &self.local, &self.remote);
+    }
+
+    /// Returns how much was seen of the service: where that stays the same and nothing was asked for, pairing once
+    /// more would come to the same. `None` where there are files of articles that the base does not know.
+    fn seen_counts(&self, base: &Base) -> Option<[usize; 3]> {
+        let mut files = self.paired.files.keys();
+        let remote = &self.remote;
+        files.all(|id| base.articles.contains_key(id)).then_some([
+            remote.articles.len(),
+            remote.categories.len(),
+            remote.foreign.len(),
+        ])
+    }
 }
