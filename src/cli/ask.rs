@@ -35,16 +35,16 @@ pub(super) fn again() -> String {
     format!("kbsync {} --yes", words.join(" "))
 }
 
-/// Asks a yes-or-no question. Only `y` or `yes` agrees: the next line may be a pasted command.
+/// Asks a yes-or-no question. Anything but `y` or `yes` is a no: the line may be a pasted command.
 pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
+    forget_typed();
     let answer = last_answer(&format!("{question} [y/N]"), |line| {
         Ok(["y", "yes"].contains(&line.to_lowercase().as_str()))
     })?;
     Ok(answer.unwrap_or(false))
 }
 
-/// Asks for one of the words in a question that begin with a letter in brackets, and returns that letter. `None`: the
-/// input ended.
+/// Asks a question such as `[y]ours or [q]uit?`, and returns the letter of the answer. `None`: the input ended.
 pub(super) fn letter(question: &str) -> Result<Option<char>, Failure> {
     let words: Vec<String> = question.split('[').skip(1).map(word).collect();
     let wanted = format!("answer with one of {}", words.join(", "));
@@ -171,7 +171,7 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
     chosen(listed.into_iter().nth(at), service)
 }
 
-/// Chooses the only workspace of the token's owner, without a question. `None`: there is no token, or not one workspace.
+/// Chooses the only workspace of the token's owner, without a question. `None`: there is no token, or not exactly one workspace.
 pub(super) async fn only_workspace(
     service: &str,
     context: &Context,
@@ -313,7 +313,7 @@ fn answer<T>(
 }
 
 /// Reads the line that a person types behind a question; the terminal lets them edit it. `None`: the input ended, by
-/// Ctrl-D. Ctrl-C ends the question while the line is still being read.
+/// Ctrl-D. Ctrl-C ends the question; the thread goes on reading, and ends with the process.
 fn line(question: &str) -> io::Result<Option<String>> {
     let (typed, answer) = mpsc::channel();
     let interrupted = typed.clone();

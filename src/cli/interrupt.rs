@@ -116,9 +116,9 @@ fn ignores_ctrl_c(status: &str) -> bool {
     ignored.is_some_and(|mask| mask & 0b10 != 0)
 }
 
-/// Keeps Ctrl-C at a question from ending the process without a word: `interrupted` ends the question.
+/// At a question Ctrl-C calls `interrupted`, also where the process was started with Ctrl-C ignored: a person sits there.
+/// SIGTERM ends the process.
 pub(super) fn at_question(interrupted: impl FnOnce() + Send + 'static) {
-    let is_ignored = *IGNORED;
     let signals = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
@@ -128,7 +128,7 @@ pub(super) fn at_question(interrupted: impl FnOnce() + Send + 'static) {
             return;
         };
         tokio::select! {
-            _ = interrupt.recv(), if !is_ignored => {
+            _ = interrupt.recv() => {
                 interrupted();
                 terminate.recv().await;
             }

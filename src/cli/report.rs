@@ -195,10 +195,10 @@ pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
 /// What the actions of a group have in common.
 #[derive(PartialEq, Eq, Hash)]
 enum GroupKey {
-    /// A reason to wait, wherever they stand in the report.
+    /// They wait for this reason.
     Reason(String),
-    /// They are alike, and only actions that wait stand between them.
-    Run(usize),
+    /// They are alike, and only actions that wait stand between them. The number counts such series.
+    Series(usize),
 }
 
 /// Returns one line for each action; a common reason follows a group of actions once. Of a large group, as in a first
@@ -211,7 +211,7 @@ fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
             .and_then(|id| conflict::with_both_sides(conflicts, id))
     };
     let alike = |line: &Line| (line.action, line.side, line.status, line.reason.clone());
-    let (mut run, mut previous) = (0, None);
+    let (mut series, mut previous) = (0, None);
     let key = |line: &Line| {
         let has_sides = sides(line).is_some();
         let is_held = line.status == Status::Held && !has_sides;
@@ -220,10 +220,10 @@ fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
         }
         let current = (!has_sides).then(|| alike(line));
         if current.is_none() || current != previous {
-            run += 1;
+            series += 1;
         }
         previous = current;
-        GroupKey::Run(run)
+        GroupKey::Series(series)
     };
     let mut lines = Vec::new();
     for group in in_groups(actions, key) {

@@ -160,7 +160,7 @@ fn nothing_about(context: &Context, config: &Config, name: &str) -> Failure {
         return Failure::usage(
             format!("{folder} is a folder; name a file in it, or an article's id"),
             format!(
-                "a category's are those of {folder}/{CATEGORY_FILE}; `kbsync log {folder}` lists what happened in it"
+                "a category's versions are those of {folder}/{CATEGORY_FILE}; `kbsync log {folder}` lists what happened in it"
             ),
         );
     }

@@ -21,6 +21,7 @@ use super::{
     work_queue::{NextJob, WorkQueue},
 };
 use crate::{
+    engine::report::Status,
     model::time::{in_words, wait_in_words},
     web::shared_status::SharedStatus,
 };
@@ -188,7 +189,7 @@ impl<C: CycleRunner> EventLoop<C> {
                     path,
                     "saved; will be sent when syncing works again ({outage})"
                 );
-                self.state.work_queue.note_told(path);
+                self.state.work_queue.note_announced(path);
             }
         }
     }
@@ -282,7 +283,10 @@ impl<C: CycleRunner> EventLoop<C> {
         let agreed = self.state.work_queue.heads_to_remember(&job, &outcome);
         match self.state.work_queue.finish(job, &outcome, now) {
             Some(OutageChange::Began(outage)) => {
-                self.state.work_queue.outage_began(started);
+                // A cycle that did something met it later.
+                if !outcome.report.has(Status::Done) {
+                    self.state.work_queue.outage_began(started);
+                }
                 let wait = wait_in_words(self.state.work_queue.next_try(now));
                 let then = match outage.known_pause() {
                     Some(_) => "",

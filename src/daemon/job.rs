@@ -217,7 +217,7 @@ pub struct OpenItems {
     pub conflicts: usize,
     /// Held deletions.
     pub held_deletions: usize,
-    /// Requests and writes that are in doubt.
+    /// Pending requests.
     pub pending_requests: usize,
 }
 

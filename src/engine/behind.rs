@@ -1,10 +1,10 @@
-//! Finds the files that git reset to the committed version.
+//! Finds the files that git reset to the committed version, or may have reset.
 //!
 //! A file is *behind* when it has the content of the checked-out commit, and the newer content of the base was not committed
 //! since both sides last agreed: `git stash`, `git checkout FILE` or `git restore` set the newer content aside, perhaps for a
 //! `git pull`. If the newer content was committed, a later commit replaced it on purpose, and the file is an edit. A file
-//! whose content was written by a commit made here is an edit, too. If git cannot say, a file with an older version counts
-//! as behind. Articles and `_category.yaml` have the same rule. The guard in `reconcile::behind` holds these files.
+//! whose content was written by a commit made here is an edit, too. If git cannot say, a file with an older version, or
+//! one that was held as behind, counts as behind. Articles and `_category.yaml` have the same rule. The guard in `reconcile::behind` holds these files.
 
 use super::history::category as category_history;
 use super::open_actions::OpenAction;

@@ -18,13 +18,21 @@ use crate::state::Parked;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// In milliseconds. A refused action is not tried again for a day, an approval holds for a day, and the deletions of a day
-/// are counted together.
+/// A day in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// A refused action is not tried again for so long.
+const REFUSAL_EXPIRES: i64 = DAY;
+
+/// Deletions within this time are counted together.
+const DELETIONS_WINDOW: i64 = DAY;
+
+/// An approval holds for so long.
+const APPROVAL_EXPIRES: i64 = DAY;
 
 /// Returns whether an action that was refused then is not tried again yet.
 pub(super) fn is_refusal_fresh(at: Timestamp, now: Timestamp) -> bool {
-    i64::try_from(now.millis_since(at)).is_ok_and(|age| age < DAY)
+    i64::try_from(now.millis_since(at)).is_ok_and(|age| age < REFUSAL_EXPIRES)
 }
 
 /// Deletions within so many milliseconds of each other are one series.
@@ -42,7 +50,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     request: &CycleRequest,
 ) -> anyhow::Result<Facts> {
     let now = engine.clock.now();
-    let since = now.before(DAY);
+    let since = now.before(DELETIONS_WINDOW);
     // Of a plan that does nothing there is nothing to hold, and of one that deletes nothing no deletion.
     let held = if plan.actions.is_empty() {
         Vec::new()
@@ -200,7 +208,7 @@ fn approved(store: &Store, plan: &Plan, now: Timestamp) -> anyhow::Result<BTreeS
         return Ok(BTreeSet::new());
     }
     let approvals = store.approvals()?.into_iter();
-    let is_fresh = |at| i64::try_from(now.millis_since(at)).is_ok_and(|age| age < DAY);
+    let is_fresh = |at| i64::try_from(now.millis_since(at)).is_ok_and(|age| age < APPROVAL_EXPIRES);
     Ok(approvals
         .filter(|approval| is_fresh(approval.at))
         .map(|approval| approval.set)

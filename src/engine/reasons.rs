@@ -89,7 +89,7 @@ pub fn common_reason(reason: &str, path: &str) -> String {
     reason.replace(&format!(" {path} --"), " PATH --")
 }
 
-/// Puts items with one key together, where the first of them is.
+/// Groups items by their key, in the order of the first item of each group. `key` is called once for each, in order.
 pub fn in_groups<T, K: Eq + Hash>(items: &[T], key: impl FnMut(&T) -> K) -> Vec<Vec<&T>> {
     let mut groups: Vec<Vec<&T>> = Vec::new();
     let mut known = HashMap::new();

@@ -128,11 +128,11 @@ impl From<Usage> for BudgetLeft {
 /// The extent of what a cycle looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
-    /// Only one direction or some paths were asked for: then no news does not mean equal.
+    /// Whether only a part was asked for: then an empty report does not mean that both sides are equal.
     pub is_partial: bool,
-    /// Everything was looked at, and the rows of the few articles that differ from the index were enough.
+    /// Whether everything was looked at, and the rows of the few articles that differ from the index were enough.
     pub is_incremental: bool,
-    /// A part could not be looked at: then there may be removals that nobody saw.
+    /// Whether a part could not be looked at: then there may be removals that nobody saw.
     pub has_doubt: bool,
 }
 

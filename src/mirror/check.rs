@@ -68,6 +68,8 @@ pub(crate) struct Files {
     pub(crate) open: Option<Open>,
     /// Names and places that a sync reports as problems, with the reason and the remedy.
     pub(crate) strays: Vec<(String, String)>,
+    /// Lines of `.kbsyncignore` that cannot be used, with the reason.
+    pub(crate) patterns: Vec<(String, String)>,
     /// Folders within categories that hold articles' files.
     pub(crate) inner: Vec<Place>,
     /// Unreadable files, with the reason.
@@ -175,6 +177,10 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         let help = format!("{remedy}; until then it is not sent");
         let message = format!("not synced: {message}");
         finding(Level::Error, path, "stray", message, help)
+    }));
+    findings.extend(files.patterns.iter().map(|(path, why)| {
+        let help = "until then this line ignores nothing";
+        finding(Level::Error, path, "ignore", why.clone(), help)
     }));
     findings.extend(files.inner.iter().map(|place| {
         let help = "if that is meant, name it in .kbsyncignore";

@@ -1,7 +1,7 @@
 //! Holds the files that git reset to the committed version, or may have reset.
 //!
 //! The engine asks git and finds these files. A held file is neither sent nor overwritten, and makes no conflict.
-//! Nothing is stored: the hold ends when the file or the commit changes.
+//! The hold ends when the file or the commit changes.
 
 use super::circle::circle;
 use super::guard::{Facts, MAX_ROLLBACKS};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// A file with the committed content, whose newer content was not committed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Behind {
-    /// Why git gave no answer; `None`: git confirmed the reset.
+    /// Why git gave no answer; `None`: git answered.
     pub doubt: Option<String>,
     /// Whether the history knows the file's version as an older one.
     pub is_older: bool,
@@ -122,8 +122,8 @@ fn reason(action: &Action, behind: &Behind, many: bool) -> String {
             "{name} went back to the committed version (git stash, git checkout?), which is older than the service's"
         ),
         None => format!(
-            "{name} is as it was committed, and no commit has the service's newest version: kbsync cannot tell whether git \
-             put it there"
+            "{name} is as it was committed, and no commit that kbsync found has the newest version: kbsync cannot tell \
+             whether git put it there"
         ),
         Some(why) => {
             format!("{name} went back to an older version, and git may have done it ({why})")

@@ -24,7 +24,7 @@ pub struct Deletions {
     pub remote: Earlier,
     /// The same in the mirror.
     pub local: Earlier,
-    /// The number of articles that the deletions would leave.
+    /// The articles that deletions are counted against.
     pub stock: Stock,
 }
 
@@ -94,7 +94,7 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
     let Stock { homes, lately, .. } = &facts.deletions.stock;
     let home = |action: &Action| homes.get(&action.id?).copied();
     let mut going: BTreeMap<CategoryId, usize> = BTreeMap::new();
-    // What left this side and cannot be asked for may be gone as well.
+    // A deletion that waits because something cannot be read counts: the article may be gone.
     let may_go = |action: &&Action| action.kind == Kind::Delete && action.side == side;
     for home in plan.actions.iter().filter(may_go).filter_map(home) {
         *going.entry(home).or_default() += 1;

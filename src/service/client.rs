@@ -201,8 +201,8 @@ impl Client {
         let names_its_wait = !response.status().is_success()
             && asked_wait(response.headers(), chrono::Utc::now()).is_some();
         let remaining = remaining.filter(|_| !names_its_wait);
-        let is_refused = !response.status().is_success() && remaining == Some(0);
-        self.note_limits(limit, remaining, is_refused).await;
+        let is_throttled = response.status().is_client_error() && remaining == Some(0);
+        self.note_limits(limit, remaining, is_throttled).await;
         if let Some(date) = header(response.headers(), &DATE).and_then(retry::http_date) {
             let ahead = (chrono::Utc::now() - date).num_seconds();
             *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);

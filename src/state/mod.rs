@@ -155,7 +155,7 @@ impl Deed {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub i64);
 
-/// A step under way, written before its effect.
+/// A request that is stored before it is sent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PendingRequest {

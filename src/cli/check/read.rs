@@ -50,7 +50,7 @@ fn layout(disk: &RealDisk, files: &mut Files) -> Result<Layout, Failure> {
     let told = problems
         .into_iter()
         .map(|why| (IGNORE_FILE.to_owned(), why));
-    files.strays.extend(told);
+    files.patterns.extend(told);
     Ok(layout)
 }
 

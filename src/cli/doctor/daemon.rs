@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_daemon_that_waits_for_the_service_is_to_be_asked_later_as_the_service_is() {
+    fn a_daemon_that_waits_for_a_service_that_is_down_is_exit_code_5() {
         let down = Some("the service cannot be reached".to_owned());
         for (waiting_for, is_away, code) in [
             (down.clone(), true, ExitCode::Retry),

@@ -92,7 +92,7 @@ impl WorkQueue {
             outage => self.outage.record(outage, now.steady),
         };
         if self.outage.current().is_none() {
-            self.told.clear();
+            self.announced.clear();
         }
         change
     }

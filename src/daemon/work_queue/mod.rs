@@ -106,8 +106,8 @@ pub struct WorkQueue {
     covered_doubts: BTreeSet<Cause>,
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
-    /// The saved files of which a person was told that they wait for the end of the outage.
-    told: BTreeSet<String>,
+    /// The saved files that were announced in this outage.
+    announced: BTreeSet<String>,
     full_cycle: Option<Trigger>,
     /// Since when the full cycle could have run.
     full_cycle_since: Option<Instant>,
@@ -139,7 +139,7 @@ impl WorkQueue {
             covered: DuePaths::default(),
             covered_doubts: BTreeSet::new(),
             left_out: BTreeSet::new(),
-            told: BTreeSet::new(),
+            announced: BTreeSet::new(),
             full_cycle: Some(Trigger::Startup),
             full_cycle_since: None,
             doubts: BTreeSet::new(),
@@ -247,7 +247,7 @@ impl WorkQueue {
         self.debounce.newly_delayed(now.steady)
     }
 
-    /// Returns the files that were saved, wait for the end of an outage, and were not told of in it.
+    /// Returns the saved files that wait for the end of an outage, and are not announced yet.
     pub fn newly_stopped(&self) -> Vec<(String, Outage)> {
         let Some(outage) = self.outage.current() else {
             return Vec::new();
@@ -257,13 +257,13 @@ impl WorkQueue {
             .changed
             .iter()
             .filter(|path| summary::is_file(path));
-        let new = saved.filter(|path| !self.told.contains(*path));
+        let new = saved.filter(|path| !self.announced.contains(*path));
         new.map(|path| (path.clone(), outage)).collect()
     }
 
-    /// Records that a person was told of a saved file.
-    pub fn note_told(&mut self, path: String) {
-        self.told.insert(path);
+    /// Records that a saved file was announced.
+    pub fn note_announced(&mut self, path: String) {
+        self.announced.insert(path);
     }
 
     /// Returns why git pauses the sync.

@@ -79,6 +79,10 @@ pub(in crate::engine) fn refresh_stamps(
         let (Some(row), Some(stamp)) = (observed.base.categories.get(id), stamp) else {
             continue;
         };
+        // The row of a category that was read has a new time of reading by now.
+        if observed.remote.categories.contains_key(id) {
+            continue;
+        }
         let same = scanned.id == Some(*id)
             && row.folder.as_ref() == Some(&scanned.folder)
             && scanned.version.as_ref() == Some(&row.local);

@@ -47,8 +47,10 @@ pub(super) fn rendered<D: Disk>(
     // A stamp within the clock's grain does not vouch for what was scanned.
     let racy = state.observed.mirror.racy.contains(&content.stamp);
     let unchanged = scanned == Some(content.stamp);
-    let Ok(document) = Document::parse_with_markers(&content.bytes) else {
-        return Ok(Err(file_changed()));
+    let document = match Document::parse_with_markers(&content.bytes) {
+        Ok(document) => document,
+        Err(problem) if unchanged => return Ok(Err(StepResult::Failed(problem.to_string()))),
+        Err(_) => return Ok(Err(file_changed())),
     };
     let known = |had: &Version| {
         says(&document, had) && (unchanged || knows_flags(&document, settle, state))

@@ -17,7 +17,7 @@ use crate::state::Deed;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while a pending request is open
+/// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while a request is pending
 /// or a part of the mirror is unreadable: the file may be elsewhere.
 pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,

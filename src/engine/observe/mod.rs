@@ -1,4 +1,4 @@
-//! The first half of a cycle: look at both sides, once each, and pair what was found.
+//! The first half of a cycle: look at both sides, once each, and pair what was found, again after the questions.
 //!
 //! [`observe`] is the only way of looking. Its scope is everything, or the paths of some saved files. It compares
 //! the mirror and the listing with the index. Where only the words of a few known articles differ, it loads the rows of
@@ -160,22 +160,32 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     )?;
     observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
     let counts = observed.seen_counts(&base);
-    let has_asked = ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?;
-    let known = Known::new(&base.articles, &tombstones);
-    place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
+    let has_asked = ask(engine, &mut base, request, &tombstones, &mut observed).await?;
     if has_asked || counts.is_none() || observed.seen_counts(&base) != counts {
         observed.pair_again(&base);
         // An answer that another article is gone may leave a file to the id in it.
         if has_unasked_ids(&base, &observed)
-            && ask_absent(engine, &mut base, request, &tombstones, &mut observed).await?
+            && ask(engine, &mut base, request, &tombstones, &mut observed).await?
         {
-            let known = Known::new(&base.articles, &tombstones);
-            place_unknown_ids(engine, &base, request, &known, &mut observed).await?;
             observed.pair_again(&base);
         }
     }
     observed.base = base;
     Ok(Some(observed))
+}
+
+/// Asks for articles that were not listed, and for the ids that only files have. Returns whether it meant to ask for any.
+async fn ask<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &mut Base,
+    request: &CycleRequest,
+    tombstones: &Tombstones,
+    observed: &mut Observation,
+) -> anyhow::Result<bool> {
+    let has_asked = ask_absent(engine, base, request, tombstones, observed).await?;
+    let known = Known::new(&base.articles, tombstones);
+    place_unknown_ids(engine, base, request, &known, observed).await?;
+    Ok(has_asked)
 }
 
 /// Returns whether a file has an id of which neither the base nor an answer tells.
@@ -463,7 +473,7 @@ pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> 
 impl Observation {
     /// Pairs once more: a file may meet an article that only the answers brought to light.
     fn pair_again(&mut self, base: &Base) {
-        // With many articles there is no room for both.
+        // The first pairing is dropped before: two take too much memory.
         self.paired = Paired::default();
         self.paired = pairing::pair(base, &self.local, &self.remote);
     }

@@ -6,7 +6,8 @@
 //! - The look is a probe: the server that carries out writes answers it. A GET, where probes are off, may be answered by a
 //!   replica that lags: what it shows as it was, or does not find, is believed in a later cycle only.
 //! - The outcome and the end of the request are one transaction. What did not arrive, or was changed since, only ends: the
-//!   ordinary three-way decision follows, with the base as it was.
+//!   ordinary three-way decision follows, with the base as it was. An article to be deleted that a GET does not find is
+//!   forgotten.
 
 mod answered;
 pub(super) mod creations;
@@ -31,7 +32,7 @@ use crate::state::{
 use answered::rows_after;
 use std::time::Duration;
 
-/// A request whose outcome a look can tell.
+/// A PUT or DELETE of an article: a look shows whether it arrived.
 #[derive(Clone, Debug)]
 pub(super) enum PutOrDelete {
     Put(Update),
@@ -77,7 +78,7 @@ enum Look {
     Arrived(Option<Box<RemoteArticle>>),
     /// The service has what the request was to replace.
     NotArrived,
-    /// The service has something else; `None`: nothing that it shows.
+    /// The service has something else; `None`: it does not show the article.
     Changed(Option<Box<RemoteArticle>>),
     /// Nobody can tell yet. The error, if the look got no answer.
     Unclear(Option<ServiceError>),
@@ -446,9 +447,8 @@ fn record_arrived(
     Ok(SendOutcome::Done(Recorded { row, warning }))
 }
 
-/// Ends a request whose article is not as it was when the request was made. What it was to replace is not there any more:
-/// should the service show that again, it is behind. What was to be deleted and is not found is forgotten: should it be
-/// listed again, it is an article like any other.
+/// Ends a request whose article changed or vanished since. The version that it was to replace counts as superseded. An
+/// article that was to be deleted and is not found is forgotten: if it is listed again, its file comes back.
 fn record_changed(
     store: &mut Store,
     now: Timestamp,

@@ -124,8 +124,7 @@ pub struct Status {
     pub problems: Vec<Problem>,
     /// The requests that are left; `None`: it cannot be told, as without a token.
     pub budget: Option<BudgetLeft>,
-    /// The time of the last whole listing, in RFC 3339; of several workspaces that of the one that was synced least
-    /// recently, `None`: none was ever synced.
+    /// The time of the last whole listing, in RFC 3339; of several workspaces the oldest. `None`: there was none yet.
     pub last_sync: Option<String>,
     /// The folders of the workspaces that were never synced.
     #[serde(skip)]

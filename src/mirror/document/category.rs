@@ -105,7 +105,7 @@ impl CategoryDocument {
         let name = text(Field::Name)?;
         // Without its own name, a category would take the folder's.
         if block.get(Field::Name.key()).is_none()
-            && let Some(problem) = misspelt(block, Field::Name, &KEYS)
+            && let Some(problem) = misspelt(block, Field::Name, &KEYS, |_| true)
         {
             return Err(problem);
         }

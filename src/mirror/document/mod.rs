@@ -66,20 +66,24 @@ fn near_keys<'b>(
 }
 
 /// Returns the fault of a file without a key that matters, if another key was probably meant to be that one.
-fn misspelt(block: &Block, field: Field, keys: &[&'static str]) -> Option<NotReady> {
+fn misspelt(
+    block: &Block,
+    field: Field,
+    keys: &[&'static str],
+    may_be: impl Fn(&Entry) -> bool,
+) -> Option<NotReady> {
     let key = field.key();
     let mut entries = block.entries.iter();
     // A category has a name where an article has a title.
     let is_meant = |entry: &&Entry| {
-        near_key(&entry.key, keys) == Some(key) || (field == Field::Name && entry.key == "title")
+        let is_own = !keys.contains(&entry.key.as_str());
+        is_own && near_key(&entry.key, keys) == Some(key)
+            || (field == Field::Name && entry.key == "title")
     };
-    let entry = entries.find(is_meant)?;
+    let entry = entries.find(|entry| is_meant(entry) && may_be(entry))?;
     Some(at(
         entry,
-        &format!(
-            "there is no {key}, and `{}` is not a key of kbsync in this file",
-            entry.key
-        ),
+        &format!("`{}` is not a key of kbsync in this file", entry.key),
         &format!("did you mean `{key}`? If not, rename that key"),
     ))
 }
@@ -388,7 +392,7 @@ fn title_of(block: &Block) -> Result<String, NotReady> {
     let Some(entry) = block.get(Field::Title.key()) else {
         let remedy = "add a line `title: …` to the front matter";
         let none = || NotReady::new("there is no title", remedy);
-        return Err(misspelt(block, Field::Title, &KEYS).unwrap_or_else(none));
+        return Err(misspelt(block, Field::Title, &KEYS, |_| true).unwrap_or_else(none));
     };
     match text_of(block, Field::Title.key())? {
         Some(title) if !title.trim().is_empty() => Ok(title.to_owned()),
@@ -431,9 +435,13 @@ fn id_of(block: &Block) -> Result<Option<uuid::Uuid>, NotReady> {
 
 fn flag_of(block: &Block, field: Field) -> Result<Option<bool>, NotReady> {
     let key = field.key();
+    // A misspelt `enabled: false` would publish the article. A key of one's own has other values.
+    let has_flag = |entry: &Entry| matches!(entry.text(), Some("true" | "false"));
+    if let Some(fault) = misspelt(block, field, &KEYS, has_flag) {
+        return Err(fault);
+    }
     let Some(entry) = block.get(key) else {
-        // A misspelt `enabled: false` would publish the article.
-        return misspelt(block, field, &KEYS).map_or(Ok(None), Err);
+        return Ok(None);
     };
     match &entry.value {
         Value::Scalar(text, Style::Plain) => match text.as_str() {

@@ -69,7 +69,10 @@ impl Counts {
     }
 
     /// Counts requests for the minute alone.
-    pub(super) fn spend_minute(&mut self, at: Moment, count: u32) {
+    pub(super) fn fill_minute(&mut self, at: Moment, count: u32) {
+        if count == 0 {
+            return;
+        }
         let before = self.refused.map_or(0, |noted| noted.number);
         let number = before.saturating_add(count);
         self.refused = Some(Noted { at, number });
@@ -141,7 +144,7 @@ impl Counts {
         limits.per_minute.min(named).max(1)
     }
 
-    /// Returns the requests spent in a rolling window.
+    /// Returns the number of requests that a rolling window counts.
     pub(super) fn within(&self, now: Moment, window: i64) -> u32 {
         sum(self.counted(now, window).iter())
     }

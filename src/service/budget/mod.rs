@@ -255,7 +255,7 @@ impl Budget {
     /// Fills the minute: the service refused a request because nothing is left of it. Who spent it is unknown, so the day
     /// counts only the request itself.
     pub async fn fill_minute(&self) -> Result<(), Refusal> {
-        self.turn(|counts, now| counts.spend_minute(now, self.minute_left(counts, now)))
+        self.turn(|counts, now| counts.fill_minute(now, self.minute_left(counts, now)))
             .await
     }
 

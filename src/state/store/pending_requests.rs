@@ -1,6 +1,6 @@
 //! Pending requests: stored before they are sent, and removed with their outcome.
 //!
-//! The digests that a pending request names stand beside it, so that its bodies and versions are not pruned.
+//! Their table keeps its first name, `intents`. The digests that a pending request names stand beside it, so that its bodies and versions are not pruned.
 
 use super::{Store, Writing, columns::Json};
 use crate::model::ArticleId;
@@ -8,7 +8,7 @@ use crate::state::{Creation, Outcome, PendingRequest, RequestId};
 use rusqlite::params;
 
 impl Store {
-    /// Reads the pending requests that were not settled, oldest first.
+    /// Reads the pending requests, oldest first.
     pub fn pending_requests(&self) -> Outcome<Vec<(RequestId, PendingRequest)>> {
         self.all("SELECT id, json FROM intents ORDER BY id", [], |row| {
             Ok((
@@ -33,7 +33,7 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Writes down what is about to be done.
+    /// Stores a request before it is sent.
     pub fn add_pending_request(&mut self, pending: &PendingRequest) -> Outcome<RequestId> {
         self.run("INSERT INTO intents (json) VALUES (?1)", [Json(pending)])?;
         let id = RequestId(self.sql()?.last_insert_rowid());
@@ -41,7 +41,7 @@ impl Writing<'_> {
         Ok(id)
     }
 
-    /// Settles a pending request: its outcome is recorded, or it never took place.
+    /// Ends a pending request: its outcome is recorded, or it never took place.
     pub fn end_pending_request(&mut self, id: RequestId) -> Outcome<()> {
         self.run("DELETE FROM intents WHERE id = ?1", [id.0])
     }
