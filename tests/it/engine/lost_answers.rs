@@ -1183,31 +1183,6 @@ async fn f016_a_deletion_that_may_have_arrived_is_held_where_nothing_tells() {
 }
 
 #[tokio::test]
-async fn f016_an_article_that_a_read_does_not_find_after_a_lost_delete_is_not_taken_for_deleted() {
-    let (mut world, _, one) = one_article().await;
-    world.settings.probe = false;
-    world.remove("a/one.html");
-    for on in [on(DELETE), Matcher::new("GET", "/api/article/")] {
-        world
-            .sandbox()
-            .inject(Fault::always(on, FaultKind::ResetBefore));
-    }
-    let report = hostile::sync(&world).await;
-    assert_eq!(lines(&report), ["delete remote a/one.html skipped"]);
-    world.sandbox().clear_faults();
-    let missing = r#"{"success": false, "message": "not found"}"#;
-    world.sandbox().inject(Fault::once(
-        Matcher::new("GET", "/api/article/"),
-        FaultKind::Status(404, missing.into()),
-    ));
-    let report = hostile::sync(&world).await;
-    assert_eq!(lines(&report), ["create local a/one.html done"]);
-    assert_eq!(report.requests.delete, 0);
-    assert!(world.sandbox().article(one).is_some());
-    assert_settled(&world).await;
-}
-
-#[tokio::test]
 async fn f017_nothing_but_a_budget_refusal_makes_the_client_send_a_write_twice_unseen() {
     let (world, _, one) = one_article().await;
     world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
