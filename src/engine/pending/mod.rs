@@ -6,8 +6,7 @@
 //! - The look is a probe: the server that carries out writes answers it. A GET, where probes are off, may be answered by a
 //!   replica that lags: what it shows as it was, or does not find, is believed in a later cycle only.
 //! - The outcome and the end of the request are one transaction. What did not arrive, or was changed since, only ends: the
-//!   ordinary three-way decision follows, with the base as it was. An article to be deleted that a GET does not find is
-//!   forgotten.
+//!   ordinary three-way decision follows, with the base as it was.
 
 mod answered;
 pub(super) mod creations;
@@ -321,12 +320,12 @@ async fn look_after<S: Service, D: Disk>(
     let is_believed = is_sure || is_later;
     let now = match answer {
         Ok(now) => Box::new(now),
-        // What a GET does not find may be hidden, or not yet on a replica; a later cycle has nothing better to ask.
+        // What a GET does not find may be hidden; a later cycle has nothing better to ask.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
             return Ok(match change {
-                PutOrDelete::Delete(_) if is_sure => Look::Arrived(None),
-                // Absent is not deleted.
-                PutOrDelete::Delete(_) | PutOrDelete::Put(_) => Look::Changed(None),
+                PutOrDelete::Delete(_) => Look::Arrived(None),
+                // Absent is not deleted: the questions about absent articles tell.
+                PutOrDelete::Put(_) => Look::Changed(None),
             });
         }
         Err(error) => return Ok(Look::Unclear(Some(error))),
@@ -447,8 +446,7 @@ fn record_arrived(
     Ok(SendOutcome::Done(Recorded { row, warning }))
 }
 
-/// Ends a request whose article changed or vanished since. The version that it was to replace counts as superseded. An
-/// article that was to be deleted and is not found is forgotten: if it is listed again, its file comes back.
+/// Ends a request whose article changed or vanished since. The version that it was to replace counts as superseded.
 fn record_changed(
     store: &mut Store,
     now: Timestamp,
@@ -468,9 +466,6 @@ fn record_changed(
         end(tx, pending, change)?;
         // A hidden article is asked for at once.
         tx.remove_attempt(Target::Article(change.id()))?;
-        if let (PutOrDelete::Delete(deletion), None) = (change, found) {
-            return deletion.rows.iter().try_for_each(|row| tx.apply(row));
-        }
         let Some(mut row) = row else {
             return Ok(());
         };
