@@ -21,7 +21,6 @@ use super::{
     work_queue::{NextJob, WorkQueue},
 };
 use crate::{
-    engine::report::Status,
     model::time::{in_words, wait_in_words},
     web::shared_status::SharedStatus,
 };
@@ -281,12 +280,8 @@ impl<C: CycleRunner> EventLoop<C> {
             }
         }
         let agreed = self.state.work_queue.heads_to_remember(&job, &outcome);
-        match self.state.work_queue.finish(job, &outcome, now) {
+        match self.state.work_queue.finish(job, &outcome, started, now) {
             Some(OutageChange::Began(outage)) => {
-                // A cycle that did something met it later.
-                if !outcome.report.has(Status::Done) {
-                    self.state.work_queue.outage_began(started);
-                }
                 let wait = wait_in_words(self.state.work_queue.next_try(now));
                 let then = match outage.known_pause() {
                     Some(_) => "",

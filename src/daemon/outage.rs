@@ -126,8 +126,14 @@ impl OutageBackoff {
         }
     }
 
-    /// Records how a cycle ended. Returns a change that is worth a log line.
-    pub fn record(&mut self, outage: Option<Outage>, now: Instant) -> Option<OutageChange> {
+    /// Records how a cycle ended. Returns a change that is worth a log line. `began`: the earliest that the cycle may have
+    /// met its outage; it may have waited for the service long before it gave up.
+    pub fn record(
+        &mut self,
+        outage: Option<Outage>,
+        began: Instant,
+        now: Instant,
+    ) -> Option<OutageChange> {
         let before = self.ongoing;
         let Some(outage) = outage else {
             self.ongoing = None;
@@ -147,18 +153,11 @@ impl OutageBackoff {
         });
         self.ongoing = Some(Ongoing {
             outage,
-            since: same.map_or(now, |ongoing| ongoing.since),
+            since: same.map_or(began, |ongoing| ongoing.since),
             failures,
             retry_at: now + wait,
         });
         same.is_none().then_some(OutageChange::Began(outage))
-    }
-
-    /// Sets when the outage began: the cycle that met it first may have waited for the service long before it gave up.
-    pub fn set_beginning(&mut self, at: Instant) {
-        if let Some(ongoing) = &mut self.ongoing {
-            ongoing.since = at;
-        }
     }
 
     /// Returns when the next retry may start; `None`: at once.
@@ -196,13 +195,13 @@ mod tests {
         let (mut now, mut failures) = (start, 0);
         let mut changes = Vec::new();
         while now < end {
-            changes.extend(backoff.record(Some(Outage::Unreachable), now));
+            changes.extend(backoff.record(Some(Outage::Unreachable), now, now));
             failures += 1;
             assert!(!backoff.may_try(now));
             now = backoff.retry_at().expect("ongoing");
             assert!(backoff.may_try(now));
         }
-        changes.extend(backoff.record(None, now));
+        changes.extend(backoff.record(None, now, now));
         assert_eq!(changes.len(), 2, "{changes:?}");
         assert_eq!(changes[0], OutageChange::Began(Outage::Unreachable));
         assert!(
@@ -218,18 +217,18 @@ mod tests {
         let now = Instant::now();
         let wait = Some(Duration::from_hours(1));
         assert_eq!(
-            backoff.record(Some(Outage::Throttled { wait }), now),
+            backoff.record(Some(Outage::Throttled { wait }), now, now),
             Some(OutageChange::Began(Outage::Throttled { wait }))
         );
         assert_eq!(backoff.retry_at(), Some(now + Duration::from_hours(1)));
         let wait = Some(Duration::from_secs(10));
         assert_eq!(
-            backoff.record(Some(Outage::Throttled { wait }), now),
+            backoff.record(Some(Outage::Throttled { wait }), now, now),
             None,
             "no news"
         );
         assert_eq!(
-            backoff.record(Some(Outage::TokenRejected), now),
+            backoff.record(Some(Outage::TokenRejected), now, now),
             Some(OutageChange::Began(Outage::TokenRejected)),
             "another outage is news"
         );
@@ -239,10 +238,10 @@ mod tests {
     fn f009_being_stopped_is_neither_an_outage_nor_its_end() {
         let now = Instant::now();
         let mut backoff = OutageBackoff::new(0);
-        assert_eq!(backoff.record(Some(Outage::Stopping), now), None);
+        assert_eq!(backoff.record(Some(Outage::Stopping), now, now), None);
         assert_eq!(backoff.current(), None);
-        backoff.record(Some(Outage::Unreachable), now);
-        assert_eq!(backoff.record(Some(Outage::Stopping), now), None);
+        backoff.record(Some(Outage::Unreachable), now, now);
+        assert_eq!(backoff.record(Some(Outage::Stopping), now, now), None);
         assert_eq!(backoff.current(), Some(Outage::Unreachable));
     }
 
@@ -252,12 +251,12 @@ mod tests {
         let mut backoff = OutageBackoff::new(0);
         backoff.retry_now();
         assert!(backoff.may_try(now));
-        backoff.record(Some(Outage::TokenRejected), now);
+        backoff.record(Some(Outage::TokenRejected), now, now);
         assert!(!backoff.may_try(now));
         backoff.retry_now();
         assert!(backoff.may_try(now));
         // The outage is the same one.
-        assert_eq!(backoff.record(Some(Outage::TokenRejected), now), None);
+        assert_eq!(backoff.record(Some(Outage::TokenRejected), now, now), None);
         assert!(!backoff.may_try(now));
     }
 
@@ -266,7 +265,7 @@ mod tests {
         let now = Instant::now();
         let retry = |seed| {
             let mut backoff = OutageBackoff::new(seed);
-            backoff.record(Some(Outage::Unreachable), now);
+            backoff.record(Some(Outage::Unreachable), now, now);
             backoff.retry_at().expect("ongoing") - now
         };
         assert_eq!(retry(0), FIRST_WAIT);

@@ -14,13 +14,15 @@ use crate::engine::report::{Line, Report, Status};
 use crate::model::Side;
 use crate::reconcile::plan::Kind;
 use std::collections::BTreeMap;
+use tokio::time::Instant;
 
 impl WorkQueue {
-    /// Records the outcome of a cycle. Returns a change that is worth a log line.
+    /// Records the outcome of a cycle that began at `started`. Returns a change that is worth a log line.
     pub fn finish(
         &mut self,
         job: Job,
         outcome: &CycleOutcome,
+        started: Instant,
         now: Moment,
     ) -> Option<OutageChange> {
         let is_complete = outcome.report.is_complete();
@@ -53,7 +55,7 @@ impl WorkQueue {
             }
         }
         if is_complete {
-            self.deferred.backoff.record(None, now.steady);
+            self.deferred.backoff.record(None, now.steady, now.steady);
         } else if outcome.outage.is_none() {
             match job.scope {
                 Scope::Paths(due) => self.deferred.add(due, false, now.steady),
@@ -89,7 +91,12 @@ impl WorkQueue {
         let change = match outcome.outage {
             // A cycle that failed in another way is not the end of an outage.
             None if !is_complete => None,
-            outage => self.outage.record(outage, now.steady),
+            outage => {
+                // A cycle that did something met the outage later.
+                let is_idle = !outcome.report.has(Status::Done);
+                let began = if is_idle { started } else { now.steady };
+                self.outage.record(outage, began, now.steady)
+            }
         };
         if self.outage.current().is_none() {
             self.announced.clear();

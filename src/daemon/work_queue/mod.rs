@@ -220,11 +220,6 @@ impl WorkQueue {
         self.debounce.judge(changed);
     }
 
-    /// Notes when the cycle began that met the outage first.
-    pub fn outage_began(&mut self, at: Instant) {
-        self.outage.set_beginning(at);
-    }
-
     /// Returns the time until the service is asked again: at the next poll, or after an outage's pause for the work that
     /// waits.
     pub fn next_try(&self, now: Moment) -> Duration {
@@ -307,6 +302,6 @@ impl Deferred {
     fn add(&mut self, due: DuePaths, doubt: bool, now: Instant) {
         self.due.add_later(due);
         self.doubt |= doubt;
-        self.backoff.record(Some(Outage::UnusableAnswer), now);
+        self.backoff.record(Some(Outage::UnusableAnswer), now, now);
     }
 }
