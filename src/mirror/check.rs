@@ -173,10 +173,8 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
         )
     }));
     findings.extend(files.strays.iter().map(|(path, why)| {
-        let (message, remedy) = why.rsplit_once("; ").unwrap_or((why, "mend it"));
-        let help = format!("{remedy}; until then it is not sent");
-        let message = format!("not synced: {message}");
-        finding(Level::Error, path, "stray", message, help)
+        let message = format!("not synced: {why}");
+        finding(Level::Error, path, "stray", message, NOT_SENT)
     }));
     findings.extend(files.patterns.iter().map(|(path, why)| {
         let help = "until then this line ignores nothing";
