@@ -55,6 +55,8 @@ fn a_workspace_that_was_never_synced_hides_nothing_of_the_others() {
     );
     fs::create_dir(kb.mirror().join("fr")).expect("made");
     kb.edit("en/start/one.html", "One.", "Uno.");
+    let json = kb.run(&["status", "--json"]).exits(0).json();
+    assert_eq!(json["last_sync"], serde_json::Value::Null);
     let said = kb.run(&["status"]).exits(0).stdout;
     for line in [
         "fr was never synced: `kbsync sync` compares its files with the service.",
