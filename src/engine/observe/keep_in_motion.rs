@@ -7,7 +7,7 @@ use crate::mirror::scan::predates;
 use crate::model::path::{CONFLICT_EXTENSION, fold};
 use crate::model::{ArticleId, Place, Stamp};
 use crate::reconcile::snapshot::{Base, Unknown};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 impl Scanned {
     /// A file that went after the paths in motion were listed has not been waited for yet: it counts as there. The
@@ -29,12 +29,16 @@ impl Scanned {
             // What cannot be looked at was no part of the scan either.
             Err(_) => false,
         };
+        let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
         let rows = base.articles.values();
         let just_gone: Vec<Unknown> = rows
             .filter(|row| !named.contains(&row.id) && !known.contains(&row.id))
             .map(|row| &row.place)
             .filter(|place| !there.contains(place) && !in_motion.was_waited_for(place))
-            .filter(|place| is_just_gone(place))
+            .filter(|place| {
+                let known = folders.entry(&place.folder);
+                *known.or_insert_with(|| is_just_gone(place))
+            })
             .map(Unknown::at)
             .collect();
         for unknown in just_gone {
