@@ -362,7 +362,7 @@ async fn release(
         .iter()
         .map(|action| (action.side, action.fingerprint()))
         .collect();
-    engine.store_mut().write(now, |state| {
+    engine.store_mut().write_at(now, |state| {
         marks
             .iter()
             .try_for_each(|(side, mark)| state.approve(*side, &mark.to_string(), *mark))
@@ -372,7 +372,7 @@ async fn release(
         .as_ref()
         .map_or(true, |report| report.stopped.is_some());
     if !cut_off {
-        engine.store_mut().write(now, |state| {
+        engine.store_mut().write_at(now, |state| {
             marks.iter().try_for_each(|(side, mark)| {
                 state
                     .take_approval(*side, &mark.to_string(), *mark)

@@ -18,7 +18,6 @@ use super::{
 use crate::{
     config::{Config, Need},
     engine::{
-        Clock as _, SystemClock,
         compare::{Comparer, Comparison, Pair},
         open,
     },
@@ -125,9 +124,7 @@ async fn compare(
     let mut store = open::read_state(config, &part.root)?;
     let disk = RealDisk::open(&part.root.path)?;
     let settings = open::settings(config, &part.root);
-    let now = SystemClock.now();
-    let comparer =
-        Comparer::new(&disk, &mut store, part.scope.clone(), now).map_err(Failure::of)?;
+    let comparer = Comparer::new(&disk, &mut store, part.scope.clone()).map_err(Failure::of)?;
     match session.and_then(Session::client) {
         Some(client) => {
             let found = comparer.with_service(client, &settings).await;

@@ -51,7 +51,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let now = SystemClock.now();
-    let mut found = look(&config, now)?;
+    let mut found = look(&config)?;
     let mut failure = None;
     let daemon = via_daemon::status(&config).await;
     found.daemon = daemon.as_ref().map(|daemon| Daemon {
@@ -165,13 +165,13 @@ async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
 }
 
 /// Looks at every workspace.
-fn look(config: &Config, now: Timestamp) -> Result<Status, Failure> {
+fn look(config: &Config) -> Result<Status, Failure> {
     let mut all: Option<Status> = None;
     for root in config.roots() {
         scope::must_be_there(config, &root)?;
         let mut store = open::read_state(config, &root)?;
         let disk = RealDisk::open(&root.path)?;
-        let one = status::status(&disk, &mut store, &open::settings(config, &root), now)
+        let one = status::status(&disk, &mut store, &open::settings(config, &root))
             .map_err(Failure::of)?;
         match &mut all {
             Some(all) => all.add(one),

@@ -310,7 +310,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
             return Ok(());
         }
         let now = engine::Clock::now(&engine::SystemClock);
-        self.engine.store_mut().write(now, |tx| {
+        self.engine.store_mut().write_at(now, |tx| {
             command
                 .approve
                 .iter()
@@ -349,7 +349,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
             return Ok(());
         }
         let now = engine::Clock::now(&engine::SystemClock);
-        self.engine.store_mut().write(now, |tx| {
+        self.engine.store_mut().write_at(now, |tx| {
             command
                 .approve
                 .iter()

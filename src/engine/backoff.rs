@@ -88,7 +88,6 @@ impl Answers {
     pub(in crate::engine) fn stop_probing(
         &mut self,
         store: &mut Store,
-        now: Timestamp,
         error: &ServiceError,
         request: &CycleRequest,
     ) -> anyhow::Result<()> {
@@ -98,7 +97,7 @@ impl Answers {
         }
         tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
         let reason = error.to_string();
-        store.write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
+        store.write(|tx| tx.set_meta(PROBE_REFUSED, &reason))?;
         Ok(())
     }
 }
@@ -114,11 +113,8 @@ pub(in crate::engine) struct Backoff {
 
 impl Backoff {
     /// Reads the attempts.
-    pub(in crate::engine) fn read(
-        store: &Store,
-        now: Timestamp,
-        request: &CycleRequest,
-    ) -> anyhow::Result<Self> {
+    pub(in crate::engine) fn read(store: &Store, request: &CycleRequest) -> anyhow::Result<Self> {
+        let now = store.now();
         let held = open_actions::held(store)?;
         Ok(Self {
             attempts: store.backoff()?,
@@ -247,12 +243,11 @@ pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
 /// or gone from both sides.
 pub(in crate::engine) fn attempts_after(
     store: &Store,
-    now: Timestamp,
     answers: &mut Answers,
     observed: &Observation,
     request: &CycleRequest,
 ) -> anyhow::Result<BTreeMap<Target, Option<Attempt>>> {
-    let before = Backoff::read(store, now, request)?;
+    let before = Backoff::read(store, request)?;
     let mut answers = std::mem::take(&mut answers.by_target);
     for (id, entry) in &observed.remote.articles {
         let target = Target::Article(*id);

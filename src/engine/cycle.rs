@@ -78,7 +78,7 @@ pub(super) fn recover<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow:
     let first = !engine.cleared_up;
     let recovered = engine.journal().recover(first)?;
     if first {
-        begin_state(&mut engine.store, engine.clock.now(), engine.home.as_ref())?;
+        begin_state(&mut engine.store, engine.home.as_ref())?;
     }
     engine.cleared_up = true;
     Ok(recovered)
@@ -133,26 +133,14 @@ async fn run_cycle<S: Service, D: Disk>(
     report.problems.extend(late?);
     let settled = decided && stop.is_none();
     if is_still {
-        refresh_stamps(&mut engine.store, engine.clock.now(), &observed)?;
+        refresh_stamps(&mut engine.store, &observed)?;
     }
     finish_cycle(engine, &observed, request, report, settled, next_look)?;
     if stop.is_none() {
-        bind_home(
-            &mut engine.store,
-            engine.clock.now(),
-            engine.home.as_ref(),
-            &observed,
-            request,
-        )?;
+        bind_home(&mut engine.store, engine.home.as_ref(), &observed, request)?;
     }
-    store_unpaired(&mut engine.store, &observed, engine.clock.now())?;
-    note_rollbacks(
-        &mut engine.store,
-        engine.clock.now(),
-        &observed.older,
-        request,
-        report,
-    )?;
+    store_unpaired(&mut engine.store, &observed)?;
+    note_rollbacks(&mut engine.store, &observed.older, request, report)?;
     // Kept until the next cycle they would hold on to the pages of all that was made beside them.
     engine.gathered = Gathered::default();
     Ok(stop)
@@ -192,7 +180,7 @@ pub(super) async fn decide<S: Service, D: Disk>(
         }
         // More is to be done than with a few articles: the next look compares everything.
         if extent == Extent::Differences {
-            engine.store.write(engine.clock.now(), |tx| {
+            engine.store.write(|tx| {
                 tx.end_rest()?;
                 Ok(())
             })?;
@@ -238,16 +226,9 @@ fn plan_for<S: Service, D: Disk>(
         reconcile::guard::hold_restores(&mut plan, doubt);
     }
     if !request.dry_run {
-        forget_refusals(
-            &mut engine.store,
-            engine.clock.now(),
-            &plan,
-            &facts,
-            &observed,
-            request,
-        )?;
-        forget_restored(&mut engine.store, engine.clock.now(), &observed)?;
-        end_taken(&mut engine.store, engine.clock.now(), &observed)?;
+        forget_refusals(&mut engine.store, &plan, &facts, &observed, request)?;
+        forget_restored(&mut engine.store, &observed)?;
+        end_taken(&mut engine.store, &observed)?;
     }
     plan.problems.append(&mut observed.problems);
     reconcile::order::arrange(&mut plan, &observed.base, &observed.remote);

@@ -49,7 +49,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     observed: &Observation,
     request: &CycleRequest,
 ) -> anyhow::Result<Facts> {
-    let now = engine.clock.now();
+    let now = engine.store.now();
     let since = now.before(DELETIONS_WINDOW);
     // Of a plan that does nothing there is nothing to hold, and of one that deletes nothing no deletion.
     let held = if plan.actions.is_empty() {
@@ -81,7 +81,7 @@ pub(super) fn facts<S: Service, D: Disk>(
             duels.insert(settle.id);
         }
     }
-    let approved = approved(&engine.store, plan, now)?;
+    let approved = approved(&engine.store, plan)?;
     let mut behind = behind(&engine.store, &*engine.git, plan, observed, &held, request)?;
     behind.append(&mut duplicates_by_git(&*engine.git, plan, observed));
     let is_fresh = |(_, parked): &(String, Parked)| still_parked(parked, now);
@@ -102,7 +102,7 @@ pub(super) fn facts<S: Service, D: Disk>(
             )?,
         },
         doubt: observed.doubt.clone(),
-        rollbacks: rollbacks(&engine.store, now, plan, observed)?,
+        rollbacks: rollbacks(&engine.store, plan, observed)?,
         duels,
         refused: refused
             .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
@@ -124,12 +124,7 @@ pub(super) fn facts<S: Service, D: Disk>(
 }
 
 /// Finds the articles that the plan takes back to an older version on either side.
-fn rollbacks(
-    store: &Store,
-    now: Timestamp,
-    plan: &Plan,
-    observed: &Observation,
-) -> anyhow::Result<Rollbacks> {
+fn rollbacks(store: &Store, plan: &Plan, observed: &Observation) -> anyhow::Result<Rollbacks> {
     let mut rollbacks = Rollbacks::default();
     for settle in settled(plan) {
         let Some(row) = observed.base.articles.get(&settle.id) else {
@@ -149,7 +144,7 @@ fn rollbacks(
             rollbacks.remote.insert(settle.id);
         }
     }
-    rollbacks.recent_local = count_recent_rollbacks(store, now, &rollbacks.local)?;
+    rollbacks.recent_local = count_recent_rollbacks(store, &rollbacks.local)?;
     Ok(rollbacks)
 }
 
@@ -203,7 +198,8 @@ fn elsewhere<S: Service, D: Disk>(
 }
 
 /// Returns the approvals of the last day; none for an empty plan.
-fn approved(store: &Store, plan: &Plan, now: Timestamp) -> anyhow::Result<BTreeSet<Digest>> {
+fn approved(store: &Store, plan: &Plan) -> anyhow::Result<BTreeSet<Digest>> {
+    let now = store.now();
     if plan.actions.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -239,7 +235,6 @@ fn closely_since(
 /// Removes a refusal when its action changed. After a complete cycle, removes the refusals without an action as well.
 pub(super) fn forget_refusals(
     store: &mut Store,
-    now: Timestamp,
     plan: &Plan,
     facts: &Facts,
     observed: &Observation,
@@ -261,7 +256,7 @@ pub(super) fn forget_refusals(
     if changed.is_empty() {
         return Ok(());
     }
-    store.write(now, |tx| changed.iter().try_for_each(|key| tx.unpark(key)))?;
+    store.write(|tx| changed.iter().try_for_each(|key| tx.unpark(key)))?;
     Ok(())
 }
 

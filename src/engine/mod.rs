@@ -53,7 +53,7 @@ use crate::model::Place;
 use crate::reconcile::plan::Plan;
 use crate::service::Service;
 use crate::state::home::Home;
-use crate::state::store::Store;
+use crate::state::store::{Store, TimeOfDay};
 use gathered::Gathered;
 use journal::Journal;
 use neighbours::Neighbours;
@@ -107,6 +107,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Uses another clock.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        let time = Arc::clone(&clock);
+        self.store.set_time(TimeOfDay::of(move || time.now()));
         self.clock = clock;
         self
     }
@@ -189,8 +191,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ///
     /// When the mirror or the state cannot be read.
     pub fn is_as_recorded(&mut self) -> anyhow::Result<bool> {
-        let now = self.clock.now();
-        let found = status::status(&*self.disk, &mut self.store, &self.settings, now)?;
+        let found = status::status(&*self.disk, &mut self.store, &self.settings)?;
         let rests = self.store.pending_requests()?.is_empty() && self.store.journal()?.is_empty();
         Ok(found.is_quiet() && rests)
     }
@@ -251,7 +252,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Journal {
             disk: &self.disk,
             store: &mut self.store,
-            clock: &*self.clock,
         }
     }
 }

@@ -104,8 +104,8 @@ pub(super) fn held_after(
     settings: &Settings,
     request: &CycleRequest,
     report: &Report,
-    now: Timestamp,
 ) -> anyhow::Result<Option<OpenActions>> {
+    let now = store.now();
     let before: OpenActions = store.waiting(HELD)?;
     if before.is_empty() && !report.has(Status::Held) {
         return Ok(None);
@@ -131,8 +131,8 @@ pub(super) fn failed_after(
     settings: &Settings,
     request: &CycleRequest,
     report: &Report,
-    now: Timestamp,
 ) -> anyhow::Result<Option<OpenActions>> {
+    let now = store.now();
     let before: OpenActions = store.waiting(FAILED)?;
     if before.is_empty() && !report.has(Status::Failed) {
         return Ok(None);

@@ -20,9 +20,9 @@ const CLOSELY: u64 = 60 * 1000;
 /// Returns how many articles went back to older versions before this plan, in the same roll-back.
 pub(super) fn count_recent_rollbacks(
     store: &Store,
-    now: Timestamp,
     now_older: &BTreeSet<ArticleId>,
 ) -> anyhow::Result<usize> {
+    let now = store.now();
     // A plan without older versions is not held for earlier ones.
     if now_older.is_empty() {
         return Ok(0);
@@ -39,11 +39,11 @@ pub(super) fn count_recent_rollbacks(
 /// held actions of the cycle have to be stored before.
 pub(super) fn note_rollbacks(
     store: &mut Store,
-    now: Timestamp,
     older: &BTreeSet<ArticleId>,
     request: &CycleRequest,
     report: &Report,
 ) -> anyhow::Result<()> {
+    let now = store.now();
     let before = gone_back(store)?;
     if before.is_empty() && older.is_empty() {
         return Ok(());
@@ -64,7 +64,7 @@ pub(super) fn note_rollbacks(
     }
     let rows = after.into_iter();
     let rows = rows.map(|(id, at)| (id.to_string(), (id, at))).collect();
-    store.write(now, |tx| tx.put_waiting(GONE_BACK, &rows))?;
+    store.write(|tx| tx.put_waiting(GONE_BACK, &rows))?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A dry run writes nothing; then the few bodies that a merge may need stay in memory.
 
-use crate::model::{TextDigest, Timestamp};
+use crate::model::TextDigest;
 use crate::state::store::Store;
 use crate::state::{SeenVersion, StateError};
 use std::collections::BTreeMap;
@@ -26,17 +26,15 @@ pub(super) struct SeenBody {
 /// The bodies that were seen and are not stored yet.
 pub(super) struct Spool {
     dry: bool,
-    now: Timestamp,
     bytes: usize,
     pending: Vec<SeenBody>,
     memory: BTreeMap<TextDigest, Arc<str>>,
 }
 
 impl Spool {
-    pub(super) fn new(dry: bool, now: Timestamp) -> Self {
+    pub(super) fn new(dry: bool) -> Self {
         Self {
             dry,
-            now,
             bytes: 0,
             pending: Vec::new(),
             memory: BTreeMap::new(),
@@ -72,7 +70,7 @@ impl Spool {
             return Ok(());
         }
         let pending = std::mem::take(&mut self.pending);
-        store.write(self.now, |tx| {
+        store.write(|tx| {
             for body in pending {
                 tx.put_body_of(body.digest, &body.text)?;
                 let file = body.file.as_deref();

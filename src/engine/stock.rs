@@ -24,11 +24,8 @@ const OPEN: &str = "open";
 const OVER: &str = "over";
 
 /// Prepares a state without any rows: binds the state to its mirror, and opens its first sync.
-pub(super) fn begin_state(
-    store: &mut Store,
-    now: Timestamp,
-    home: Option<&Home>,
-) -> anyhow::Result<()> {
+pub(super) fn begin_state(store: &mut Store, home: Option<&Home>) -> anyhow::Result<()> {
+    let now = store.now();
     let begun = store.meta(FIRST_SYNC)?.is_some() || store.meta(MIRROR_READ)?.is_some();
     if begun || store.has_articles()? || !store.categories()?.is_empty() {
         return Ok(());
@@ -36,7 +33,7 @@ pub(super) fn begin_state(
     if let Some(home) = home {
         home.bind(store, now)?;
     }
-    store.write(now, |tx| tx.set_meta(FIRST_SYNC, OPEN))?;
+    store.write(|tx| tx.set_meta(FIRST_SYNC, OPEN))?;
     Ok(())
 }
 
@@ -118,16 +115,16 @@ fn fit(store: &Store, home: Option<&Home>) -> anyhow::Result<Fit> {
 /// deletions.
 pub(super) fn bind_home(
     store: &mut Store,
-    now: Timestamp,
     home: Option<&Home>,
     observed: &Observation,
     request: &CycleRequest,
 ) -> anyhow::Result<()> {
+    let now = store.now();
     if !request.is_whole() || !observed.is_complete() {
         return Ok(());
     }
     if store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN) {
-        store.write(now, |tx| tx.set_meta(FIRST_SYNC, OVER))?;
+        store.write(|tx| tx.set_meta(FIRST_SYNC, OVER))?;
     }
     if let Some(home) = home {
         home.bind(store, now)?;

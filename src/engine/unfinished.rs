@@ -5,7 +5,7 @@
 
 use crate::engine::keys::RESTORING;
 use crate::engine::observation::Observation;
-use crate::model::{ArticleId, Timestamp};
+use crate::model::ArticleId;
 use crate::state::store::Store;
 use std::collections::BTreeSet;
 
@@ -22,23 +22,21 @@ pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<Ar
 pub fn begin(
     store: &mut Store,
     articles: impl IntoIterator<Item = ArticleId>,
-    now: Timestamp,
 ) -> anyhow::Result<()> {
     let mut ids = unfinished(store)?;
     ids.extend(articles);
-    put(store, &ids, now)
+    put(store, &ids)
 }
 
-fn put(store: &mut Store, ids: &BTreeSet<ArticleId>, now: Timestamp) -> anyhow::Result<()> {
+fn put(store: &mut Store, ids: &BTreeSet<ArticleId>) -> anyhow::Result<()> {
     let rows = ids.iter().map(|id| (id.to_string(), *id)).collect();
-    store.write(now, |tx| tx.put_waiting(RESTORING, &rows))?;
+    store.write(|tx| tx.put_waiting(RESTORING, &rows))?;
     Ok(())
 }
 
 /// Forgets the articles whose files are there again, and those that are no articles of this workspace any more.
 pub(in crate::engine) fn forget_restored(
     store: &mut Store,
-    now: Timestamp,
     observed: &Observation,
 ) -> anyhow::Result<()> {
     let before = unfinished(store)?;
@@ -48,7 +46,7 @@ pub(in crate::engine) fn forget_restored(
         is_ours && !observed.paired.files.contains_key(id)
     });
     if left != before {
-        put(store, &left, now)?;
+        put(store, &left)?;
     }
     Ok(())
 }

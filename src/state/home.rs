@@ -82,7 +82,7 @@ impl Home {
         // The record comes first: after a kill in between, a new id without a record would match nothing.
         self.record(&id)
             .map_err(|source| StateError::io(source).at(Some(&self.records.join(&id))))?;
-        store.write(now, |tx| {
+        store.write_at(now, |tx| {
             tx.set_meta(ID, &id)?;
             tx.set_meta(INODE, &self.inode)
         })
@@ -200,7 +200,7 @@ mod tests {
         // A disk that got another number: the record speaks for it.
         fs::write(&record, path).expect("written");
         store
-            .write(Timestamp(2), |tx| tx.set_meta(INODE, "1 1"))
+            .write_at(Timestamp(2), |tx| tx.set_meta(INODE, "1 1"))
             .expect("written");
         assert_eq!(home.fit(&store).expect("read"), Fit::Unwritten);
         let before = store.meta(ID).expect("read");
@@ -232,7 +232,7 @@ mod tests {
         )
         .expect("written");
         store
-            .write(Timestamp(2), |tx| tx.set_meta(ID, "../mirrors/x"))
+            .write_at(Timestamp(2), |tx| tx.set_meta(ID, "../mirrors/x"))
             .expect("written");
         assert_eq!(
             place.home("there").fit(&store).expect("read"),

@@ -6,7 +6,7 @@ use crate::{
     cli::{context::Context, failure::Failure, scope},
     config::Config,
     engine::{
-        Clock as _, SystemClock, history, open, recreated,
+        history, open, recreated,
         restore::{self, Refused, RestoreRequest},
     },
     mirror::RealDisk,
@@ -35,7 +35,7 @@ pub(super) fn group(
         return Ok(Some(group));
     }
     let disk = RealDisk::open(&group.part.root.path)?;
-    let missing = restore::missing(&disk, &mut store, &folder, SystemClock.now());
+    let missing = restore::missing(&disk, &mut store, &folder);
     let missing = missing.map_err(Failure::of)?;
     if missing.is_empty() {
         return Err(none_missing(path, gone.len()));

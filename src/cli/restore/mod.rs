@@ -25,7 +25,6 @@ use crate::{
     config::{Config, Need},
     daemon::job::CycleCommand,
     engine::{
-        Clock as _, SystemClock,
         compare::{Comparison, Pair},
         open,
         report::Report,
@@ -121,7 +120,7 @@ impl Planned {
         let mut store = open::read_state(config, &part.root)?;
         let disk = RealDisk::open(&part.root.path)?;
         let requests: Vec<RestoreRequest> = requests(&group.asked).collect();
-        let each = restore::prepare(&disk, &mut store, &requests, SystemClock.now());
+        let each = restore::prepare(&disk, &mut store, &requests);
         let (mut asked, mut found, mut refused) = (Vec::new(), Vec::new(), Vec::new());
         for (mut one, file) in group.asked.into_iter().zip(each.map_err(Failure::of)?) {
             if let Some(moved) = one.moved(part, &file) {
@@ -247,12 +246,7 @@ async fn here(
     if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
         // The lock makes the folder count as synced, whatever happens next.
         let mut store = open::write_state(config, root).map_err(Failure::of)?;
-        unfinished::begin(
-            &mut store,
-            restore::articles_of(requests),
-            SystemClock.now(),
-        )
-        .map_err(Failure::of)?;
+        unfinished::begin(&mut store, restore::articles_of(requests)).map_err(Failure::of)?;
     }
     let mut session = Session::writing_into(context, config, "restore", refilled)?;
     let mut engine = session.engine(&part, false)?;

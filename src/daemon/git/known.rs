@@ -42,7 +42,7 @@ pub fn remember_head(store: &mut Store, head: &Head, now: Timestamp) -> anyhow::
         return Ok(());
     }
     let text = serde_json::to_string(head)?;
-    store.write(now, |tx| tx.set_meta(HEAD, &text))?;
+    store.write_at(now, |tx| tx.set_meta(HEAD, &text))?;
     Ok(())
 }
 
@@ -52,7 +52,7 @@ pub fn remember_head(store: &mut Store, head: &Head, now: Timestamp) -> anyhow::
 ///
 /// When the state cannot be written.
 pub fn remember_branch(store: &mut Store, branch: &str, now: Timestamp) -> anyhow::Result<()> {
-    store.write(now, |tx| tx.set_meta(BRANCH, branch))?;
+    store.write_at(now, |tx| tx.set_meta(BRANCH, branch))?;
     Ok(())
 }
 

@@ -64,11 +64,11 @@ pub(super) async fn create_category<S: Service, D: Disk>(
                 error.message, version.slug
             );
             if is_lost {
-                let (store, now) = (&mut engine.store, engine.clock.now());
-                return wait_for_person(store, now, action, error.message);
+                let store = &mut engine.store;
+                return wait_for_person(store, action, error.message);
             }
         }
-        return not_done(&mut engine.store, engine.clock.now(), action, error);
+        return not_done(&mut engine.store, action, error);
     };
     category_born(&mut engine.journal(), new, created, state)
 }
@@ -79,7 +79,7 @@ fn category_born<D: Disk>(
     created: RemoteCategory,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    let (folder, id, now) = (new.folder, created.id, journal.clock.now());
+    let (folder, id, now) = (new.folder, created.id, journal.store.now());
     let row = CategoryRow {
         id,
         folder: Some(folder.to_owned()),
@@ -91,7 +91,7 @@ fn category_born<D: Disk>(
     };
     let (side, detail) = (Side::Remote, id.to_string());
     let deed = Deed::new("create-category", side, folder, None, detail);
-    journal.store.write(now, |tx| {
+    journal.store.write(|tx| {
         tx.put_category(&row)?;
         tx.event(&deed)
     })?;
@@ -167,7 +167,7 @@ fn settle_here<D: Disk>(
     if let Some(to) = &settle.to {
         change_folder(journal, settle, to, &scanned, state)?;
     }
-    let now = journal.clock.now();
+    let now = journal.store.now();
     let mut row = category_row(settle, None, state, now);
     let along = rows_along(&state.observed.base, state.observed, &row);
     match &settle.to {
@@ -188,7 +188,7 @@ fn settle_here<D: Disk>(
             let rows = rows_of(settle, &row, &along);
             journal
                 .store
-                .write(now, |tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
+                .write(|tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
         }
     }
     let articles = along.into_iter().map(|row| (row.id, row));

@@ -24,26 +24,25 @@ pub(super) async fn send_category<S: Service, D: Disk>(
     if let Some(result) = ensure_category_seen(engine, settle, state).await {
         return Ok(result);
     }
-    let now = engine.clock.now();
-    keep_both_sides(&*engine.disk, &mut engine.store, settle, now)?;
+    keep_both_sides(&*engine.disk, &mut engine.store, settle)?;
     match put_category(engine, settle, state).await {
         Ok(category) => {
-            let now = engine.clock.now();
+            let now = engine.store.now();
             let row = category_row(settle, Some(own_part(category, settle, now)), state, now);
             let folder = settle.to.as_deref().unwrap_or_default();
             let fields = Field::keys(&settle.send, ", ");
             let deed = Deed::new("update-category", Side::Remote, folder, None, fields);
-            engine.store.write(now, |tx| {
+            engine.store.write(|tx| {
                 tx.put_category(&row)?;
                 tx.event(&deed)
             })?;
             state.observed.base.categories.insert(settle.id, row);
-            keep_pushed(&*engine.disk, &mut engine.store, settle, now)?;
+            keep_pushed(&*engine.disk, &mut engine.store, settle)?;
             Ok(StepResult::Done(None))
         }
         // The next cycle reads the category, and sees what became of it.
         Err(error) if error.answer_lost => Ok(failed(error)),
-        Err(error) => not_done(&mut engine.store, engine.clock.now(), action, error),
+        Err(error) => not_done(&mut engine.store, action, error),
     }
 }
 

@@ -106,10 +106,9 @@ pub(super) fn write_yaml<D: Disk>(
         |document| document.edit(&changes),
     );
     if (existing.as_ref()).is_some_and(|content| content.bytes == source.as_bytes()) {
-        let now = journal.clock.now();
         journal
             .store
-            .write(now, |tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
+            .write(|tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
         return Ok(());
     }
     let mut entry = HistoryEntry {

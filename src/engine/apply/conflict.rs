@@ -35,15 +35,14 @@ pub(super) fn show_conflict<D: Disk>(
             "in conflict",
             &seen.version,
         );
-        let now = journal.clock.now();
-        journal.store.write(now, |tx| tx.record(&shown))?;
+        journal.store.write(|tx| tx.record(&shown))?;
         let source = copy_text(conflict.id, &seen.version, body);
         match write_copy(journal, conflict, copy, &source)? {
             Ok(name) => written = Some(name),
             Err(error) => return Ok(Some(no_copy(&error, state))),
         }
     }
-    let now = journal.clock.now();
+    let now = journal.store.now();
     let row = ConflictRow {
         id: conflict.id,
         place: conflict.place.clone(),
@@ -58,7 +57,7 @@ pub(super) fn show_conflict<D: Disk>(
         at: now,
     };
     let detail = conflict.reason.clone();
-    journal.store.write(now, |tx| {
+    journal.store.write(|tx| {
         tx.put_conflict(&row)?;
         tx.event(&Deed::new(
             "conflict",

@@ -18,7 +18,7 @@ use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Creation, Sent};
-use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest, Timestamp};
+use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest};
 use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
 use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service};
@@ -122,15 +122,13 @@ async fn post<S: Service, D: Disk>(
 ) -> anyhow::Result<Result<Box<ArticleRow>, StepResult>> {
     let text = super::text(&engine.store, new.file.version.text, state)?;
     let has_earlier_try = begun.is_some();
-    let (creation, sent) =
-        begin_creation(&mut engine.store, engine.clock.now(), new, begun, &text)?;
+    let (creation, sent) = begin_creation(&mut engine.store, new, begun, &text)?;
     let request = new_article(&sent, text);
     let (mut tries, mut is_lost) = (0, false);
     let error = loop {
         let error = match engine.service.create_article(&request).await {
             Ok(article) => {
-                let now = engine.clock.now();
-                let row = record_answer(&mut engine.store, now, new, creation, &sent, article)?;
+                let row = record_answer(&mut engine.store, new, creation, &sent, article)?;
                 return Ok(Ok(row));
             }
             Err(error) => error,
@@ -144,7 +142,7 @@ async fn post<S: Service, D: Disk>(
         engine.clock.pause(pause(tries)).await;
     };
     if !is_lost && !has_earlier_try {
-        drop_creation(&mut engine.store, engine.clock.now(), &creation)?;
+        drop_creation(&mut engine.store, &creation)?;
     } else if error.kind == ErrorKind::Refused && !is_lost {
         // The earlier try may have arrived, and the listing of this cycle shows no article at the address.
         let reason = format!(
@@ -153,7 +151,7 @@ async fn post<S: Service, D: Disk>(
              is none, edit the file, and kbsync tries again",
             error.message
         );
-        return wait_for_person(&mut engine.store, engine.clock.now(), new.action, reason).map(Err);
+        return wait_for_person(&mut engine.store, new.action, reason).map(Err);
     } else if error.kind == ErrorKind::Refused {
         let reason = format!(
             "the service did not answer, and then refused it ({}); the next look tells whether the new article arrived",
@@ -161,14 +159,13 @@ async fn post<S: Service, D: Disk>(
         );
         return Ok(Err(StepResult::Overtaken(reason)));
     }
-    not_done(&mut engine.store, engine.clock.now(), new.action, error).map(Err)
+    not_done(&mut engine.store, new.action, error).map(Err)
 }
 
 /// Stores what is about to be sent. It is sent to the address of the first try, since only that slug can tell whether one
 /// arrived; another address is an edit, then.
 fn begin_creation(
     store: &mut Store,
-    now: Timestamp,
     new: &New<'_>,
     begun: Option<Creation>,
     text: &str,
@@ -178,7 +175,7 @@ fn begin_creation(
         sent.version.slug.clone_from(&creation.first.version.slug);
         if creation.sent().all(|before| *before != sent) {
             creation.later.push(sent.clone());
-            store.write(now, |tx| {
+            store.write(|tx| {
                 tx.put_body(text)?;
                 tx.put_creation(&creation)
             })?;
@@ -194,7 +191,7 @@ fn begin_creation(
         unclear: None,
     };
     let pending = PendingRequest::CreateArticle(creation.clone());
-    let request = store.write(now, |tx| {
+    let request = store.write(|tx| {
         tx.put_body(text)?;
         tx.add_pending_request(&pending)
     })?;
@@ -218,7 +215,6 @@ fn new_article(sent: &Sent, text: String) -> NewArticle {
 /// Records the answer to a POST.
 fn record_answer(
     store: &mut Store,
-    now: Timestamp,
     new: &New<'_>,
     mut creation: Creation,
     sent: &Sent,
@@ -238,7 +234,7 @@ fn record_answer(
     });
     let text = article.text.filter(|_| row.remote.text != row.local.text);
     creation.row = Some(row.clone());
-    record_created(store, now, &creation, text.as_deref(), new.instead_of)?;
+    record_created(store, &creation, text.as_deref(), new.instead_of)?;
     Ok(row)
 }
 
@@ -331,16 +327,16 @@ fn file_at(disk: &impl Disk, place: &Place) -> Result<(Content, Document), StepR
 /// Remembers what only a person can settle, so that the same is not sent in every cycle.
 pub(super) fn wait_for_person(
     store: &mut Store,
-    now: Timestamp,
     action: &Action,
     reason: String,
 ) -> anyhow::Result<StepResult> {
+    let now = store.now();
     let parked = Parked {
         key: action.key(),
         fingerprint: action.fingerprint(),
         reason: format!("{FOR_A_PERSON}{reason}"),
         at: now,
     };
-    store.write(now, |tx| tx.park(&parked))?;
+    store.write(|tx| tx.park(&parked))?;
     Ok(StepResult::Held(reason))
 }

@@ -35,8 +35,7 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     if let Some((_, doubt)) = state.obstacles.of(action) {
         return Ok(StepResult::Retry(doubt));
     }
-    let now = engine.clock.now();
-    engine.store.write(now, |tx| {
+    engine.store.write(|tx| {
         tx.record(&SeenVersion::of_article(
             id,
             place,
@@ -123,8 +122,7 @@ pub(super) fn forget_article<D: Disk>(
         .map(|row| row.place.to_string())
         .unwrap_or_default();
     let hidden = state.row(id).map(visibility_note).unwrap_or_default();
-    let now = journal.clock.now();
-    journal.store.write(now, |tx| {
+    journal.store.write(|tx| {
         tx.remove_article(id)?;
         tx.remove_conflict(id)?;
         tx.event(&Deed::new("forget", Side::Both, &place, Some(id), hidden))

@@ -118,7 +118,7 @@ fn settle_batch<D: Disk>(
         .iter()
         .filter(|job| !matches!(job.outcome, Some(Err(_))));
     let done: Vec<&Action> = done.map(|job| job.action).collect();
-    forget_refusals_and_approvals(journal.store, &done, journal.clock.now())?;
+    forget_refusals_and_approvals(journal.store, &done)?;
     for mut job in jobs {
         let note = || {
             let settle = opened.get(&job.settle.id)?;
@@ -160,7 +160,7 @@ fn prepare<'a, D: Disk>(
     if !settle.touches_file() {
         let stamp = state.observed.mirror.stamps.get(&settle.to).copied();
         job.stamp =
-            stamp.and_then(|stamp| trusted_scan(stamp, state.observed, journal.clock.now()));
+            stamp.and_then(|stamp| trusted_scan(stamp, state.observed, journal.store.now()));
         return Ok(job);
     }
     let Rendered { bytes, old, lf } = match rendered(journal, settle, state)? {
@@ -180,7 +180,7 @@ fn prepare<'a, D: Disk>(
     });
     let known = job.old.as_ref().map(|old| old.known);
     if let Some(known) = known.filter(|_| same) {
-        job.stamp = trusted_scan(known.stamp, state.observed, journal.clock.now());
+        job.stamp = trusted_scan(known.stamp, state.observed, journal.store.now());
         job.outcome = Some(Ok(known.stamp));
         return Ok(job);
     }
@@ -224,8 +224,7 @@ fn carry_out<D: Disk>(
     }
     let done = journal.change_files(&changes)?;
     if !alone.is_empty() {
-        let now = journal.clock.now();
-        journal.store.write(now, |tx| {
+        journal.store.write(|tx| {
             entries.iter().try_for_each(|entry| entry.put(tx))?;
             alone.iter().try_for_each(|row| tx.apply(row))
         })?;

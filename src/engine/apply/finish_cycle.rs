@@ -51,9 +51,9 @@ impl NextLook {
 /// a cycle that had nothing to do: where files are written, a scanned stamp may be that of the file before.
 pub(in crate::engine) fn refresh_stamps(
     store: &mut Store,
-    now: Timestamp,
     observed: &Observation,
 ) -> anyhow::Result<()> {
+    let now = store.now();
     let mut rows = Vec::new();
     for (id, file) in &observed.paired.files {
         let stamp = observed.mirror.stamps.get(&file.place);
@@ -97,7 +97,7 @@ pub(in crate::engine) fn refresh_stamps(
     if rows.is_empty() && categories.is_empty() {
         return Ok(());
     }
-    store.write(now, |tx| {
+    store.write(|tx| {
         rows.iter().try_for_each(|row| tx.put_article(row))?;
         categories.iter().try_for_each(|row| tx.put_category(row))
     })?;
@@ -114,15 +114,14 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     settled: bool,
     next_look: Option<NextLook>,
 ) -> anyhow::Result<()> {
-    let now = engine.clock.now();
+    let now = engine.store.now();
     let attempts = attempts_after(
         &engine.store,
-        now,
         &mut engine.gathered.answers,
         observed,
         request,
     )?;
-    let read = category_read_times(&engine.store, observed, report, now)?;
+    let read = category_read_times(&engine.store, observed, report)?;
     let figures = std::mem::take(&mut engine.gathered.figures);
     let is_done = settled
         && report.problems.is_empty()
@@ -137,12 +136,12 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         && request.in_motion.paths.is_empty()
         && !report.actions.iter().any(may_send);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
-    let held = held_after(&engine.store, &engine.settings, request, report, now)?;
-    let failed = failed_after(&engine.store, &engine.settings, request, report, now)?;
+    let held = held_after(&engine.store, &engine.settings, request, report)?;
+    let failed = failed_after(&engine.store, &engine.settings, request, report)?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
     let memory = engine.gathered.memory.as_ref();
-    engine.store.write(now, |tx| {
+    engine.store.write(|tx| {
         ended.iter().try_for_each(|id| tx.remove_conflict(*id))?;
         read.values().try_for_each(|row| tx.put_category(row))?;
         for (target, attempt) in &attempts {
@@ -201,8 +200,8 @@ fn category_read_times(
     store: &Store,
     observed: &Observation,
     report: &Report,
-    now: Timestamp,
 ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
+    let now = store.now();
     if observed.remote.categories.is_empty() {
         return Ok(BTreeMap::new());
     }

@@ -15,7 +15,7 @@ use crate::engine::settings::Settings;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, CategoryId, Revision, Timestamp, Version};
+use crate::model::{ArticleId, CategoryId, Revision, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
@@ -68,14 +68,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
         }
     };
     let version = version_of(&article, &seen.version);
-    keep_found(
-        &mut engine.store,
-        engine.clock.now(),
-        id,
-        &version,
-        &article,
-        state,
-    )?;
+    keep_found(&mut engine.store, id, &version, &article, state)?;
     if is_old_copy(state, id, &version, &article.revision) {
         return Ok(Some(outdated_copy()));
     }
@@ -102,7 +95,6 @@ pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>
 /// A version that a read under way brought to light is one that we saw: it goes into the history.
 pub(super) fn keep_found(
     store: &mut Store,
-    now: Timestamp,
     id: ArticleId,
     version: &Version,
     found: &RemoteArticle,
@@ -119,7 +111,7 @@ pub(super) fn keep_found(
         || super::unpaired_versions::place(id, version, &state.observed.base),
         |row| row.place.clone(),
     );
-    store.write(now, |tx| {
+    store.write(|tx| {
         tx.put_body(text)?;
         tx.record(&edited_there(id, &place, version))
     })?;
@@ -147,7 +139,6 @@ async fn list_for_write<S: Service, D: Disk>(
     state: &ApplyState<'_>,
 ) -> Result<Listing, ListError> {
     let tombstones = Tombstones::new();
-    let now = engine.clock.now();
     let rows = &state.observed.base.articles;
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
     let request = ListRequest {
@@ -157,7 +148,7 @@ async fn list_for_write<S: Service, D: Disk>(
         known: Some(memory.known_entries(rows)),
         purpose: Purpose::Push,
     };
-    let mut spool = Spool::new(false, now);
+    let mut spool = Spool::new(false);
     let store = &mut engine.store;
     let mut whole = Rows::Whole(rows);
     let listing = list(

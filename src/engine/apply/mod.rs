@@ -39,7 +39,7 @@ use crate::engine::apply::send::settle_and_send;
 use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::Sent;
-use crate::model::{Field, TextDigest, Timestamp};
+use crate::model::{Field, TextDigest};
 use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
@@ -55,9 +55,8 @@ pub(super) async fn apply<S: Service, D: Disk>(
     request: &CycleRequest,
     report: &mut Report,
 ) -> anyhow::Result<Option<Stop>> {
-    let now = engine.clock.now();
     if !plan.bodies.is_empty() {
-        engine.store.write(now, |tx| {
+        engine.store.write(|tx| {
             plan.bodies
                 .values()
                 .try_for_each(|text| tx.put_body(text).map(|_digest| ()))
@@ -91,7 +90,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
     let changes =
         !plan.actions.is_empty() || !plan.records.is_empty() || !plan.category_records.is_empty();
     if to_send > 0 || (changes && !state.observed.service.not_modified) {
-        record::forget_validator(&mut engine.store, now)?;
+        record::forget_validator(&mut engine.store)?;
     }
     if to_send > 0 {
         progress::begin(&engine.teller, "sending", Some(to_send as u64), 1);
@@ -104,8 +103,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         step(engine, action, &mut state).await?;
     }
     let (records, categories) = (&plan.records, &plan.category_records);
-    let now = engine.clock.now();
-    record::record_quietly(&mut engine.store, records, categories, &state, now)?;
+    record::record_quietly(&mut engine.store, records, categories, &state)?;
     loop {
         let following = rest.as_slice().iter();
         let local = following.take_while(|next| is_local_settle(next)).count();
@@ -157,7 +155,7 @@ async fn step<S: Service, D: Disk>(
         None => carry_out(engine, &action, state).await?,
     };
     if matches!(result, StepResult::Done(_)) {
-        forget_refusals_and_approvals(&mut engine.store, &[&action], engine.clock.now())?;
+        forget_refusals_and_approvals(&mut engine.store, &[&action])?;
     }
     report_step(&engine.teller, &action, result, state);
     Ok(())
@@ -221,17 +219,17 @@ async fn carry_out<S: Service, D: Disk>(
 /// Remembers a refusal, so that the same is not sent again, and says it.
 pub(super) fn refused(
     store: &mut Store,
-    now: Timestamp,
     action: &Action,
     error: &ServiceError,
 ) -> anyhow::Result<StepResult> {
+    let now = store.now();
     let parked = Parked {
         key: action.key(),
         fingerprint: action.fingerprint(),
         reason: error.to_string(),
         at: now,
     };
-    store.write(now, |tx| tx.park(&parked))?;
+    store.write(|tx| tx.park(&parked))?;
     Ok(StepResult::Failed(error.to_string()))
 }
 
@@ -239,13 +237,12 @@ pub(super) fn refused(
 /// refused for what it says is not sent again until it changes.
 pub(super) fn not_done(
     store: &mut Store,
-    now: Timestamp,
     action: &Action,
     error: ServiceError,
 ) -> anyhow::Result<StepResult> {
     match error.kind {
         ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-            refused(store, now, action, &error)
+            refused(store, action, &error)
         }
         ErrorKind::Unauthorized
         | ErrorKind::NotFound
@@ -258,15 +255,11 @@ pub(super) fn not_done(
 }
 
 /// Forgets the refusals and approvals of actions that were done: an approval is good for one time.
-fn forget_refusals_and_approvals(
-    store: &mut Store,
-    done: &[&Action],
-    now: Timestamp,
-) -> Outcome<()> {
+fn forget_refusals_and_approvals(store: &mut Store, done: &[&Action]) -> Outcome<()> {
     if !store.has_parked_or_approved()? {
         return Ok(());
     }
-    store.write(now, |tx| {
+    store.write(|tx| {
         for action in done {
             tx.unpark(&action.key())?;
             let fingerprint = action.fingerprint();

@@ -141,8 +141,8 @@ pub(super) fn record_quietly(
     records: &[Settle],
     categories: &[SettleCategory],
     state: &ApplyState<'_>,
-    now: Timestamp,
 ) -> Outcome<()> {
+    let now = store.now();
     if records.is_empty() && categories.is_empty() {
         return Ok(());
     }
@@ -169,7 +169,7 @@ pub(super) fn record_quietly(
     let moved: Vec<ArticleRow> = moved
         .flat_map(|row| rows_along(&state.observed.base, state.observed, row))
         .collect();
-    store.write(now, |tx| {
+    store.write(|tx| {
         categories.iter().try_for_each(|row| tx.put_category(row))?;
         moved.iter().try_for_each(|row| tx.put_article(row))?;
         rows.iter().try_for_each(|row| tx.put_article(row))
@@ -179,9 +179,9 @@ pub(super) fn record_quietly(
 
 /// A tag from before our own writes must not vouch for what comes after them, even if this run does not live
 /// to see its end: a content may come back, and its tag with it.
-pub(super) fn forget_validator(store: &mut Store, now: Timestamp) -> Outcome<()> {
+pub(super) fn forget_validator(store: &mut Store) -> Outcome<()> {
     if store.meta(VALIDATOR)?.is_some() {
-        store.write(now, |tx| tx.remove_meta(VALIDATOR))?;
+        store.write(|tx| tx.remove_meta(VALIDATOR))?;
     }
     Ok(())
 }

@@ -46,14 +46,14 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
         return Ok(result);
     }
     if first {
-        keep_replaced(&mut engine.store, engine.clock.now(), &settle)?;
+        keep_replaced(&mut engine.store, &settle)?;
     }
     send(engine, action, &settle, state).await
 }
 
 /// On a first meeting nothing else remembers what is overwritten.
-fn keep_replaced(store: &mut Store, now: Timestamp, settle: &Settle) -> anyhow::Result<()> {
-    store.write(now, |tx| {
+fn keep_replaced(store: &mut Store, settle: &Settle) -> anyhow::Result<()> {
+    store.write(|tx| {
         tx.record(&SeenVersion::of_article(
             settle.id,
             &settle.to,
@@ -80,7 +80,7 @@ async fn send<S: Service, D: Disk>(
             enabled: settle.send_enabled,
             over,
             over_revision,
-            rows: rows_when_sent(engine.clock.now(), action, settle, state),
+            rows: rows_when_sent(engine.store.now(), action, settle, state),
         }))
     };
     let sent = send_seen(engine, action, settle.id, &settle.seen, &change, state);
@@ -133,12 +133,7 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
         };
         tries += 1;
         if tries > TRIES || !may_repeat(&error) {
-            return Ok(Err(not_done(
-                &mut engine.store,
-                engine.clock.now(),
-                action,
-                error,
-            )?));
+            return Ok(Err(not_done(&mut engine.store, action, error)?));
         }
         if let Err(error) = wait_to_repeat(&engine.service, &*engine.clock, &error, tries).await {
             return Ok(Err(failed(error)));

@@ -4,17 +4,13 @@
 
 use crate::engine::observation::Observation;
 use crate::model::path::{EXTENSION, stem_for};
-use crate::model::{ArticleId, Place, Side, Timestamp, Version};
+use crate::model::{ArticleId, Place, Side, Version};
 use crate::reconcile::snapshot::{Base, Remote};
 use crate::state::store::Store;
 use crate::state::{Outcome, SeenVersion, Subject};
 
 /// Puts what was seen of them into the history. Nothing is written where it is there already.
-pub(in crate::engine) fn store_unpaired(
-    store: &mut Store,
-    observed: &Observation,
-    now: Timestamp,
-) -> Outcome<()> {
+pub(in crate::engine) fn store_unpaired(store: &mut Store, observed: &Observation) -> Outcome<()> {
     let mut unkept = Vec::new();
     for (id, entry) in &observed.remote.articles {
         let Remote::Present(seen) = entry else {
@@ -48,7 +44,7 @@ pub(in crate::engine) fn store_unpaired(
     if unkept.is_empty() {
         return Ok(());
     }
-    store.write(now, |tx| {
+    store.write(|tx| {
         unkept
             .iter()
             .try_for_each(|seen| tx.record(seen).map(|_| ()))

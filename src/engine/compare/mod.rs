@@ -14,7 +14,7 @@ use crate::engine::form::{MAX_FILE, slug_key};
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Flags, Place, Timestamp, Version};
+use crate::model::{ArticleId, Flags, Place, Version};
 use crate::reconcile::plan::Problem;
 use crate::state::store::Store;
 
@@ -76,13 +76,8 @@ impl Other<'_> {
 
 impl<'a, D: Disk> Comparer<'a, D> {
     /// Scans the mirror. An empty scope is all of it.
-    pub fn new(
-        disk: &'a D,
-        store: &'a mut Store,
-        scope: Vec<String>,
-        now: Timestamp,
-    ) -> anyhow::Result<Self> {
-        let mut view = MirrorView::read(disk, store, Spool::new(true, now))?;
+    pub fn new(disk: &'a D, store: &'a mut Store, scope: Vec<String>) -> anyhow::Result<Self> {
+        let mut view = MirrorView::read(disk, store, Spool::new(true))?;
         let notes = std::mem::take(&mut view.problems);
         Ok(Self {
             disk,

@@ -5,13 +5,13 @@ use crate::engine::form::{MAX_YAML, category_changes, category_file, category_ve
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
-use crate::model::{CategoryId, CategoryVersion, Side, TextDigest, Timestamp};
+use crate::model::{CategoryId, CategoryVersion, Side, TextDigest};
 use crate::reconcile::plan::SettleCategory;
 use crate::state::store::Store;
 use crate::state::{Outcome, SeenVersion};
 
-fn keep(store: &mut Store, seen: &SeenVersion, source: &str, now: Timestamp) -> Outcome<()> {
-    store.write(now, |tx| {
+fn keep(store: &mut Store, seen: &SeenVersion, source: &str) -> Outcome<()> {
+    store.write(|tx| {
         tx.put_body(source)?;
         tx.record(seen).map(drop)
     })
@@ -23,7 +23,6 @@ pub(in crate::engine) fn keep_category_there(
     store: &mut Store,
     id: CategoryId,
     words: &CategoryVersion,
-    now: Timestamp,
 ) -> Outcome<()> {
     let row = store.category(id)?;
     let Some(row) = row.filter(|row| row.remote != *words) else {
@@ -33,7 +32,7 @@ pub(in crate::engine) fn keep_category_there(
     let source = as_its_file(disk, id, folder, words);
     let seen = (Side::Remote, "edited on the service");
     let seen = seen_as(id, folder, seen, words, TextDigest::of(&source));
-    keep(store, &seen, &source, now)
+    keep(store, &seen, &source)
 }
 
 /// A category's `_category.yaml` as it would be with other words: the writer's comments stay.
@@ -52,7 +51,6 @@ pub(in crate::engine) fn keep_both_sides(
     disk: &impl Disk,
     store: &mut Store,
     settle: &SettleCategory,
-    now: Timestamp,
 ) -> Outcome<()> {
     let folder = settle.from.as_ref().or(settle.to.as_ref());
     let folder = folder.unwrap_or(&settle.seen.slug);
@@ -65,8 +63,8 @@ pub(in crate::engine) fn keep_both_sides(
         &settle.seen,
         TextDigest::of(&theirs),
     );
-    keep(store, &seen, &theirs, now)?;
-    keep_yaml(disk, store, settle, (Side::Local, "edited here"), now)
+    keep(store, &seen, &theirs)?;
+    keep_yaml(disk, store, settle, (Side::Local, "edited here"))
 }
 
 /// After a category was changed on the service: both sides say what the file says.
@@ -74,9 +72,8 @@ pub(in crate::engine) fn keep_pushed(
     disk: &impl Disk,
     store: &mut Store,
     settle: &SettleCategory,
-    now: Timestamp,
 ) -> Outcome<()> {
-    keep_yaml(disk, store, settle, (Side::Both, "pushed"), now)
+    keep_yaml(disk, store, settle, (Side::Both, "pushed"))
 }
 
 /// Keeps `_category.yaml` as it is. Where it cannot be read there is nothing that would be replaced.
@@ -85,7 +82,6 @@ fn keep_yaml(
     store: &mut Store,
     settle: &SettleCategory,
     seen: (Side, &str),
-    now: Timestamp,
 ) -> Outcome<()> {
     let Some(folder) = &settle.to else {
         return Ok(());
@@ -97,7 +93,7 @@ fn keep_yaml(
         Ok(source) if content.whole => {
             let text = TextDigest::of(&source);
             let seen = seen_as(settle.id, folder, seen, &settle.file, text);
-            keep(store, &seen, &source, now)
+            keep(store, &seen, &source)
         }
         Ok(_) | Err(_) => Ok(()),
     }

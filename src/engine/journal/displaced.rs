@@ -11,7 +11,7 @@ use super::{Journal, at, displace};
 use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::scan::trusted;
-use crate::model::{KnownFile, Place, Timestamp};
+use crate::model::{KnownFile, Place};
 use crate::reconcile::plan::Problem;
 use crate::state::DisplacedRow;
 
@@ -46,13 +46,13 @@ impl<D: Disk> Journal<'_, D> {
         &mut self,
         is_background: bool,
     ) -> anyhow::Result<Vec<Problem>> {
-        let now = self.clock.now();
+        let now = self.store.now();
         let mut problems = Vec::new();
         let mut seen = Vec::new();
         let mut old = Vec::new();
         for row in self.store.displaced()? {
             let is_old = now.0.saturating_sub(row.since.0) >= LONG;
-            match self.late_words(&row, is_background, now) {
+            match self.late_words(&row, is_background) {
                 Ok(Look::Same(_)) if is_old => old.push(row),
                 Ok(Look::Same(known)) if known == row.known => {}
                 Ok(Look::Same(known)) => seen.push(DisplacedRow { known, ..row }),
@@ -74,7 +74,7 @@ impl<D: Disk> Journal<'_, D> {
                 tracing::warn!(place = %row.place, %error, "a displaced file stays");
             }
         }
-        self.store.write(now, |tx| {
+        self.store.write(|tx| {
             seen.iter().try_for_each(|row| tx.put_displaced(row))?;
             old.iter().try_for_each(|row| tx.remove_displaced(row.slot))
         })?;
@@ -82,12 +82,8 @@ impl<D: Disk> Journal<'_, D> {
     }
 
     /// Keeps what was written into a displaced file since the last look.
-    fn late_words(
-        &mut self,
-        row: &DisplacedRow,
-        is_background: bool,
-        now: Timestamp,
-    ) -> Result<Look, DiskError> {
+    fn late_words(&mut self, row: &DisplacedRow, is_background: bool) -> Result<Look, DiskError> {
+        let now = self.store.now();
         let found = self
             .disk
             .look_aside(Area::Displaced, row.slot, at(&row.place))?;
@@ -96,7 +92,7 @@ impl<D: Disk> Journal<'_, D> {
             return Ok(Look::Same(row.known));
         };
         if stamp.same_content(&row.known.stamp)
-            && trusted(row.known.stamp, self.clock.now()).is_some()
+            && trusted(row.known.stamp, self.store.now()).is_some()
         {
             return Ok(Look::Same(row.known));
         }
@@ -119,7 +115,7 @@ impl<D: Disk> Journal<'_, D> {
         if content.bytes.is_empty() {
             return Ok(Look::Kept(known, None));
         }
-        let (kept, message) = self.set_words_beside(&row.place, &content.bytes, now);
+        let (kept, message) = self.set_words_beside(&row.place, &content.bytes);
         let problem = Some(told(&row.place, message));
         Ok(if kept {
             Look::Kept(known, problem)
@@ -129,9 +125,9 @@ impl<D: Disk> Journal<'_, D> {
     }
 
     /// Stores a text in the second place where the first one fails. Returns whether it is stored, and a problem for a person.
-    fn set_words_beside(&mut self, place: &Place, bytes: &[u8], now: Timestamp) -> (bool, String) {
+    fn set_words_beside(&mut self, place: &Place, bytes: &[u8]) -> (bool, String) {
         let beside = self.write_beside(place, bytes);
-        let kept = store_text(self.store, place, bytes, CAUSE, now);
+        let kept = store_text(self.store, place, bytes, CAUSE);
         let kept = kept.unwrap_or_else(|error| {
             tracing::warn!(path = %place, error = format!("{error:#}"), "late words are not in the history");
             false

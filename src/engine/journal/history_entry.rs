@@ -2,7 +2,7 @@
 
 use crate::engine::form::needs_whole;
 use crate::mirror::document::Document;
-use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
+use crate::model::{CategoryId, Place, Side, TextDigest, Version};
 use crate::state::store::Store;
 use crate::state::{Outcome, SeenVersion, Subject, Writing};
 
@@ -42,7 +42,6 @@ pub(super) fn store_text(
     place: &Place,
     bytes: &[u8],
     cause: &str,
-    now: Timestamp,
 ) -> Outcome<bool> {
     if bytes.is_empty() {
         return Ok(true);
@@ -88,6 +87,6 @@ pub(super) fn store_text(
     let mut entry = HistoryEntry::of_file(seen, bytes);
     let text = document.as_ref().map_or(source, Document::text);
     entry.bodies.push(text.to_owned());
-    store.write(now, |tx| entry.put(tx))?;
+    store.write(|tx| entry.put(tx))?;
     Ok(true)
 }

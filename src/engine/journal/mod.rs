@@ -14,7 +14,6 @@ pub(super) mod displaced;
 pub(super) mod history_entry;
 pub(super) mod recover;
 
-use crate::engine::clock::Clock;
 use crate::engine::form::MAX_FILE;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
 use crate::mirror::scan::trusted;
@@ -30,7 +29,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Journal<'a, D> {
     pub(super) disk: &'a D,
     pub(super) store: &'a mut Store,
-    pub(super) clock: &'a dyn Clock,
 }
 
 /// Up to so many files are made durable one by one.
@@ -125,8 +123,7 @@ impl<D: Disk> Journal<'_, D> {
             }
             return Ok(changes.iter().map(|_| Err(again(&error))).collect());
         }
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
+        self.store.write(|tx| {
             for change in changes {
                 change.history.put(tx)?;
                 tx.begin_change(&change.journalled())?;
@@ -165,17 +162,16 @@ impl<D: Disk> Journal<'_, D> {
             },
             rows: rows.to_vec(),
         };
-        let now = self.clock.now();
-        self.store.write(now, |tx| tx.begin_change(&change))?;
+        self.store.write(|tx| tx.begin_change(&change))?;
         if let Err(error) = give_folder(self.disk, from, to) {
-            self.store.write(now, |tx| tx.end_change(slot))?;
+            self.store.write(|tx| tx.end_change(slot))?;
             return Ok(Err(error));
         }
         // What is not durable does not count as done: the next cycle finds it in the journal.
         if let Err(error) = self.disk.sync_folder(At::Root) {
             return Ok(Err(error));
         }
-        self.store.write(now, |tx| {
+        self.store.write(|tx| {
             rows.iter().try_for_each(|row| tx.apply(row))?;
             tx.end_change(slot)
         })?;
@@ -225,7 +221,7 @@ impl<D: Disk> Journal<'_, D> {
 
     /// Returns the stamp that is expected of a file that was read: a stamp within the clock's grain does not vouch for its bytes.
     fn expect(&self, known: KnownFile) -> Expect {
-        match trusted(known.stamp, self.clock.now()) {
+        match trusted(known.stamp, self.store.now()) {
             Some(stamp) => Expect::Stamp(stamp),
             None => Expect::Bytes(known.stamp, known.digest),
         }
@@ -272,12 +268,12 @@ impl<D: Disk> Journal<'_, D> {
         changes: &[FileChange],
         done: &[Result<Stamp, Failed>],
     ) -> Outcome<()> {
-        let now = self.clock.now();
+        let now = self.store.now();
         let succeeded = changes.iter().zip(done).filter(|(_, one)| one.is_ok());
         let displaced: Vec<DisplacedRow> = succeeded
             .filter_map(|(change, _)| came_out(self.disk, change.slot, &change.file, now))
             .collect();
-        self.store.write(now, |tx| {
+        self.store.write(|tx| {
             for (change, one) in changes.iter().zip(done) {
                 match one {
                     Ok(_) => {

@@ -143,8 +143,7 @@ impl<D: Disk> Journal<'_, D> {
         if file.expected().is_some_and(|known| known.digest == digest) {
             return Ok(None);
         }
-        let now = self.clock.now();
-        let is_stored = store_text(self.store, &file.target, &content.bytes, CAUSE, now)?;
+        let is_stored = store_text(self.store, &file.target, &content.bytes, CAUSE)?;
         let beside = self
             .disk
             .set_beside(slot, at(place), &place.file)
@@ -162,11 +161,11 @@ impl<D: Disk> Journal<'_, D> {
 
     /// Records what became of a change, and empties its slot.
     fn end(&mut self, change: &Journalled, is_done: bool) -> anyhow::Result<()> {
-        let now = self.clock.now();
+        let now = self.store.now();
         let file = file_of(change);
         let done = file.filter(|_| is_done);
         let displaced = done.and_then(|file| came_out(self.disk, change.slot, file, now));
-        self.store.write(now, |tx| {
+        self.store.write(|tx| {
             for row in &change.rows {
                 if is_done {
                     tx.apply(row)?;

@@ -8,8 +8,8 @@ use crate::engine::observe::questions::ask;
 use crate::engine::settings::{CycleRequest, Settings};
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
+use crate::model::ArticleId;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, Timestamp};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::Service;
@@ -28,14 +28,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
     if !observed.remote.complete {
         return Ok(false);
     }
-    let questions = questions(
-        &engine.store,
-        &engine.settings,
-        engine.clock.now(),
-        base,
-        request,
-        observed,
-    )?;
+    let questions = questions(&engine.store, &engine.settings, base, request, observed)?;
     if !questions.is_empty() {
         progress::begin(
             &engine.teller,
@@ -62,14 +55,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     observed.doubt.get_or_insert_with(|| gap.to_owned());
                 }
                 observed.service.unlisted |= !question.listed && is_published(&answer);
-                store_visibility(
-                    &mut engine.store,
-                    engine.clock.now(),
-                    base,
-                    question.id,
-                    &answer,
-                    request,
-                )?;
+                store_visibility(&mut engine.store, base, question.id, &answer, request)?;
                 let listed = observed.remote.articles.get(&question.id);
                 let noted = match (listed, &answer) {
                     (Some(Remote::Present(listed)), Remote::Present(seen)) if question.listed => {
@@ -114,7 +100,6 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
 fn questions(
     store: &Store,
     settings: &Settings,
-    now: Timestamp,
     base: &Base,
     request: &CycleRequest,
     observed: &mut Observation,
@@ -122,7 +107,7 @@ fn questions(
     let limit = settings.max_deletes.limit(base.articles.len());
     let approvals = store.approvals()?;
     let approved = approvals.into_iter().map(|approval| approval.set).collect();
-    let backoff = Backoff::read(store, now, request)?;
+    let backoff = Backoff::read(store, request)?;
     let rules = questions::Rules {
         limit: if request.allow_deletes {
             usize::MAX
@@ -155,7 +140,6 @@ fn questions(
 /// Records at once that an article is gone or cannot be seen.
 pub(super) fn store_visibility(
     store: &mut Store,
-    now: Timestamp,
     base: &mut Base,
     id: ArticleId,
     answer: &Remote,
@@ -171,7 +155,7 @@ pub(super) fn store_visibility(
         return Ok(());
     };
     row.visibility = visibility;
-    store.write(now, |tx| tx.put_article(row))?;
+    store.write(|tx| tx.put_article(row))?;
     Ok(())
 }
 

@@ -31,8 +31,8 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
     request: &CycleRequest,
     observed: &mut Observation,
 ) -> anyhow::Result<Vec<CategoryId>> {
-    let now = engine.clock.now();
-    let backoff = Backoff::read(&engine.store, now, request)?;
+    let now = engine.store.now();
+    let backoff = Backoff::read(&engine.store, request)?;
     let mut wanted: BTreeSet<CategoryId> = listing
         .bodiless
         .iter()
@@ -122,11 +122,10 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                 }
                 engine.gathered.answers.note(Target::Category(id), None);
                 if !request.dry_run {
-                    let now = engine.clock.now();
                     let store = &mut engine.store;
-                    keep_category_there(&*engine.disk, store, id, &category.version, now)?;
+                    keep_category_there(&*engine.disk, store, id, &category.version)?;
                 }
-                read_once_more(&mut engine.store, engine.clock.now(), &category, request)?;
+                read_once_more(&mut engine.store, &category, request)?;
                 observed
                     .remote
                     .categories
@@ -177,7 +176,6 @@ fn report_unread(
 /// only after a day.
 fn read_once_more(
     store: &mut Store,
-    now: Timestamp,
     category: &RemoteCategory,
     request: &CycleRequest,
 ) -> anyhow::Result<()> {
@@ -193,7 +191,7 @@ fn read_once_more(
         read_at: again,
         ..row
     };
-    store.write(now, |tx| tx.put_category(&row))?;
+    store.write(|tx| tx.put_category(&row))?;
     Ok(())
 }
 

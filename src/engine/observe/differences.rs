@@ -38,13 +38,13 @@ pub(super) fn indexed<S, D>(
     if let Look::Paths(places) = look {
         return indexed_at(engine, places, request);
     }
-    let (store, now) = (&engine.store, engine.clock.now());
+    let (store, now) = (&engine.store, engine.store.now());
     if store.at_rest()?.is_none() || !is_at_rest(store, request)? {
         return Ok(None);
     }
     let index = Index::of(store.index()?);
     let base = load_beside(store)?;
-    let backoff = Backoff::read(store, now, request)?;
+    let backoff = Backoff::read(store, request)?;
     let rests = |row: &IndexRow| {
         shown(row) != Shown::Hidden || backoff.is_backing_off(Target::Article(row.id))
     };

@@ -10,7 +10,7 @@ use super::local::Scanned;
 use crate::engine::in_motion::InMotion;
 use crate::engine::settings::CycleRequest;
 use crate::mirror::disk::{At, Disk};
-use crate::model::{ArticleId, CategoryId, Place, Side, Timestamp};
+use crate::model::{ArticleId, CategoryId, Place, Side};
 use crate::reconcile::snapshot::Base;
 use crate::service::Service;
 use crate::state::Deed;
@@ -54,8 +54,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     if request.dry_run {
         return Ok(());
     }
-    let now = engine.clock.now();
-    engine.store.write(now, |tx| {
+    engine.store.write(|tx| {
         left.iter().try_for_each(|(id, place)| {
             tx.remove_article(*id)?;
             let why = "its file was removed while `.kbsyncignore` named it";
@@ -85,7 +84,6 @@ fn is_gone(disk: &impl Disk, place: &Place) -> bool {
 /// Drops the damaged rows of categories.
 pub(super) fn drop_damaged(
     store: &mut Store,
-    now: Timestamp,
     base: &mut Base,
     request: &CycleRequest,
 ) -> anyhow::Result<()> {
@@ -100,9 +98,7 @@ pub(super) fn drop_damaged(
     if request.dry_run {
         return Ok(());
     }
-    store.write(now, |tx| {
-        damaged.iter().try_for_each(|id| tx.remove_category(*id))
-    })?;
+    store.write(|tx| damaged.iter().try_for_each(|id| tx.remove_category(*id)))?;
     Ok(())
 }
 

@@ -74,9 +74,9 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     look: &Look,
     request: &CycleRequest,
 ) -> anyhow::Result<Option<Observation>> {
-    let now = engine.clock.now();
+    let now = engine.store.now();
     let is_paths = matches!(look, Look::Paths(_));
-    let mut spool = Spool::new(request.dry_run, now);
+    let mut spool = Spool::new(request.dry_run);
     let Some(mirror) = look_at_mirror(engine, look, request, &mut spool)? else {
         return Ok(None);
     };
@@ -153,7 +153,6 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     take_creations(
         &mut engine.store,
         &engine.settings,
-        engine.clock.now(),
         &mut base,
         &mut observed,
         request,
@@ -253,7 +252,7 @@ fn whole_base<S: Service, D: Disk>(
     if request.dry_run {
         overlay(&*engine.disk, &engine.store, &mut base)?;
     }
-    drop_damaged(&mut engine.store, engine.clock.now(), &mut base, request)?;
+    drop_damaged(&mut engine.store, &mut base, request)?;
     Ok(base)
 }
 
@@ -389,9 +388,8 @@ async fn take_listing<S: Service, D: Disk>(
             continue;
         }
         if !request.dry_run {
-            let now = engine.clock.now();
             let store = &mut engine.store;
-            keep_category_there(&*engine.disk, store, category.id, &category.version, now)?;
+            keep_category_there(&*engine.disk, store, category.id, &category.version)?;
         }
         observed
             .remote

@@ -255,12 +255,10 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
         Err(error) if error.stops_all() => Ok(Err(error)),
         Err(error) => {
             if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) {
-                engine.gathered.answers.stop_probing(
-                    &mut engine.store,
-                    engine.clock.now(),
-                    &error,
-                    request,
-                )?;
+                engine
+                    .gathered
+                    .answers
+                    .stop_probing(&mut engine.store, &error, request)?;
             }
             match read {
                 Some(article) => {

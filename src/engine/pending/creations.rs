@@ -13,9 +13,7 @@ use crate::engine::observation::Observation;
 use crate::engine::recreated;
 use crate::engine::settings::{CycleRequest, Settings};
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
-use crate::model::{
-    ArticleId, CategoryId, Flags, Place, Revision, Side, Timestamp, Version, html, path,
-};
+use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Side, Version, html, path};
 use crate::reconcile::pairing::may_be_of;
 use crate::reconcile::plan::{Kind, Problem};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
@@ -26,29 +24,28 @@ use crate::state::{Deed, RequestId, Subject};
 pub(in crate::engine) fn take_creations(
     store: &mut Store,
     settings: &Settings,
-    now: Timestamp,
     base: &mut Base,
     observed: &mut Observation,
     request: &CycleRequest,
 ) -> anyhow::Result<()> {
     for mut creation in std::mem::take(&mut base.creations) {
         if let Some(row) = row_of_named_file(settings, &creation, observed) {
-            confirm(store, now, row, base, request)?;
+            confirm(store, row, base, request)?;
             continue;
         }
         if is_missing(&creation, base, observed, request) {
-            end_missing(store, now, &creation, observed, request)?;
+            end_missing(store, &creation, observed, request)?;
             continue;
         }
         let mut made = creation.row.as_ref().map(|row| row.id);
         if made.is_none() && is_address_taken(&creation, base, observed) {
             if !request.dry_run {
-                drop_creation(store, now, &creation)?;
+                drop_creation(store, &creation)?;
             }
             continue;
         }
         if made.is_none() {
-            made = answer_by_listing(store, now, &mut creation, base, observed, request)?;
+            made = answer_by_listing(store, &mut creation, base, observed, request)?;
         }
         let seen = made.and_then(|id| observed.remote.articles.remove(&id));
         // The tag of the listing does not cover a removed entry.
@@ -61,9 +58,9 @@ pub(in crate::engine) fn take_creations(
                 if !is_as_recorded {
                     observed.service.read_first.insert(row.id);
                 }
-                keep_met(store, now, row, &seen, request)?;
+                keep_met(store, row, &seen, request)?;
             }
-            forget_replaced(store, now, &creation, row.id, base, request)?;
+            forget_replaced(store, &creation, row.id, base, request)?;
         }
         base.creations.push(creation);
     }
@@ -88,13 +85,12 @@ fn row_of_named_file(
 
 fn confirm(
     store: &mut Store,
-    now: Timestamp,
     row: ArticleRow,
     base: &mut Base,
     request: &CycleRequest,
 ) -> anyhow::Result<()> {
     if !request.dry_run {
-        store.write(now, |tx| {
+        store.write(|tx| {
             tx.put_article(&row)?;
             tx.end_creation(row.id)
         })?;
@@ -106,7 +102,6 @@ fn confirm(
 /// Forgets the deleted article that the new article replaces.
 fn forget_replaced(
     store: &mut Store,
-    now: Timestamp,
     creation: &Creation,
     new: ArticleId,
     base: &mut Base,
@@ -120,7 +115,7 @@ fn forget_replaced(
     base.articles.remove(&old);
     base.conflicts.remove(&old);
     if !request.dry_run {
-        store.write(now, |tx| {
+        store.write(|tx| {
             tx.remove_article(old)?;
             tx.remove_conflict(old)?;
             tx.rename_subject(&Subject::Article(old), &Subject::Article(new))?;
@@ -134,7 +129,6 @@ fn forget_replaced(
 /// its id, if there is one, whether it is what was sent or not.
 fn answer_by_listing(
     store: &mut Store,
-    now: Timestamp,
     creation: &mut Creation,
     base: &Base,
     observed: &Observation,
@@ -167,9 +161,9 @@ fn answer_by_listing(
     }
     if !request.dry_run {
         if creation.row.is_some() {
-            record_created(store, now, creation, None, None)?;
+            record_created(store, creation, None, None)?;
         } else if creation.unclear != before {
-            store.write(now, |tx| tx.put_creation(creation))?;
+            store.write(|tx| tx.put_creation(creation))?;
         }
     }
     Ok(found.map(|(id, _)| id))
@@ -178,7 +172,6 @@ fn answer_by_listing(
 /// Keeps what the service shows of a new article, if that is not what was sent.
 fn keep_met(
     store: &mut Store,
-    now: Timestamp,
     row: &ArticleRow,
     seen: &Seen,
     request: &CycleRequest,
@@ -186,7 +179,7 @@ fn keep_met(
     let is_new = seen.version != row.remote && store.has_body(seen.version.text)?;
     if is_new && !request.dry_run {
         let met = met(row.id, &row.place, &seen.version);
-        store.write(now, |tx| tx.record(&met).map(drop))?;
+        store.write(|tx| tx.record(&met).map(drop))?;
     }
     Ok(())
 }
@@ -220,7 +213,6 @@ fn find_sent(
 /// Records a created article before its id is in the file. `text`: its body, where the service rewrote it.
 pub(in crate::engine) fn record_created(
     store: &mut Store,
-    now: Timestamp,
     creation: &Creation,
     text: Option<&str>,
     instead_of: Option<ArticleId>,
@@ -230,7 +222,7 @@ pub(in crate::engine) fn record_created(
     };
     let (id, place) = (row.id, &creation.place);
     let path = place.to_string();
-    store.write(now, |tx| {
+    store.write(|tx| {
         if let Some(text) = text {
             tx.put_body(text)?;
         }
@@ -265,7 +257,6 @@ pub(in crate::engine) fn flags_when_sent(settings: &Settings, now: Flags, sent: 
 /// Ends a creation whose file is gone: what arrived is an article like any other.
 fn end_missing(
     store: &mut Store,
-    now: Timestamp,
     creation: &Creation,
     observed: &mut Observation,
     request: &CycleRequest,
@@ -284,18 +275,17 @@ fn end_missing(
     if request.dry_run {
         return Ok(());
     }
-    drop_creation(store, now, creation)
+    drop_creation(store, creation)
 }
 
 /// Ends the creations at whose place an article has its file by now.
 pub(in crate::engine) fn end_taken(
     store: &mut Store,
-    now: Timestamp,
     observed: &Observation,
 ) -> anyhow::Result<()> {
     for creation in &observed.base.creations {
         if is_taken(creation, observed) {
-            drop_creation(store, now, creation)?;
+            drop_creation(store, creation)?;
         }
     }
     Ok(())
@@ -304,11 +294,10 @@ pub(in crate::engine) fn end_taken(
 /// Deletes the creation's request. The article gets no row.
 pub(in crate::engine) fn drop_creation(
     store: &mut Store,
-    now: Timestamp,
     creation: &Creation,
 ) -> anyhow::Result<()> {
     let request = RequestId(creation.request);
-    store.write(now, |tx| tx.end_pending_request(request))?;
+    store.write(|tx| tx.end_pending_request(request))?;
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use crate::engine::history::edited_there;
 use crate::engine::observation::{version_of, version_with};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Field, Revision, TextDigest, Timestamp, Version, html};
+use crate::model::{ArticleId, Field, Revision, TextDigest, Version, html};
 use crate::reconcile::plan::Problem;
 use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
@@ -115,7 +115,7 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
     if changes.is_empty() {
         return Ok(());
     }
-    let backoff = Backoff::read(&engine.store, engine.clock.now(), request)?;
+    let backoff = Backoff::read(&engine.store, request)?;
     for (pending, change) in changes {
         let target = Target::Request(change.id());
         if request.is_background && backoff.is_backing_off(target) {
@@ -123,34 +123,22 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
         }
         match look_after(engine, &change, request.purpose, true).await? {
             Look::Arrived(answer) => {
-                record_arrived(
-                    &mut engine.store,
-                    engine.clock.now(),
-                    pending,
-                    &change,
-                    answer.as_deref(),
-                )?;
+                record_arrived(&mut engine.store, pending, &change, answer.as_deref())?;
             }
             Look::NotArrived => {
-                end_request(&mut engine.store, engine.clock.now(), pending, &change)?;
+                end_request(&mut engine.store, pending, &change)?;
             }
-            Look::Changed(now) => record_changed(
-                &mut engine.store,
-                engine.clock.now(),
-                pending,
-                &change,
-                now.as_deref(),
-            )?,
+            Look::Changed(now) => {
+                record_changed(&mut engine.store, pending, &change, now.as_deref())?
+            }
             Look::Unclear(error) => {
-                let now = engine.clock.now();
+                let now = engine.store.now();
                 let attempt = Attempt {
                     last_asked: now,
                     failures: backoff.failures(target).saturating_add(1),
                     answer: None,
                 };
-                engine
-                    .store
-                    .write(now, |tx| tx.put_attempt(target, &attempt))?;
+                engine.store.write(|tx| tx.put_attempt(target, &attempt))?;
                 let Some(error) = error else {
                     continue;
                 };
@@ -184,24 +172,16 @@ pub(super) async fn send_request<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     change: &PutOrDelete,
 ) -> anyhow::Result<SendOutcome> {
-    let (now, request) = (engine.clock.now(), change.request());
-    let pending = engine
-        .store
-        .write(now, |tx| tx.add_pending_request(&request))?;
+    let request = change.request();
+    let pending = engine.store.write(|tx| tx.add_pending_request(&request))?;
     let error = match send_once(&engine.service, &engine.store, change).await? {
         Ok(answer) => {
-            return record_arrived(
-                &mut engine.store,
-                engine.clock.now(),
-                pending,
-                change,
-                answer.as_deref(),
-            );
+            return record_arrived(&mut engine.store, pending, change, answer.as_deref());
         }
         Err(error) => error,
     };
     if !error.answer_lost {
-        end_request(&mut engine.store, engine.clock.now(), pending, change)?;
+        end_request(&mut engine.store, pending, change)?;
         return Ok(SendOutcome::NotDone(error));
     }
     if !worth_another_try(&error) {
@@ -210,25 +190,15 @@ pub(super) async fn send_request<S: Service, D: Disk>(
     tracing::warn!(%error, "no answer to a write; looking whether it arrived");
     engine.clock.pause(pause(1)).await;
     match look_after(engine, change, Purpose::Push, false).await? {
-        Look::Arrived(answer) => record_arrived(
-            &mut engine.store,
-            engine.clock.now(),
-            pending,
-            change,
-            answer.as_deref(),
-        ),
+        Look::Arrived(answer) => {
+            record_arrived(&mut engine.store, pending, change, answer.as_deref())
+        }
         Look::NotArrived => {
-            end_request(&mut engine.store, engine.clock.now(), pending, change)?;
+            end_request(&mut engine.store, pending, change)?;
             Ok(SendOutcome::NotArrived(error))
         }
         Look::Changed(now) => {
-            record_changed(
-                &mut engine.store,
-                engine.clock.now(),
-                pending,
-                change,
-                now.as_deref(),
-            )?;
+            record_changed(&mut engine.store, pending, change, now.as_deref())?;
             Ok(SendOutcome::Changed)
         }
         Look::Unclear(Some(met)) if met.stops_all() => Ok(SendOutcome::Pending(met)),
@@ -255,13 +225,8 @@ async fn send_once(
     }
 }
 
-fn end_request(
-    store: &mut Store,
-    now: Timestamp,
-    pending: RequestId,
-    change: &PutOrDelete,
-) -> anyhow::Result<()> {
-    store.write(now, |tx| end(tx, pending, change))?;
+fn end_request(store: &mut Store, pending: RequestId, change: &PutOrDelete) -> anyhow::Result<()> {
+    store.write(|tx| end(tx, pending, change))?;
     Ok(())
 }
 
@@ -403,7 +368,6 @@ async fn look_at<S: Service, D: Disk>(
 /// Records what a request made, and ends it.
 fn record_arrived(
     store: &mut Store,
-    now: Timestamp,
     pending: RequestId,
     change: &PutOrDelete,
     answer: Option<&RemoteArticle>,
@@ -426,7 +390,7 @@ fn record_arrived(
         tracing::warn!(id = %change.id(), "the service keeps less than it was sent: {lost}");
     }
     let before = store.article(change.id())?;
-    store.write(now, |tx| {
+    store.write(|tx| {
         end(tx, pending, change)?;
         if let Some(text) = rewritten {
             tx.put_body(text)?;
@@ -449,7 +413,6 @@ fn record_arrived(
 /// Ends a request whose article changed or vanished since. The version that it was to replace counts as superseded.
 fn record_changed(
     store: &mut Store,
-    now: Timestamp,
     pending: RequestId,
     change: &PutOrDelete,
     found: Option<&RemoteArticle>,
@@ -462,7 +425,7 @@ fn record_changed(
             digest.map(|digest| (digest, deletion.revision.clone()))
         }
     };
-    store.write(now, |tx| {
+    store.write(|tx| {
         end(tx, pending, change)?;
         // A hidden article is asked for at once.
         tx.remove_attempt(Target::Article(change.id()))?;

@@ -28,7 +28,7 @@ use crate::config::NewArticles;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::Document;
 use crate::model::path::fold;
-use crate::model::{ArticleId, CategoryId, Field, Place, Side, Stamp, Timestamp};
+use crate::model::{ArticleId, CategoryId, Field, Place, Side, Stamp};
 use crate::reconcile::place_in_conflict;
 use crate::reconcile::plan::Kind;
 use crate::service::Service;
@@ -255,9 +255,8 @@ pub fn prepare<D: Disk>(
     disk: &D,
     store: &mut Store,
     requests: &[RestoreRequest],
-    now: Timestamp,
 ) -> anyhow::Result<Vec<Result<RestoredFile, Refused>>> {
-    let view = &MirrorView::read(disk, store, Spool::new(true, now))?;
+    let view = &MirrorView::read(disk, store, Spool::new(true))?;
     let preparer = Preparer { disk, store, view };
     let each = requests.iter();
     each.map(|request| or_refused(view, request, preparer.prepare(request)))
@@ -273,9 +272,8 @@ pub fn missing<D: Disk>(
     disk: &D,
     store: &mut Store,
     folder: &str,
-    now: Timestamp,
 ) -> anyhow::Result<Vec<RestoreRequest>> {
-    let view = MirrorView::read(disk, store, Spool::new(true, now))?;
+    let view = MirrorView::read(disk, store, Spool::new(true))?;
     let differences = view.differences().into_iter();
     let removed = differences.filter_map(|one| one.row.filter(|_| one.file.is_none()));
     // An article in conflict since the first sync has no row in the base.
@@ -341,9 +339,8 @@ async fn restore_each<D: Disk>(
     requests: &[RestoreRequest],
     restored: &mut Restored,
 ) -> anyhow::Result<()> {
-    let now = journal.clock.now();
-    let view = MirrorView::read(journal.disk, journal.store, Spool::new(false, now))?;
-    unfinished::begin(journal.store, articles_of(requests), now)?;
+    let view = MirrorView::read(journal.disk, journal.store, Spool::new(false))?;
+    unfinished::begin(journal.store, articles_of(requests))?;
     progress::begin(teller, "restoring", Some(requests.len() as u64), 0);
     for (done, request) in requests.iter().enumerate() {
         let written = restore_one(journal, request, &view, restored);

@@ -23,14 +23,13 @@ pub(super) fn write_restored<D: Disk>(
     if let Some(old) = file.old() {
         record_text(journal, file, old, "replaced", None)?;
     }
-    let now = journal.clock.now();
     let conflict = file.id.and_then(|id| view.base.conflicts.get(&id));
     // A conflict whose copy is missing counts as settled by hand. Where the file was missing as well, nobody has
     // settled it: the copy is shown anew.
     if let Some(row) = conflict.filter(|row| row.copy.is_some())
         && copy_of(&view.local, row).is_none()
     {
-        journal.store.write(now, |tx| tx.forget_copy(row.id))?;
+        journal.store.write(|tx| tx.forget_copy(row.id))?;
     }
     let folder = &file.place.folder;
     if journal.disk.look(At::Root, folder)?.is_none() {
@@ -95,13 +94,12 @@ fn name_folder<D: Disk>(
     let is_agreed = category_version(folder, &last).is_ok_and(|words| words == row.local);
     if !is_agreed {
         // The service's words of the meantime were not agreed to: they are compared with these again.
-        let now = journal.clock.now();
         let row = CategoryRow {
             remote: row.local.clone(),
             read_at: Timestamp::default(),
             ..row
         };
-        journal.store.write(now, |tx| tx.put_category(&row))?;
+        journal.store.write(|tx| tx.put_category(&row))?;
     }
     let text = last.edit(&CategoryChanges {
         id: Some(id),
@@ -143,8 +141,7 @@ fn record_text<D: Disk>(
         version,
         file: is_whole.then(|| TextDigest::of(source)),
     };
-    let now = journal.clock.now();
-    journal.store.write(now, |tx| {
+    journal.store.write(|tx| {
         tx.put_body(text)?;
         if is_whole {
             tx.put_body(source)?;

@@ -142,16 +142,11 @@ pub struct Status {
 /// # Errors
 ///
 /// When the mirror or the state cannot be read.
-pub fn status<D: Disk>(
-    disk: &D,
-    store: &mut Store,
-    settings: &Settings,
-    now: Timestamp,
-) -> anyhow::Result<Status> {
-    let view = MirrorView::read_changed(disk, store, Spool::new(true, now))?;
+pub fn status<D: Disk>(disk: &D, store: &mut Store, settings: &Settings) -> anyhow::Result<Status> {
+    let view = MirrorView::read_changed(disk, store, Spool::new(true))?;
     let conflicts = open_conflicts(&view);
     let changes = changes(&view, store)?;
-    let held = held(&view.base, store, &conflicts, &changes, now)?;
+    let held = held(&view.base, store, &conflicts, &changes)?;
     let invisible = invisible(store)?;
     let mut problems = view.problems;
     problems.extend(failed(store)?);

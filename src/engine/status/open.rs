@@ -6,7 +6,7 @@ use crate::engine::mirror_view::MirrorView;
 use crate::engine::open_actions;
 use crate::model::base::{ConflictRow, IndexRow, Visibility};
 use crate::model::path::{fold, quoted};
-use crate::model::{ArticleId, Side, Timestamp};
+use crate::model::{ArticleId, Side};
 use crate::reconcile::guard::not_again;
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
 use crate::reconcile::snapshot::Base;
@@ -76,8 +76,8 @@ pub(super) fn held(
     store: &Store,
     conflicts: &BTreeMap<ArticleId, Open>,
     changes: &[Change],
-    now: Timestamp,
 ) -> anyhow::Result<Vec<Open>> {
+    let now = store.now();
     let mut open: Vec<Open> = open_actions::held(store)?
         .into_iter()
         .filter(|held| held.rule != Some(HoldRule::Refused))

@@ -55,7 +55,7 @@ pub fn prune(
         return Ok(Pruned::default());
     }
     let cutoff = now.before(i64::from(keep_days).saturating_mul(DAY));
-    store.write(now, |tx| {
+    store.write_at(now, |tx| {
         let unnamed_since = now.before(DAY);
         let (mut versions, mut bodies, mut events) = (0, 0, 0);
         let [old_versions, old_bodies, old_events] = tx.is_old(cutoff, unnamed_since)?;

@@ -52,7 +52,7 @@ fn version(number: u8) -> Version {
 
 fn record(store: &mut Store, at: u16, article: u8, body: u8, whole: Option<u8>) {
     store
-        .write(day(at), |tx| {
+        .write_at(day(at), |tx| {
             tx.put_body(&text(body))?;
             let file = match whole {
                 Some(whole) => Some(tx.put_body(&format!("---\n{whole}\n---\n{}", text(body)))?),
@@ -154,7 +154,7 @@ fn what_a_base_a_conflict_or_an_intent_names_stays() {
         record(&mut store, 0, 1, body, Some(body));
     }
     let pending = store
-        .write(day(0), |tx| {
+        .write_at(day(0), |tx| {
             tx.put_article(&ArticleRow {
                 replaced: Some((version(2).digest(), Revision::default())),
                 ..base(1, 0, 1)
@@ -178,7 +178,7 @@ fn what_a_base_a_conflict_or_an_intent_names_stays() {
     assert!((0..6).all(|body| has(&store, body)) && !has(&store, 6));
 
     store
-        .write(day(200), |tx| {
+        .write_at(day(200), |tx| {
             tx.remove_article(id(1))?;
             tx.remove_conflict(id(1))?;
             tx.end_pending_request(pending)
@@ -194,7 +194,7 @@ fn a_body_that_was_put_again_waits_another_day() {
     let mut store = memory();
     let put = |store: &mut Store, now: Timestamp| {
         store
-            .write(now, |tx| tx.put_body(&text(1)))
+            .write_at(now, |tx| tx.put_body(&text(1)))
             .expect("written");
     };
     put(&mut store, day(0));
@@ -227,7 +227,7 @@ fn pruning_rests_for_a_day_and_then_writes_nothing_else() {
 fn much_is_done_in_several_calls() {
     let mut store = memory();
     store
-        .write(day(0), |tx| {
+        .write_at(day(0), |tx| {
             for number in 0..4500_u32 {
                 let body = format!("body {number}");
                 tx.put_body(&body)?;
@@ -270,7 +270,7 @@ fn that_an_article_was_hidden_when_it_went_is_not_forgotten() {
         ..hidden.clone()
     };
     store
-        .write(day(0), |tx| {
+        .write_at(day(0), |tx| {
             tx.event(&hidden)?;
             (0..1500).try_for_each(|_| tx.event(&shown))
         })
@@ -285,7 +285,7 @@ fn the_log_and_the_guards_memory_do_not_grow_for_ever() {
     let mut store = memory();
     for at in [0, 100] {
         store
-            .write(day(at), |tx| {
+            .write_at(day(at), |tx| {
                 tx.count_deletion(Side::Remote, false)?;
                 tx.tombstone(id(u8::try_from(at).expect("small")), &Revision::default())?;
                 (0..1500).try_for_each(|_| {
@@ -386,17 +386,17 @@ fn take(store: &mut Store, at: u16, step: &Step) {
     match *step {
         Step::Seen(article, body, whole) => record(store, at, article, body, whole),
         Step::Base(article, local, remote) => store
-            .write(day(at), |tx| {
+            .write_at(day(at), |tx| {
                 tx.put_body(&text(local))?;
                 tx.put_body(&text(remote))?;
                 tx.put_article(&base(article, local, remote))
             })
             .expect("written"),
         Step::Forget(article) => store
-            .write(day(at), |tx| tx.remove_article(id(article)))
+            .write_at(day(at), |tx| tx.remove_article(id(article)))
             .expect("written"),
         Step::Conflict(article, local, remote) => store
-            .write(day(at), |tx| {
+            .write_at(day(at), |tx| {
                 tx.put_body(&text(local))?;
                 tx.put_body(&text(remote))?;
                 tx.put_conflict(&ConflictRow {
@@ -412,10 +412,10 @@ fn take(store: &mut Store, at: u16, step: &Step) {
             })
             .expect("written"),
         Step::Settle(article) => store
-            .write(day(at), |tx| tx.remove_conflict(id(article)))
+            .write_at(day(at), |tx| tx.remove_conflict(id(article)))
             .expect("written"),
         Step::Intend(body) => store
-            .write(day(at), |tx| {
+            .write_at(day(at), |tx| {
                 tx.put_body(&text(body))?;
                 tx.add_pending_request(&intended(place, version(body)))
                     .map(drop)
@@ -428,7 +428,7 @@ fn take(store: &mut Store, at: u16, step: &Step) {
                 .first()
                 .map(|(id, _)| *id);
             store
-                .write(day(at), |tx| {
+                .write_at(day(at), |tx| {
                     first.map_or(Ok(()), |id| tx.end_pending_request(id))
                 })
                 .expect("written");
@@ -469,7 +469,7 @@ proptest! {
         }
         // In the end nothing is kept that nothing names.
         for body in 0..10 {
-            store.write(day(at), |tx| tx.remove_meta("pruned_at")).expect("written");
+            store.write_at(day(at), |tx| tx.remove_meta("pruned_at")).expect("written");
             prune(&mut store, 0, 1, day(at + 3)).expect("pruned");
             let digest = TextDigest::of(&text(body));
             prop_assert_eq!(has(&store, body), named(&store).contains(&digest));

@@ -36,6 +36,7 @@ use packing::Packing;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The state of one workspace.
 #[derive(Debug)]
@@ -47,6 +48,30 @@ pub struct Store {
     packing: Packing,
     /// The last slot that was given; `None`: the journal knows.
     slot: Option<i64>,
+    time: TimeOfDay,
+}
+
+/// The time of day under which changes are recorded.
+#[derive(Clone)]
+pub struct TimeOfDay(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl TimeOfDay {
+    /// Reads the time from another clock than the machine's.
+    pub fn of(clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(clock))
+    }
+}
+
+impl Default for TimeOfDay {
+    fn default() -> Self {
+        Self::of(|| Timestamp(chrono::Utc::now().timestamp_millis()))
+    }
+}
+
+impl std::fmt::Debug for TimeOfDay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TimeOfDay")
+    }
 }
 
 impl Store {
@@ -54,7 +79,12 @@ impl Store {
     ///
     /// Nothing is changed when `work` fails. A database that was removed under us takes no changes: SQLite would
     /// go on with a file without a name, and whatever is done next would be remembered by nobody.
-    pub fn write<T>(
+    pub fn write<T>(&mut self, work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>) -> Outcome<T> {
+        self.write_at(self.now(), work)
+    }
+
+    /// Changes the state in one transaction, which is recorded under a given moment.
+    pub fn write_at<T>(
         &mut self,
         now: Timestamp,
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
@@ -62,6 +92,16 @@ impl Store {
         self.stay()?;
         let outcome = transact(&mut self.conn, &self.packing, now, work);
         outcome.map_err(|error| error.at(self.path.as_deref()))
+    }
+
+    /// The time of day.
+    pub fn now(&self) -> Timestamp {
+        (self.time.0)()
+    }
+
+    /// Records changes under the time of another clock.
+    pub fn set_time(&mut self, time: TimeOfDay) {
+        self.time = time;
     }
 
     /// Sees that the database is still the file that was opened.

@@ -1,6 +1,6 @@
 //! Opening: make or find the database, check it, bring it up to date, and see whose it is.
 
-use super::{Store, packing::Packing};
+use super::{Store, TimeOfDay, packing::Packing};
 use crate::{
     drill::failpoint,
     model::{Timestamp, WorkspaceId},
@@ -102,6 +102,7 @@ impl Store {
             identity,
             packing: Packing::default(),
             slot: None,
+            time: TimeOfDay::default(),
         }
     }
 }

@@ -21,7 +21,7 @@ fn synced() -> Kb {
     let now = Timestamp(1_767_225_600_000);
     let mut store = Store::open(&dir, &binding, now).expect("a state");
     store
-        .write(now, |state| {
+        .write_at(now, |state| {
             let text = state.put_body("<p>x</p>")?;
             for (number, title, views, sad) in [
                 (1, "One\u{1b}", 10, 1),

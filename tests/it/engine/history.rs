@@ -350,7 +350,7 @@ async fn a_released_roll_back_keeps_what_it_rolls_back() {
     let (_, _, mut rows) = held.into_parts();
     for action in &plan.actions {
         let mark = action.fingerprint();
-        rows.write(stage.clock.now(), |tx| {
+        rows.write_at(stage.clock.now(), |tx| {
             tx.approve(action.side, &mark.to_string(), mark)
         })
         .expect("written");

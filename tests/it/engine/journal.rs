@@ -158,7 +158,7 @@ fn leave(world: &Stage, id: ArticleId, row: &Row) {
         ],
     };
     let now = world.clock.now();
-    let begun = store.write(now, |tx| {
+    let begun = store.write_at(now, |tx| {
         tx.put_body(NEW)?;
         tx.begin_change(&change)
     });

@@ -3,7 +3,6 @@
 
 use crate::support::hostile::{Meddler, Stage, calm, engine, store, sync, world};
 use crate::support::world::lines;
-use kbsync::engine::Clock as _;
 use kbsync::engine::report::Report;
 use kbsync::engine::restore::{self, Refused, RestoreRequest, Restored};
 use kbsync::engine::settings::CycleRequest;
@@ -116,7 +115,7 @@ async fn a_file_that_was_shown_as_missing_is_left_as_it_is_when_it_came_back_mea
         let disk = RealDisk::open(stage.folder.path()).expect("a mirror");
         let mut store = store(&stage);
         let wishes = std::slice::from_ref(&wish);
-        let found = restore::prepare(&disk, &mut store, wishes, stage.clock.now());
+        let found = restore::prepare(&disk, &mut store, wishes);
         let found = found.expect("looked").pop().expect("one of one");
         found.expect("it can").agreed(&wish)
     };

@@ -284,7 +284,7 @@ async fn a_row_that_was_written_in_between_is_read_again() {
     let now = kbsync::engine::Clock::now(&*world.clock);
     engine
         .store_mut()
-        .write(now, |tx| tx.put_article(&row))
+        .write_at(now, |tx| tx.put_article(&row))
         .expect("written");
     let adopted = vec!["adopt both a/n0.html done".to_owned()];
     assert_eq!(sync(&mut engine).await, (adopted, true));

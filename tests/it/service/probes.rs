@@ -166,7 +166,7 @@ async fn what_was_not_asked_for_is_read_before_it_is_deleted() {
     };
     let now = kbsync::engine::Clock::now(&*world.clock);
     hostile::store(&world)
-        .write(now, |tx| {
+        .write_at(now, |tx| {
             marks
                 .iter()
                 .try_for_each(|mark| tx.approve(Side::Remote, &mark.to_string(), *mark))

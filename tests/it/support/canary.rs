@@ -160,7 +160,9 @@ fn f131_the_watch_looks_into_packed_bodies() {
     let now = kbsync::model::Timestamp(1_800_000_000_000);
     let mut store = Store::open(folder.path(), &binding, now).expect("a state");
     let keep = |store: &mut Store, text: &str| {
-        store.write(now, |tx| tx.put_body(text)).expect("written");
+        store
+            .write_at(now, |tx| tx.put_body(text))
+            .expect("written");
     };
     keep(&mut store, &"<p>words</p>".repeat(100));
     assert_eq!(bodies(folder.path()).len(), 1);

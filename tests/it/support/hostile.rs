@@ -396,7 +396,7 @@ pub(crate) fn client_within(world: &World, limits: Limits) -> Client {
 /// Returns what `status` says without asking the service.
 pub(crate) fn status(world: &Stage) -> Status {
     let disk = RealDisk::open(world.folder.path()).expect("a mirror");
-    let found = status::status(&disk, &mut store(world), &world.settings, world.clock.now());
+    let found = status::status(&disk, &mut store(world), &world.settings);
     found.expect("a status")
 }
 

@@ -12,7 +12,7 @@ type Write = fn(&mut Writing<'_>) -> Result<(), StateError>;
 fn at_rest() -> Store {
     let mut store = memory();
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.put_article(&article(1))?;
             tx.put_category(&category(1))?;
             tx.rest("mark")
@@ -74,7 +74,7 @@ fn only_what_a_look_at_a_few_articles_sees_leaves_it_at_rest() {
     ];
     for (name, stays, write) in writes {
         let mut store = at_rest();
-        store.write(NOW, write).expect("a write");
+        store.write_at(NOW, write).expect("a write");
         let mark = store.at_rest().expect("readable");
         assert_eq!(mark.is_some(), stays, "{name}");
     }

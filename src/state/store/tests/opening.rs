@@ -32,7 +32,7 @@ fn kind_of(dir: &Path) -> ErrorKind {
 
 fn put(store: &mut Store, numbers: std::ops::Range<u128>) {
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             for number in numbers {
                 tx.put_article(&article(number))?;
             }
@@ -78,13 +78,13 @@ fn a_process_that_died_commits_nothing_more() {
     put(&mut store, 1..2);
     assert!(death::came());
     store
-        .write(NOW, |tx| tx.put_article(&article(2)))
+        .write_at(NOW, |tx| tx.put_article(&article(2)))
         .expect_err("dead");
     death::set(None);
     assert_eq!(store.articles().expect("rows"), [article(1)]);
     death::set(Some(1));
     store
-        .write(NOW, |tx| tx.put_article(&article(2)))
+        .write_at(NOW, |tx| tx.put_article(&article(2)))
         .expect_err("dead");
     death::set(None);
     assert_eq!(store.articles().expect("rows"), [article(1)]);
@@ -225,7 +225,7 @@ fn a_state_in_which_nothing_was_recorded_binds_nobody() {
     let dir = folder();
     let mut store = open(dir.path());
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.set_meta("first_sync", "open")?;
             tx.put_waiting("held", &BTreeMap::from([("create a".to_owned(), 1)]))
         })
@@ -244,7 +244,7 @@ fn a_state_in_which_nothing_was_recorded_binds_nobody() {
     assert!(held.is_empty());
     // A body alone was seen somewhere.
     store
-        .write(NOW, |tx| tx.put_body("<p>Hi</p>").map(|_| ()))
+        .write_at(NOW, |tx| tx.put_body("<p>Hi</p>").map(|_| ()))
         .expect("written");
     drop(store);
     let error = Store::open(dir.path(), &binding(), NOW).expect_err("foreign");
@@ -258,7 +258,7 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
     let mut known = article(1);
     known.earlier.clear();
     open(dir.path())
-        .write(NOW, |tx| tx.put_article(&known))
+        .write_at(NOW, |tx| tx.put_article(&known))
         .expect("written");
     let conn = Connection::open(dir.path().join("state.db")).expect("opens");
     conn.execute_batch(
@@ -504,7 +504,7 @@ fn f010_a_damaged_schema_is_told_as_other_damage() {
         drop(conn);
         let used = Store::open(dir.path(), &binding(), NOW).and_then(|mut store| {
             store.figures()?;
-            store.write(NOW, |tx| {
+            store.write_at(NOW, |tx| {
                 tx.event(&crate::state::Deed {
                     action: "update".into(),
                     side: Side::Local,
@@ -549,7 +549,7 @@ fn a_copy_taken_in_the_middle_has_what_was_committed_and_nothing_else() {
     put(&mut store, 1..20);
     let copy = folder();
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.remove_article(id(1))?;
             tx.put_article(&article(99))?;
             // What a crash at this point would leave behind.
@@ -572,7 +572,7 @@ fn a_failed_change_changes_nothing() {
     let mut store = open(dir.path());
     put(&mut store, 1..3);
     let error = store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.remove_article(id(1))?;
             tx.put_body("<p>lost</p>")?;
             Err::<(), _>(crate::state::StateError::corrupt("made up"))
@@ -619,7 +619,7 @@ fn readers_and_a_writer_do_not_stop_each_other() {
         .expect("opens")
         .expect("is there");
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.remove_article(id(1))?;
             assert_eq!(reader.articles()?.len(), 2);
             let late = Store::open_read_only(dir.path(), None)?.expect("is there");
@@ -638,7 +638,7 @@ fn a_reader_cannot_write() {
         .expect("opens")
         .expect("is there");
     let error = reader
-        .write(NOW, |tx| tx.remove_article(id(1)))
+        .write_at(NOW, |tx| tx.remove_article(id(1)))
         .expect_err("only read");
     assert_eq!(error.kind, ErrorKind::Io);
 }
@@ -671,7 +671,7 @@ fn another_writer_is_waited_for_and_then_named() {
     let other = Connection::open(dir.path().join("state.db")).expect("opens");
     other.execute_batch("BEGIN IMMEDIATE").expect("taken");
     let error = store
-        .write(NOW, |tx| tx.put_article(&article(1)))
+        .write_at(NOW, |tx| tx.put_article(&article(1)))
         .expect_err("taken");
     assert_eq!(error.kind, ErrorKind::Busy);
     other.execute_batch("ROLLBACK").expect("given back");
@@ -692,7 +692,7 @@ fn a_full_disk_is_named_and_loses_nothing() {
         .pragma_update(None, "max_page_count", pages + 2)
         .expect("set");
     let error = store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             (10..400).try_for_each(|number| tx.put_article(&article(number)))
         })
         .expect_err("full");
@@ -715,7 +715,7 @@ fn a_swallowed_error_does_not_pass_for_success() {
         .conn
         .pragma_update(None, "max_page_count", pages + 2)
         .expect("set");
-    let outcome = store.write(NOW, |tx| {
+    let outcome = store.write_at(NOW, |tx| {
         let failures = (10..400).filter(|&number| tx.put_article(&article(number)).is_err());
         assert!(failures.count() > 0);
         Ok(())
@@ -768,7 +768,7 @@ fn a_state_from_before_there_was_one_table_for_attempts_carries_them_over() {
         ..article(1)
     };
     open(dir.path())
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.put_article(&hidden)?;
             tx.put_article(&article(2))
         })

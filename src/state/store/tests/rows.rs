@@ -100,7 +100,7 @@ fn articles_are_put_replaced_and_removed() {
         ..article(2)
     };
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.put_article(&article(1))?;
             tx.put_article(&article(2))?;
             tx.put_article(&changed)?;
@@ -126,7 +126,7 @@ fn articles_are_put_replaced_and_removed() {
     let hidden = store.hidden_articles().expect("rows");
     assert_eq!(hidden.iter().map(|row| row.id).collect::<Vec<_>>(), [id(2)]);
     store
-        .write(NOW, |tx| tx.remove_article(id(1)))
+        .write_at(NOW, |tx| tx.remove_article(id(1)))
         .expect("written");
     assert_eq!(store.articles().expect("rows"), [changed]);
     assert_eq!(store.article(id(1)).expect("none"), None);
@@ -141,7 +141,7 @@ fn the_index_says_what_the_rows_say_and_reads_nothing_else() {
         ..article(2)
     };
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.put_article(&own)?;
             tx.put_article(&article(1))
         })
@@ -175,7 +175,7 @@ fn categories_are_put_replaced_and_removed() {
         ..category(2)
     };
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.put_category(&category(1))?;
             tx.put_category(&category(2))?;
             tx.put_category(&folderless)
@@ -190,7 +190,7 @@ fn categories_are_put_replaced_and_removed() {
         Some(folderless)
     );
     store
-        .write(NOW, |tx| tx.remove_category(category(1).id))
+        .write_at(NOW, |tx| tx.remove_category(category(1).id))
         .expect("written");
     assert_eq!(store.categories().expect("rows").len(), 1);
 }
@@ -200,7 +200,7 @@ fn a_body_is_kept_once_and_comes_back_byte_for_byte() {
     let mut store = memory();
     let texts = ["", "<p>\r\n\u{fc}\0</p>", &"<p>long</p>\n".repeat(200_000)];
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             for text in texts.iter().chain(&texts) {
                 assert_eq!(tx.put_body(text)?, TextDigest::of(text));
             }
@@ -239,7 +239,7 @@ fn f010_a_damaged_body_is_an_error_and_never_a_text() {
     for damage in damages {
         let mut store = memory();
         let digest = store
-            .write(NOW, |tx| {
+            .write_at(NOW, |tx| {
                 tx.put_body("other")?;
                 tx.put_body("<p>one</p>")
             })
@@ -260,7 +260,7 @@ fn f010_a_value_that_does_not_read_is_an_error() {
     for damage in damages {
         let mut store = memory();
         store
-            .write(NOW, |tx| tx.put_article(&article(1)))
+            .write_at(NOW, |tx| tx.put_article(&article(1)))
             .expect("written");
         store.conn.execute_batch(damage).expect("damaged");
         let error = store.articles().expect_err(damage);
@@ -272,7 +272,7 @@ fn f010_a_value_that_does_not_read_is_an_error() {
 fn intents_are_read_in_the_order_in_which_they_were_added() {
     let mut store = memory();
     let ids = store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             pending_requests()
                 .iter()
                 .map(|one| tx.add_pending_request(one))
@@ -283,7 +283,7 @@ fn intents_are_read_in_the_order_in_which_they_were_added() {
     assert_eq!(store.pending_requests().expect("rows"), expected);
 
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             ids.iter().try_for_each(|&id| tx.end_pending_request(id))
         })
         .expect("written");
@@ -295,7 +295,7 @@ fn intents_are_read_in_the_order_in_which_they_were_added() {
     assert_eq!(named, 0);
     // An id is never given twice: a late settlement cannot hit another pending request.
     let next = store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.end_pending_request(ids[0])?;
             tx.add_pending_request(&pending_requests()[0])
         })
@@ -312,15 +312,15 @@ fn conflicts_are_put_replaced_and_removed() {
         ..conflict()
     };
     store
-        .write(NOW, |tx| tx.put_conflict(&conflict()))
+        .write_at(NOW, |tx| tx.put_conflict(&conflict()))
         .expect("written");
     assert_eq!(store.conflicts().expect("rows"), [conflict()]);
     store
-        .write(NOW, |tx| tx.put_conflict(&gone))
+        .write_at(NOW, |tx| tx.put_conflict(&gone))
         .expect("written");
     assert_eq!(store.conflicts().expect("rows"), [gone]);
     store
-        .write(NOW, |tx| tx.remove_conflict(id(1)))
+        .write_at(NOW, |tx| tx.remove_conflict(id(1)))
         .expect("written");
     assert_eq!(store.conflicts().expect("rows"), []);
 }
@@ -339,7 +339,7 @@ fn what_is_parked_waits_under_its_key() {
         ..parked.clone()
     };
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.park(&parked)?;
             tx.park(&newer)
         })
@@ -348,7 +348,7 @@ fn what_is_parked_waits_under_its_key() {
     assert_eq!(found.get("update:1"), Some(&newer));
     assert_eq!(found.len(), 1);
     store
-        .write(NOW, |tx| tx.unpark("update:1"))
+        .write_at(NOW, |tx| tx.unpark("update:1"))
         .expect("written");
     assert!(store.parked().expect("rows").is_empty());
 }
@@ -363,7 +363,7 @@ fn the_log_is_read_newest_first_and_by_file_or_folder() {
         "start/a.html",
     ];
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             paths.iter().try_for_each(|path| {
                 tx.event(&Deed {
                     action: "update".to_owned(),
@@ -401,7 +401,7 @@ fn an_approval_releases_exactly_one_set_once() {
     let mut store = memory();
     let (set, grown) = (digest("set"), digest("grown set"));
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.approve(Side::Remote, "delete", digest("earlier"))?;
             tx.approve(Side::Remote, "delete", set)
         })
@@ -414,7 +414,7 @@ fn an_approval_releases_exactly_one_set_once() {
     };
     assert_eq!(store.approvals().expect("rows"), [approval]);
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             assert!(!tx.take_approval(Side::Remote, "delete", grown)?);
             assert!(!tx.take_approval(Side::Local, "delete", set)?);
             assert!(!tx.take_approval(Side::Remote, "roll-back", set)?);
@@ -431,7 +431,7 @@ fn f042_deletions_of_a_day_that_nobody_approved_are_counted() {
     let mut store = memory();
     let at = |seconds: i64, side, approved, number: u64, store: &mut Store| {
         store
-            .write(later(seconds), |tx| {
+            .write_at(later(seconds), |tx| {
                 (0..number).try_for_each(|_| tx.count_deletion(side, approved))
             })
             .expect("written");
@@ -452,7 +452,7 @@ fn tombstones_keep_every_revision_that_a_deleted_article_was_shown_with() {
     let mut store = memory();
     let revision = |text: &str| Revision(text.to_owned());
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.tombstone(id(1), &revision("a"))?;
             tx.tombstone(id(1), &revision("b"))?;
             tx.tombstone(id(2), &revision("c"))
@@ -479,7 +479,7 @@ fn figures_keep_an_address_that_is_not_shown_every_time() {
         full_url: url.map(str::to_owned),
     };
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.put_figures(id(1), &figures(1, Some("https://x/1")))?;
             tx.put_figures(id(1), &figures(2, None))
         })
@@ -495,14 +495,14 @@ fn single_values_are_set_and_removed() {
     let mut store = memory();
     assert_eq!(store.meta("etag").expect("none"), None);
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.set_meta("etag", "1")?;
             tx.set_meta("etag", "2")
         })
         .expect("written");
     assert_eq!(store.meta("etag").expect("a value").as_deref(), Some("2"));
     store
-        .write(NOW, |tx| tx.remove_meta("etag"))
+        .write_at(NOW, |tx| tx.remove_meta("etag"))
         .expect("written");
     assert_eq!(store.meta("etag").expect("none"), None);
 }
@@ -510,15 +510,15 @@ fn single_values_are_set_and_removed() {
 #[test]
 fn a_value_in_another_form_is_none() {
     let mut store = memory();
-    let written = store.write(NOW, |tx| tx.put_value("at", Some(&NOW)));
+    let written = store.write_at(NOW, |tx| tx.put_value("at", Some(&NOW)));
     written.expect("written");
     let read = store.value("at").expect("readable");
     assert_eq!(read, Some(NOW));
-    let written = store.write(NOW, |tx| tx.put_value("at", Some(&"later")));
+    let written = store.write_at(NOW, |tx| tx.put_value("at", Some(&"later")));
     written.expect("written");
     let read: Option<Timestamp> = store.value("at").expect("readable");
     assert_eq!(read, None);
-    let written = store.write(NOW, |tx| tx.put_value("at", None::<&Timestamp>));
+    let written = store.write_at(NOW, |tx| tx.put_value("at", None::<&Timestamp>));
     written.expect("written");
     assert_eq!(store.meta("at").expect("readable"), None);
 }
@@ -528,10 +528,10 @@ fn a_value_that_was_taken_back_is_as_it_was() {
     let mut store = memory();
     let value = |store: &Store| store.meta("etag").expect("readable");
     store
-        .write(NOW, |tx| tx.set_meta("etag", "1"))
+        .write_at(NOW, |tx| tx.set_meta("etag", "1"))
         .expect("written");
     assert_eq!(value(&store).as_deref(), Some("1"));
-    let failed = store.write(NOW, |tx| {
+    let failed = store.write_at(NOW, |tx| {
         tx.set_meta("etag", "2")?;
         tx.remove_meta("etag")?;
         Err::<(), _>(StateError::corrupt("a failure".to_owned()))
@@ -547,7 +547,7 @@ fn what_another_process_wrote_is_seen() {
     let (one, mut other) = (open(), open());
     assert_eq!(one.meta("etag").expect("readable"), None);
     other
-        .write(NOW, |tx| tx.set_meta("etag", "1"))
+        .write_at(NOW, |tx| tx.set_meta("etag", "1"))
         .expect("written");
     assert_eq!(one.meta("etag").expect("readable").as_deref(), Some("1"));
 }
@@ -557,7 +557,7 @@ fn what_is_there_already_costs_no_write() {
     let mut store = memory();
     let put = |store: &mut Store, now: Timestamp| {
         store
-            .write(now, |tx| {
+            .write_at(now, |tx| {
                 tx.set_meta("etag", "1")?;
                 tx.put_body("<p>one</p>")?;
                 tx.put_figures(id(1), &FigureRow::default())?;
@@ -639,7 +639,7 @@ proptest! {
     fn any_article_comes_back_as_it_was_put(rows in prop::collection::vec(any_article(), 1..5)) {
         let mut store = memory();
         store
-            .write(NOW, |tx| rows.iter().try_for_each(|row| tx.put_article(row)))
+            .write_at(NOW, |tx| rows.iter().try_for_each(|row| tx.put_article(row)))
             .expect("written");
         for row in &rows {
             // A later row of the same id is in its place.
@@ -652,7 +652,7 @@ proptest! {
     #[test]
     fn any_body_comes_back_as_it_was_put(text in any::<String>()) {
         let mut store = memory();
-        let digest = store.write(NOW, |tx| tx.put_body(&text)).expect("written");
+        let digest = store.write_at(NOW, |tx| tx.put_body(&text)).expect("written");
         prop_assert_eq!(store.body(digest).expect("a body"), Some(text));
     }
 }
@@ -661,9 +661,11 @@ proptest! {
 fn a_creation_ends_with_the_id_of_its_article() {
     let mut store = memory();
     let write = |store: &mut Store, change: RowChange| {
-        store.write(NOW, |tx| tx.apply(&change)).expect("written");
+        store
+            .write_at(NOW, |tx| tx.apply(&change))
+            .expect("written");
     };
-    let request = store.write(NOW, |tx| {
+    let request = store.write_at(NOW, |tx| {
         tx.add_pending_request(&PendingRequest::CreateArticle(creation()))
     });
     let created = Creation {
@@ -676,7 +678,7 @@ fn a_creation_ends_with_the_id_of_its_article() {
         ..creation()
     };
     store
-        .write(NOW, |tx| tx.put_creation(&created))
+        .write_at(NOW, |tx| tx.put_creation(&created))
         .expect("written");
     write(&mut store, RowChange::Created(id(2)));
     assert_eq!(store.creations().expect("rows"), [created]);

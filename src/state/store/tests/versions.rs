@@ -8,7 +8,7 @@ use crate::{
 
 fn record(store: &mut Store, seconds: i64, seen: &SeenVersion) -> Option<u64> {
     store
-        .write(later(seconds), |tx| tx.record(seen))
+        .write_at(later(seconds), |tx| tx.record(seen))
         .expect("recorded")
 }
 
@@ -91,7 +91,7 @@ fn a_new_files_versions_become_the_articles() {
     record(&mut store, 0, &seen(&file, Side::Local, "a"));
     record(&mut store, 1, &seen(&file, Side::Local, "b"));
     store
-        .write(later(2), |tx| tx.rename_subject(&file, &made))
+        .write_at(later(2), |tx| tx.rename_subject(&file, &made))
         .expect("renamed");
     assert_eq!(texts(&store, &file), []);
     let ab = [(2, TextDigest::of("b")), (1, TextDigest::of("a"))];
@@ -107,7 +107,7 @@ fn a_new_files_versions_become_the_articles() {
     assert_eq!(texts(&store, &made), ab);
     // Nothing happens where there is nothing to give, or to whom it belongs already.
     store
-        .write(later(4), |tx| {
+        .write_at(later(4), |tx| {
             tx.rename_subject(&Subject::Article(id(8)), &made)?;
             tx.rename_subject(&made, &made)
         })
@@ -131,7 +131,7 @@ fn two_pasts_become_one_in_the_order_of_time() {
         record(&mut store, seconds, &seen(subject, Side::Local, text));
     }
     store
-        .write(later(9), |tx| tx.rename_subject(&file, &made))
+        .write_at(later(9), |tx| tx.rename_subject(&file, &made))
         .expect("renamed");
     let expected = [(5, "e"), (4, "d"), (3, "c"), (2, "b"), (1, "a")]
         .map(|(number, text)| (number, TextDigest::of(text)));
@@ -156,7 +156,7 @@ fn subjects_are_found_by_every_place_they_had() {
     };
     record(&mut store, 3, &elsewhere);
     store
-        .write(NOW, |tx| {
+        .write_at(NOW, |tx| {
             tx.put_article(&article(2))?;
             tx.put_article(&article(3))
         })
@@ -189,7 +189,7 @@ fn deleted_articles_are_listed_with_their_last_version() {
     let unknown_article_id = Subject::Article(id(4));
     record(&mut store, 5, &seen(&unknown_article_id, Side::Remote, "f"));
     store
-        .write(NOW, |tx| tx.put_article(&article(2)))
+        .write_at(NOW, |tx| tx.put_article(&article(2)))
         .expect("written");
     let found: Vec<_> = store
         .deleted_articles()

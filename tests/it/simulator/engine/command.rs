@@ -273,7 +273,7 @@ impl Run<'_> {
         }
         let store = self.engine().store_mut();
         store
-            .write(now, |state| {
+            .write_at(now, |state| {
                 marks
                     .iter()
                     .try_for_each(|(side, mark)| state.approve(*side, &mark.to_string(), *mark))
@@ -283,7 +283,7 @@ impl Run<'_> {
         if report.is_some_and(|report| report.stopped.is_none()) {
             let store = self.engine().store_mut();
             store
-                .write(now, |state| {
+                .write_at(now, |state| {
                     marks.iter().try_for_each(|(side, mark)| {
                         state
                             .take_approval(*side, &mark.to_string(), *mark)

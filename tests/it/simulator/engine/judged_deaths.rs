@@ -57,7 +57,7 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
     };
     let now = Timestamp::default();
     let mut store = Store::in_memory(&binding()).expect("a state");
-    let written = store.write(now, |tx| {
+    let written = store.write_at(now, |tx| {
         tx.put_body(words)?;
         tx.begin_change(&change)?;
         if known {

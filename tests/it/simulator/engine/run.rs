@@ -390,7 +390,7 @@ impl Run<'_> {
         let compares_all = self.compares_all;
         let engine = self.engine();
         if compares_all {
-            let written = engine.store_mut().write(Timestamp::default(), |tx| {
+            let written = engine.store_mut().write_at(Timestamp::default(), |tx| {
                 tx.end_rest()?;
                 Ok(())
             });
