@@ -54,7 +54,7 @@ pub(in crate::engine) enum Answer {
 pub(in crate::engine) struct Answers {
     /// `None`: the service is asked again in the next cycle.
     by_target: BTreeMap<Target, Option<Answer>>,
-    /// Whether a probe was refused, of which a dry run stores nothing.
+    /// Whether a probe was refused in this cycle.
     probe_refused: bool,
 }
 
@@ -89,15 +89,11 @@ impl Answers {
         &mut self,
         store: &mut Store,
         error: &ServiceError,
-        request: &CycleRequest,
     ) -> anyhow::Result<()> {
         self.probe_refused = true;
-        if request.dry_run {
-            return Ok(());
-        }
         tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
         let reason = error.to_string();
-        store.write(|tx| tx.set_meta(PROBE_REFUSED, &reason))?;
+        store.learn(|tx| tx.set_meta(PROBE_REFUSED, &reason))?;
         Ok(())
     }
 }
@@ -245,9 +241,8 @@ pub(in crate::engine) fn attempts_after(
     store: &Store,
     answers: &mut Answers,
     observed: &Observation,
-    request: &CycleRequest,
 ) -> anyhow::Result<BTreeMap<Target, Option<Attempt>>> {
-    let before = Backoff::read(store, request)?;
+    let before = Backoff::read(store, &observed.request)?;
     let mut answers = std::mem::take(&mut answers.by_target);
     for (id, entry) in &observed.remote.articles {
         let target = Target::Article(*id);
@@ -271,7 +266,7 @@ pub(in crate::engine) fn attempts_after(
                     || observed.base.articles.contains_key(id)
                     || observed.paired.files.contains_key(id)
             }
-            // It ends with the request.
+            // It ends with the observed.request.
             Target::Request(_) => true,
             // What nobody has asked for in days is not wanted any more.
             Target::Category(_) => before.now.millis_since(attempt.last_asked) < 3 * ASK_AGAIN,

@@ -52,12 +52,11 @@ pub(super) fn behind(
     plan: &Plan,
     observed: &Observation,
     held: &[OpenAction],
-    request: &CycleRequest,
 ) -> anyhow::Result<BTreeMap<Digest, Behind>> {
     let actions = plan.actions.iter();
     let mut files: Vec<_> = actions
         .filter_map(|action| changed(action, observed))
-        .filter(|file| !file.is_given_up(request))
+        .filter(|file| !file.is_given_up(&observed.request))
         .collect();
     if files.is_empty() {
         return Ok(BTreeMap::new());

@@ -13,7 +13,7 @@ use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
 use crate::engine::recent_rollbacks::note_rollbacks;
 use crate::engine::report::{Report, Requests};
-use crate::engine::settings::{CycleRequest, Look};
+use crate::engine::settings::CycleRequest;
 use crate::engine::stock::{begin_state, bind_home};
 use crate::engine::stop::service_stop;
 use crate::engine::unfinished::forget_restored;
@@ -23,7 +23,7 @@ use crate::model::Place;
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::{self, OutOfReach, World};
 use crate::service::Service;
-use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -39,11 +39,12 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     request: &CycleRequest,
 ) -> anyhow::Result<Report> {
     let started = Instant::now();
-    engine.gathered = Gathered::default();
+    engine.begin(request);
     let before = engine.service.usage();
     let mut report = Report::new(request.dry_run);
     report.coverage.is_partial = !request.is_whole();
-    let ran = run_cycle(engine, request, &mut report).await;
+    let ran = run_cycle(engine, &mut report).await;
+    engine.store.set_dry_run(false);
     engine.service.release().await;
     let stop = match ran {
         Ok(stop) => stop,
@@ -87,28 +88,25 @@ pub(super) fn recover<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow:
 /// Carries out the steps of one cycle. Returns the reason that it ended early, if there is one.
 async fn run_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    request: &CycleRequest,
     report: &mut Report,
 ) -> anyhow::Result<Option<Stop>> {
-    let mut request = Cow::Borrowed(request);
     let mut recovered = Recovered::default();
-    if !request.dry_run {
+    if !engine.request.dry_run {
         recovered = recover(engine)?;
-        settle_pending(engine, &request).await?;
+        settle_pending(engine).await?;
     }
     if !recovered.open.is_empty() {
         // What the journal has still to settle is nobody's edit and nobody's removal.
-        let request = request.to_mut();
-        request.look = Look::Whole;
+        engine.look_at_all();
+        let request = Arc::make_mut(&mut engine.request);
         request.in_motion.paths.extend(recovered.open);
     }
-    let request = &*request;
-    let (plan, mut observed) = decide(engine, request).await?;
+    let (plan, mut observed) = decide(engine).await?;
     report.problems.clone_from(&plan.problems);
     report.problems.extend(recovered.problems);
     report.coverage.is_incremental = observed.extent == Extent::Differences;
     report.coverage.has_doubt = observed.mirror.hides || observed.doubt.is_some();
-    if request.dry_run {
+    if engine.request.dry_run {
         report.plan(&plan);
         return Ok(observed.service.stop);
     }
@@ -116,15 +114,16 @@ async fn run_cycle<S: Service, D: Disk>(
         Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
         Outcome::Unknown | Outcome::Excluded => false,
     });
-    let next_look = NextLook::of(&plan, &observed, request);
+    let next_look = NextLook::of(&plan, &observed);
     let is_still = plan.records.is_empty()
         && plan.category_records.is_empty()
         && plan.actions.iter().all(|action| action.held.is_some());
     if let Some(stop) = other_checkout(&*engine.git).await {
         return Ok(Some(stop));
     }
-    let applied = apply(engine, plan, &mut observed, request, report).await;
-    let late = engine.journal().look_at_displaced(request.is_background);
+    let applied = apply(engine, plan, &mut observed, report).await;
+    let is_background = engine.request.is_background;
+    let late = engine.journal().look_at_displaced(is_background);
     if engine.git.is_there() {
         report.want_ids_committed();
     }
@@ -135,12 +134,12 @@ async fn run_cycle<S: Service, D: Disk>(
     if is_still {
         refresh_stamps(&mut engine.store, &observed)?;
     }
-    finish_cycle(engine, &observed, request, report, settled, next_look)?;
+    finish_cycle(engine, &observed, report, settled, next_look)?;
     if stop.is_none() {
-        bind_home(&mut engine.store, engine.home.as_ref(), &observed, request)?;
+        bind_home(&mut engine.store, engine.home.as_ref(), &observed)?;
     }
     store_unpaired(&mut engine.store, &observed)?;
-    note_rollbacks(&mut engine.store, &observed.older, request, report)?;
+    note_rollbacks(&mut engine.store, &observed, report)?;
     // Kept until the next cycle they would hold on to the pages of all that was made beside them.
     engine.gathered = Gathered::default();
     Ok(stop)
@@ -165,16 +164,14 @@ async fn other_checkout(git: &dyn GitView) -> Option<Stop> {
 /// Observes both sides and makes the plan. A plan for a few articles that concerns others is made anew for all.
 pub(super) async fn decide<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    request: &CycleRequest,
 ) -> anyhow::Result<(Plan, Observation)> {
-    let mut look = &request.look;
     loop {
-        let Some(observed) = Box::pin(observe(engine, look, request)).await? else {
-            look = &Look::Whole;
+        let Some(observed) = Box::pin(observe(engine)).await? else {
+            engine.look_at_all();
             continue;
         };
         let extent = observed.extent;
-        let (plan, observed) = plan_for(engine, observed, request)?;
+        let (plan, observed) = plan_for(engine, observed)?;
         if extent == Extent::All || is_enough(&plan) {
             return Ok((plan, observed));
         }
@@ -185,7 +182,7 @@ pub(super) async fn decide<S: Service, D: Disk>(
                 Ok(())
             })?;
         }
-        look = &Look::Whole;
+        engine.look_at_all();
     }
 }
 
@@ -193,12 +190,11 @@ pub(super) async fn decide<S: Service, D: Disk>(
 fn plan_for<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     mut observed: Observation,
-    request: &CycleRequest,
 ) -> anyhow::Result<(Plan, Observation)> {
     observed.mark_old_copies();
-    let bodies = bodies(&engine.store, &observed, request)?;
-    let policy = engine.settings.policy(request);
-    let in_motion = InMotion::new(&request.in_motion.paths);
+    let bodies = bodies(&engine.store, &observed)?;
+    let policy = engine.settings.policy(&engine.request);
+    let in_motion = InMotion::new(&engine.request.in_motion.paths);
     let layout = &observed.mirror.layout;
     let out_of_reach = |place: &Place| layout.ignores(place) || in_motion.covers(place);
     let world = World {
@@ -211,7 +207,7 @@ fn plan_for<S: Service, D: Disk>(
         policy: &policy,
     };
     let mut plan = reconcile::reconcile(world);
-    let facts = facts(engine, &plan, &observed, request)?;
+    let facts = facts(engine, &plan, &observed)?;
     // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
     observed
         .service
@@ -225,11 +221,9 @@ fn plan_for<S: Service, D: Disk>(
     if let Some(doubt) = &observed.doubt {
         reconcile::guard::hold_restores(&mut plan, doubt);
     }
-    if !request.dry_run {
-        forget_refusals(&mut engine.store, &plan, &facts, &observed, request)?;
-        forget_restored(&mut engine.store, &observed)?;
-        end_taken(&mut engine.store, &observed)?;
-    }
+    forget_refusals(&mut engine.store, &plan, &facts, &observed)?;
+    forget_restored(&mut engine.store, &observed)?;
+    end_taken(&mut engine.store, &observed)?;
     plan.problems.append(&mut observed.problems);
     reconcile::order::arrange(&mut plan, &observed.base, &observed.remote);
     Ok((plan, observed))

@@ -47,7 +47,6 @@ pub(super) fn facts<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     plan: &Plan,
     observed: &Observation,
-    request: &CycleRequest,
 ) -> anyhow::Result<Facts> {
     let now = engine.store.now();
     let since = now.before(DELETIONS_WINDOW);
@@ -69,7 +68,7 @@ pub(super) fn facts<S: Service, D: Disk>(
             let count = engine.store.deletions_since(since, side)?;
             Ok(usize::try_from(count).unwrap_or(usize::MAX))
         };
-        let closely = closely_since(now, side, &held, request).map(count);
+        let closely = closely_since(now, side, &held, &engine.request).map(count);
         Ok(Earlier {
             day: count(since)?,
             closely: closely.transpose()?.unwrap_or_default(),
@@ -82,14 +81,14 @@ pub(super) fn facts<S: Service, D: Disk>(
         }
     }
     let approved = approved(&engine.store, plan)?;
-    let mut behind = behind(&engine.store, &*engine.git, plan, observed, &held, request)?;
+    let mut behind = behind(&engine.store, &*engine.git, plan, observed, &held)?;
     behind.append(&mut duplicates_by_git(&*engine.git, plan, observed));
     let is_fresh = |(_, parked): &(String, Parked)| still_parked(parked, now);
     let refused = engine.store.parked()?.into_iter().filter(is_fresh);
     Ok(Facts {
         deletions: Deletions {
             limit: engine.settings.max_deletes,
-            allowed: request.allow_deletes,
+            allowed: engine.request.allow_deletes,
             articles: observed.base.articles.len(),
             remote: earlier(Side::Remote)?,
             local: earlier(Side::Local)?,
@@ -98,7 +97,7 @@ pub(super) fn facts<S: Service, D: Disk>(
                 engine.home.as_ref(),
                 plan,
                 observed,
-                |side| closely_since(now, side, &held, request),
+                |side| closely_since(now, side, &held, &engine.request),
             )?,
         },
         doubt: observed.doubt.clone(),
@@ -109,16 +108,16 @@ pub(super) fn facts<S: Service, D: Disk>(
             .collect(),
         git: ByGit {
             behind,
-            removed: held_by_git(&*engine.git, plan, observed, request),
+            removed: held_by_git(&*engine.git, plan, observed),
         },
         restoring: if deletes(Side::Remote) {
             unfinished::unfinished(&engine.store)?
         } else {
             BTreeSet::new()
         },
-        elsewhere: elsewhere(engine, plan, request, &approved),
+        elsewhere: elsewhere(engine, plan, &approved),
         standing: standing(&held),
-        new_categories: new_categories(&engine.store, plan, observed, request, &held)?,
+        new_categories: new_categories(&engine.store, plan, observed, &held)?,
         approved,
     })
 }
@@ -153,7 +152,6 @@ fn held_by_git(
     git: &dyn GitView,
     plan: &Plan,
     observed: &Observation,
-    request: &CycleRequest,
 ) -> BTreeMap<ArticleId, String> {
     let removals: Vec<(&str, ArticleId)> = plan
         .actions
@@ -165,7 +163,7 @@ fn held_by_git(
         return BTreeMap::new();
     }
     // A reason for all removals leaves nothing to ask.
-    if let Some(why) = &request.git_hold {
+    if let Some(why) = &observed.request.git_hold {
         return removals
             .into_iter()
             .map(|(_, id)| (id, why.clone()))
@@ -188,11 +186,10 @@ fn held_by_git(
 fn elsewhere<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     plan: &Plan,
-    request: &CycleRequest,
     approved: &BTreeSet<Digest>,
 ) -> Elsewhere {
     let unasked =
-        |action: &&Action| is_unasked(action, Side::Remote, request.allow_deletes, approved);
+        |action: &&Action| is_unasked(action, Side::Remote, engine.request.allow_deletes, approved);
     let actions = plan.actions.iter().filter(unasked);
     (engine.neighbours)(&actions.filter_map(|action| action.id).collect())
 }
@@ -238,9 +235,10 @@ pub(super) fn forget_refusals(
     plan: &Plan,
     facts: &Facts,
     observed: &Observation,
-    request: &CycleRequest,
 ) -> anyhow::Result<()> {
-    let whole = request.is_whole() && request.in_motion.paths.is_empty() && observed.is_complete();
+    let whole = observed.request.is_whole()
+        && observed.request.in_motion.paths.is_empty()
+        && observed.is_complete();
     let changed: Vec<String> = plan
         .actions
         .iter()
@@ -256,7 +254,7 @@ pub(super) fn forget_refusals(
     if changed.is_empty() {
         return Ok(());
     }
-    store.write(|tx| changed.iter().try_for_each(|key| tx.unpark(key)))?;
+    store.learn(|tx| changed.iter().try_for_each(|key| tx.unpark(key)))?;
     Ok(())
 }
 

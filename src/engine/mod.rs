@@ -51,6 +51,7 @@ pub use stop::{Stop, StopCause, ending_of};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
 use crate::reconcile::plan::Plan;
+use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::home::Home;
 use crate::state::store::{Store, TimeOfDay};
@@ -77,6 +78,8 @@ pub struct Engine<S, D> {
     neighbours: Neighbours,
     /// The folder that the state is compared with.
     home: Option<Home>,
+    /// The request of the present cycle.
+    request: Arc<CycleRequest>,
     /// The values of the present cycle.
     gathered: Gathered,
     /// Whether the leftovers of an earlier run are cleared up.
@@ -98,6 +101,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             git: Arc::new(NoGit),
             neighbours: neighbours::among(Vec::new()),
             home: None,
+            request: Arc::new(CycleRequest::new(Direction::Both)),
             gathered: Gathered::default(),
             cleared_up: false,
             told_inner: BTreeSet::new(),
@@ -202,8 +206,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             dry_run: true,
             ..request.clone()
         };
-        self.gathered = Gathered::default();
-        let (plan, observed) = cycle::decide(self, &request).await?;
+        self.begin(&request);
+        let decided = cycle::decide(self).await;
+        self.store.set_dry_run(false);
+        let (plan, observed) = decided?;
         match observed.service.stop {
             Some(stop) => Err(anyhow::Error::new(stop)),
             None => Ok(plan),
@@ -245,6 +251,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         report.put_below(&self.settings.prefix);
         Ok(report)
+    }
+
+    /// Begins a cycle.
+    fn begin(&mut self, request: &CycleRequest) {
+        self.request = Arc::new(request.clone());
+        self.gathered = Gathered::default();
+        self.store.set_dry_run(request.dry_run);
+    }
+
+    /// Goes on with a look at everything.
+    fn look_at_all(&mut self) {
+        Arc::make_mut(&mut self.request).look = Look::Whole;
     }
 
     /// The way to change the mirror.

@@ -13,6 +13,7 @@ use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot, Se
 use crate::service::{RemoteArticle, ServiceError, Validator};
 use crate::state::store::ListingEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use tokio::time::Instant;
 
 /// The things that were looked at.
@@ -53,6 +54,8 @@ impl Extent {
 pub(in crate::engine) struct Observation {
     /// The rows that both sides are compared with.
     pub(in crate::engine) base: Base,
+    /// The request that it answers.
+    pub(in crate::engine) request: Arc<CycleRequest>,
     pub(in crate::engine) local: LocalSnapshot,
     pub(in crate::engine) remote: RemoteSnapshot,
     pub(in crate::engine) paired: Paired,
@@ -120,10 +123,10 @@ impl Observation {
     }
 
     /// Returns whether everything on both sides was seen, and nothing that is there was left out.
-    pub(in crate::engine) fn saw_all(&self, request: &CycleRequest) -> bool {
+    pub(in crate::engine) fn saw_all(&self) -> bool {
         let local = &self.local;
-        request.is_whole()
-            && request.in_motion.paths.is_empty()
+        self.request.is_whole()
+            && self.request.in_motion.paths.is_empty()
             && self.is_complete()
             && self.service.read_first.is_empty()
             && self.base.conflicts.is_empty()

@@ -121,7 +121,7 @@ pub(super) fn held_after(
     let known: Vec<OpenAction> = known.cloned().collect();
     let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
     let lines = report.actions.iter().filter(waits);
-    let after = merge_open(settings, &known, lines, (request, report), now);
+    let after = merge_open(settings, &known, lines, request, report, now);
     Ok((after != before).then_some(after))
 }
 
@@ -146,7 +146,7 @@ pub(super) fn failed_after(
     let failed = |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
     let lines = report.actions.iter().filter(failed);
     let known: Vec<OpenAction> = before.values().cloned().collect();
-    let after = merge_open(settings, &known, lines, (request, report), now);
+    let after = merge_open(settings, &known, lines, request, report, now);
     Ok((after != before).then_some(after))
 }
 
@@ -155,7 +155,8 @@ fn merge_open<'l>(
     settings: &Settings,
     before: &[OpenAction],
     lines: impl Iterator<Item = &'l Line>,
-    (request, report): (&CycleRequest, &Report),
+    request: &CycleRequest,
+    report: &Report,
     now: Timestamp,
 ) -> OpenActions {
     // What something else stood in the way of was not looked at either.

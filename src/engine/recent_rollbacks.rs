@@ -5,9 +5,9 @@
 //! each plan, that of `kbsync approve` included. Only the cycles of a daemon add articles, because a person's command is
 //! no accident. The state keeps the list: a restart does not end the roll-back.
 
+use super::observation::Observation;
 use super::open_actions;
 use super::report::{Report, Status};
-use super::settings::CycleRequest;
 use crate::engine::keys::GONE_BACK;
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::plan::HoldRule;
@@ -39,12 +39,11 @@ pub(super) fn count_recent_rollbacks(
 /// held actions of the cycle have to be stored before.
 pub(super) fn note_rollbacks(
     store: &mut Store,
-    older: &BTreeSet<ArticleId>,
-    request: &CycleRequest,
+    observed: &Observation,
     report: &Report,
 ) -> anyhow::Result<()> {
     let now = store.now();
-    let before = gone_back(store)?;
+    let (before, older) = (gone_back(store)?, &observed.older);
     if before.is_empty() && older.is_empty() {
         return Ok(());
     }
@@ -53,7 +52,7 @@ pub(super) fn note_rollbacks(
         .iter()
         .filter(|line| line.status == Status::Done && line.side != Side::Local)
         .filter_map(|line| line.id)
-        .filter(|id| request.is_background && older.contains(id));
+        .filter(|id| observed.request.is_background && older.contains(id));
     let mut after = before.clone();
     if !is_held_back(store)? {
         after.retain(|_, at| is_close(*at, now));

@@ -4,7 +4,6 @@
 //! elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
 
 use super::open_actions::OpenAction;
-use super::settings::CycleRequest;
 use crate::engine::keys::MIRROR_READ;
 use crate::engine::observation::Observation;
 use crate::model::{Side, Timestamp};
@@ -82,11 +81,10 @@ pub(super) fn new_categories(
     store: &Store,
     plan: &Plan,
     observed: &Observation,
-    request: &CycleRequest,
     held: &[OpenAction],
 ) -> anyhow::Result<NewCategories> {
     let creates = |step: &Step| matches!(step, Step::CreateCategory { .. });
-    if request.new_categories == NewCategories::Create
+    if observed.request.new_categories == NewCategories::Create
         || !plan.actions.iter().any(|action| creates(&action.step))
     {
         return Ok(NewCategories::Create);
@@ -117,10 +115,9 @@ pub(super) fn bind_home(
     store: &mut Store,
     home: Option<&Home>,
     observed: &Observation,
-    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let now = store.now();
-    if !request.is_whole() || !observed.is_complete() {
+    if !observed.request.is_whole() || !observed.is_complete() {
         return Ok(());
     }
     if store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN) {

@@ -30,7 +30,7 @@ pub fn begin(
 
 fn put(store: &mut Store, ids: &BTreeSet<ArticleId>) -> anyhow::Result<()> {
     let rows = ids.iter().map(|id| (id.to_string(), *id)).collect();
-    store.write(|tx| tx.put_waiting(RESTORING, &rows))?;
+    store.learn(|tx| tx.put_waiting(RESTORING, &rows))?;
     Ok(())
 }
 

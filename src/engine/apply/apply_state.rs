@@ -4,7 +4,6 @@ use super::obstacles::Obstacles;
 use crate::engine::Stop;
 use crate::engine::observation::Observation;
 use crate::engine::report::{Line, Report, Status};
-use crate::engine::settings::CycleRequest;
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place, Revision, Version};
 use crate::reconcile::plan::{Action, Settle};
@@ -14,7 +13,6 @@ use tokio::time::Instant;
 /// The state of applying a plan.
 pub(in crate::engine) struct ApplyState<'a> {
     pub(in crate::engine) observed: &'a mut Observation,
-    pub(in crate::engine) request: &'a CycleRequest,
     pub(in crate::engine) report: &'a mut Report,
     /// Real ids of categories that were created.
     pub(in crate::engine) created: BTreeMap<CategoryId, CategoryId>,

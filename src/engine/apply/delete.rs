@@ -44,7 +44,7 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
             &seen.version,
         ))
     })?;
-    let approved = state.request.allow_deletes || was_approved(&engine.store, action)?;
+    let approved = state.observed.request.allow_deletes || was_approved(&engine.store, action)?;
     let change = |engine: &Engine<S, D>, state: &ApplyState<'_>| {
         if let Some(result) = obstacle_at_places(&*engine.disk, id, place, state) {
             return Err(result);

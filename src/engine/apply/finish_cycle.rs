@@ -7,7 +7,6 @@ use crate::engine::keys::{FAILED, HELD, LAST_POLL, MIRROR_READ, UNREAD, VALIDATO
 use crate::engine::observation::Observation;
 use crate::engine::open_actions::{failed_after, held_after};
 use crate::engine::report::{Line, Report, Status};
-use crate::engine::settings::CycleRequest;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, CategoryId, Side, Timestamp};
@@ -30,18 +29,14 @@ pub(in crate::engine) enum NextLook {
 
 impl NextLook {
     /// Returns what follows from a plan. `None`: the next look is a whole one.
-    pub(in crate::engine) fn of(
-        plan: &Plan,
-        observed: &Observation,
-        request: &CycleRequest,
-    ) -> Option<Self> {
+    pub(in crate::engine) fn of(plan: &Plan, observed: &Observation) -> Option<Self> {
         if observed.extent.has_few() {
             return Some(Self::Unchanged);
         }
         let is_quiet = plan.actions.is_empty()
             && plan.records.is_empty()
             && plan.category_records.is_empty()
-            && observed.saw_all(request)
+            && observed.saw_all()
             && observed.base.articles.values().all(is_calm);
         is_quiet.then_some(Self::FewFromNow)
     }
@@ -109,18 +104,12 @@ pub(in crate::engine) fn refresh_stamps(
 pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
-    request: &CycleRequest,
     report: &Report,
     settled: bool,
     next_look: Option<NextLook>,
 ) -> anyhow::Result<()> {
     let now = engine.store.now();
-    let attempts = attempts_after(
-        &engine.store,
-        &mut engine.gathered.answers,
-        observed,
-        request,
-    )?;
+    let attempts = attempts_after(&engine.store, &mut engine.gathered.answers, observed)?;
     let read = category_read_times(&engine.store, observed, report)?;
     let figures = std::mem::take(&mut engine.gathered.figures);
     let is_done = settled
@@ -132,12 +121,12 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     let clean = is_done
         && observed.extent.lists()
         && !observed.service.unlisted
-        && request.scope.is_empty()
-        && request.in_motion.paths.is_empty()
+        && engine.request.scope.is_empty()
+        && engine.request.in_motion.paths.is_empty()
         && !report.actions.iter().any(may_send);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
-    let held = held_after(&engine.store, &engine.settings, request, report)?;
-    let failed = failed_after(&engine.store, &engine.settings, request, report)?;
+    let held = held_after(&engine.store, &engine.settings, &engine.request, report)?;
+    let failed = failed_after(&engine.store, &engine.settings, &engine.request, report)?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
     let memory = engine.gathered.memory.as_ref();

@@ -31,7 +31,6 @@ pub(super) use unpaired_versions::store_unpaired;
 
 use super::progress::{self, Teller};
 use super::report::{Report, Status};
-use super::settings::CycleRequest;
 use super::{Engine, Stop, StopCause};
 use crate::engine::apply::delete::{delete_article, forget_article};
 use crate::engine::apply::reserve_budget::reserve_for_step;
@@ -52,7 +51,6 @@ pub(super) async fn apply<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     plan: Plan,
     observed: &mut Observation,
-    request: &CycleRequest,
     report: &mut Report,
 ) -> anyhow::Result<Option<Stop>> {
     if !plan.bodies.is_empty() {
@@ -73,7 +71,6 @@ pub(super) async fn apply<S: Service, D: Disk>(
     let listing_uses = observed.extent.has_few().then_some(0);
     let mut state = ApplyState {
         observed,
-        request,
         report,
         created: BTreeMap::new(),
         new_ids: BTreeMap::new(),

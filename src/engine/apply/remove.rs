@@ -38,7 +38,7 @@ pub(super) fn remove_file<D: Disk>(
         return Ok(file_changed());
     }
     let text = document.map_or_else(String::new, |document| document.text().to_owned());
-    let approved = state.request.allow_deletes || was_approved(journal.store, action)?;
+    let approved = state.observed.request.allow_deletes || was_approved(journal.store, action)?;
     let rows = rows_when_deleted(id, Side::Local, place, approved, state);
     // A file that came from elsewhere may have the id of another service's article.
     let cause = if state.row(id).is_some() {

@@ -11,7 +11,7 @@ use crate::state::store::Store;
 use crate::state::{Outcome, SeenVersion};
 
 fn keep(store: &mut Store, seen: &SeenVersion, source: &str) -> Outcome<()> {
-    store.write(|tx| {
+    store.learn(|tx| {
         tx.put_body(source)?;
         tx.record(seen).map(drop)
     })

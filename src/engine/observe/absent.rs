@@ -5,7 +5,7 @@ use crate::engine::backoff::{Answer, Backoff};
 use crate::engine::listing::{Known, Tombstones};
 use crate::engine::observation::Observation;
 use crate::engine::observe::questions::ask;
-use crate::engine::settings::{CycleRequest, Settings};
+use crate::engine::settings::Settings;
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::ArticleId;
@@ -21,14 +21,13 @@ use crate::state::store::Store;
 pub(super) async fn ask_absent<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
-    request: &CycleRequest,
     tombstones: &Tombstones,
     observed: &mut Observation,
 ) -> anyhow::Result<bool> {
     if !observed.remote.complete {
         return Ok(false);
     }
-    let questions = questions(&engine.store, &engine.settings, base, request, observed)?;
+    let questions = questions(&engine.store, &engine.settings, base, observed)?;
     if !questions.is_empty() {
         progress::begin(
             &engine.teller,
@@ -39,7 +38,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
     }
     for (done, question) in questions.iter().enumerate() {
         let known = Known::new(&base.articles, tombstones);
-        let asked = ask(engine, *question, request, &known, &mut observed.spool).await?;
+        let asked = ask(engine, *question, &known, &mut observed.spool).await?;
         match asked {
             // Without probes nobody can tell more than the listing does: it has the article.
             Ok(Remote::NotVisible(_))
@@ -55,7 +54,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                     observed.doubt.get_or_insert_with(|| gap.to_owned());
                 }
                 observed.service.unlisted |= !question.listed && is_published(&answer);
-                store_visibility(&mut engine.store, base, question.id, &answer, request)?;
+                store_visibility(&mut engine.store, base, question.id, &answer)?;
                 let listed = observed.remote.articles.get(&question.id);
                 let noted = match (listed, &answer) {
                     (Some(Remote::Present(listed)), Remote::Present(seen)) if question.listed => {
@@ -101,15 +100,14 @@ fn questions(
     store: &Store,
     settings: &Settings,
     base: &Base,
-    request: &CycleRequest,
     observed: &mut Observation,
 ) -> anyhow::Result<Vec<questions::Question>> {
     let limit = settings.max_deletes.limit(base.articles.len());
     let approvals = store.approvals()?;
     let approved = approvals.into_iter().map(|approval| approval.set).collect();
-    let backoff = Backoff::read(store, request)?;
+    let backoff = Backoff::read(store, &observed.request)?;
     let rules = questions::Rules {
-        limit: if request.allow_deletes {
+        limit: if observed.request.allow_deletes {
             usize::MAX
         } else {
             limit
@@ -130,7 +128,7 @@ fn questions(
             get: false,
             listed: true,
         }));
-    let policy = settings.policy(request);
+    let policy = settings.policy(&observed.request);
     absent
         .ask
         .retain(|question| in_scope(base, &observed.paired, &policy, question.id));
@@ -143,19 +141,18 @@ pub(super) fn store_visibility(
     base: &mut Base,
     id: ArticleId,
     answer: &Remote,
-    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let visibility = match answer {
         Remote::Gone => Visibility::Gone,
         Remote::NotVisible(_) => Visibility::NotVisible,
         Remote::Present(_) | Remote::Unknown(_) => return Ok(()),
     };
-    let row = base.articles.get_mut(&id).filter(|_| !request.dry_run);
+    let row = base.articles.get_mut(&id);
     let Some(row) = row.filter(|row| row.visibility != visibility) else {
         return Ok(());
     };
     row.visibility = visibility;
-    store.write(|tx| tx.put_article(row))?;
+    store.learn(|tx| tx.put_article(row))?;
     Ok(())
 }
 

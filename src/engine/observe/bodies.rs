@@ -3,7 +3,6 @@
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::{Observation, version_of};
 use crate::engine::observe::categories::read_categories;
-use crate::engine::settings::CycleRequest;
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest};
@@ -50,7 +49,6 @@ pub(super) fn use_bodies(
 pub(super) async fn fetch_bodies<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     listing: &mut Listing,
-    request: &CycleRequest,
     known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -63,16 +61,7 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
         .filter(|(id, count)| *count > 1 && !observed.remote.categories.contains_key(id))
         .map(|(id, _)| id)
         .collect();
-    read_categories(
-        engine,
-        &several,
-        &Base::default(),
-        listing,
-        request,
-        known,
-        observed,
-    )
-    .await?;
+    read_categories(engine, &several, &Base::default(), listing, known, observed).await?;
     let left: Vec<RemoteArticle> = listing.bodiless.clone();
     if left.is_empty() || observed.service.stop.is_some() {
         return Ok(());
@@ -85,7 +74,7 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
     );
     for (done, article) in left.into_iter().enumerate() {
         let id = article.id;
-        match engine.service.article(id, request.purpose).await {
+        match engine.service.article(id, engine.request.purpose).await {
             Ok(found) if found.text.is_some() => {
                 let other = found.revision != article.revision;
                 if other {
@@ -123,11 +112,7 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
 
 /// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
 /// after that had rewritten it.
-pub(in crate::engine) fn bodies(
-    store: &Store,
-    observed: &Observation,
-    request: &CycleRequest,
-) -> anyhow::Result<Bodies> {
+pub(in crate::engine) fn bodies(store: &Store, observed: &Observation) -> anyhow::Result<Bodies> {
     let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();
     for (id, file) in &observed.paired.files {
         let Some(Remote::Present(seen)) = observed.remote.articles.get(id) else {
@@ -143,7 +128,7 @@ pub(in crate::engine) fn bodies(
             wanted.extend([shown.text, ours, theirs]);
         }
         let Some(row) = observed.base.articles.get(id) else {
-            if request.resolve.contains_key(id) {
+            if observed.request.resolve.contains_key(id) {
                 wanted.extend([ours, theirs]);
             }
             continue;

@@ -7,7 +7,7 @@ use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::Observation;
 use crate::engine::observe::bodies::use_bodies;
 use crate::engine::observe::foreign::{note_if_foreign, report_foreign};
-use crate::engine::settings::{CycleRequest, Settings};
+use crate::engine::settings::Settings;
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::base::CategoryRow;
@@ -28,11 +28,10 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     base: &Base,
     listing: &Listing,
-    request: &CycleRequest,
     observed: &mut Observation,
 ) -> anyhow::Result<Vec<CategoryId>> {
     let now = engine.store.now();
-    let backoff = Backoff::read(&engine.store, request)?;
+    let backoff = Backoff::read(&engine.store, &engine.request)?;
     let mut wanted: BTreeSet<CategoryId> = listing
         .bodiless
         .iter()
@@ -69,8 +68,8 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
     old.sort_by_key(|row| (backoff.failed(Target::Category(row.id)), row.read_at));
     wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
     // Whoever names a folder wants to see it as it is.
-    if !request.is_background && !request.scope.is_empty() {
-        let policy = engine.settings.policy(request);
+    if !engine.request.is_background && !engine.request.scope.is_empty() {
+        let policy = engine.settings.policy(&engine.request);
         let named = |row: &&CategoryRow| {
             let folder = row.folder.as_deref();
             folder.is_some_and(|folder| policy.covers_folder(folder))
@@ -85,7 +84,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
         }
         None => true,
     });
-    let changed = changed_categories(&engine.settings, base, observed, request);
+    let changed = changed_categories(&engine.settings, base, observed);
     wanted.extend(changed);
     wanted.retain(|id| !observed.remote.categories.contains_key(id));
     Ok(wanted.into_iter().collect())
@@ -96,7 +95,6 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
     wanted: &[CategoryId],
     base: &Base,
     listing: &mut Listing,
-    request: &CycleRequest,
     known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -110,7 +108,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
         1,
     );
     for (done, &id) in wanted.iter().enumerate() {
-        match engine.service.category(id, request.purpose).await {
+        match engine.service.category(id, engine.request.purpose).await {
             Ok((category, articles)) => {
                 if note_if_foreign(&engine.settings, &category, base, observed) {
                     let (why, foreign) = (foreign::of_another(id), true);
@@ -121,11 +119,9 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                     continue;
                 }
                 engine.gathered.answers.note(Target::Category(id), None);
-                if !request.dry_run {
-                    let store = &mut engine.store;
-                    keep_category_there(&*engine.disk, store, id, &category.version)?;
-                }
-                read_once_more(&mut engine.store, &category, request)?;
+                let store = &mut engine.store;
+                keep_category_there(&*engine.disk, store, id, &category.version)?;
+                read_once_more(&mut engine.store, &category)?;
                 observed
                     .remote
                     .categories
@@ -174,37 +170,25 @@ fn report_unread(
 
 /// A new answer is not dealt with yet: cut off before that, the category is read again, and not
 /// only after a day.
-fn read_once_more(
-    store: &mut Store,
-    category: &RemoteCategory,
-    request: &CycleRequest,
-) -> anyhow::Result<()> {
+fn read_once_more(store: &mut Store, category: &RemoteCategory) -> anyhow::Result<()> {
     let row = store.category(category.id)?;
     let again = Timestamp::default();
     let Some(row) = row.filter(|row| row.remote != category.version && row.read_at != again) else {
         return Ok(());
     };
-    if request.dry_run {
-        return Ok(());
-    }
     let row = CategoryRow {
         read_at: again,
         ..row
     };
-    store.write(|tx| tx.put_category(&row))?;
+    store.learn(|tx| tx.put_category(&row))?;
     Ok(())
 }
 
 /// Categories whose words are about to change: an earlier look says nothing of what would be replaced.
-fn changed_categories(
-    settings: &Settings,
-    base: &Base,
-    observed: &Observation,
-    request: &CycleRequest,
-) -> Vec<CategoryId> {
-    let policy = settings.policy(request);
+fn changed_categories(settings: &Settings, base: &Base, observed: &Observation) -> Vec<CategoryId> {
+    let policy = settings.policy(&observed.request);
     let changed = |row: &&CategoryRow| {
-        request.direction.pushes()
+        observed.request.direction.pushes()
             && observed.local.categories.iter().any(|category| {
                 let mine = category.id == Some(row.id)
                     || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
@@ -214,7 +198,7 @@ fn changed_categories(
                     // A file that is gone says nothing, and comes back with what the service has.
                     None => {
                         !is_unready
-                            && request.direction.pulls()
+                            && observed.request.direction.pulls()
                             && policy.covers_folder(&category.folder)
                     }
                 };

@@ -30,21 +30,17 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEW: usize = 128;
 
 /// Loads the index, and the base without articles. `None`: the differences from the index are not enough.
-pub(super) fn indexed<S, D>(
-    engine: &Engine<S, D>,
-    look: &Look,
-    request: &CycleRequest,
-) -> anyhow::Result<Option<(Index, Base)>> {
-    if let Look::Paths(places) = look {
-        return indexed_at(engine, places, request);
+pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Index, Base)>> {
+    if let Look::Paths(places) = &engine.request.look {
+        return indexed_at(engine, places);
     }
     let (store, now) = (&engine.store, engine.store.now());
-    if store.at_rest()?.is_none() || !is_at_rest(store, request)? {
+    if store.at_rest()?.is_none() || !is_at_rest(store, &engine.request)? {
         return Ok(None);
     }
     let index = Index::of(store.index()?);
     let base = load_beside(store)?;
-    let backoff = Backoff::read(store, request)?;
+    let backoff = Backoff::read(store, &engine.request)?;
     let rests = |row: &IndexRow| {
         shown(row) != Shown::Hidden || backoff.is_backing_off(Target::Article(row.id))
     };
@@ -88,11 +84,11 @@ fn is_at_rest(store: &Store, request: &CycleRequest) -> anyhow::Result<bool> {
 pub(super) fn differences<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     index: &Index,
-    look: &Look,
     base: &Base,
     found: &mut Found,
     listing: &mut Listing,
 ) -> anyhow::Result<Option<BTreeMap<ArticleId, ArticleRow>>> {
+    let look = &engine.request.look;
     let ids = match look {
         Look::Paths(_) => Some(index.rows().map(|row| row.id).collect()),
         Look::Whole => not_as_listed(&engine.gathered, index, listing).map(|mut ids| {
@@ -102,7 +98,7 @@ pub(super) fn differences<S: Service, D: Disk>(
     };
     let is_listed = |id: &ArticleId| {
         let row = index.row(*id);
-        matches!(look, Look::Paths(_)) || row.is_some_and(|row| shown(row) == Shown::Listed)
+        *look != Look::Whole || row.is_some_and(|row| shown(row) == Shown::Listed)
     };
     let Some(ids) = ids.filter(|ids| ids.len() <= FEW && ids.iter().all(is_listed)) else {
         return Ok(None);

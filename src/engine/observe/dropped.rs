@@ -8,7 +8,6 @@
 use super::Engine;
 use super::local::Scanned;
 use crate::engine::in_motion::InMotion;
-use crate::engine::settings::CycleRequest;
 use crate::mirror::disk::{At, Disk};
 use crate::model::{ArticleId, CategoryId, Place, Side};
 use crate::reconcile::snapshot::Base;
@@ -24,7 +23,6 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     base: &mut Base,
     scanned: &mut Scanned,
     in_motion: &InMotion,
-    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let is_sure = scanned.doubt.is_none() && scanned.snapshot.unread.is_empty();
     let rows = base.articles.values();
@@ -51,10 +49,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
         let unknown = &mut scanned.snapshot.unknown;
         unknown.retain(|unknown| unknown.place != *place);
     }
-    if request.dry_run {
-        return Ok(());
-    }
-    engine.store.write(|tx| {
+    engine.store.learn(|tx| {
         left.iter().try_for_each(|(id, place)| {
             tx.remove_article(*id)?;
             let why = "its file was removed while `.kbsyncignore` named it";
@@ -82,11 +77,7 @@ fn is_gone(disk: &impl Disk, place: &Place) -> bool {
 }
 
 /// Drops the damaged rows of categories.
-pub(super) fn drop_damaged(
-    store: &mut Store,
-    base: &mut Base,
-    request: &CycleRequest,
-) -> anyhow::Result<()> {
+pub(super) fn drop_damaged(store: &mut Store, base: &mut Base) -> anyhow::Result<()> {
     let damaged = damaged(base);
     if damaged.is_empty() {
         return Ok(());
@@ -95,10 +86,7 @@ pub(super) fn drop_damaged(
         tracing::warn!(category = %id, "the state had a damaged row for this category; the row is built again");
         base.categories.remove(id);
     }
-    if request.dry_run {
-        return Ok(());
-    }
-    store.write(|tx| damaged.iter().try_for_each(|id| tx.remove_category(*id)))?;
+    store.learn(|tx| damaged.iter().try_for_each(|id| tx.remove_category(*id)))?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::engine::listing::{Known, Listing};
 use crate::engine::observation::Observation;
 use crate::engine::observe::categories::read_categories;
-use crate::engine::settings::{CycleRequest, Settings};
+use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::ANOTHERS;
@@ -57,7 +57,6 @@ pub(super) fn report_foreign(
 pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
-    request: &CycleRequest,
     known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -88,16 +87,7 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     let wanted: Vec<CategoryId> = wanted.into_iter().collect();
     if observed.service.stop.is_none() {
         let mut listing = Listing::default();
-        read_categories(
-            engine,
-            &wanted,
-            base,
-            &mut listing,
-            request,
-            known,
-            observed,
-        )
-        .await?;
+        read_categories(engine, &wanted, base, &mut listing, known, observed).await?;
     }
     for (id, category) in unplaced(&observed.remote) {
         let why = if observed.remote.foreign.contains(&category) {

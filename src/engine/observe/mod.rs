@@ -55,6 +55,7 @@ pub(in crate::engine) use bodies::bodies;
 use local::{Found, MirrorScanner};
 pub(in crate::engine) use paths::is_enough;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tokio::time::Instant;
 
 /// The mirror as it was found, and what it is compared with.
@@ -71,13 +72,11 @@ struct Mirror {
 /// look at some paths is not enough.
 pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    look: &Look,
-    request: &CycleRequest,
 ) -> anyhow::Result<Option<Observation>> {
     let now = engine.store.now();
-    let is_paths = matches!(look, Look::Paths(_));
-    let mut spool = Spool::new(request.dry_run);
-    let Some(mirror) = look_at_mirror(engine, look, request, &mut spool)? else {
+    let is_paths = engine.request.look != Look::Whole;
+    let mut spool = Spool::new(engine.request.dry_run);
+    let Some(mirror) = look_at_mirror(engine, &mut spool)? else {
         return Ok(None);
     };
     let Mirror {
@@ -89,7 +88,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     let tombstones: Tombstones = engine.store.tombstones()?.into_iter().collect();
     let seen_at = Instant::now();
     let listing = if is_paths {
-        read_saved(engine, &found, request, &mut spool).await?
+        read_saved(engine, &found, &mut spool).await?
     } else {
         let listing = list(
             engine,
@@ -97,7 +96,6 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
             index.as_ref(),
             &tombstones,
             &mut found,
-            request,
             &mut spool,
         )
         .await?;
@@ -108,18 +106,16 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     };
     let mut extent = Extent::All;
     if let Some(known) = &index {
-        match differences(engine, known, look, &base, &mut found, &mut listing)? {
+        match differences(engine, known, &base, &mut found, &mut listing)? {
             Some(rows) if is_paths => (base.articles, extent) = (rows, Extent::Paths),
             Some(rows) => (base.articles, extent) = (rows, Extent::Differences),
             None if is_paths => return Ok(None),
             None => {
-                base = whole_base(engine, request)?;
+                base = whole_base(engine)?;
                 found.is_part = false;
             }
         }
-        finish_look(
-            engine, &mut found, &mut base, &in_motion, &mut spool, request,
-        )?;
+        finish_look(engine, &mut found, &mut base, &in_motion, &mut spool)?;
     }
     let known = Known::new(&base.articles, &tombstones);
     listing.recall(
@@ -135,6 +131,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         paired: Paired::default(),
         mirror: scanned.side,
         service: ServiceSide::default(),
+        request: Arc::clone(&engine.request),
         seen_at,
         extent,
         doubt: scanned.doubt,
@@ -142,7 +139,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         problems: scanned.problems,
         spool,
     };
-    take_listing(engine, &base, listing, request, &known, &mut observed).await?;
+    take_listing(engine, &base, listing, &known, &mut observed).await?;
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
     } else {
@@ -155,16 +152,15 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         &engine.settings,
         &mut base,
         &mut observed,
-        request,
     )?;
     observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
     let counts = observed.seen_counts(&base);
-    let has_asked = ask(engine, &mut base, request, &tombstones, &mut observed).await?;
+    let has_asked = ask(engine, &mut base, &tombstones, &mut observed).await?;
     if has_asked || counts.is_none() || observed.seen_counts(&base) != counts {
         observed.pair_again(&base);
         // An answer that another article is gone may leave a file to the id in it.
         if has_unasked_ids(&base, &observed)
-            && ask(engine, &mut base, request, &tombstones, &mut observed).await?
+            && ask(engine, &mut base, &tombstones, &mut observed).await?
         {
             observed.pair_again(&base);
         }
@@ -177,13 +173,12 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
 async fn ask<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
-    request: &CycleRequest,
     tombstones: &Tombstones,
     observed: &mut Observation,
 ) -> anyhow::Result<bool> {
-    let has_asked = ask_absent(engine, base, request, tombstones, observed).await?;
+    let has_asked = ask_absent(engine, base, tombstones, observed).await?;
     let known = Known::new(&base.articles, tombstones);
-    place_unknown_ids(engine, base, request, &known, observed).await?;
+    place_unknown_ids(engine, base, &known, observed).await?;
     Ok(has_asked)
 }
 
@@ -196,23 +191,22 @@ fn has_unasked_ids(base: &Base, observed: &Observation) -> bool {
 /// Looks at the mirror, with the index where the differences from it may be enough, and else with all rows.
 fn look_at_mirror<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    look: &Look,
-    request: &CycleRequest,
     spool: &mut Spool,
 ) -> anyhow::Result<Option<Mirror>> {
-    let paths = match look {
+    let request = Arc::clone(&engine.request);
+    let paths = match &request.look {
         Look::Paths(places) => Some(places),
         Look::Whole => None,
     };
-    let (mut index, mut base) = match indexed(engine, look, request)? {
+    let (mut index, mut base) = match indexed(engine)? {
         Some((index, base)) => (Some(index), base),
         None if paths.is_some() => return Ok(None),
-        None => (None, whole_base(engine, request)?),
+        None => (None, whole_base(engine)?),
     };
     if paths.is_none() {
         progress::begin(&engine.teller, "scanning", None, 0);
     }
-    let in_motion = paths_in_motion(&engine.store, look, request)?;
+    let in_motion = paths_in_motion(&engine.store, &request)?;
     let mut scanner = MirrorScanner {
         disk: &*engine.disk,
         store: &mut engine.store,
@@ -223,17 +217,24 @@ fn look_at_mirror<S: Service, D: Disk>(
         return Ok(None);
     };
     if let Some(known) = &index
-        && !is_as_indexed(&engine.store, &engine.settings, &found, look, known, &base)?
+        && !is_as_indexed(
+            &engine.store,
+            &engine.settings,
+            &found,
+            &request.look,
+            known,
+            &base,
+        )?
     {
         if paths.is_some() {
             return Ok(None);
         }
         index = None;
-        base = whole_base(engine, request)?;
+        base = whole_base(engine)?;
         found.is_part = false;
     }
     if index.is_none() {
-        finish_look(engine, &mut found, &mut base, &in_motion, spool, request)?;
+        finish_look(engine, &mut found, &mut base, &in_motion, spool)?;
     }
     Ok(Some(Mirror {
         index,
@@ -244,21 +245,18 @@ fn look_at_mirror<S: Service, D: Disk>(
 }
 
 /// Loads the base with all rows.
-fn whole_base<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    request: &CycleRequest,
-) -> anyhow::Result<Base> {
+fn whole_base<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<Base> {
     let mut base = load_base(&engine.store)?;
-    if request.dry_run {
+    if engine.request.dry_run {
         overlay(&*engine.disk, &engine.store, &mut base)?;
     }
-    drop_damaged(&mut engine.store, &mut base, request)?;
+    drop_damaged(&mut engine.store, &mut base)?;
     Ok(base)
 }
 
 /// Returns the paths that are in motion. Of a look at some paths none is.
-fn paths_in_motion(store: &Store, look: &Look, request: &CycleRequest) -> anyhow::Result<InMotion> {
-    if matches!(look, Look::Paths(_)) {
+fn paths_in_motion(store: &Store, request: &CycleRequest) -> anyhow::Result<InMotion> {
+    if request.look != Look::Whole {
         return Ok(InMotion::default());
     }
     let in_motion = InMotion::new(&request.in_motion.paths);
@@ -277,7 +275,6 @@ fn finish_look<S: Service, D: Disk>(
     base: &mut Base,
     in_motion: &InMotion,
     spool: &mut Spool,
-    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let mut scanner = MirrorScanner {
         disk: &*engine.disk,
@@ -286,7 +283,7 @@ fn finish_look<S: Service, D: Disk>(
         in_motion,
     };
     scanner.finish(found, base)?;
-    forget_out_of_scope(engine, base, &mut found.scanned, in_motion, request)?;
+    forget_out_of_scope(engine, base, &mut found.scanned, in_motion)?;
     warn_of_inner(engine, &found.scanned.inner);
     Ok(())
 }
@@ -307,7 +304,6 @@ async fn list<S: Service, D: Disk>(
     index: Option<&Index>,
     tombstones: &Tombstones,
     found: &mut Found,
-    request: &CycleRequest,
     spool: &mut Spool,
 ) -> anyhow::Result<Listing> {
     progress::begin(&engine.teller, "listing", None, 0);
@@ -322,7 +318,7 @@ async fn list<S: Service, D: Disk>(
         categories: categories.into_iter().collect(),
         validator: engine.store.value(VALIDATOR)?,
         known: None,
-        purpose: request.purpose,
+        purpose: engine.request.purpose,
     };
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
     let mut rows = if let Some(index) = index {
@@ -355,7 +351,6 @@ async fn take_listing<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
     mut listing: Listing,
-    request: &CycleRequest,
     known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
@@ -387,29 +382,18 @@ async fn take_listing<S: Service, D: Disk>(
         if note_if_foreign(&engine.settings, &category, base, observed) {
             continue;
         }
-        if !request.dry_run {
-            let store = &mut engine.store;
-            keep_category_there(&*engine.disk, store, category.id, &category.version)?;
-        }
+        let store = &mut engine.store;
+        keep_category_there(&*engine.disk, store, category.id, &category.version)?;
         observed
             .remote
             .categories
             .insert(category.id, (category.version, category.revision));
     }
     if observed.extent.lists() {
-        let wanted = categories_to_read(engine, base, &listing, request, observed)?;
-        read_categories(
-            engine,
-            &wanted,
-            base,
-            &mut listing,
-            request,
-            known,
-            observed,
-        )
-        .await?;
+        let wanted = categories_to_read(engine, base, &listing, observed)?;
+        read_categories(engine, &wanted, base, &mut listing, known, observed).await?;
     }
-    fetch_bodies(engine, &mut listing, request, known, observed).await?;
+    fetch_bodies(engine, &mut listing, known, observed).await?;
     match &listing.end {
         Some(ListEnd::Whole { validator, .. }) => {
             observed.service.validator.clone_from(validator);

@@ -13,7 +13,6 @@ use crate::engine::index::Index;
 use crate::engine::listing::{Known, Listing, Tombstones};
 use crate::engine::observation::as_recorded;
 use crate::engine::observe::questions::{ask, take_answer};
-use crate::engine::settings::CycleRequest;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
@@ -36,11 +35,10 @@ pub(super) const MAX_PATHS: usize = 3;
 pub(super) fn indexed_at<S, D>(
     engine: &Engine<S, D>,
     places: &BTreeSet<Place>,
-    request: &CycleRequest,
 ) -> anyhow::Result<Option<(Index, Base)>> {
     let store = &engine.store;
     let is_few = (1..=MAX_PATHS).contains(&places.len());
-    if !request.is_plain() || !is_few || !store.pending_requests()?.is_empty() {
+    if !engine.request.is_plain() || !is_few || !store.pending_requests()?.is_empty() {
         return Ok(None);
     }
     let mut base = Base::default();
@@ -93,7 +91,6 @@ pub(super) fn indexed_at<S, D>(
 pub(super) async fn read_saved<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     found: &Found,
-    request: &CycleRequest,
     spool: &mut Spool,
 ) -> anyhow::Result<Option<Listing>> {
     let Some(rows) = found.rows.few() else {
@@ -121,7 +118,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
         let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
         engine
             .service
-            .reserve(requests, request.purpose)
+            .reserve(requests, engine.request.purpose)
             .await
             .context("failed to read the article")?;
     }
@@ -132,7 +129,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
             listing.articles.insert(row.id, entry);
             continue;
         }
-        match ask_one(engine, row, request, &known, spool).await? {
+        match ask_one(engine, row, &known, spool).await? {
             Some(seen) if stays(row, &seen) => {
                 let answer = Remote::Present(seen);
                 if row.visibility == Visibility::Unpublished {
@@ -154,12 +151,12 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
 async fn ask_one<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     row: &ArticleRow,
-    request: &CycleRequest,
     known: &Known<'_>,
     spool: &mut Spool,
 ) -> anyhow::Result<Option<Seen>> {
     let answer = match row.visibility {
-        Visibility::Published => match engine.service.article(row.id, request.purpose).await {
+        Visibility::Published => match engine.service.article(row.id, engine.request.purpose).await
+        {
             Ok(article) => Ok(take_answer(engine, article, row.visibility, known, spool)?),
             Err(error) => Err(error),
         },
@@ -169,7 +166,7 @@ async fn ask_one<S: Service, D: Disk>(
                 get: false,
                 listed: false,
             };
-            ask(engine, question, request, known, spool).await?
+            ask(engine, question, known, spool).await?
         }
     };
     match answer {

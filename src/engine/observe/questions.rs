@@ -5,7 +5,6 @@
 use crate::engine::Engine;
 use crate::engine::backoff::{self, Backoff};
 use crate::engine::listing::{Known, figure_row, take_seen, visibility_of};
-use crate::engine::settings::CycleRequest;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -211,14 +210,17 @@ pub(in crate::engine) type Asked = Result<Remote, ServiceError>;
 pub(in crate::engine) async fn ask<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     question: Question,
-    request: &CycleRequest,
     known: &Known<'_>,
     spool: &mut Spool,
 ) -> anyhow::Result<Asked> {
     // A service may let disabled articles be read: then only the probe says why one is not listed.
     let mut read = None;
     if question.get {
-        match engine.service.article(question.id, request.purpose).await {
+        match engine
+            .service
+            .article(question.id, engine.request.purpose)
+            .await
+        {
             // One that we deleted, in the revision that we deleted, is an old copy.
             Ok(article) => {
                 let deleted = (question.id, article.revision.clone());
@@ -241,7 +243,11 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
             "it is not listed, and probing is off".to_owned(),
         )));
     }
-    match engine.service.probe(question.id, request.purpose).await {
+    match engine
+        .service
+        .probe(question.id, engine.request.purpose)
+        .await
+    {
         Ok(article) => {
             let visibility = visibility_of(article.flags);
             let visibility = match visibility {
@@ -258,7 +264,7 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
                 engine
                     .gathered
                     .answers
-                    .stop_probing(&mut engine.store, &error, request)?;
+                    .stop_probing(&mut engine.store, &error)?;
             }
             match read {
                 Some(article) => {

@@ -11,7 +11,7 @@ use crate::engine::history::{agreed, met};
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::Observation;
 use crate::engine::recreated;
-use crate::engine::settings::{CycleRequest, Settings};
+use crate::engine::settings::Settings;
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Side, Version, html, path};
 use crate::reconcile::pairing::may_be_of;
@@ -26,26 +26,23 @@ pub(in crate::engine) fn take_creations(
     settings: &Settings,
     base: &mut Base,
     observed: &mut Observation,
-    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     for mut creation in std::mem::take(&mut base.creations) {
         if let Some(row) = row_of_named_file(settings, &creation, observed) {
-            confirm(store, row, base, request)?;
+            confirm(store, row, base)?;
             continue;
         }
-        if is_missing(&creation, base, observed, request) {
-            end_missing(store, &creation, observed, request)?;
+        if is_missing(&creation, base, observed) {
+            end_missing(store, &creation, observed)?;
             continue;
         }
         let mut made = creation.row.as_ref().map(|row| row.id);
         if made.is_none() && is_address_taken(&creation, base, observed) {
-            if !request.dry_run {
-                drop_creation(store, &creation)?;
-            }
+            drop_creation(store, &creation)?;
             continue;
         }
         if made.is_none() {
-            made = answer_by_listing(store, &mut creation, base, observed, request)?;
+            made = answer_by_listing(store, &mut creation, base, observed)?;
         }
         let seen = made.and_then(|id| observed.remote.articles.remove(&id));
         // The tag of the listing does not cover a removed entry.
@@ -58,9 +55,9 @@ pub(in crate::engine) fn take_creations(
                 if !is_as_recorded {
                     observed.service.read_first.insert(row.id);
                 }
-                keep_met(store, row, &seen, request)?;
+                keep_met(store, row, &seen)?;
             }
-            forget_replaced(store, &creation, row.id, base, request)?;
+            forget_replaced(store, &creation, row.id, base)?;
         }
         base.creations.push(creation);
     }
@@ -83,18 +80,11 @@ fn row_of_named_file(
     })
 }
 
-fn confirm(
-    store: &mut Store,
-    row: ArticleRow,
-    base: &mut Base,
-    request: &CycleRequest,
-) -> anyhow::Result<()> {
-    if !request.dry_run {
-        store.write(|tx| {
-            tx.put_article(&row)?;
-            tx.end_creation(row.id)
-        })?;
-    }
+fn confirm(store: &mut Store, row: ArticleRow, base: &mut Base) -> anyhow::Result<()> {
+    store.learn(|tx| {
+        tx.put_article(&row)?;
+        tx.end_creation(row.id)
+    })?;
     base.articles.insert(row.id, row);
     Ok(())
 }
@@ -105,7 +95,6 @@ fn forget_replaced(
     creation: &Creation,
     new: ArticleId,
     base: &mut Base,
-    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let mut rows = base.articles.values();
     let old = rows.find(|row| row.place == creation.place && is_known_gone(row.id, base));
@@ -114,14 +103,12 @@ fn forget_replaced(
     };
     base.articles.remove(&old);
     base.conflicts.remove(&old);
-    if !request.dry_run {
-        store.write(|tx| {
-            tx.remove_article(old)?;
-            tx.remove_conflict(old)?;
-            tx.rename_subject(&Subject::Article(old), &Subject::Article(new))?;
-            recreated::note(tx, old, new)
-        })?;
-    }
+    store.learn(|tx| {
+        tx.remove_article(old)?;
+        tx.remove_conflict(old)?;
+        tx.rename_subject(&Subject::Article(old), &Subject::Article(new))?;
+        recreated::note(tx, old, new)
+    })?;
     Ok(())
 }
 
@@ -132,7 +119,6 @@ fn answer_by_listing(
     creation: &mut Creation,
     base: &Base,
     observed: &Observation,
-    request: &CycleRequest,
 ) -> anyhow::Result<Option<ArticleId>> {
     let is_named_by_a_file =
         |id: ArticleId| observed.local.files.iter().any(|file| file.id == Some(id));
@@ -159,27 +145,20 @@ fn answer_by_listing(
             None => {}
         }
     }
-    if !request.dry_run {
-        if creation.row.is_some() {
-            record_created(store, creation, None, None)?;
-        } else if creation.unclear != before {
-            store.write(|tx| tx.put_creation(creation))?;
-        }
+    if creation.row.is_some() {
+        record_created(store, creation, None, None)?;
+    } else if creation.unclear != before {
+        store.learn(|tx| tx.put_creation(creation))?;
     }
     Ok(found.map(|(id, _)| id))
 }
 
 /// Keeps what the service shows of a new article, if that is not what was sent.
-fn keep_met(
-    store: &mut Store,
-    row: &ArticleRow,
-    seen: &Seen,
-    request: &CycleRequest,
-) -> anyhow::Result<()> {
+fn keep_met(store: &mut Store, row: &ArticleRow, seen: &Seen) -> anyhow::Result<()> {
     let is_new = seen.version != row.remote && store.has_body(seen.version.text)?;
-    if is_new && !request.dry_run {
+    if is_new {
         let met = met(row.id, &row.place, &seen.version);
-        store.write(|tx| tx.record(&met).map(drop))?;
+        store.learn(|tx| tx.record(&met).map(drop))?;
     }
     Ok(())
 }
@@ -222,7 +201,7 @@ pub(in crate::engine) fn record_created(
     };
     let (id, place) = (row.id, &creation.place);
     let path = place.to_string();
-    store.write(|tx| {
+    store.learn(|tx| {
         if let Some(text) = text {
             tx.put_body(text)?;
         }
@@ -259,7 +238,6 @@ fn end_missing(
     store: &mut Store,
     creation: &Creation,
     observed: &mut Observation,
-    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     if let Some(row) = &creation.row {
         observed.problems.push(Problem {
@@ -271,9 +249,6 @@ fn end_missing(
                 row.id
             ),
         });
-    }
-    if request.dry_run {
-        return Ok(());
     }
     drop_creation(store, creation)
 }
@@ -297,7 +272,7 @@ pub(in crate::engine) fn drop_creation(
     creation: &Creation,
 ) -> anyhow::Result<()> {
     let request = RequestId(creation.request);
-    store.write(|tx| tx.end_pending_request(request))?;
+    store.learn(|tx| tx.end_pending_request(request))?;
     Ok(())
 }
 
@@ -370,12 +345,7 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
 }
 
 /// Returns whether the file of a creation is certainly gone. A file with the same title and text may be the moved file.
-fn is_missing(
-    creation: &Creation,
-    base: &Base,
-    observed: &Observation,
-    request: &CycleRequest,
-) -> bool {
+fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool {
     let local = &observed.local;
     let (category, _) = creation.address();
     let mut folders = local.categories.iter();
@@ -399,7 +369,7 @@ fn is_missing(
     };
     let mut unknown = local.unknown.iter().filter(|file| file.id.is_none());
     let is_unready = unknown.any(|file| !is_known(&file.place) && has_problem(&file.place));
-    request.in_motion.paths.is_empty()
+    observed.request.in_motion.paths.is_empty()
         && local.complete
         && is_seen
         && !is_unready

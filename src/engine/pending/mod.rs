@@ -12,7 +12,6 @@ mod answered;
 pub(super) mod creations;
 
 use super::Engine;
-use super::settings::CycleRequest;
 use crate::engine::Clock;
 use crate::engine::backoff::Backoff;
 use crate::engine::history::edited_there;
@@ -109,19 +108,18 @@ pub(super) struct Recorded {
 /// Settles the requests that an earlier cycle left without an answer, before anything is observed.
 pub(super) async fn settle_pending<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    request: &CycleRequest,
 ) -> anyhow::Result<()> {
     let changes = pending(&engine.store)?;
     if changes.is_empty() {
         return Ok(());
     }
-    let backoff = Backoff::read(&engine.store, request)?;
+    let backoff = Backoff::read(&engine.store, &engine.request)?;
     for (pending, change) in changes {
         let target = Target::Request(change.id());
-        if request.is_background && backoff.is_backing_off(target) {
+        if engine.request.is_background && backoff.is_backing_off(target) {
             continue;
         }
-        match look_after(engine, &change, request.purpose, true).await? {
+        match look_after(engine, &change, engine.request.purpose, true).await? {
             Look::Arrived(answer) => {
                 record_arrived(&mut engine.store, pending, &change, answer.as_deref())?;
             }
@@ -129,7 +127,7 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
                 end_request(&mut engine.store, pending, &change)?;
             }
             Look::Changed(now) => {
-                record_changed(&mut engine.store, pending, &change, now.as_deref())?
+                record_changed(&mut engine.store, pending, &change, now.as_deref())?;
             }
             Look::Unclear(error) => {
                 let now = engine.store.now();

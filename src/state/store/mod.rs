@@ -49,6 +49,8 @@ pub struct Store {
     /// The last slot that was given; `None`: the journal knows.
     slot: Option<i64>,
     time: TimeOfDay,
+    /// Whether [`Store::learn`] stores nothing.
+    is_dry_run: bool,
 }
 
 /// The time of day under which changes are recorded.
@@ -81,6 +83,19 @@ impl Store {
     /// go on with a file without a name, and whatever is done next would be remembered by nobody.
     pub fn write<T>(&mut self, work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>) -> Outcome<T> {
         self.write_at(self.now(), work)
+    }
+
+    /// Stores what a look brought to light, or nothing in a dry run.
+    pub fn learn(&mut self, work: impl FnOnce(&mut Writing<'_>) -> Outcome<()>) -> Outcome<()> {
+        if self.is_dry_run {
+            return Ok(());
+        }
+        self.write(work)
+    }
+
+    /// Begins or ends a dry run.
+    pub fn set_dry_run(&mut self, is_dry_run: bool) {
+        self.is_dry_run = is_dry_run;
     }
 
     /// Changes the state in one transaction, which is recorded under a given moment.

@@ -103,6 +103,7 @@ impl Store {
             packing: Packing::default(),
             slot: None,
             time: TimeOfDay::default(),
+            is_dry_run: false,
         }
     }
 }
