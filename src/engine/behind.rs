@@ -9,10 +9,9 @@
 use super::history::category as category_history;
 use super::open_actions::OpenAction;
 use super::settings::CycleRequest;
-use super::spool::text_lf;
 use super::{Contents, Since};
 use crate::engine::GitView;
-use crate::engine::form::category_version;
+use crate::engine::form::{category_version, text_lf};
 use crate::engine::observation::Observation;
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};

@@ -21,6 +21,12 @@ pub(super) fn says(document: &Document, version: &Version) -> bool {
         && TextDigest::of(document.text()) == version.text
 }
 
+/// The digest of a body with its CRLF read as LF, where that differs.
+pub(super) fn text_lf(text: &str) -> Option<TextDigest> {
+    text.contains("\r\n")
+        .then(|| TextDigest::of(&text.replace("\r\n", "\n")))
+}
+
 /// `slug:` stands in a file only when it differs from the file's name; a writer's own line may stay.
 #[expect(
     clippy::option_option,

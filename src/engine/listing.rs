@@ -4,14 +4,13 @@
 use crate::engine::history::edited_there;
 use crate::engine::memory::Memory;
 use crate::engine::observation::as_recorded;
-use crate::engine::spool::{SeenBody, Spool};
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Flags, Revision, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, Flags, TextDigest, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{
     Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service, ServiceError,
 };
-use crate::state::store::{ListingEntry, Store};
+use crate::state::store::{ListingEntry, SeenBody, Store};
 use crate::state::{FigureRow, StateError};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -127,39 +126,22 @@ impl Rows<'_> {
     }
 }
 
-/// The revisions under which articles were deleted here: an answer that shows one is an old copy.
-pub(in crate::engine) type Tombstones = HashSet<(ArticleId, Revision)>;
-
-/// The rows and tombstones that entries are compared with.
-pub(in crate::engine) struct Known<'a> {
-    pub(in crate::engine) rows: &'a BTreeMap<ArticleId, ArticleRow>,
-    pub(in crate::engine) tombstones: &'a Tombstones,
-}
-
-impl<'a> Known<'a> {
-    pub(in crate::engine) fn new(
-        rows: &'a BTreeMap<ArticleId, ArticleRow>,
-        tombstones: &'a Tombstones,
-    ) -> Self {
-        Self { rows, tombstones }
-    }
-}
+/// The rows that entries are compared with.
+pub(in crate::engine) type ArticleRows = BTreeMap<ArticleId, ArticleRow>;
 
 /// Lists a workspace. Entries that are familiar are not read again; [`Listing::recall`] gives what they say.
 pub(in crate::engine) async fn list<S: Service>(
     service: &S,
     request: ListRequest,
-    tombstones: &Tombstones,
     rows: &mut Rows<'_>,
     store: &mut Store,
-    spool: &mut Spool,
     memory: &Memory,
 ) -> Result<Listing, ListError> {
     let mut listing = Listing::default();
     let mut broken = None;
     let mut take = |entry: Listed| -> Result<(), StateError> {
-        let known = Known::new(rows.with(&entry, store)?, tombstones);
-        listing.take(entry, &known, store, spool, memory)
+        let known = rows.with(&entry, store)?;
+        listing.take(entry, known, store, memory)
     };
     let end = service
         .list(&request, &mut |entry| {
@@ -173,7 +155,7 @@ pub(in crate::engine) async fn list<S: Service>(
     if let Some(error) = broken {
         return Err(error.into());
     }
-    spool.flush(store)?;
+    store.store_gathered()?;
     listing.end = Some(end);
     Ok(listing)
 }
@@ -202,15 +184,14 @@ impl Listing {
     fn take(
         &mut self,
         entry: Listed,
-        known: &Known<'_>,
+        rows: &ArticleRows,
         store: &mut Store,
-        spool: &mut Spool,
         memory: &Memory,
     ) -> Result<(), StateError> {
         match entry {
             Listed::Article(article) => {
                 let (id, fingerprint) = (article.id, article.fingerprint);
-                self.article(*article, known, store, spool)?;
+                self.article(*article, rows, store)?;
                 if let (Some(fingerprint), Some(Remote::Present(seen))) =
                     (fingerprint, self.articles.get(&id))
                 {
@@ -255,12 +236,9 @@ impl Listing {
 
     /// Adds what was not read since the base says it: articles whose entries are familiar, or all that were listed
     /// before, where nothing changed since.
-    pub(in crate::engine) fn recall(&mut self, known: &Known<'_>, memory: &Memory) {
+    pub(in crate::engine) fn recall(&mut self, rows: &ArticleRows, memory: &Memory) {
         for id in std::mem::take(&mut self.known) {
-            let entry = match (known.rows.get(&id), memory.entry(id)) {
-                (Some(row), _) if known.tombstones.contains(&(id, row.revision.clone())) => {
-                    continue;
-                }
+            let entry = match (rows.get(&id), memory.entry(id)) {
                 (Some(row), Some(entry)) => Remote::Present(Seen {
                     flags: entry.flags,
                     visibility: Visibility::Published,
@@ -273,7 +251,7 @@ impl Listing {
             self.articles.insert(id, entry);
         }
         if self.end == Some(ListEnd::NotModified) {
-            let rows = known.rows.values();
+            let rows = rows.values();
             let listed = rows.filter(|row| row.visibility == Visibility::Published);
             self.articles
                 .extend(listed.map(|row| (row.id, Remote::Present(as_recorded(row)))));
@@ -284,19 +262,18 @@ impl Listing {
     pub(in crate::engine) fn article(
         &mut self,
         article: RemoteArticle,
-        known: &Known<'_>,
+        rows: &ArticleRows,
         store: &mut Store,
-        spool: &mut Spool,
     ) -> Result<(), StateError> {
         let id = article.id;
-        if known.tombstones.contains(&(id, article.revision.clone())) {
+        if store.is_buried(id, &article.revision)? {
             return Ok(());
         }
         if let Some(figures) = article.figures {
             self.figures
                 .insert(id, figure_row(figures, article.full_url.clone()));
         }
-        let row = known.rows.get(&id);
+        let row = rows.get(&id);
         if article.text.is_none() {
             let same = |row: &&ArticleRow| row.revision == article.revision;
             match row.filter(|row| same(row) && row.is_of_its_revision()) {
@@ -308,7 +285,7 @@ impl Listing {
             }
             return Ok(());
         }
-        let seen = take_seen(article, Visibility::Published, known, store, spool)?;
+        let seen = take_seen(article, Visibility::Published, rows, store)?;
         self.articles.insert(id, Remote::Present(seen));
         Ok(())
     }
@@ -326,11 +303,10 @@ fn shown(seen: Seen, article: &RemoteArticle) -> Seen {
 pub(in crate::engine) fn take_seen(
     article: RemoteArticle,
     visibility: Visibility,
-    known: &Known<'_>,
+    rows: &ArticleRows,
     store: &mut Store,
-    spool: &mut Spool,
 ) -> Result<Seen, StateError> {
-    let row = known.rows.get(&article.id);
+    let row = rows.get(&article.id);
     let text = article.text.unwrap_or_default();
     let version = Version {
         title: article.title,
@@ -349,7 +325,7 @@ pub(in crate::engine) fn take_seen(
             seen: history,
             may_merge: row.is_some(),
         };
-        spool.take(store, body)?;
+        store.gather(body)?;
     }
     Ok(Seen {
         version,

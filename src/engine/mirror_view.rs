@@ -3,7 +3,6 @@
 use super::index::Index;
 use super::observe::local::MirrorScanner;
 use super::observe::{load_base, load_beside};
-use super::spool::Spool;
 use crate::engine::in_motion::InMotion;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
@@ -32,31 +31,32 @@ pub(super) struct Difference<'v> {
 }
 
 impl MirrorView {
-    /// Looks at the mirror, and compares it with the whole base. Edits that no version has go into the history, unless the
-    /// spool is dry.
-    pub(super) fn read<D: Disk>(disk: &D, store: &mut Store, spool: Spool) -> anyhow::Result<Self> {
-        Self::look(disk, store, spool, None)
+    /// Looks at the mirror, compares it with the whole base, and stores nothing.
+    pub(super) fn read<D: Disk>(disk: &D, store: &mut Store) -> anyhow::Result<Self> {
+        store.set_dry_run(true);
+        let view = Self::look(disk, store, None);
+        store.set_dry_run(false);
+        view
+    }
+
+    /// Looks at the mirror, and compares it with the whole base. Edits that no version has go into the history.
+    pub(super) fn read_and_keep<D: Disk>(disk: &D, store: &mut Store) -> anyhow::Result<Self> {
+        Self::look(disk, store, None)
     }
 
     /// Looks at the mirror, and loads the rows of the articles whose file changed, where only the words of files differ from the index.
-    pub(super) fn read_changed<D: Disk>(
-        disk: &D,
-        store: &mut Store,
-        spool: Spool,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn read_changed<D: Disk>(disk: &D, store: &mut Store) -> anyhow::Result<Self> {
         let index = match store.conflicts()?.as_slice() {
             [] => Some(Index::of(store.index()?)),
             [_, ..] => None,
         };
-        Self::look(disk, store, spool, index)
+        store.set_dry_run(true);
+        let view = Self::look(disk, store, index);
+        store.set_dry_run(false);
+        view
     }
 
-    fn look<D: Disk>(
-        disk: &D,
-        store: &mut Store,
-        mut spool: Spool,
-        index: Option<Index>,
-    ) -> anyhow::Result<Self> {
+    fn look<D: Disk>(disk: &D, store: &mut Store, index: Option<Index>) -> anyhow::Result<Self> {
         let mut base = match &index {
             Some(_) => load_beside(store)?,
             None => load_base(store)?,
@@ -64,7 +64,6 @@ impl MirrorView {
         let mut mirror_scanner = MirrorScanner {
             disk,
             store,
-            spool: &mut spool,
             in_motion: &InMotion::default(),
         };
         let found = mirror_scanner.look(&base, index.as_ref(), None)?;

@@ -37,7 +37,6 @@ mod refusal;
 pub mod report;
 pub mod restore;
 pub mod settings;
-mod spool;
 pub mod status;
 mod stock;
 mod stop;

@@ -2,7 +2,6 @@
 
 use crate::engine::Stop;
 use crate::engine::settings::CycleRequest;
-use crate::engine::spool::Spool;
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Place, Stamp, TextDigest, Version};
@@ -70,7 +69,6 @@ pub(in crate::engine) struct Observation {
     /// Articles whose file equals an older version, of those that are to be settled and were not released.
     pub(in crate::engine) older: BTreeSet<ArticleId>,
     pub(in crate::engine) problems: Vec<Problem>,
-    pub(in crate::engine) spool: Spool,
 }
 
 /// The facts about the mirror that applying a plan needs, besides the files.

@@ -26,7 +26,7 @@ pub(super) fn show_conflict<D: Disk>(
     }
     let mut written = conflict.copy.clone();
     if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
-        let body = text(journal.store, seen.version.text, state)?;
+        let body = text(journal.store, seen.version.text)?;
         // Of an article that the base does not know, nothing else remembers what is shown.
         let shown = SeenVersion::of_article(
             conflict.id,

@@ -8,13 +8,12 @@ use super::copies::clear_copies;
 use super::{ApplyState, StepResult, file_changed, not_written};
 use crate::engine::Engine;
 use crate::engine::apply::not_done;
-use crate::engine::form::{MAX_FILE, says};
+use crate::engine::form::{MAX_FILE, says, text_lf};
 use crate::engine::journal::Journal;
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::version_of;
 use crate::engine::pending::creations::{drop_creation, new_row, record_created};
 use crate::engine::pending::{TRIES, pause, worth_another_try};
-use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Creation, Sent};
@@ -48,7 +47,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     let begun = creations.find(|creation| creation.is_at(category, &new.place.file));
     let row = match begun {
         Some(Creation { row: Some(row), .. }) => row,
-        begun => match post(engine, new, begun, state).await? {
+        begun => match post(engine, new, begun).await? {
             Ok(row) => row,
             Err(result) => return Ok(result),
         },
@@ -118,9 +117,8 @@ async fn post<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
     begun: Option<Creation>,
-    state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Result<Box<ArticleRow>, StepResult>> {
-    let text = super::text(&engine.store, new.file.version.text, state)?;
+    let text = super::text(&engine.store, new.file.version.text)?;
     let has_earlier_try = begun.is_some();
     let (creation, sent) = begin_creation(&mut engine.store, new, begun, &text)?;
     let request = new_article(&sent, text);

@@ -7,12 +7,11 @@
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::history::edited_there;
-use crate::engine::listing::{Known, ListError, Listing, Rows, Tombstones, list};
+use crate::engine::listing::{ListError, Listing, Rows, list};
 use crate::engine::memory::Memory;
 use crate::engine::observation::version_of;
 use crate::engine::pending::{PENDING, is_pending};
 use crate::engine::settings::Settings;
-use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
 use crate::model::{ArticleId, CategoryId, Revision, Version};
@@ -138,7 +137,6 @@ async fn list_for_write<S: Service, D: Disk>(
     categories: Vec<CategoryId>,
     state: &ApplyState<'_>,
 ) -> Result<Listing, ListError> {
-    let tombstones = Tombstones::new();
     let rows = &state.observed.base.articles;
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
     let request = ListRequest {
@@ -148,20 +146,11 @@ async fn list_for_write<S: Service, D: Disk>(
         known: Some(memory.known_entries(rows)),
         purpose: Purpose::Push,
     };
-    let mut spool = Spool::new(false);
     let store = &mut engine.store;
     let mut whole = Rows::Whole(rows);
-    let listing = list(
-        &engine.service,
-        request,
-        &tombstones,
-        &mut whole,
-        store,
-        &mut spool,
-        memory,
-    );
+    let listing = list(&engine.service, request, &mut whole, store, memory);
     let mut listing = listing.await?;
-    listing.recall(&Known::new(rows, &tombstones), memory);
+    listing.recall(rows, memory);
     Ok(listing)
 }
 

@@ -305,8 +305,8 @@ fn report_step(teller: &Teller, action: &Action, result: StepResult, state: &mut
 }
 
 /// A body by its digest.
-fn text(store: &Store, digest: TextDigest, state: &ApplyState<'_>) -> anyhow::Result<String> {
-    let text = state.observed.spool.text(store, digest)?;
+fn text(store: &Store, digest: TextDigest) -> anyhow::Result<String> {
+    let text = store.text(digest)?;
     match text {
         Some(text) => Ok(text.to_string()),
         None => anyhow::bail!("failed to find the body {digest} in the state"),

@@ -4,9 +4,8 @@
 //! was made from any more is left alone.
 
 use super::{ApplyState, StepResult, file_changed, not_written, text};
-use crate::engine::form::{MAX_FILE, says, slug_key};
+use crate::engine::form::{MAX_FILE, says, slug_key, text_lf};
 use crate::engine::journal::Journal;
-use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::{Field, Stamp, TextDigest, Version};
@@ -28,7 +27,7 @@ pub(super) fn rendered<D: Disk>(
     state: &ApplyState<'_>,
 ) -> anyhow::Result<Result<Rendered, StepResult>> {
     let Some(from) = settle.from() else {
-        let text = text(journal.store, settle.file.text, state)?;
+        let text = text(journal.store, settle.file.text)?;
         let lf = text_lf(&text);
         let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
         return Ok(representable(bytes).map(|bytes| Rendered {
@@ -63,7 +62,7 @@ pub(super) fn rendered<D: Disk>(
         .had()
         .is_none_or(|had| !had.agrees(&settle.file, Field::Text));
     let text = if new_text {
-        Some(text(journal.store, settle.file.text, state)?)
+        Some(text(journal.store, settle.file.text)?)
     } else {
         None
     };

@@ -9,7 +9,6 @@ mod service;
 use super::mirror_view::{Difference, MirrorView};
 use super::reasons::put_below;
 use super::settings::Settings;
-use super::spool::Spool;
 use crate::engine::form::{MAX_FILE, slug_key};
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
@@ -77,7 +76,7 @@ impl Other<'_> {
 impl<'a, D: Disk> Comparer<'a, D> {
     /// Scans the mirror. An empty scope is all of it.
     pub fn new(disk: &'a D, store: &'a mut Store, scope: Vec<String>) -> anyhow::Result<Self> {
-        let mut view = MirrorView::read(disk, store, Spool::new(true))?;
+        let mut view = MirrorView::read(disk, store)?;
         let notes = std::mem::take(&mut view.problems);
         Ok(Self {
             disk,

@@ -2,7 +2,6 @@
 
 use super::questions;
 use crate::engine::backoff::{Answer, Backoff};
-use crate::engine::listing::{Known, Tombstones};
 use crate::engine::observation::Observation;
 use crate::engine::observe::questions::ask;
 use crate::engine::settings::Settings;
@@ -21,7 +20,6 @@ use crate::state::store::Store;
 pub(super) async fn ask_absent<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
-    tombstones: &Tombstones,
     observed: &mut Observation,
 ) -> anyhow::Result<bool> {
     if !observed.remote.complete {
@@ -37,8 +35,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
         );
     }
     for (done, question) in questions.iter().enumerate() {
-        let known = Known::new(&base.articles, tombstones);
-        let asked = ask(engine, *question, &known, &mut observed.spool).await?;
+        let asked = ask(engine, *question, &base.articles).await?;
         match asked {
             // Without probes nobody can tell more than the listing does: it has the article.
             Ok(Remote::NotVisible(_))

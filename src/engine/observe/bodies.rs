@@ -1,6 +1,6 @@
 //! Bodies: those that the listing does not carry, and those that a merge needs.
 
-use crate::engine::listing::{Known, Listing};
+use crate::engine::listing::{ArticleRows, Listing};
 use crate::engine::observation::{Observation, version_of};
 use crate::engine::observe::categories::read_categories;
 use crate::engine::{Engine, progress};
@@ -20,7 +20,7 @@ pub(super) fn use_bodies(
     store: &mut Store,
     articles: Vec<crate::service::Listed>,
     listing: &mut Listing,
-    known: &Known<'_>,
+    rows: &ArticleRows,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     for entry in articles {
@@ -38,18 +38,17 @@ pub(super) fn use_bodies(
             .position(|left| left.id == article.id && left.revision == article.revision);
         if let (Some(position), true) = (waiting, article.text.is_some()) {
             listing.bodiless.swap_remove(position);
-            listing.article(*article, known, store, &mut observed.spool)?;
+            listing.article(*article, rows, store)?;
         }
     }
-    observed.spool.flush(store)?;
-    Ok(())
+    Ok(store.store_gathered()?)
 }
 
 /// Fetches the bodies that the listing does not carry: by category where several of one are new.
 pub(super) async fn fetch_bodies<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
+    base: &Base,
     listing: &mut Listing,
-    known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     let mut by_category: BTreeMap<CategoryId, u32> = BTreeMap::new();
@@ -61,7 +60,7 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
         .filter(|(id, count)| *count > 1 && !observed.remote.categories.contains_key(id))
         .map(|(id, _)| id)
         .collect();
-    read_categories(engine, &several, &Base::default(), listing, known, observed).await?;
+    read_categories(engine, &several, base, listing, observed).await?;
     let left: Vec<RemoteArticle> = listing.bodiless.clone();
     if left.is_empty() || observed.service.stop.is_some() {
         return Ok(());
@@ -82,17 +81,17 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
                     observed.service.unlisted = true;
                     observed.service.read_first.insert(id);
                 }
-                if let Some(place) = outdated_at(&found, known).filter(|_| other) {
+                if let Some(place) = outdated_at(&found, &base.articles).filter(|_| other) {
                     let outdated = Problem::at(place, Some(id), OUTDATED);
                     observed.problems.push(outdated);
                 } else {
                     listing.bodiless.retain(|left| left.id != id);
-                    listing.article(found, known, &mut engine.store, &mut observed.spool)?;
+                    listing.article(found, &base.articles, &mut engine.store)?;
                 }
             }
             Ok(_) => observed
                 .problems
-                .push(unread(id, known, "the answer has none")),
+                .push(unread(id, base, "the answer has none")),
             Err(error) if error.stops_all() => {
                 observed.stop_for(error);
                 break;
@@ -101,13 +100,12 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
                 if error.kind == ErrorKind::TooLarge {
                     observed.remote.unreadable.insert(id);
                 }
-                observed.problems.push(unread(id, known, error));
+                observed.problems.push(unread(id, base, error));
             }
         }
         progress::done(&engine.teller, done as u64 + 1);
     }
-    observed.spool.flush(&mut engine.store)?;
-    Ok(())
+    Ok(engine.store.store_gathered()?)
 }
 
 /// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
@@ -142,7 +140,7 @@ pub(in crate::engine) fn bodies(store: &Store, observed: &Observation) -> anyhow
     }
     let mut bodies = Bodies::new();
     for digest in wanted {
-        if let Some(text) = observed.spool.text(store, digest)? {
+        if let Some(text) = store.text(digest)? {
             bodies.insert(digest, text);
         }
     }
@@ -150,8 +148,8 @@ pub(in crate::engine) fn bodies(store: &Store, observed: &Observation) -> anyhow
 }
 
 /// An article is left as it is, since nobody knows what it says.
-fn unread(id: ArticleId, known: &Known<'_>, why: impl std::fmt::Display) -> Problem {
-    let row = known.rows.get(&id);
+fn unread(id: ArticleId, base: &Base, why: impl std::fmt::Display) -> Problem {
+    let row = base.articles.get(&id);
     let path = row.map(|row| row.place.to_string()).unwrap_or_default();
     Problem::at(path, Some(id), format!("its body cannot be read: {why}"))
 }
@@ -161,8 +159,8 @@ const OUTDATED: &str =
     "the service returned an outdated copy of this article; kbsync reads it again in the next sync";
 
 /// Returns the place of an article whose answer is a copy of a version that our own writes replaced.
-fn outdated_at<'a>(found: &RemoteArticle, known: &Known<'a>) -> Option<&'a Place> {
-    let row = known.rows.get(&found.id)?;
+fn outdated_at<'a>(found: &RemoteArticle, rows: &'a ArticleRows) -> Option<&'a Place> {
+    let row = rows.get(&found.id)?;
     let version = version_of(found, &row.remote);
     is_outdated(row, &found.revision, &version).then_some(&row.place)
 }

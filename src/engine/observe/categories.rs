@@ -3,7 +3,7 @@
 use super::foreign;
 use crate::engine::backoff::{ASK_AGAIN, Answer, Backoff};
 use crate::engine::history::category_file::keep_category_there;
-use crate::engine::listing::{Known, Listing};
+use crate::engine::listing::Listing;
 use crate::engine::observation::Observation;
 use crate::engine::observe::bodies::use_bodies;
 use crate::engine::observe::foreign::{note_if_foreign, report_foreign};
@@ -95,7 +95,6 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
     wanted: &[CategoryId],
     base: &Base,
     listing: &mut Listing,
-    known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     if wanted.is_empty() {
@@ -126,7 +125,13 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                     .remote
                     .categories
                     .insert(id, (category.version, category.revision));
-                use_bodies(&mut engine.store, articles, listing, known, observed)?;
+                use_bodies(
+                    &mut engine.store,
+                    articles,
+                    listing,
+                    &base.articles,
+                    observed,
+                )?;
             }
             Err(error) if error.stops_all() => {
                 observed.stop_for(error);

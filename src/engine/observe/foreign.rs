@@ -7,7 +7,7 @@
 
 use super::categories::folder_of;
 use crate::engine::Engine;
-use crate::engine::listing::{Known, Listing};
+use crate::engine::listing::Listing;
 use crate::engine::observation::Observation;
 use crate::engine::observe::categories::read_categories;
 use crate::engine::settings::Settings;
@@ -57,7 +57,6 @@ pub(super) fn report_foreign(
 pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
-    known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     let unknown_ids: BTreeSet<ArticleId> = observed
@@ -87,7 +86,7 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     let wanted: Vec<CategoryId> = wanted.into_iter().collect();
     if observed.service.stop.is_none() {
         let mut listing = Listing::default();
-        read_categories(engine, &wanted, base, &mut listing, known, observed).await?;
+        read_categories(engine, &wanted, base, &mut listing, observed).await?;
     }
     for (id, category) in unplaced(&observed.remote) {
         let why = if observed.remote.foreign.contains(&category) {

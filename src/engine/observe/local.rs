@@ -10,7 +10,6 @@ use crate::engine::in_motion::InMotion;
 use crate::engine::index::{Index, Places};
 use crate::engine::listing::{ReadRows, Rows};
 use crate::engine::observation::MirrorSide;
-use crate::engine::spool::Spool;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
@@ -51,7 +50,6 @@ pub(in crate::engine) struct Found {
 pub(in crate::engine) struct MirrorScanner<'a, D> {
     pub(in crate::engine) disk: &'a D,
     pub(in crate::engine) store: &'a mut Store,
-    pub(in crate::engine) spool: &'a mut Spool,
     pub(in crate::engine) in_motion: &'a InMotion,
 }
 
@@ -75,7 +73,7 @@ impl<D: Disk> MirrorScanner<'_, D> {
             let found = disk.look(At::Folder(&place.folder), &place.file);
             found.ok().flatten().map(|entry| entry.stamp)
         };
-        let mut reader = Reader::new(&places, &stamp_at, rows, self.store, self.spool);
+        let mut reader = Reader::new(&places, &stamp_at, rows, self.store);
         let mut take = |file: ScannedFile| {
             let place = file.place();
             if let Some(place) = place.filter(|place| self.in_motion.covers(place)) {
@@ -132,7 +130,7 @@ impl<D: Disk> MirrorScanner<'_, D> {
         }
         out.seen_twice(self.disk);
         out.strays(self.disk, base, self.in_motion, &scan);
-        keep_yaml(base, &scan.categories, self.store, self.spool)?;
+        keep_yaml(base, &scan.categories, self.store)?;
         out.take_scan(base, scan);
         out.keep_just_gone(self.disk, base, self.in_motion);
         out.keep_in_motion(base, self.in_motion);

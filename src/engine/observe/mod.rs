@@ -27,11 +27,10 @@ use super::index::Index;
 use super::journal::recover::overlay;
 use super::memory::Memory;
 use super::settings::{CycleRequest, Look};
-use super::spool::Spool;
 use super::{Engine, open_actions, progress};
 use crate::engine::in_motion::InMotion;
 use crate::engine::keys::{MIRROR_READ, VALIDATOR};
-use crate::engine::listing::{self, Known, Listing, Rows, Tombstones};
+use crate::engine::listing::{self, Listing, Rows};
 use crate::engine::observation::{Extent, Observation, ServiceSide};
 use crate::engine::observe::absent::ask_absent;
 use crate::engine::observe::bodies::fetch_bodies;
@@ -75,8 +74,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
 ) -> anyhow::Result<Option<Observation>> {
     let now = engine.store.now();
     let is_paths = engine.request.look != Look::Whole;
-    let mut spool = Spool::new(engine.request.dry_run);
-    let Some(mirror) = look_at_mirror(engine, &mut spool)? else {
+    let Some(mirror) = look_at_mirror(engine)? else {
         return Ok(None);
     };
     let Mirror {
@@ -85,20 +83,11 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         mut found,
         in_motion,
     } = mirror;
-    let tombstones: Tombstones = engine.store.tombstones()?.into_iter().collect();
     let seen_at = Instant::now();
     let listing = if is_paths {
-        read_saved(engine, &found, &mut spool).await?
+        read_saved(engine, &found).await?
     } else {
-        let listing = list(
-            engine,
-            &base,
-            index.as_ref(),
-            &tombstones,
-            &mut found,
-            &mut spool,
-        )
-        .await?;
+        let listing = list(engine, &base, index.as_ref(), &mut found).await?;
         Some(listing)
     };
     let Some(mut listing) = listing else {
@@ -115,11 +104,10 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
                 found.is_part = false;
             }
         }
-        finish_look(engine, &mut found, &mut base, &in_motion, &mut spool)?;
+        finish_look(engine, &mut found, &mut base, &in_motion)?;
     }
-    let known = Known::new(&base.articles, &tombstones);
     listing.recall(
-        &known,
+        &base.articles,
         Memory::of(&mut engine.gathered.memory, &engine.store)?,
     );
     let mut scanned = found.scanned;
@@ -137,9 +125,8 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
         doubt: scanned.doubt,
         older: BTreeSet::new(),
         problems: scanned.problems,
-        spool,
     };
-    take_listing(engine, &base, listing, &known, &mut observed).await?;
+    take_listing(engine, &base, listing, &mut observed).await?;
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
     } else {
@@ -155,13 +142,11 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     )?;
     observed.paired = pairing::pair(&base, &observed.local, &observed.remote);
     let counts = observed.seen_counts(&base);
-    let has_asked = ask(engine, &mut base, &tombstones, &mut observed).await?;
+    let has_asked = ask(engine, &mut base, &mut observed).await?;
     if has_asked || counts.is_none() || observed.seen_counts(&base) != counts {
         observed.pair_again(&base);
         // An answer that another article is gone may leave a file to the id in it.
-        if has_unasked_ids(&base, &observed)
-            && ask(engine, &mut base, &tombstones, &mut observed).await?
-        {
+        if has_unasked_ids(&base, &observed) && ask(engine, &mut base, &mut observed).await? {
             observed.pair_again(&base);
         }
     }
@@ -173,12 +158,10 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
 async fn ask<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
-    tombstones: &Tombstones,
     observed: &mut Observation,
 ) -> anyhow::Result<bool> {
-    let has_asked = ask_absent(engine, base, tombstones, observed).await?;
-    let known = Known::new(&base.articles, tombstones);
-    place_unknown_ids(engine, base, &known, observed).await?;
+    let has_asked = ask_absent(engine, base, observed).await?;
+    place_unknown_ids(engine, base, observed).await?;
     Ok(has_asked)
 }
 
@@ -191,7 +174,6 @@ fn has_unasked_ids(base: &Base, observed: &Observation) -> bool {
 /// Looks at the mirror, with the index where the differences from it may be enough, and else with all rows.
 fn look_at_mirror<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
-    spool: &mut Spool,
 ) -> anyhow::Result<Option<Mirror>> {
     let request = Arc::clone(&engine.request);
     let paths = match &request.look {
@@ -210,7 +192,6 @@ fn look_at_mirror<S: Service, D: Disk>(
     let mut scanner = MirrorScanner {
         disk: &*engine.disk,
         store: &mut engine.store,
-        spool,
         in_motion: &in_motion,
     };
     let Some(mut found) = scanner.look(&base, index.as_ref(), paths)? else {
@@ -234,7 +215,7 @@ fn look_at_mirror<S: Service, D: Disk>(
         found.is_part = false;
     }
     if index.is_none() {
-        finish_look(engine, &mut found, &mut base, &in_motion, spool)?;
+        finish_look(engine, &mut found, &mut base, &in_motion)?;
     }
     Ok(Some(Mirror {
         index,
@@ -274,12 +255,10 @@ fn finish_look<S: Service, D: Disk>(
     found: &mut Found,
     base: &mut Base,
     in_motion: &InMotion,
-    spool: &mut Spool,
 ) -> anyhow::Result<()> {
     let mut scanner = MirrorScanner {
         disk: &*engine.disk,
         store: &mut engine.store,
-        spool,
         in_motion,
     };
     scanner.finish(found, base)?;
@@ -302,9 +281,7 @@ async fn list<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
     index: Option<&Index>,
-    tombstones: &Tombstones,
     found: &mut Found,
-    spool: &mut Spool,
 ) -> anyhow::Result<Listing> {
     progress::begin(&engine.teller, "listing", None, 0);
     let settings = &engine.settings;
@@ -333,15 +310,7 @@ async fn list<S: Service, D: Disk>(
         Rows::Whole(&base.articles)
     };
     let store = &mut engine.store;
-    let listing = listing::list(
-        &engine.service,
-        list,
-        tombstones,
-        &mut rows,
-        store,
-        spool,
-        memory,
-    );
+    let listing = listing::list(&engine.service, list, &mut rows, store, memory);
     let listing = listing.await.map_err(listing::ListError::in_cycle)?;
     found.rows = rows.into_read();
     Ok(listing)
@@ -351,7 +320,6 @@ async fn take_listing<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
     mut listing: Listing,
-    known: &Known<'_>,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     for why in &listing.nameless {
@@ -391,9 +359,9 @@ async fn take_listing<S: Service, D: Disk>(
     }
     if observed.extent.lists() {
         let wanted = categories_to_read(engine, base, &listing, observed)?;
-        read_categories(engine, &wanted, base, &mut listing, known, observed).await?;
+        read_categories(engine, &wanted, base, &mut listing, observed).await?;
     }
-    fetch_bodies(engine, &mut listing, known, observed).await?;
+    fetch_bodies(engine, base, &mut listing, observed).await?;
     match &listing.end {
         Some(ListEnd::Whole { validator, .. }) => {
             observed.service.validator.clone_from(validator);

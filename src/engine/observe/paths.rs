@@ -10,10 +10,9 @@ use super::progress;
 use super::questions::Question;
 use crate::engine::backoff::Answer;
 use crate::engine::index::Index;
-use crate::engine::listing::{Known, Listing, Tombstones};
+use crate::engine::listing::{ArticleRows, Listing};
 use crate::engine::observation::as_recorded;
 use crate::engine::observe::questions::{ask, take_answer};
-use crate::engine::spool::Spool;
 use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
@@ -91,13 +90,11 @@ pub(super) fn indexed_at<S, D>(
 pub(super) async fn read_saved<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     found: &Found,
-    spool: &mut Spool,
 ) -> anyhow::Result<Option<Listing>> {
     let Some(rows) = found.rows.few() else {
         return Ok(None);
     };
-    let (scanned, tombstones) = (&found.scanned, Tombstones::new());
-    let known = Known::new(rows, &tombstones);
+    let scanned = &found.scanned;
     let edited: BTreeSet<ArticleId> = scanned
         .snapshot
         .files
@@ -129,7 +126,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
             listing.articles.insert(row.id, entry);
             continue;
         }
-        match ask_one(engine, row, &known, spool).await? {
+        match ask_one(engine, row, rows).await? {
             Some(seen) if stays(row, &seen) => {
                 let answer = Remote::Present(seen);
                 if row.visibility == Visibility::Unpublished {
@@ -151,13 +148,12 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
 async fn ask_one<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     row: &ArticleRow,
-    known: &Known<'_>,
-    spool: &mut Spool,
+    rows: &ArticleRows,
 ) -> anyhow::Result<Option<Seen>> {
     let answer = match row.visibility {
         Visibility::Published => match engine.service.article(row.id, engine.request.purpose).await
         {
-            Ok(article) => Ok(take_answer(engine, article, row.visibility, known, spool)?),
+            Ok(article) => Ok(take_answer(engine, article, row.visibility, rows)?),
             Err(error) => Err(error),
         },
         Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
@@ -166,7 +162,7 @@ async fn ask_one<S: Service, D: Disk>(
                 get: false,
                 listed: false,
             };
-            ask(engine, question, known, spool).await?
+            ask(engine, question, rows).await?
         }
     };
     match answer {

@@ -4,8 +4,7 @@
 
 use crate::engine::Engine;
 use crate::engine::backoff::{self, Backoff};
-use crate::engine::listing::{Known, figure_row, take_seen, visibility_of};
-use crate::engine::spool::Spool;
+use crate::engine::listing::{ArticleRows, figure_row, take_seen, visibility_of};
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
 use crate::model::{ArticleId, Digest};
@@ -210,8 +209,7 @@ pub(in crate::engine) type Asked = Result<Remote, ServiceError>;
 pub(in crate::engine) async fn ask<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     question: Question,
-    known: &Known<'_>,
-    spool: &mut Spool,
+    rows: &ArticleRows,
 ) -> anyhow::Result<Asked> {
     // A service may let disabled articles be read: then only the probe says why one is not listed.
     let mut read = None;
@@ -223,8 +221,8 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
         {
             // One that we deleted, in the revision that we deleted, is an old copy.
             Ok(article) => {
-                let deleted = (question.id, article.revision.clone());
-                read = Some(article).filter(|_| !known.tombstones.contains(&deleted));
+                let is_old = engine.store.is_buried(question.id, &article.revision)?;
+                read = Some(article).filter(|_| !is_old);
             }
             Err(error) if is_not_found(&error) => {}
             Err(error) if error.stops_all() => return Ok(Err(error)),
@@ -237,7 +235,7 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
         .may_probe(&engine.store, &engine.settings)?
     {
         if let Some(article) = read {
-            return take_answer(engine, article, Visibility::Published, known, spool).map(Ok);
+            return take_answer(engine, article, Visibility::Published, rows).map(Ok);
         }
         return Ok(Ok(Remote::NotVisible(
             "it is not listed, and probing is off".to_owned(),
@@ -256,7 +254,7 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
                 Visibility::Published => Visibility::Unpublished,
                 Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
             };
-            take_answer(engine, article, visibility, known, spool).map(Ok)
+            take_answer(engine, article, visibility, rows).map(Ok)
         }
         Err(error) if error.stops_all() => Ok(Err(error)),
         Err(error) => {
@@ -267,9 +265,7 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
                     .stop_probing(&mut engine.store, &error)?;
             }
             match read {
-                Some(article) => {
-                    take_answer(engine, article, Visibility::Published, known, spool).map(Ok)
-                }
+                Some(article) => take_answer(engine, article, Visibility::Published, rows).map(Ok),
                 None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
                 None => Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
@@ -282,8 +278,7 @@ pub(super) fn take_answer<S, D>(
     engine: &mut Engine<S, D>,
     article: RemoteArticle,
     visibility: Visibility,
-    known: &Known<'_>,
-    spool: &mut Spool,
+    rows: &ArticleRows,
 ) -> anyhow::Result<Remote> {
     let id = article.id;
     if article.text.is_none() {
@@ -293,8 +288,8 @@ pub(super) fn take_answer<S, D>(
         let row = figure_row(figures, article.full_url.clone());
         engine.gathered.figures.insert(id, row);
     }
-    let seen = take_seen(article, visibility, known, &mut engine.store, spool)?;
-    spool.flush(&mut engine.store)?;
+    let seen = take_seen(article, visibility, rows, &mut engine.store)?;
+    engine.store.store_gathered()?;
     Ok(Remote::Present(seen))
 }
 

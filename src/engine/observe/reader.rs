@@ -1,10 +1,9 @@
 //! Files as they are read: which article each is of, and what of it goes into the history.
 
 use super::local::{Found, Scanned};
-use crate::engine::form::{hides_a_new_article, needs_whole};
+use crate::engine::form::{hides_a_new_article, needs_whole, text_lf};
 use crate::engine::index::Places;
 use crate::engine::listing::Rows;
-use crate::engine::spool::{SeenBody, Spool, text_lf};
 use crate::mirror::document::{Document, has_conflict_markers};
 use crate::mirror::scan::{Scan, ScannedFile};
 use crate::model::article::MAX_CHARS;
@@ -13,7 +12,7 @@ use crate::model::path::slug_of_stem;
 use crate::model::{ArticleId, CategoryId, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{LocalFile, Unknown};
-use crate::state::store::Store;
+use crate::state::store::{SeenBody, Store};
 use crate::state::{SeenVersion, StateError, Subject};
 
 /// Takes the files of a scan one by one.
@@ -23,7 +22,6 @@ pub(super) struct Reader<'a> {
     stamp_at: &'a dyn Fn(&Place) -> Option<Stamp>,
     rows: Rows<'a>,
     store: &'a mut Store,
-    spool: &'a mut Spool,
     pub(super) out: Scanned,
     /// Files that have the stamp that is known.
     unchanged: Vec<(ArticleId, Stamp)>,
@@ -36,14 +34,12 @@ impl<'a> Reader<'a> {
         stamp_at: &'a dyn Fn(&Place) -> Option<Stamp>,
         rows: Rows<'a>,
         store: &'a mut Store,
-        spool: &'a mut Spool,
     ) -> Self {
         Self {
             places,
             stamp_at,
             rows,
             store,
-            spool,
             out: Scanned::default(),
             unchanged: Vec::new(),
             broken: None,
@@ -55,7 +51,7 @@ impl<'a> Reader<'a> {
         if let Some(error) = self.broken {
             return Err(error.into());
         }
-        self.spool.flush(self.store)?;
+        self.store.store_gathered()?;
         Ok(Found {
             scanned: self.out,
             scan,
@@ -221,7 +217,7 @@ impl<'a> Reader<'a> {
             // With known articles there are versions to merge it with.
             may_merge: !self.places.is_empty(),
         };
-        self.spool.take(self.store, body)
+        self.store.gather(body)
     }
 
     /// Returns whether a file with an article's id is a copy: the article's own file is at its place, as it was.

@@ -2,12 +2,11 @@
 
 use crate::engine::form::category_version;
 use crate::engine::history::category::{last_here, seen_as};
-use crate::engine::spool::{SeenBody, Spool};
 use crate::mirror::document::CategoryDocument;
 use crate::mirror::scan::{CategoryContent, ScannedCategory};
 use crate::model::{CategoryId, Side, TextDigest};
 use crate::reconcile::snapshot::Base;
-use crate::state::store::Store;
+use crate::state::store::{SeenBody, Store};
 use crate::state::{CategoryRow, Outcome};
 use std::collections::BTreeSet;
 
@@ -17,7 +16,6 @@ pub(super) fn keep_yaml(
     base: &Base,
     categories: &[ScannedCategory],
     store: &mut Store,
-    spool: &mut Spool,
 ) -> Outcome<()> {
     let folders: BTreeSet<&str> = categories
         .iter()
@@ -38,7 +36,7 @@ pub(super) fn keep_yaml(
                 });
                 let id = document.id().or(row.map(|row| row.id));
                 if let Some(id) = id.filter(|_| !copied) {
-                    keep(id, folder, document, store, spool)?;
+                    keep(id, folder, document, store)?;
                 }
             }
             CategoryContent::Missing
@@ -46,7 +44,7 @@ pub(super) fn keep_yaml(
             | CategoryContent::NotReady(_) => {}
         }
     }
-    spool.flush(store)
+    store.store_gathered()
 }
 
 /// Records a file's text, unless the history has it.
@@ -55,13 +53,12 @@ fn keep(
     folder: &str,
     document: &CategoryDocument,
     store: &mut Store,
-    spool: &mut Spool,
 ) -> Outcome<()> {
     let source = document.source();
     let Ok(words) = category_version(folder, document) else {
         return Ok(());
     };
-    if spool.is_dry() || last_here(store, id, Some(folder))?.as_deref() == Some(source) {
+    if last_here(store, id, Some(folder))?.as_deref() == Some(source) {
         return Ok(());
     }
     let digest = TextDigest::of(source);
@@ -73,7 +70,7 @@ fn keep(
         seen: Some(seen),
         may_merge: false,
     };
-    spool.take(store, body)
+    store.gather(body)
 }
 
 fn row_at<'b>(base: &'b Base, folder: &str) -> Option<&'b CategoryRow> {

@@ -135,7 +135,7 @@ fn answer_by_listing(
     let found = found.filter(|(id, _)| !base.articles.contains_key(id) && !is_named_by_a_file(*id));
     let before = creation.unclear.take();
     if let Some((id, seen)) = found {
-        let text = observed.spool.text(store, seen.version.text)?;
+        let text = store.text(seen.version.text)?;
         match find_sent(store, creation, &seen.version, text.as_deref())? {
             Some(sent) => {
                 creation.row = Some(Box::new(row_of(&creation.place, &sent, id, seen)));

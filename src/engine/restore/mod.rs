@@ -22,7 +22,6 @@ use super::mirror_view::MirrorView;
 use super::progress::{self, Teller};
 use super::reasons::put_below;
 use super::report::{Line, Status};
-use super::spool::Spool;
 use super::{Engine, cycle, history};
 use crate::config::NewArticles;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
@@ -256,7 +255,7 @@ pub fn prepare<D: Disk>(
     store: &mut Store,
     requests: &[RestoreRequest],
 ) -> anyhow::Result<Vec<Result<RestoredFile, Refused>>> {
-    let view = &MirrorView::read(disk, store, Spool::new(true))?;
+    let view = &MirrorView::read(disk, store)?;
     let preparer = Preparer { disk, store, view };
     let each = requests.iter();
     each.map(|request| or_refused(view, request, preparer.prepare(request)))
@@ -273,7 +272,7 @@ pub fn missing<D: Disk>(
     store: &mut Store,
     folder: &str,
 ) -> anyhow::Result<Vec<RestoreRequest>> {
-    let view = MirrorView::read(disk, store, Spool::new(true))?;
+    let view = MirrorView::read(disk, store)?;
     let differences = view.differences().into_iter();
     let removed = differences.filter_map(|one| one.row.filter(|_| one.file.is_none()));
     // An article in conflict since the first sync has no row in the base.
@@ -339,7 +338,7 @@ async fn restore_each<D: Disk>(
     requests: &[RestoreRequest],
     restored: &mut Restored,
 ) -> anyhow::Result<()> {
-    let view = MirrorView::read(journal.disk, journal.store, Spool::new(false))?;
+    let view = MirrorView::read_and_keep(journal.disk, journal.store)?;
     unfinished::begin(journal.store, articles_of(requests))?;
     progress::begin(teller, "restoring", Some(requests.len() as u64), 0);
     for (done, request) in requests.iter().enumerate() {

@@ -11,7 +11,6 @@ use super::mirror_view::MirrorView;
 use super::reasons::put_below;
 use super::report::{BudgetLeft, Report, Status as Became};
 use super::settings::Settings;
-use super::spool::Spool;
 use crate::engine::keys::{LAST_POLL, UNREAD};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Field, Side, Timestamp};
@@ -143,7 +142,7 @@ pub struct Status {
 ///
 /// When the mirror or the state cannot be read.
 pub fn status<D: Disk>(disk: &D, store: &mut Store, settings: &Settings) -> anyhow::Result<Status> {
-    let view = MirrorView::read_changed(disk, store, Spool::new(true))?;
+    let view = MirrorView::read_changed(disk, store)?;
     let conflicts = open_conflicts(&view);
     let changes = changes(&view, store)?;
     let held = held(&view.base, store, &conflicts, &changes)?;

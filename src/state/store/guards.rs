@@ -49,11 +49,11 @@ impl Store {
         Ok(count.unwrap_or_default())
     }
 
-    /// Lists the articles that we deleted, with the revisions that they were last shown with.
-    pub fn tombstones(&self) -> Outcome<Vec<(ArticleId, Revision)>> {
-        self.all("SELECT article, revision FROM tombstones", [], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
+    /// Returns whether we deleted an article that was shown with this revision: an answer that shows it is an old copy.
+    pub fn is_buried(&self, id: ArticleId, revision: &Revision) -> Outcome<bool> {
+        let sql = "SELECT 1 FROM tombstones WHERE article = ?1 AND revision = ?2";
+        let found = self.one(sql, params![id, revision], |_row| Ok(()))?;
+        Ok(found.is_some())
     }
 }
 

@@ -22,6 +22,7 @@ mod meta;
 mod open;
 mod packing;
 mod pending_requests;
+mod spool;
 mod versions;
 mod waiting;
 
@@ -34,6 +35,8 @@ use crate::model::Timestamp;
 pub use listing::ListingEntry;
 use packing::Packing;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
+pub use spool::SeenBody;
+use spool::Spool;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,8 +52,9 @@ pub struct Store {
     /// The last slot that was given; `None`: the journal knows.
     slot: Option<i64>,
     time: TimeOfDay,
-    /// Whether [`Store::learn`] stores nothing.
+    /// Whether what a look brings to light is not stored.
     is_dry_run: bool,
+    spool: Spool,
 }
 
 /// The time of day under which changes are recorded.
@@ -93,17 +97,13 @@ impl Store {
         self.write(work)
     }
 
-    /// Begins or ends a dry run.
-    pub fn set_dry_run(&mut self, is_dry_run: bool) {
-        self.is_dry_run = is_dry_run;
-    }
-
     /// Changes the state in one transaction, which is recorded under a given moment.
     pub fn write_at<T>(
         &mut self,
         now: Timestamp,
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
+        self.store_gathered()?;
         self.stay()?;
         let outcome = transact(&mut self.conn, &self.packing, now, work);
         outcome.map_err(|error| error.at(self.path.as_deref()))

@@ -1,6 +1,6 @@
 //! Opening: make or find the database, check it, bring it up to date, and see whose it is.
 
-use super::{Store, TimeOfDay, packing::Packing};
+use super::{Store, TimeOfDay, packing::Packing, spool::Spool};
 use crate::{
     drill::failpoint,
     model::{Timestamp, WorkspaceId},
@@ -104,6 +104,7 @@ impl Store {
             slot: None,
             time: TimeOfDay::default(),
             is_dry_run: false,
+            spool: Spool::default(),
         }
     }
 }

@@ -1,0 +1,105 @@
+//! Bodies on their way: gathered while they are read, and stored in batches, so that memory does not grow with them.
+//!
+//! What is gathered is stored before anything else is. A dry run stores nothing; then the few bodies that a merge may
+//! need stay in memory.
+
+use super::{Store, Writing, transact};
+use crate::model::TextDigest;
+use crate::state::{Outcome, SeenVersion};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Bytes that are gathered before they are written in one transaction.
+const BATCH: usize = 4 << 20;
+
+/// One body that was seen.
+#[derive(Debug)]
+pub struct SeenBody {
+    /// The body.
+    pub text: String,
+    /// Its digest.
+    pub digest: TextDigest,
+    /// The whole file, where that is kept.
+    pub file: Option<String>,
+    /// The version that the body belongs to, where that goes into the history.
+    pub seen: Option<SeenVersion>,
+    /// Whether a merge may need the body: it is one of a known article.
+    pub may_merge: bool,
+}
+
+/// The bodies that were seen and are not stored yet.
+#[derive(Debug, Default)]
+pub(super) struct Spool {
+    bytes: usize,
+    waiting: Vec<SeenBody>,
+    of_dry_run: BTreeMap<TextDigest, Arc<str>>,
+}
+
+impl Store {
+    /// Takes a body.
+    pub fn gather(&mut self, body: SeenBody) -> Outcome<()> {
+        let spool = &mut self.spool;
+        if self.is_dry_run {
+            if body.may_merge {
+                spool.of_dry_run.insert(body.digest, body.text.into());
+            }
+            return Ok(());
+        }
+        spool.bytes += body.text.len() + body.file.as_ref().map_or(0, String::len);
+        spool.waiting.push(body);
+        if spool.bytes >= BATCH {
+            self.store_gathered()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Stores the bodies that were gathered.
+    pub fn store_gathered(&mut self) -> Outcome<()> {
+        if self.spool.waiting.is_empty() {
+            return Ok(());
+        }
+        self.stay()?;
+        let (now, gathered) = (self.now(), self.spool.take());
+        let stored = transact(&mut self.conn, &self.packing, now, |tx| {
+            tx.put_gathered(gathered)
+        });
+        stored.map_err(|error| error.at(self.path.as_deref()))
+    }
+
+    /// Begins or ends a dry run, in which [`Store::learn`] and [`Store::gather`] store nothing.
+    pub fn set_dry_run(&mut self, is_dry_run: bool) {
+        self.is_dry_run = is_dry_run;
+        self.spool = Spool::default();
+    }
+
+    /// Returns a body that is stored, or was gathered in this dry run.
+    pub fn text(&self, digest: TextDigest) -> Outcome<Option<Arc<str>>> {
+        if let Some(text) = self.spool.of_dry_run.get(&digest) {
+            return Ok(Some(text.clone()));
+        }
+        Ok(self.body(digest)?.map(Into::into))
+    }
+}
+
+impl Spool {
+    /// Takes out what waits.
+    pub(super) fn take(&mut self) -> Vec<SeenBody> {
+        self.bytes = 0;
+        std::mem::take(&mut self.waiting)
+    }
+}
+
+impl Writing<'_> {
+    pub(super) fn put_gathered(&mut self, gathered: Vec<SeenBody>) -> Outcome<()> {
+        for body in gathered {
+            self.put_body_of(body.digest, &body.text)?;
+            let file = body.file.as_deref();
+            let file = file.map(|file| self.put_body(file)).transpose()?;
+            if let Some(seen) = body.seen {
+                self.record(&SeenVersion { file, ..seen })?;
+            }
+        }
+        Ok(())
+    }
+}
