@@ -3,8 +3,7 @@
 
 use super::category_send::send_category;
 use super::category_yaml::{NewYaml, ScannedYaml, read_yaml, write_yaml};
-use super::folder_rename::{row_renamed, rows_along};
-use super::record::category_row;
+use super::record::{category_row, row_renamed, rows_along};
 use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
 use crate::engine::apply::create::wait_for_person;

@@ -1,29 +1,28 @@
 //! The guard read: nobody is overwritten unseen. See `docs/decisions/09-read-before-write.md`.
 //!
 //! A version is *seen* while the listing or GET that showed it is younger than `guard_window`. Otherwise it
-//! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
-//! probe. What changed meanwhile is left to the next cycle, which decides anew.
+//! is read again before it is replaced: by a GET, or a probe of an unpublished one. Of many, those that are left are
+//! looked at anew, all at once. What changed meanwhile is left to that look as well, which decides anew.
 
+use super::category_send::is_category_seen;
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::history::edited_there;
-use crate::engine::listing::{ListError, Listing, Rows, list};
-use crate::engine::memory::Memory;
 use crate::engine::observation::version_of;
 use crate::engine::pending::{PENDING, is_pending};
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, CategoryId, Revision, Version};
+use crate::model::{ArticleId, Revision, Version};
 use crate::reconcile::is_outdated;
+use crate::reconcile::plan::{Action, Step};
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
+use crate::service::{Answer, Purpose, RemoteArticle, Service};
 use crate::state::store::Store;
 use tokio::time::Instant;
 
-/// From this many unsent writes on, one listing is cheaper than a GET for each. If a listing was out of
-/// date before it vouched for as many, the next one would be, too.
-const LIST_FROM: usize = 2;
+/// The number of writes in one cycle after which a version that was read too long ago is left to another look.
+const LOOK_AGAIN_AFTER: u64 = 2;
 
 /// Makes sure that the version to be replaced is still the one that was decided on. Returns why the write must not go on;
 /// `None`: it may.
@@ -39,23 +38,16 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     let window = engine.settings.guard_window;
     let read_first = state.observed.service.read_first.contains(&id);
     if is_seen(&engine.settings, id, state) {
-        if state.reseen.contains_key(&id) {
-            state.listing_uses = state.listing_uses.map(|uses| uses + 1);
-            return Ok(changed(id, seen, state));
-        }
-        return Ok(None);
+        let is_read_again = state.reseen.contains_key(&id);
+        return Ok(changed(id, seen, state).filter(|_| is_read_again));
     }
-    // A listing does not vouch for an article that must be read again.
-    let several = state.listing_uses.is_none_or(|uses| uses >= LIST_FROM);
-    let listing = !read_first && state.to_send >= LIST_FROM && several;
-    if !window.is_zero() && listing && seen.visibility == Visibility::Published {
-        state.reseen.remove(&id);
-        if let Some(result) = look_again(engine, state).await? {
-            return Ok(Some(result));
-        }
-        if state.reseen.contains_key(&id) {
-            return Ok(changed(id, seen, state));
-        }
+    // After a few writes one look at all that is left costs less than a read before each of them.
+    let is_of_many = state.done >= LOOK_AGAIN_AFTER && state.observed.request.resolve.is_empty();
+    let is_listed = !read_first && seen.visibility == Visibility::Published;
+    if !window.is_zero() && is_of_many && is_listed {
+        return Ok(Some(StepResult::Overtaken(
+            "it was read too long ago to be replaced".to_owned(),
+        )));
     }
     let article = match read_one(&engine.service, id, seen.visibility).await {
         Ok(article) => article,
@@ -131,67 +123,6 @@ pub(super) async fn read_one(
     }
 }
 
-/// Lists the workspace while something is under way.
-async fn list_for_write<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    categories: Vec<CategoryId>,
-    state: &ApplyState<'_>,
-) -> Result<Listing, ListError> {
-    let rows = &state.observed.base.articles;
-    let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
-    let request = ListRequest {
-        workspace: engine.settings.workspace,
-        categories,
-        validator: None,
-        known: Some(memory.known_entries(rows)),
-        purpose: Purpose::Push,
-    };
-    let store = &mut engine.store;
-    let mut whole = Rows::Whole(rows);
-    let listing = list(&engine.service, request, &mut whole, store, memory);
-    let mut listing = listing.await?;
-    listing.recall(rows, memory);
-    Ok(listing)
-}
-
-/// Lists once more, for all that still waits to be sent.
-async fn look_again<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    state: &mut ApplyState<'_>,
-) -> anyhow::Result<Option<StepResult>> {
-    let categories = state.observed.base.categories.keys().copied().collect();
-    let at = Instant::now();
-    match list_for_write(engine, categories, state).await {
-        Ok(listing) => {
-            state.listing_uses = Some(1);
-            take_second_listing(&listing, at, state);
-            Ok(None)
-        }
-        Err(ListError::Service(error)) => Ok(Some(failed(error))),
-        Err(ListError::State(error)) => Err(error.into()),
-    }
-}
-
-/// Takes a second listing: it counts for all that still waits to be sent. Where it has a revision that nobody has
-/// read the words of, these are read before they are replaced.
-fn take_second_listing(listing: &Listing, at: Instant, state: &mut ApplyState<'_>) {
-    for (id, entry) in &listing.articles {
-        if let Remote::Present(seen) = entry {
-            let old = is_old_copy(state, *id, &seen.version, &seen.revision);
-            // One listing that may be old does not vouch for another: these are asked for one by one.
-            if old || state.observed.service.read_first.contains(id) {
-                state.reseen.remove(id);
-                state.observed.service.read_first.insert(*id);
-                continue;
-            }
-            let version = (seen.version.clone(), seen.revision.clone());
-            state.latest.insert(*id, version);
-            state.reseen.insert(*id, at);
-        }
-    }
-    mark_for_reading(&listing.bodiless, state);
-}
-
 /// Articles that an answer shows under a revision that nobody has read the words of are read before they are replaced.
 pub(super) fn mark_for_reading<'a>(
     articles: impl IntoIterator<Item = &'a RemoteArticle>,
@@ -244,4 +175,39 @@ pub(super) fn outdated_copy() -> StepResult {
 /// Makes the result of a step whose article changed on the service.
 pub(super) fn changed_meanwhile() -> StepResult {
     StepResult::Overtaken("the article changed on the service since it was read".to_owned())
+}
+
+/// Keeps what a step is going to need. Gives why it is not begun, if that is not there.
+pub(super) async fn reserve_for_step(
+    service: &impl Service,
+    settings: &Settings,
+    action: &Action,
+    state: &ApplyState<'_>,
+) -> Option<StepResult> {
+    let requests = requests_of(settings, action, state);
+    // One request is had or not.
+    if requests < 2 {
+        return None;
+    }
+    let kept = service.reserve(requests, Purpose::Push).await;
+    kept.err().map(failed)
+}
+
+/// Requests that a step makes where nothing goes wrong.
+fn requests_of(settings: &Settings, action: &Action, state: &ApplyState<'_>) -> u32 {
+    let look = |id| u32::from(!is_seen(settings, id, state));
+    match &action.step {
+        Step::Settle(settle) if settle.sends() => 1 + look(settle.id),
+        Step::DeleteArticle { id, .. } => 1 + look(*id),
+        Step::SettleCategory(settle) if !settle.send.is_empty() => {
+            1 + u32::from(!is_category_seen(settings.guard_window, settle.id, state))
+        }
+        Step::CreateCategory { .. } | Step::CreateArticle { .. } => 1,
+        Step::Settle(_)
+        | Step::SettleCategory(_)
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => 0,
+    }
 }

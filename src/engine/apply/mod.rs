@@ -4,7 +4,6 @@
 //! every request for an article the request is stored as pending, and before every change of the mirror a row of the journal, so that a crash
 //! between any two lines is understood by the next run.
 
-mod apply_state;
 mod category;
 mod category_send;
 mod category_yaml;
@@ -14,26 +13,24 @@ mod create;
 mod delete;
 mod files;
 mod finish_cycle;
-mod folder_rename;
 mod guard_read;
-mod obstacles;
 mod record;
 mod remove;
 mod render;
-mod reserve_budget;
 mod send;
+mod state;
 mod unpaired_versions;
 
-pub(super) use apply_state::{ApplyState, StepResult};
 pub(super) use copies::remove_settled_copies;
 pub(super) use finish_cycle::{NextLook, finish_cycle, refresh_stamps};
+pub(super) use state::{ApplyState, StepResult};
 pub(super) use unpaired_versions::store_unpaired;
 
 use super::progress::{self, Teller};
 use super::report::{Report, Status};
 use super::{Engine, Stop, StopCause};
 use crate::engine::apply::delete::{delete_article, forget_article};
-use crate::engine::apply::reserve_budget::reserve_for_step;
+use crate::engine::apply::guard_read::reserve_for_step;
 use crate::engine::apply::send::settle_and_send;
 use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
@@ -43,7 +40,7 @@ use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
 use crate::state::{Outcome, Parked};
-use obstacles::Obstacles;
+use state::Obstacles;
 use std::collections::BTreeMap;
 
 /// Carries out a plan. Gives what ended it early, if anything did.
@@ -67,8 +64,6 @@ pub(super) async fn apply<S: Service, D: Disk>(
         .iter()
         .filter(|action| ready(action) && action.sends())
         .count();
-    // Who looked at a few articles does not list them all because they took long.
-    let listing_uses = observed.extent.has_few().then_some(0);
     let mut state = ApplyState {
         observed,
         report,
@@ -77,8 +72,6 @@ pub(super) async fn apply<S: Service, D: Disk>(
         obstacles: Obstacles::after(stop),
         latest: BTreeMap::new(),
         reseen: BTreeMap::new(),
-        listing_uses,
-        to_send,
         edited_copies: Vec::new(),
         done: 0,
     };
@@ -137,9 +130,6 @@ async fn step<S: Service, D: Disk>(
         return Ok(());
     }
     if let Some((status, reason)) = state.obstacles.of(&action) {
-        if action.sends() {
-            state.to_send = state.to_send.saturating_sub(1);
-        }
         state.obstacles.block(&action);
         state.say(&action, status, Some(reason));
         return Ok(());
@@ -268,7 +258,6 @@ fn forget_refusals_and_approvals(store: &mut Store, done: &[&Action]) -> Outcome
 
 fn report_step(teller: &Teller, action: &Action, result: StepResult, state: &mut ApplyState<'_>) {
     if action.sends() {
-        state.to_send = state.to_send.saturating_sub(1);
         state.done += 1;
         progress::done(teller, state.done);
     }
