@@ -8,11 +8,13 @@ use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, TextDigest, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{
-    Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service, ServiceError,
+    Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service,
 };
 use crate::state::store::{ListingEntry, SeenBody, Store};
 use crate::state::{FigureRow, StateError};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use anyhow::Context as _;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 
 /// The result of a listing.
 #[derive(Default)]
@@ -31,127 +33,38 @@ pub(in crate::engine) struct Listing {
     pub(in crate::engine) entries: Vec<ListingEntry>,
 }
 
-/// More rows than these are read in one go.
-const FEW_ROWS: usize = 256;
-
-/// The rows that entries are compared with: all, or those that turn out to be needed.
-pub(in crate::engine) enum Rows<'a> {
-    /// All that there are.
-    Whole(&'a BTreeMap<ArticleId, ArticleRow>),
-    /// Those of the entries that were read so far.
-    Read(ReadRows),
-}
-
-/// Rows that are read as they are asked for.
-#[derive(Default)]
-pub(in crate::engine) struct ReadRows {
-    rows: BTreeMap<ArticleId, ArticleRow>,
-    asked: usize,
-}
-
-impl ReadRows {
-    /// Reads a row, unless it was read before.
-    pub(in crate::engine) fn read(
-        &mut self,
-        id: ArticleId,
-        store: &Store,
-    ) -> Result<Option<&ArticleRow>, StateError> {
-        if self.asked <= FEW_ROWS && !self.rows.contains_key(&id) {
-            self.asked += 1;
-            if self.asked > FEW_ROWS {
-                let all = store.articles()?;
-                self.rows = all.into_iter().map(|row| (row.id, row)).collect();
-            } else if let Some(row) = store.article(id)? {
-                self.rows.insert(id, row);
-            }
-        }
-        Ok(self.rows.get(&id))
-    }
-
-    /// Returns what was read; `None`: that was everything.
-    pub(in crate::engine) fn few(&self) -> Option<&BTreeMap<ArticleId, ArticleRow>> {
-        (self.asked <= FEW_ROWS).then_some(&self.rows)
-    }
-
-    /// Removes and returns the rows of these articles.
-    pub(in crate::engine) fn take(
-        &mut self,
-        ids: &BTreeSet<ArticleId>,
-    ) -> BTreeMap<ArticleId, ArticleRow> {
-        let mut rows = std::mem::take(&mut self.rows);
-        rows.retain(|id, _| ids.contains(id));
-        rows
-    }
-}
-
-impl Rows<'_> {
-    /// Returns one row.
-    pub(super) fn row(
-        &mut self,
-        id: ArticleId,
-        store: &Store,
-    ) -> Result<Option<&ArticleRow>, StateError> {
-        match self {
-            Self::Whole(rows) => Ok(rows.get(&id)),
-            Self::Read(rows) => rows.read(id, store),
-        }
-    }
-
-    /// Returns the rows that are loaded.
-    pub(super) fn loaded(&self) -> &BTreeMap<ArticleId, ArticleRow> {
-        match self {
-            Self::Whole(rows) => rows,
-            Self::Read(rows) => &rows.rows,
-        }
-    }
-
-    /// Returns the rows that were read one by one.
-    pub(super) fn into_read(self) -> ReadRows {
-        match self {
-            Self::Whole(_) => ReadRows::default(),
-            Self::Read(rows) => rows,
-        }
-    }
-
-    /// The rows, with that of an article in any case.
-    fn with(
-        &mut self,
-        entry: &Listed,
-        store: &Store,
-    ) -> Result<&BTreeMap<ArticleId, ArticleRow>, StateError> {
-        if let Listed::Article(article) = entry {
-            self.row(article.id, store)?;
-        }
-        Ok(self.loaded())
-    }
-}
-
-/// The rows that entries are compared with.
+/// The rows that entries and files are compared with.
 pub(in crate::engine) type ArticleRows = BTreeMap<ArticleId, ArticleRow>;
+
+/// Returns an article's row: of those that are loaded, or else from the state.
+pub(in crate::engine) fn row_of<'r>(
+    loaded: Option<&'r ArticleRows>,
+    id: ArticleId,
+    store: &Store,
+) -> Result<Option<Cow<'r, ArticleRow>>, StateError> {
+    match loaded {
+        Some(rows) => Ok(rows.get(&id).map(Cow::Borrowed)),
+        None => Ok(store.article(id)?.map(Cow::Owned)),
+    }
+}
 
 /// Lists a workspace. Entries that are familiar are not read again; [`Listing::recall`] gives what they say.
 pub(in crate::engine) async fn list<S: Service>(
     service: &S,
     request: ListRequest,
-    rows: &mut Rows<'_>,
+    rows: Option<&ArticleRows>,
     store: &mut Store,
     memory: &Memory,
-) -> Result<Listing, ListError> {
+) -> anyhow::Result<Listing> {
     let mut listing = Listing::default();
     let mut broken = None;
-    let mut take = |entry: Listed| -> Result<(), StateError> {
-        let known = rows.with(&entry, store)?;
-        listing.take(entry, known, store, memory)
+    let mut take = |entry| {
+        if broken.is_none() {
+            broken = listing.take(entry, rows, store, memory).err();
+        }
     };
-    let end = service
-        .list(&request, &mut |entry| {
-            if broken.is_none()
-                && let Err(error) = take(entry)
-            {
-                broken = Some(error);
-            }
-        })
-        .await?;
+    let end = service.list(&request, &mut take).await;
+    let end = end.context("failed to list the workspace")?;
     if let Some(error) = broken {
         return Err(error.into());
     }
@@ -160,38 +73,19 @@ pub(in crate::engine) async fn list<S: Service>(
     Ok(listing)
 }
 
-/// The reason that a listing failed: the service, or the state that keeps what it brings.
-#[derive(Debug, thiserror::Error)]
-pub(in crate::engine) enum ListError {
-    #[error(transparent)]
-    Service(#[from] ServiceError),
-    #[error(transparent)]
-    State(#[from] StateError),
-}
-
-impl ListError {
-    /// The error of a cycle that has no listing.
-    pub(in crate::engine) fn in_cycle(self) -> anyhow::Error {
-        let error = match self {
-            Self::Service(error) => anyhow::Error::new(error),
-            Self::State(error) => anyhow::Error::new(error),
-        };
-        error.context("failed to list the workspace")
-    }
-}
-
 impl Listing {
     fn take(
         &mut self,
         entry: Listed,
-        rows: &ArticleRows,
+        rows: Option<&ArticleRows>,
         store: &mut Store,
         memory: &Memory,
     ) -> Result<(), StateError> {
         match entry {
             Listed::Article(article) => {
                 let (id, fingerprint) = (article.id, article.fingerprint);
-                self.article(*article, rows, store)?;
+                let row = row_of(rows, id, store)?;
+                self.article(*article, row.as_deref(), store)?;
                 if let (Some(fingerprint), Some(Remote::Present(seen))) =
                     (fingerprint, self.articles.get(&id))
                 {
@@ -262,7 +156,7 @@ impl Listing {
     pub(in crate::engine) fn article(
         &mut self,
         article: RemoteArticle,
-        rows: &ArticleRows,
+        row: Option<&ArticleRow>,
         store: &mut Store,
     ) -> Result<(), StateError> {
         let id = article.id;
@@ -273,7 +167,6 @@ impl Listing {
             self.figures
                 .insert(id, figure_row(figures, article.full_url.clone()));
         }
-        let row = rows.get(&id);
         if article.text.is_none() {
             let same = |row: &&ArticleRow| row.revision == article.revision;
             match row.filter(|row| same(row) && row.is_of_its_revision()) {
@@ -285,7 +178,7 @@ impl Listing {
             }
             return Ok(());
         }
-        let seen = take_seen(article, Visibility::Published, rows, store)?;
+        let seen = take_seen(article, Visibility::Published, row, store)?;
         self.articles.insert(id, Remote::Present(seen));
         Ok(())
     }
@@ -303,10 +196,9 @@ fn shown(seen: Seen, article: &RemoteArticle) -> Seen {
 pub(in crate::engine) fn take_seen(
     article: RemoteArticle,
     visibility: Visibility,
-    rows: &ArticleRows,
+    row: Option<&ArticleRow>,
     store: &mut Store,
 ) -> Result<Seen, StateError> {
-    let row = rows.get(&article.id);
     let text = article.text.unwrap_or_default();
     let version = Version {
         title: article.title,

@@ -69,8 +69,8 @@ impl MirrorView {
         let found = mirror_scanner.look(&base, index.as_ref(), None)?;
         let mut found = found.context("failed to look at the mirror")?;
         match index {
-            Some(index) if found.is_as_indexed(&index, &base) => {
-                base.articles = found.take_rows();
+            Some(index) if found.is_as_indexed(&index, &base, mirror_scanner.store)? => {
+                base.articles = found.rows(mirror_scanner.store)?;
             }
             Some(_) => {
                 base = load_base(mirror_scanner.store)?;

@@ -35,7 +35,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
         );
     }
     for (done, question) in questions.iter().enumerate() {
-        let asked = ask(engine, *question, &base.articles).await?;
+        let asked = ask(engine, *question, base.articles.get(&question.id)).await?;
         match asked {
             // Without probes nobody can tell more than the listing does: it has the article.
             Ok(Remote::NotVisible(_))

@@ -1,6 +1,6 @@
 //! Bodies: those that the listing does not carry, and those that a merge needs.
 
-use crate::engine::listing::{ArticleRows, Listing};
+use crate::engine::listing::Listing;
 use crate::engine::observation::{Observation, version_of};
 use crate::engine::observe::categories::read_categories;
 use crate::engine::{Engine, progress};
@@ -20,7 +20,7 @@ pub(super) fn use_bodies(
     store: &mut Store,
     articles: Vec<crate::service::Listed>,
     listing: &mut Listing,
-    rows: &ArticleRows,
+    base: &Base,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     for entry in articles {
@@ -38,7 +38,8 @@ pub(super) fn use_bodies(
             .position(|left| left.id == article.id && left.revision == article.revision);
         if let (Some(position), true) = (waiting, article.text.is_some()) {
             listing.bodiless.swap_remove(position);
-            listing.article(*article, rows, store)?;
+            let row = base.articles.get(&article.id);
+            listing.article(*article, row, store)?;
         }
     }
     Ok(store.store_gathered()?)
@@ -81,12 +82,12 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
                     observed.service.unlisted = true;
                     observed.service.read_first.insert(id);
                 }
-                if let Some(place) = outdated_at(&found, &base.articles).filter(|_| other) {
+                if let Some(place) = outdated_at(&found, base).filter(|_| other) {
                     let outdated = Problem::at(place, Some(id), OUTDATED);
                     observed.problems.push(outdated);
                 } else {
                     listing.bodiless.retain(|left| left.id != id);
-                    listing.article(found, &base.articles, &mut engine.store)?;
+                    listing.article(found, base.articles.get(&id), &mut engine.store)?;
                 }
             }
             Ok(_) => observed
@@ -159,8 +160,8 @@ const OUTDATED: &str =
     "the service returned an outdated copy of this article; kbsync reads it again in the next sync";
 
 /// Returns the place of an article whose answer is a copy of a version that our own writes replaced.
-fn outdated_at<'a>(found: &RemoteArticle, rows: &'a ArticleRows) -> Option<&'a Place> {
-    let row = rows.get(&found.id)?;
+fn outdated_at<'a>(found: &RemoteArticle, base: &'a Base) -> Option<&'a Place> {
+    let row = base.articles.get(&found.id)?;
     let version = version_of(found, &row.remote);
     is_outdated(row, &found.revision, &version).then_some(&row.place)
 }

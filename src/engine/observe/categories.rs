@@ -125,13 +125,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                     .remote
                     .categories
                     .insert(id, (category.version, category.revision));
-                use_bodies(
-                    &mut engine.store,
-                    articles,
-                    listing,
-                    &base.articles,
-                    observed,
-                )?;
+                use_bodies(&mut engine.store, articles, listing, base, observed)?;
             }
             Err(error) if error.stops_all() => {
                 observed.stop_for(error);

@@ -7,12 +7,12 @@
 //! It is not enough where a file or an entry came, went or moved, a category's words changed, or something cannot be
 //! read. Then all rows are loaded and compared.
 
-use super::local::Found;
+use super::local::{FEW, Found};
 use super::{load_beside, paths};
 use crate::engine::backoff::{ASK_AGAIN, Backoff};
 use crate::engine::gathered::Gathered;
 use crate::engine::index::{Index, Shown, shown};
-use crate::engine::listing::Listing;
+use crate::engine::listing::{ArticleRows, Listing};
 use crate::engine::observe::paths::indexed_at;
 use crate::engine::settings::{CycleRequest, Look, Settings};
 use crate::engine::{Engine, open_actions};
@@ -24,10 +24,7 @@ use crate::reconcile::snapshot::{Base, Remote};
 use crate::service::{ListEnd, Service};
 use crate::state::Target;
 use crate::state::store::Store;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// More articles than these are compared together with all others.
-const FEW: usize = 128;
+use std::collections::BTreeSet;
 
 /// Loads the index, and the base without articles. `None`: the differences from the index are not enough.
 pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Index, Base)>> {
@@ -63,7 +60,7 @@ pub(super) fn is_as_indexed(
         Look::Paths(_) => true,
         Look::Whole => store.at_rest()? == Some(settings.rest_mark(found.layout())),
     };
-    Ok(has_mark && found.is_as_indexed(index, base))
+    Ok(has_mark && found.is_as_indexed(index, base, store)?)
 }
 
 /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
@@ -85,9 +82,9 @@ pub(super) fn differences<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     index: &Index,
     base: &Base,
-    found: &mut Found,
+    found: &Found,
     listing: &mut Listing,
-) -> anyhow::Result<Option<BTreeMap<ArticleId, ArticleRow>>> {
+) -> anyhow::Result<Option<ArticleRows>> {
     let look = &engine.request.look;
     let ids = match look {
         Look::Paths(_) => Some(index.rows().map(|row| row.id).collect()),
@@ -103,8 +100,9 @@ pub(super) fn differences<S: Service, D: Disk>(
     let Some(ids) = ids.filter(|ids| ids.len() <= FEW && ids.iter().all(is_listed)) else {
         return Ok(None);
     };
+    let mut rows = ArticleRows::new();
     for id in &ids {
-        found.rows.read(*id, &engine.store)?;
+        rows.extend(engine.store.article(*id)?.map(|row| (*id, row)));
     }
     let stays = |row: &ArticleRow| {
         paths::is_in_its_folder(row, &base.categories)
@@ -115,16 +113,11 @@ pub(super) fn differences<S: Service, D: Disk>(
                 None => true,
             }
     };
-    let rows = found.rows.few();
-    let all_stay = rows.is_some_and(|rows| {
-        let mut rows = ids.iter().map(|id| rows.get(id));
-        rows.all(|row| row.is_some_and(stays))
-    });
-    if !all_stay {
+    if rows.len() < ids.len() || !rows.values().all(stays) {
         return Ok(None);
     }
     listing.known.retain(|id| ids.contains(id));
-    Ok(Some(found.rows.take(&ids)))
+    Ok(Some(rows))
 }
 
 /// Returns the articles that the listing does not show as the index has them. `None`: something came or went, or

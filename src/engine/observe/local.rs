@@ -8,19 +8,23 @@ use super::yaml::keep_yaml;
 use crate::engine::form::category_version;
 use crate::engine::in_motion::InMotion;
 use crate::engine::index::{Index, Places};
-use crate::engine::listing::{ReadRows, Rows};
+use crate::engine::listing::ArticleRows;
 use crate::engine::observation::MirrorSide;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
-use crate::model::base::{ArticleRow, CategoryRow};
+use crate::model::base::CategoryRow;
 use crate::model::path::{CATEGORY_FILE, fold, slug_of_stem};
 use crate::model::{ArticleId, Place, Stamp, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
+use crate::state::StateError;
 use crate::state::store::Store;
 use anyhow::Context as _;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// More files than these are compared together with all others.
+pub(super) const FEW: usize = 128;
 
 /// The result of a scan.
 #[derive(Default)]
@@ -42,8 +46,6 @@ pub(in crate::engine) struct Found {
     pub(super) unchanged: Vec<(ArticleId, Stamp)>,
     /// Whether the differences from the index are enough so far: then names matter where a file changed, and no others.
     pub(in crate::engine) is_part: bool,
-    /// The rows of the files that were read, where the base is not loaded.
-    pub(in crate::engine) rows: ReadRows,
 }
 
 /// The values that a look into the mirror needs.
@@ -63,8 +65,8 @@ impl<D: Disk> MirrorScanner<'_, D> {
         paths: Option<&BTreeSet<Place>>,
     ) -> anyhow::Result<Option<Found>> {
         let (places, rows) = match index {
-            Some(index) => (index.places(), Rows::Read(ReadRows::default())),
-            None => (Places::of_base(base), Rows::Whole(&base.articles)),
+            Some(index) => (index.places(), None),
+            None => (Places::of_base(base), Some(&base.articles)),
         };
         let folders = by_folder(base);
         let known_category = |folder: &str| folders.get(folder).copied().flatten();
@@ -150,31 +152,38 @@ impl Found {
         files.filter_map(|file| file.id)
     }
 
-    /// Takes the rows of the files that were read.
-    pub(in crate::engine) fn take_rows(&mut self) -> BTreeMap<ArticleId, ArticleRow> {
-        let ids = self.read_ids().collect();
-        self.rows.take(&ids)
+    /// Loads the rows of the articles whose files were read.
+    pub(in crate::engine) fn rows(&self, store: &Store) -> Result<ArticleRows, StateError> {
+        let rows = self.read_ids().map(|id| store.article(id));
+        let rows = rows.filter_map(Result::transpose);
+        rows.map(|row| row.map(|row| (row.id, row))).collect()
     }
 
     /// Returns whether the mirror has the files and folders of the index, at their places, and nothing else that counts:
     /// files that were read say other words at most.
-    pub(in crate::engine) fn is_as_indexed(&self, index: &Index, base: &Base) -> bool {
+    pub(in crate::engine) fn is_as_indexed(
+        &self,
+        index: &Index,
+        base: &Base,
+        store: &Store,
+    ) -> Result<bool, StateError> {
         let snapshot = &self.scanned.snapshot;
-        let Some(rows) = self.rows.few() else {
-            return false;
-        };
+        if snapshot.files.len() > FEW {
+            return Ok(false);
+        }
+        let rows = self.rows(store)?;
         let is_in_its_folder = |file: &LocalFile| {
             let row = file.id.and_then(|id| rows.get(&id));
             row.is_some_and(|row| row.place == file.place && row.local.slug == file.version.slug)
         };
-        self.scan.complete
+        Ok(self.scan.complete
             && self.scan.problems.is_empty()
             && self.scan.conflict_copies.is_empty()
             && self.scanned.problems.is_empty()
             && snapshot.unknown.is_empty()
             && snapshot.files.iter().all(is_in_its_folder)
             && self.unchanged.len() + snapshot.files.len() == index.len()
-            && self.has_words_of(base)
+            && self.has_words_of(base))
     }
 
     /// Returns whether the folders are those of the base, and each `_category.yaml` says what the base says.

@@ -30,7 +30,7 @@ use super::settings::{CycleRequest, Look};
 use super::{Engine, open_actions, progress};
 use crate::engine::in_motion::InMotion;
 use crate::engine::keys::{MIRROR_READ, VALIDATOR};
-use crate::engine::listing::{self, Listing, Rows};
+use crate::engine::listing::{self, Listing};
 use crate::engine::observation::{Extent, Observation, ServiceSide};
 use crate::engine::observe::absent::ask_absent;
 use crate::engine::observe::bodies::fetch_bodies;
@@ -87,7 +87,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     let listing = if is_paths {
         read_saved(engine, &found).await?
     } else {
-        let listing = list(engine, &base, index.as_ref(), &mut found).await?;
+        let listing = list(engine, &base, index.as_ref(), &found).await?;
         Some(listing)
     };
     let Some(mut listing) = listing else {
@@ -95,7 +95,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     };
     let mut extent = Extent::All;
     if let Some(known) = &index {
-        match differences(engine, known, &base, &mut found, &mut listing)? {
+        match differences(engine, known, &base, &found, &mut listing)? {
             Some(rows) if is_paths => (base.articles, extent) = (rows, Extent::Paths),
             Some(rows) => (base.articles, extent) = (rows, Extent::Differences),
             None if is_paths => return Ok(None),
@@ -281,7 +281,7 @@ async fn list<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
     index: Option<&Index>,
-    found: &mut Found,
+    found: &Found,
 ) -> anyhow::Result<Listing> {
     progress::begin(&engine.teller, "listing", None, 0);
     let settings = &engine.settings;
@@ -298,22 +298,18 @@ async fn list<S: Service, D: Disk>(
         purpose: engine.request.purpose,
     };
     let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
-    let mut rows = if let Some(index) = index {
+    let rows = if let Some(index) = index {
         let version = |id| {
             let row = index.row(id)?;
             Some(memory.version(&row.remote, &row.revision))
         };
         list.known = Some(memory.known_entries_by(&version));
-        Rows::Read(std::mem::take(&mut found.rows))
+        None
     } else {
         list.known = Some(memory.known_entries(&base.articles));
-        Rows::Whole(&base.articles)
+        Some(&base.articles)
     };
-    let store = &mut engine.store;
-    let listing = listing::list(&engine.service, list, &mut rows, store, memory);
-    let listing = listing.await.map_err(listing::ListError::in_cycle)?;
-    found.rows = rows.into_read();
-    Ok(listing)
+    listing::list(&engine.service, list, rows, &mut engine.store, memory).await
 }
 
 async fn take_listing<S: Service, D: Disk>(

@@ -10,7 +10,7 @@ use super::progress;
 use super::questions::Question;
 use crate::engine::backoff::Answer;
 use crate::engine::index::Index;
-use crate::engine::listing::{ArticleRows, Listing};
+use crate::engine::listing::Listing;
 use crate::engine::observation::as_recorded;
 use crate::engine::observe::questions::{ask, take_answer};
 use crate::engine::{Engine, open_actions};
@@ -91,9 +91,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     found: &Found,
 ) -> anyhow::Result<Option<Listing>> {
-    let Some(rows) = found.rows.few() else {
-        return Ok(None);
-    };
+    let rows = found.rows(&engine.store)?;
     let scanned = &found.scanned;
     let edited: BTreeSet<ArticleId> = scanned
         .snapshot
@@ -126,7 +124,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
             listing.articles.insert(row.id, entry);
             continue;
         }
-        match ask_one(engine, row, rows).await? {
+        match ask_one(engine, row).await? {
             Some(seen) if stays(row, &seen) => {
                 let answer = Remote::Present(seen);
                 if row.visibility == Visibility::Unpublished {
@@ -148,12 +146,11 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
 async fn ask_one<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     row: &ArticleRow,
-    rows: &ArticleRows,
 ) -> anyhow::Result<Option<Seen>> {
     let answer = match row.visibility {
         Visibility::Published => match engine.service.article(row.id, engine.request.purpose).await
         {
-            Ok(article) => Ok(take_answer(engine, article, row.visibility, rows)?),
+            Ok(article) => Ok(take_answer(engine, article, row.visibility, Some(row))?),
             Err(error) => Err(error),
         },
         Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
@@ -162,7 +159,7 @@ async fn ask_one<S: Service, D: Disk>(
                 get: false,
                 listed: false,
             };
-            ask(engine, question, rows).await?
+            ask(engine, question, Some(row)).await?
         }
     };
     match answer {

@@ -4,9 +4,9 @@
 
 use crate::engine::Engine;
 use crate::engine::backoff::{self, Backoff};
-use crate::engine::listing::{ArticleRows, figure_row, take_seen, visibility_of};
+use crate::engine::listing::{figure_row, take_seen, visibility_of};
 use crate::mirror::disk::Disk;
-use crate::model::base::Visibility;
+use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Digest};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Action;
@@ -209,7 +209,7 @@ pub(in crate::engine) type Asked = Result<Remote, ServiceError>;
 pub(in crate::engine) async fn ask<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     question: Question,
-    rows: &ArticleRows,
+    row: Option<&ArticleRow>,
 ) -> anyhow::Result<Asked> {
     // A service may let disabled articles be read: then only the probe says why one is not listed.
     let mut read = None;
@@ -235,7 +235,7 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
         .may_probe(&engine.store, &engine.settings)?
     {
         if let Some(article) = read {
-            return take_answer(engine, article, Visibility::Published, rows).map(Ok);
+            return take_answer(engine, article, Visibility::Published, row).map(Ok);
         }
         return Ok(Ok(Remote::NotVisible(
             "it is not listed, and probing is off".to_owned(),
@@ -254,7 +254,7 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
                 Visibility::Published => Visibility::Unpublished,
                 Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
             };
-            take_answer(engine, article, visibility, rows).map(Ok)
+            take_answer(engine, article, visibility, row).map(Ok)
         }
         Err(error) if error.stops_all() => Ok(Err(error)),
         Err(error) => {
@@ -265,7 +265,7 @@ pub(in crate::engine) async fn ask<S: Service, D: Disk>(
                     .stop_probing(&mut engine.store, &error)?;
             }
             match read {
-                Some(article) => take_answer(engine, article, Visibility::Published, rows).map(Ok),
+                Some(article) => take_answer(engine, article, Visibility::Published, row).map(Ok),
                 None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
                 None => Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
@@ -278,7 +278,7 @@ pub(super) fn take_answer<S, D>(
     engine: &mut Engine<S, D>,
     article: RemoteArticle,
     visibility: Visibility,
-    rows: &ArticleRows,
+    row: Option<&ArticleRow>,
 ) -> anyhow::Result<Remote> {
     let id = article.id;
     if article.text.is_none() {
@@ -288,7 +288,7 @@ pub(super) fn take_answer<S, D>(
         let row = figure_row(figures, article.full_url.clone());
         engine.gathered.figures.insert(id, row);
     }
-    let seen = take_seen(article, visibility, rows, &mut engine.store)?;
+    let seen = take_seen(article, visibility, row, &mut engine.store)?;
     engine.store.store_gathered()?;
     Ok(Remote::Present(seen))
 }

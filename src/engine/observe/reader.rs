@@ -3,7 +3,7 @@
 use super::local::{Found, Scanned};
 use crate::engine::form::{hides_a_new_article, needs_whole, text_lf};
 use crate::engine::index::Places;
-use crate::engine::listing::Rows;
+use crate::engine::listing::{ArticleRows, row_of};
 use crate::mirror::document::{Document, has_conflict_markers};
 use crate::mirror::scan::{Scan, ScannedFile};
 use crate::model::article::MAX_CHARS;
@@ -14,13 +14,14 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{LocalFile, Unknown};
 use crate::state::store::{SeenBody, Store};
 use crate::state::{SeenVersion, StateError, Subject};
+use std::borrow::Cow;
 
 /// Takes the files of a scan one by one.
 pub(super) struct Reader<'a> {
     places: &'a Places<'a>,
     /// Looks for a file, and returns its stamp.
     stamp_at: &'a dyn Fn(&Place) -> Option<Stamp>,
-    rows: Rows<'a>,
+    rows: Option<&'a ArticleRows>,
     store: &'a mut Store,
     pub(super) out: Scanned,
     /// Files that have the stamp that is known.
@@ -32,7 +33,7 @@ impl<'a> Reader<'a> {
     pub(super) fn new(
         places: &'a Places<'a>,
         stamp_at: &'a dyn Fn(&Place) -> Option<Stamp>,
-        rows: Rows<'a>,
+        rows: Option<&'a ArticleRows>,
         store: &'a mut Store,
     ) -> Self {
         Self {
@@ -57,7 +58,6 @@ impl<'a> Reader<'a> {
             scan,
             unchanged: self.unchanged,
             is_part: false,
-            rows: self.rows.into_read(),
         })
     }
 
@@ -125,8 +125,8 @@ impl<'a> Reader<'a> {
     fn row_of(&mut self, place: &Place, id: Option<ArticleId>) -> Option<ArticleRow> {
         let at_place = || self.places.get(&place.folder, &place.file);
         let id = id.or_else(|| at_place().map(|(id, _)| id))?;
-        match self.rows.row(id, self.store) {
-            Ok(row) => row.cloned(),
+        match row_of(self.rows, id, self.store) {
+            Ok(row) => row.map(Cow::into_owned),
             Err(error) => {
                 self.broken = Some(error);
                 None
