@@ -13,7 +13,7 @@ use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
 use crate::engine::recent_rollbacks::note_rollbacks;
 use crate::engine::report::{Report, Requests};
-use crate::engine::settings::CycleRequest;
+use crate::engine::settings::{CycleRequest, Look};
 use crate::engine::stock::{begin_state, bind_home};
 use crate::engine::stop::service_stop;
 use crate::engine::unfinished::forget_restored;
@@ -39,7 +39,7 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     request: &CycleRequest,
 ) -> anyhow::Result<Report> {
     let started = Instant::now();
-    engine.begin(request);
+    begin(engine, request);
     let before = engine.service.usage();
     let mut report = Report::new(request.dry_run);
     report.coverage.is_partial = !request.is_whole();
@@ -74,6 +74,18 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     Ok(report)
 }
 
+/// Begins a cycle.
+pub(super) fn begin<S, D>(engine: &mut Engine<S, D>, request: &CycleRequest) {
+    engine.request = Arc::new(request.clone());
+    engine.gathered = Gathered::default();
+    engine.store.set_dry_run(request.dry_run);
+}
+
+/// Goes on with a look at everything.
+fn look_at_all<S, D>(engine: &mut Engine<S, D>) {
+    Arc::make_mut(&mut engine.request).look = Look::Whole;
+}
+
 /// Settles what an earlier run began.
 pub(super) fn recover<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<Recovered> {
     let first = !engine.cleared_up;
@@ -97,7 +109,7 @@ async fn run_cycle<S: Service, D: Disk>(
     }
     if !recovered.open.is_empty() {
         // What the journal has still to settle is nobody's edit and nobody's removal.
-        engine.look_at_all();
+        look_at_all(engine);
         let request = Arc::make_mut(&mut engine.request);
         request.in_motion.paths.extend(recovered.open);
     }
@@ -167,7 +179,7 @@ pub(super) async fn decide<S: Service, D: Disk>(
 ) -> anyhow::Result<(Plan, Observation)> {
     loop {
         let Some(observed) = Box::pin(observe(engine)).await? else {
-            engine.look_at_all();
+            look_at_all(engine);
             continue;
         };
         let extent = observed.extent;
@@ -182,7 +194,7 @@ pub(super) async fn decide<S: Service, D: Disk>(
                 Ok(())
             })?;
         }
-        engine.look_at_all();
+        look_at_all(engine);
     }
 }
 

@@ -206,7 +206,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             dry_run: true,
             ..request.clone()
         };
-        self.begin(&request);
+        cycle::begin(self, &request);
         let decided = cycle::decide(self).await;
         self.store.set_dry_run(false);
         let (plan, observed) = decided?;
@@ -252,18 +252,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         report.put_below(&self.settings.prefix);
         Ok(report)
-    }
-
-    /// Begins a cycle.
-    fn begin(&mut self, request: &CycleRequest) {
-        self.request = Arc::new(request.clone());
-        self.gathered = Gathered::default();
-        self.store.set_dry_run(request.dry_run);
-    }
-
-    /// Goes on with a look at everything.
-    fn look_at_all(&mut self) {
-        Arc::make_mut(&mut self.request).look = Look::Whole;
     }
 
     /// The way to change the mirror.
