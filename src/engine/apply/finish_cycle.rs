@@ -9,14 +9,13 @@ use crate::engine::open_actions::{failed_after, held_after};
 use crate::engine::report::{Line, Report, Status};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::{ArticleId, CategoryId, Side, Timestamp};
+use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::is_calm;
 use crate::reconcile::plan::{Kind, Plan};
 use crate::reconcile::snapshot::Remote;
 use crate::service::Service;
 use crate::state::history;
 use crate::state::store::Store;
-use std::collections::BTreeMap;
 
 /// The consequence for the next cycle of one that leaves nothing open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,7 +131,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     let memory = engine.gathered.memory.as_ref();
     engine.store.write(|tx| {
         ended.iter().try_for_each(|id| tx.remove_conflict(*id))?;
-        read.values().try_for_each(|row| tx.put_category(row))?;
+        read.iter().try_for_each(|row| tx.put_category(row))?;
         for (target, attempt) in &attempts {
             match attempt {
                 Some(attempt) => tx.put_attempt(*target, attempt)?,
@@ -183,40 +182,29 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Returns the rows of the categories that were read, with new times of reading. If nothing is open, a category counts as
-/// read now; if a change is left to the next cycle, as unread; otherwise its time stays.
+/// Returns the rows of the categories that were read, with new times of reading. A category that is settled counts as read
+/// now; if a change is left to the next cycle, as unread; otherwise its time stays.
 fn category_read_times(
     store: &Store,
     observed: &Observation,
     report: &Report,
-) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
-    let now = store.now();
-    if observed.remote.categories.is_empty() {
-        return Ok(BTreeMap::new());
-    }
+) -> anyhow::Result<Vec<CategoryRow>> {
     let put_off = report
         .actions
         .iter()
         .any(|line| line.action == Kind::UpdateCategory && line.status == Status::Skipped);
-    let mut rows = BTreeMap::new();
-    for row in store.categories()? {
-        let before = observed.base.categories.get(&row.id);
-        let read = observed.remote.categories.get(&row.id);
-        let (Some(before), Some((version, _))) = (before, read) else {
+    let mut rows = Vec::new();
+    for (id, (version, _)) in &observed.remote.categories {
+        let Some(row) = store.category(*id)? else {
             continue;
         };
-        let open = row.read_at == Timestamp::default();
-        let dealt_with =
-            *version == row.remote || !observed.paired.categories.contains_key(&row.id);
-        let read_at = match (dealt_with, put_off) {
-            (true, _) => now,
+        let is_settled = *version == row.remote || !observed.paired.categories.contains_key(id);
+        let read_at = match (is_settled, put_off) {
+            (true, _) => store.now(),
             (false, true) => Timestamp::default(),
-            (false, false) => before.read_at,
+            (false, false) => continue,
         };
-        let same = before.read_at == row.read_at;
-        if (same && (dealt_with || put_off)) || (open && read_at != row.read_at) {
-            rows.insert(row.id, CategoryRow { read_at, ..row });
-        }
+        rows.push(CategoryRow { read_at, ..row });
     }
     Ok(rows)
 }

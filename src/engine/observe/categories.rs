@@ -10,13 +10,12 @@ use crate::engine::observe::foreign::{note_if_foreign, report_foreign};
 use crate::engine::settings::Settings;
 use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
+use crate::model::CategoryId;
 use crate::model::base::CategoryRow;
-use crate::model::{CategoryId, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote};
-use crate::service::{RemoteCategory, Service};
+use crate::service::Service;
 use crate::state::Target;
-use crate::state::store::Store;
 use std::collections::BTreeSet;
 
 /// Categories that are read again in one cycle, once their day is over.
@@ -120,7 +119,6 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                 engine.gathered.answers.note(Target::Category(id), None);
                 let store = &mut engine.store;
                 keep_category_there(&*engine.disk, store, id, &category.version)?;
-                read_once_more(&mut engine.store, &category)?;
                 observed
                     .remote
                     .categories
@@ -165,22 +163,6 @@ fn report_unread(
         None,
         message,
     ));
-}
-
-/// A new answer is not dealt with yet: cut off before that, the category is read again, and not
-/// only after a day.
-fn read_once_more(store: &mut Store, category: &RemoteCategory) -> anyhow::Result<()> {
-    let row = store.category(category.id)?;
-    let again = Timestamp::default();
-    let Some(row) = row.filter(|row| row.remote != category.version && row.read_at != again) else {
-        return Ok(());
-    };
-    let row = CategoryRow {
-        read_at: again,
-        ..row
-    };
-    store.learn(|tx| tx.put_category(&row))?;
-    Ok(())
 }
 
 /// Categories whose words are about to change: an earlier look says nothing of what would be replaced.
