@@ -1,9 +1,10 @@
-//! The activity log: what was done, and why.
+//! What was done: the activity log, and the memory of the guards (approvals, deletions of the last days, and ids that we
+//! deleted).
 
-use super::{Store, Writing};
+use super::{Store, Writing, columns::count};
 use crate::{
-    model::ArticleId,
-    state::{Deed, Event, Outcome},
+    model::{ArticleId, Digest, Revision, Side, Timestamp},
+    state::{Approval, ArticleRow, Deed, Event, Outcome},
 };
 use rusqlite::{Row, params};
 
@@ -39,6 +40,54 @@ impl Store {
             event,
         )
     }
+
+    /// Reads the sets of held actions that a person released.
+    pub fn approvals(&self) -> Outcome<Vec<Approval>> {
+        self.all("SELECT side, kind, held, at FROM approvals", [], |row| {
+            Ok(Approval {
+                side: row.get(0)?,
+                kind: row.get(1)?,
+                set: row.get(2)?,
+                at: row.get(3)?,
+            })
+        })
+    }
+
+    /// Returns whether the refusal or the approval of any action is remembered.
+    pub fn has_parked_or_approved(&self) -> Outcome<bool> {
+        let sql = "SELECT 1 FROM parked UNION ALL SELECT 1 FROM approvals";
+        Ok(self.one(sql, [], |_row| Ok(()))?.is_some())
+    }
+
+    /// Counts the unapproved deletions on one side since a moment.
+    pub fn deletions_since(&self, since: Timestamp, side: Side) -> Outcome<u64> {
+        let sum = self.one(
+            "SELECT coalesce(sum(count), 0) FROM deletions \
+             WHERE at >= ?1 AND side = ?2 AND NOT approved",
+            params![since, side],
+            |row| count(row, 0),
+        )?;
+        Ok(sum.unwrap_or_default())
+    }
+
+    /// Counts the deletions on one side, since a moment, of files that were in a folder.
+    pub fn deletions_in(&self, folder: &str, since: Timestamp, side: Side) -> Outcome<u64> {
+        // The paths in a folder sort between `folder/` and `folder0`, the next character.
+        let count = self.one(
+            "SELECT count(*) FROM events WHERE action = 'delete' AND at >= ?1 AND side = ?2 \
+             AND path > ?3 || '/' AND path < ?3 || '0'",
+            params![since, side, folder],
+            |row| count(row, 0),
+        )?;
+        Ok(count.unwrap_or_default())
+    }
+
+    /// Returns whether we deleted an article that was shown with this revision: an answer that shows it is an old copy.
+    pub fn is_buried(&self, id: ArticleId, revision: &Revision) -> Outcome<bool> {
+        let sql = "SELECT 1 FROM tombstones WHERE article = ?1 AND revision = ?2";
+        let found = self.one(sql, params![id, revision], |_row| Ok(()))?;
+        Ok(found.is_some())
+    }
 }
 
 impl Writing<'_> {
@@ -56,6 +105,53 @@ impl Writing<'_> {
                 deed.detail
             ],
         )
+    }
+
+    /// Releases exactly one set of held actions. An earlier approval of that side and kind is void.
+    pub fn approve(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<()> {
+        self.run(
+            "INSERT OR REPLACE INTO approvals (side, kind, held, at) VALUES (?1, ?2, ?3, ?4)",
+            params![side, kind, set, self.now],
+        )
+    }
+
+    /// Uses up an approval. `false`: there is none of exactly this set.
+    pub fn take_approval(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<bool> {
+        let taken = self.run_and_count(
+            "DELETE FROM approvals WHERE side = ?1 AND kind = ?2 AND held = ?3",
+            params![side, kind, set],
+        )?;
+        Ok(taken > 0)
+    }
+
+    /// Counts a deletion that was carried out towards one side.
+    pub fn count_deletion(&mut self, side: Side, approved: bool) -> Outcome<()> {
+        self.run(
+            "INSERT INTO deletions (at, side, approved, count) VALUES (?1, ?2, ?3, 1)",
+            params![self.now, side, approved],
+        )
+    }
+
+    /// Remembers that we deleted an article: seen again with this revision, it is an old copy.
+    pub fn tombstone(&mut self, id: ArticleId, revision: &Revision) -> Outcome<()> {
+        self.run(
+            "INSERT OR REPLACE INTO tombstones (article, revision, at) VALUES (?1, ?2, ?3)",
+            params![id, revision, self.now],
+        )
+    }
+
+    /// Remembers that we deleted an article, as it was seen and as its row knows it: what was seen may have been an old
+    /// copy itself, and the next one that is shown newer, or older still.
+    pub fn bury(
+        &mut self,
+        id: ArticleId,
+        seen: &Revision,
+        row: Option<&ArticleRow>,
+    ) -> Outcome<()> {
+        self.tombstone(id, seen)?;
+        let known = row.map(ArticleRow::revisions).unwrap_or_default();
+        let mut known = known.into_iter();
+        known.try_for_each(|revision| self.tombstone(id, revision))
     }
 }
 

@@ -5,23 +5,15 @@
 //! - Reading is direct; a [`Store`] opened for reading takes no lock that would stop a writer.
 //! - A row that is put again unchanged costs no write, where the method says so.
 //!
-//! Each kind of row has a file here. Who may open the store is decided elsewhere: the mirror's lock.
+//! Who may open the store is decided elsewhere: the mirror's lock.
 
-mod articles;
-mod at_rest;
-mod backoff;
+mod base;
 mod bodies;
-mod categories;
 mod columns;
-mod conflicts;
 mod events;
-mod guards;
 mod journal;
-mod listing;
 mod meta;
 mod open;
-mod packing;
-mod pending_requests;
 mod spool;
 mod versions;
 mod waiting;
@@ -32,8 +24,8 @@ use super::{
 };
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
-pub use listing::ListingEntry;
-use packing::Packing;
+use bodies::Packing;
+pub use meta::ListingEntry;
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
 pub use spool::SeenBody;
 use spool::Spool;

@@ -1,6 +1,6 @@
 //! Opening: make or find the database, check it, bring it up to date, and see whose it is.
 
-use super::{Store, TimeOfDay, packing::Packing, spool::Spool};
+use super::{Store, TimeOfDay, bodies::Packing, spool::Spool};
 use crate::{
     drill::failpoint,
     model::{Timestamp, WorkspaceId},

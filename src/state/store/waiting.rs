@@ -1,13 +1,51 @@
-//! What waits, a row for each: actions that are held, actions that failed, files that a restore has still to bring back,
-//! articles that went back to an older version. The engine says what a row means.
+//! What waits for a person or for another try: conflicts that were shown, actions that are held, failed or refused, and
+//! questions that the service did not answer.
+//!
+//! The rows of `waiting` are those of the engine, which says what each kind means.
 
-use super::{Store, Writing, columns::Json};
-use crate::state::Outcome;
-use rusqlite::params;
+use super::{
+    Store, Writing,
+    columns::{Json, place},
+};
+use crate::{
+    model::{ArticleId, CategoryId, Version},
+    state::{Attempt, ConflictRow, Outcome, Parked, Target},
+};
+use rusqlite::{Row, params, types::ToSql};
 use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
 
 impl Store {
+    /// Reads the conflicts that were shown and not settled, by article.
+    pub fn conflicts(&self) -> Outcome<Vec<ConflictRow>> {
+        self.all(
+            "SELECT article, folder, file, local, remote, revision, copy, reason, at \
+             FROM conflicts",
+            [],
+            conflict,
+        )
+    }
+
+    /// Reads what was refused or waits for a person, by key.
+    pub fn parked(&self) -> Outcome<BTreeMap<String, Parked>> {
+        self.all(
+            "SELECT key, fingerprint, reason, at FROM parked",
+            [],
+            |row| {
+                let key: String = row.get(0)?;
+                Ok((
+                    key.clone(),
+                    Parked {
+                        key,
+                        fingerprint: row.get(1)?,
+                        reason: row.get(2)?,
+                        at: row.get(3)?,
+                    },
+                ))
+            },
+        )
+    }
+
     /// Reads the rows of a kind, by their keys. A row that a later version wrote in another form is left out.
     pub fn waiting<T: DeserializeOwned>(&self, kind: &str) -> Outcome<BTreeMap<String, T>> {
         let rows: Vec<(String, String)> = self.all(
@@ -19,9 +57,87 @@ impl Store {
         let read = |(key, json): (String, String)| Some((key, serde_json::from_str(&json).ok()?));
         Ok(rows.filter_map(read).collect())
     }
+
+    /// Reads all attempts.
+    pub fn backoff(&self) -> Outcome<BTreeMap<Target, Attempt>> {
+        self.all(
+            "SELECT kind, id, last_asked, failures, answer FROM backoff",
+            [],
+            |row| {
+                let target = match row.get_ref(0)?.as_str()? {
+                    ARTICLE => Target::Article(row.get::<_, ArticleId>(1)?),
+                    REQUEST => Target::Request(row.get::<_, ArticleId>(1)?),
+                    _ => Target::Category(row.get::<_, CategoryId>(1)?),
+                };
+                let attempt = Attempt {
+                    last_asked: row.get(2)?,
+                    failures: row.get(3)?,
+                    answer: row.get(4)?,
+                };
+                Ok((target, attempt))
+            },
+        )
+    }
 }
 
 impl Writing<'_> {
+    /// Records a conflict that is shown, in place of an earlier one of the same article.
+    pub fn put_conflict(&mut self, conflict: &ConflictRow) -> Outcome<()> {
+        self.end_rest()?;
+        self.remove_conflict(conflict.id)?;
+        self.run(
+            "INSERT INTO conflicts \
+             (article, folder, file, local, remote, revision, copy, reason, at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            params![
+                conflict.id,
+                conflict.place.folder,
+                conflict.place.file,
+                Json(&conflict.local),
+                conflict.remote.as_ref().map(Json),
+                conflict.revision,
+                conflict.copy,
+                conflict.reason,
+                conflict.at,
+            ],
+        )?;
+        let sql = "INSERT OR IGNORE INTO conflict_digests (article, digest) VALUES (?1, ?2)";
+        for version in std::iter::once(&conflict.local).chain(&conflict.remote) {
+            self.run(sql, params![conflict.id, version.text])?;
+            self.run(sql, params![conflict.id, version.digest()])?;
+        }
+        Ok(())
+    }
+
+    /// Forgets where the copy of a conflict that stands was: it is written anew, as that of a new one.
+    pub fn forget_copy(&mut self, id: ArticleId) -> Outcome<()> {
+        self.end_rest()?;
+        self.run("UPDATE conflicts SET copy = NULL WHERE article = ?1", [id])
+    }
+
+    /// Forgets a conflict that was settled.
+    pub fn remove_conflict(&mut self, id: ArticleId) -> Outcome<()> {
+        self.end_rest()?;
+        self.run("DELETE FROM conflicts WHERE article = ?1", [id])
+    }
+
+    /// Parks what is not to be tried again unseen. Parked as it is already, it costs no write.
+    pub fn park(&mut self, parked: &Parked) -> Outcome<()> {
+        self.run(
+            "INSERT INTO parked (key, fingerprint, reason, at) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT (key) DO UPDATE SET \
+             fingerprint = excluded.fingerprint, reason = excluded.reason, at = excluded.at \
+             WHERE (fingerprint, reason, at) \
+             IS NOT (excluded.fingerprint, excluded.reason, excluded.at)",
+            params![parked.key, parked.fingerprint, parked.reason, parked.at],
+        )
+    }
+
+    /// Lets what was parked be tried again.
+    pub fn unpark(&mut self, key: &str) -> Outcome<()> {
+        self.run("DELETE FROM parked WHERE key = ?1", [key])
+    }
+
     /// Makes these the rows of a kind. A row that stays as it is costs no write.
     pub fn put_waiting<T: Serialize>(
         &mut self,
@@ -41,5 +157,59 @@ impl Writing<'_> {
             )?;
         }
         Ok(())
+    }
+
+    /// Records an attempt, in place of the one before.
+    pub fn put_attempt(&mut self, target: Target, attempt: &Attempt) -> Outcome<()> {
+        let (kind, id) = columns(&target);
+        self.run(
+            "INSERT OR REPLACE INTO backoff (kind, id, last_asked, failures, answer) \
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![
+                kind,
+                id,
+                attempt.last_asked,
+                attempt.failures,
+                attempt.answer
+            ],
+        )
+    }
+
+    /// Forgets an attempt: the service is asked again at once.
+    pub fn remove_attempt(&mut self, target: Target) -> Outcome<()> {
+        let (kind, id) = columns(&target);
+        self.run(
+            "DELETE FROM backoff WHERE kind = ?1 AND id = ?2",
+            params![kind, id],
+        )
+    }
+}
+
+fn conflict(row: &Row<'_>) -> rusqlite::Result<ConflictRow> {
+    Ok(ConflictRow {
+        id: row.get(0)?,
+        place: place(row, 1)?,
+        local: row.get::<_, Json<Version>>(3)?.0,
+        remote: row
+            .get::<_, Option<Json<Version>>>(4)?
+            .map(|remote| remote.0),
+        revision: row.get(5)?,
+        copy: row.get(6)?,
+        reason: row.get(7)?,
+        at: row.get(8)?,
+    })
+}
+
+const ARTICLE: &str = "article";
+
+const CATEGORY: &str = "category";
+
+const REQUEST: &str = "request";
+
+fn columns(target: &Target) -> (&'static str, &dyn ToSql) {
+    match target {
+        Target::Article(id) => (ARTICLE, id),
+        Target::Category(id) => (CATEGORY, id),
+        Target::Request(id) => (REQUEST, id),
     }
 }

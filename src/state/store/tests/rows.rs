@@ -1,6 +1,6 @@
 //! Every kind of row comes back as it was put, and a second time costs nothing.
 
-use super::super::articles::{HIDDEN, INDEX};
+use super::super::base::{HIDDEN, INDEX};
 use super::{NOW, article, binding, id, later, memory, version};
 use crate::{
     model::base::IndexRow,

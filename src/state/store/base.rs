@@ -1,13 +1,20 @@
-//! The base: one row per article on which both sides agreed.
+//! The base: a row for each article and category on which both sides agreed, and whether the base is at rest.
+//!
+//! The base is at rest when the last whole look left nothing open, and no row was written since that a look at a few
+//! articles could not see. The mark is a value that the engine chooses. It goes with a write of a category's words, of a
+//! conflict, of a new or removed article, of an article's place, and of a row that waits for another write.
 
 use super::{
     Store, Writing,
-    columns::{Json, flags, place, stamp, stamp_columns, unless_equal, version, version_like},
+    columns::{
+        Json, category_version, flags, place, stamp, stamp_columns, unless_equal, version,
+        version_like,
+    },
     one,
 };
 use crate::{
-    model::{ArticleId, Place, base::IndexRow},
-    state::{ArticleRow, Outcome},
+    model::{ArticleId, CategoryId, Place, base::IndexRow},
+    state::{ArticleRow, CategoryRow, Outcome},
 };
 use rusqlite::{Row, params};
 
@@ -89,6 +96,21 @@ impl Store {
         let found = self.one("SELECT 1 FROM articles", [], |_row| Ok(()))?;
         Ok(found.is_some())
     }
+
+    /// Reads the base of all categories, by id.
+    pub fn categories(&self) -> Outcome<Vec<CategoryRow>> {
+        self.all(ALL_CATEGORIES, [], category_row)
+    }
+
+    /// Reads the base of one category.
+    pub fn category(&self, id: CategoryId) -> Outcome<Option<CategoryRow>> {
+        self.one(ONE_CATEGORY, [id], category_row)
+    }
+
+    /// Returns the mark, while the base is at rest.
+    pub fn at_rest(&self) -> Outcome<Option<String>> {
+        self.meta(AT_REST)
+    }
 }
 
 impl Writing<'_> {
@@ -151,6 +173,89 @@ impl Writing<'_> {
     pub fn article(&self, id: ArticleId) -> Outcome<Option<ArticleRow>> {
         Ok(one(self.sql()?, ONE, [id], row)?)
     }
+
+    /// Writes the base of one category, in place of what was there.
+    pub fn put_category(&mut self, category: &CategoryRow) -> Outcome<()> {
+        self.end_rest_before_category(category)?;
+        let (local, remote) = (&category.local, &category.remote);
+        let [size, mtime, ctime, inode] = stamp_columns(category.stamp);
+        self.run(
+            PUT_CATEGORY,
+            params![
+                category.id,
+                category.folder,
+                local.name,
+                local.slug,
+                local.description,
+                local.meta_description,
+                remote.name,
+                remote.slug,
+                remote.description,
+                remote.meta_description,
+                category.revision,
+                category.read_at,
+                size,
+                mtime,
+                ctime,
+                inode,
+            ],
+        )
+    }
+
+    /// Reads the base of one category as this transaction sees it.
+    pub(super) fn category(&self, id: CategoryId) -> Outcome<Option<CategoryRow>> {
+        Ok(one(self.sql()?, ONE_CATEGORY, [id], category_row)?)
+    }
+
+    /// Forgets the base of one category.
+    pub fn remove_category(&mut self, id: CategoryId) -> Outcome<()> {
+        self.end_rest()?;
+        self.run("DELETE FROM categories WHERE id = ?1", [id])
+    }
+
+    /// Marks the base as at rest.
+    pub fn rest(&mut self, mark: &str) -> Outcome<()> {
+        self.set_meta(AT_REST, mark)
+    }
+
+    /// Removes the mark.
+    pub fn end_rest(&mut self) -> Outcome<()> {
+        self.remove_meta(AT_REST)
+    }
+
+    fn is_at_rest(&self) -> Outcome<bool> {
+        let sql = "SELECT 1 FROM meta WHERE key = ?1";
+        Ok(one(self.sql()?, sql, [AT_REST], |_row| Ok(()))?.is_some())
+    }
+
+    /// Removes the mark before a write of an article's row, unless only its versions change.
+    pub(super) fn end_rest_before_article(&mut self, row: &ArticleRow) -> Outcome<()> {
+        if !self.is_at_rest()? {
+            return Ok(());
+        }
+        let waits =
+            row.local.slug != row.remote.slug || row.has_replaced(&row.remote, &row.revision);
+        if waits || self.place_of(row.id)?.as_ref() != Some(&row.place) {
+            self.end_rest()?;
+        }
+        Ok(())
+    }
+
+    /// Removes the mark before a write of a category's row, unless only its times change.
+    pub(super) fn end_rest_before_category(&mut self, row: &CategoryRow) -> Outcome<()> {
+        if !self.is_at_rest()? {
+            return Ok(());
+        }
+        let same = self.category(row.id)?.is_some_and(|known| {
+            (&known.folder, &known.local, &known.remote) == (&row.folder, &row.local, &row.remote)
+        });
+        if same { Ok(()) } else { self.end_rest() }
+    }
+
+    fn place_of(&self, id: ArticleId) -> Outcome<Option<Place>> {
+        let sql = "SELECT folder, file FROM articles WHERE id = ?1";
+        Ok(one(self.sql()?, sql, [id], |row| place(row, 0))?)
+    }
 }
 
 fn index_row(row: &Row<'_>) -> rusqlite::Result<IndexRow> {
@@ -191,3 +296,38 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ArticleRow> {
             .map_or_else(Vec::new, |json| json.0),
     })
 }
+
+macro_rules! category_columns {
+    () => {
+        "id, folder, local_name, local_slug, local_description, local_meta_description, \
+         remote_name, remote_slug, remote_description, remote_meta_description, \
+         revision, read_at, stamp_size, stamp_mtime, stamp_ctime, stamp_inode"
+    };
+}
+
+const ALL_CATEGORIES: &str = concat!("SELECT ", category_columns!(), " FROM categories");
+const ONE_CATEGORY: &str = concat!(
+    "SELECT ",
+    category_columns!(),
+    " FROM categories WHERE id = ?1"
+);
+const PUT_CATEGORY: &str = concat!(
+    "INSERT OR REPLACE INTO categories (",
+    category_columns!(),
+    ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
+);
+
+fn category_row(row: &Row<'_>) -> rusqlite::Result<CategoryRow> {
+    Ok(CategoryRow {
+        id: row.get(0)?,
+        folder: row.get(1)?,
+        local: category_version(row, 2)?,
+        remote: category_version(row, 6)?,
+        revision: row.get(10)?,
+        read_at: row.get(11)?,
+        stamp: stamp(row, 12)?,
+    })
+}
+
+/// The mark's key.
+const AT_REST: &str = "at_rest";
