@@ -3,14 +3,14 @@
 //! Pure: takes the contents of files, and returns findings. Findings are in the order of path and line; each has a
 //! rule, a remedy and at most a few other paths.
 
+pub(crate) use crate::model::lint::Severity as Level;
 use crate::{
     mirror::{
         document::{CategoryDocument, Document, NotReady},
         layout::INNER,
     },
     model::{
-        ArticleId, Place,
-        lint::{self, Severity},
+        ArticleId, Place, lint,
         path::{
             CATEGORY_FILE, EXTENSION, NameProblem,
             near::{likely_meant, maybe_mistyped},
@@ -29,16 +29,6 @@ const SENT: &str = "the article is sent as it is";
 
 /// The end of the remedy of an error that keeps the file from being sent.
 const NOT_SENT: &str = "until then the file is not sent";
-
-/// The severity of a finding.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
-    /// The file could be better.
-    Warning,
-    /// The file is broken, or would not be pushed.
-    Error,
-}
 
 /// A problem in a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -117,12 +107,12 @@ type Categories<'f> = BTreeMap<&'f String, Result<CategoryDocument, NotReady>>;
 
 /// Checks all files together.
 pub(crate) fn check(files: &Files) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = Findings::default();
     let mut articles = Vec::new();
     for (place, bytes) in &files.articles {
         match Document::parse(bytes) {
             Ok(document) => articles.push((place, document)),
-            Err(problem) => findings.push(not_ready(place, "front-matter", problem)),
+            Err(problem) => findings.not_ready(place, "front-matter", &problem),
         }
     }
     let mut named = files.others.clone();
@@ -158,52 +148,31 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     for (place, document) in &articles {
         dead_links(place, document, &known, &mut findings);
     }
-    let copies = files.copies.iter();
-    findings.extend(copies.map(|(place, id)| copy(place, *id, files.open.as_ref())));
-    findings.extend(files.unreadable.iter().map(|(path, why)| {
+    for (place, id) in &files.copies {
+        copy(place, *id, files.open.as_ref(), &mut findings);
+    }
+    for (path, why) in &files.unreadable {
         let help = format!(
             "check the file's permissions, or try again when nothing is writing to it; {NOT_SENT}"
         );
-        finding(
-            Level::Error,
-            path,
-            "unreadable",
-            format!("failed to {why}"),
-            help,
-        )
-    }));
-    findings.extend(files.strays.iter().map(|(path, why)| {
-        let message = format!("not synced: {why}");
-        finding(Level::Error, path, "stray", message, NOT_SENT)
-    }));
-    findings.extend(files.patterns.iter().map(|(path, why)| {
-        let help = "until then this line ignores nothing";
-        finding(Level::Error, path, "ignore", why.clone(), help)
-    }));
-    findings.extend(files.inner.iter().map(|place| {
-        let help = "if that is meant, name it in .kbsyncignore";
-        let message = format!("not synced: {INNER}");
-        finding(Level::Warning, place, "stray", message, help)
-    }));
-    findings.sort();
-    findings
-}
-
-fn not_ready<P: ToString + ?Sized>(path: &P, rule: &'static str, problem: NotReady) -> Finding {
-    Finding {
-        line: problem.line,
-        ..finding(
-            Level::Error,
-            path,
-            rule,
-            problem.message,
-            format!("{}; {NOT_SENT}", problem.remedy),
-        )
+        findings.error(path, "unreadable", format!("failed to {why}"), help);
     }
+    for (path, why) in &files.strays {
+        findings.error(path, "stray", format!("not synced: {why}"), NOT_SENT);
+    }
+    for (path, why) in &files.patterns {
+        findings.error(path, "ignore", why, "until then this line ignores nothing");
+    }
+    for place in &files.inner {
+        let help = "if that is meant, name it in .kbsyncignore";
+        findings.warning(place, "stray", format!("not synced: {INNER}"), help);
+    }
+    findings.0.sort();
+    findings.0
 }
 
 /// Reports a name that is no address, or an unusual one.
-fn file_name(file: &Named, findings: &mut Vec<Finding>) {
+fn file_name(file: &Named, findings: &mut Findings) {
     let slug = match file.address() {
         Ok(slug) => slug,
         Err(problem) => {
@@ -212,13 +181,7 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
                 "rename the file to `{}{EXTENSION}`, or add a line `slug:`; {NOT_SENT}",
                 problem.proposal
             );
-            findings.push(finding(
-                Level::Error,
-                &file.place,
-                "file-name",
-                message,
-                help,
-            ));
+            findings.error(&file.place, "file-name", message, help);
             return;
         }
     };
@@ -228,25 +191,19 @@ fn file_name(file: &Named, findings: &mut Vec<Finding>) {
         let message = format!("the address has capital letters: {slug}");
         let help =
             format!("rename the file to `{lower}{EXTENSION}`, or add `slug: {slug}` to keep it");
-        findings.push(finding(
-            Level::Warning,
-            &file.place,
-            "capitals",
-            message,
-            help,
-        ));
+        findings.warning(&file.place, "capitals", message, help);
     }
 }
 
 /// Reports a line `slug:` that the service may refuse. A slug that came from the service may be such a one.
-fn slug_line(path: &impl ToString, slug: Option<&str>, findings: &mut Vec<Finding>) {
+fn slug_line(path: &impl ToString, slug: Option<&str>, findings: &mut Findings) {
     if let Some(Err(problem)) = slug.map(slug_of_stem) {
         let message = format!("the slug {:?} is not valid in an address", problem.stem);
         let help = format!(
             "write `slug: {}`: the service may refuse another one",
             problem.proposal
         );
-        findings.push(finding(Level::Warning, path, "slug", message, help));
+        findings.warning(path, "slug", message, help);
     }
 }
 
@@ -254,38 +211,30 @@ fn slug_line(path: &impl ToString, slug: Option<&str>, findings: &mut Vec<Findin
 fn keys<'k>(
     path: &str,
     near: impl Iterator<Item = (&'k str, usize, &'static str)>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) {
     for (key, line, meant) in near {
         let message = format!("`{key}` is not sent: it is not a key of kbsync");
-        findings.push(Finding {
-            line: Some(line),
-            ..finding(
-                Level::Warning,
-                path,
-                "near-key",
-                message,
-                format!("did you mean `{meant}`?"),
-            )
-        });
+        let help = format!("did you mean `{meant}`?");
+        findings.warning(path, "near-key", message, help).line = Some(line);
     }
 }
 
-fn body(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
+fn body(place: &Place, document: &Document, findings: &mut Findings) {
     let before = document.lines_before_text();
     for found in lint::lint_html(document.text()) {
-        let (level, help) = match found.severity {
-            Severity::Warning => (Level::Warning, found.remedy),
-            Severity::Error => (Level::Error, format!("{}; {SENT}", found.remedy)),
+        let reported = match found.severity {
+            Level::Warning => findings.warning(place, found.rule, found.message, found.remedy),
+            Level::Error => {
+                let help = format!("{}; {SENT}", found.remedy);
+                findings.error(place, found.rule, found.message, help)
+            }
         };
-        findings.push(Finding {
-            line: Some(before + found.line),
-            ..finding(level, place, found.rule, found.message, help)
-        });
+        reported.line = Some(before + found.line);
     }
 }
 
-fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding>) {
+fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
     let mut slugs = Vec::new();
     let mut ids = Vec::new();
     let folders: BTreeSet<&String> = files
@@ -298,7 +247,7 @@ fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding
         let words = match parsed.get(folder) {
             Some(Ok(document)) => Some(document),
             Some(Err(problem)) => {
-                findings.push(not_ready(&path, "category-file", problem.clone()));
+                findings.not_ready(&path, "category-file", problem);
                 continue;
             }
             None => None,
@@ -319,7 +268,7 @@ fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding
                         "rename the folder to `{}`, or add a line `slug:` to its {CATEGORY_FILE}; until then no file in it is sent",
                         problem.proposal
                     );
-                    findings.push(finding(Level::Error, folder, "folder-name", message, help));
+                    findings.error(folder, "folder-name", message, help);
                 }
             },
         }
@@ -336,7 +285,7 @@ fn doubles(
     keyed: impl IntoIterator<Item = (String, String)>,
     rule: &'static str,
     help: &str,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) {
     let mut by_key: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (key, path) in keyed {
@@ -361,7 +310,7 @@ fn doubles(
             };
             let message = format!("{what} is also that of {}{more}", others.join(", "));
             let help = format!("{help}; until then at most one of them is sent");
-            findings.push(finding(Level::Error, path, rule, message, help));
+            findings.error(path, rule, message, help);
         }
     }
 }
@@ -385,7 +334,7 @@ fn dead_links(
     place: &Place,
     document: &Document,
     known: &BTreeSet<String>,
-    findings: &mut Vec<Finding>,
+    findings: &mut Findings,
 ) {
     let before = document.lines_before_text();
     for (line, target) in lint::relative_links(document.text()) {
@@ -396,16 +345,13 @@ fn dead_links(
             let help = format!(
                 "correct the path, which is relative to this file, or write the whole address; {SENT}"
             );
-            findings.push(Finding {
-                line: Some(before + line),
-                ..finding(Level::Error, place, "dead-link", message, help)
-            });
+            findings.error(place, "dead-link", message, help).line = Some(before + line);
         }
     }
 }
 
 /// Reports new folders whose names look mistyped. A folder with an id is known to the service.
-fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding>) {
+fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
     let is_known = |folder: &&String| {
         let words = parsed.get(*folder).and_then(|words| words.as_ref().ok());
         words.is_some_and(|words| words.id().is_some())
@@ -415,13 +361,7 @@ fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Vec<Finding>)
     for folder in folders.into_iter().filter(|folder| !is_known(folder)) {
         if let Some(meant) = likely_meant(folder, known.iter().map(|known| known.as_str())) {
             let help = "if you mean a new category, ignore this: the next sync holds it until `kbsync approve`";
-            findings.push(finding(
-                Level::Warning,
-                folder,
-                "new-category",
-                maybe_mistyped(meant),
-                help,
-            ));
+            findings.warning(folder, "new-category", maybe_mistyped(meant), help);
         }
     }
 }
@@ -441,7 +381,7 @@ fn resolve(folder: &str, target: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>) -> Finding {
+fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>, findings: &mut Findings) {
     let waits = open.map(|open| match id {
         Some(id) => open.ids.contains(&id),
         None => open.copies.contains(&place.file),
@@ -461,24 +401,56 @@ fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>) -> Finding {
         ),
     };
     let help = "take what you need from this copy into the article, then delete the copy";
-    finding(Level::Warning, place, rule, message, help)
+    findings.warning(place, rule, message, help);
 }
 
-/// Makes a finding about a whole file.
-fn finding<P: ToString + ?Sized>(
-    level: Level,
-    path: &P,
-    rule: &'static str,
-    message: impl Into<String>,
-    help: impl Into<String>,
-) -> Finding {
-    Finding {
-        path: path.to_string(),
-        line: None,
-        level,
-        rule,
-        message: message.into(),
-        help: help.into(),
+/// The findings so far.
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    /// Reports that a file is broken, or would not be pushed. Returns the finding, to add its line.
+    fn error<P: ToString + ?Sized>(
+        &mut self,
+        path: &P,
+        rule: &'static str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> &mut Finding {
+        let at = self.0.len();
+        self.0.push(Finding {
+            path: path.to_string(),
+            line: None,
+            level: Level::Error,
+            rule,
+            message: message.into(),
+            help: help.into(),
+        });
+        &mut self.0[at]
+    }
+
+    /// Reports that a file could be better.
+    fn warning<P: ToString + ?Sized>(
+        &mut self,
+        path: &P,
+        rule: &'static str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> &mut Finding {
+        let finding = self.error(path, rule, message, help);
+        finding.level = Level::Warning;
+        finding
+    }
+
+    /// Reports a file that cannot be read as an article or a category.
+    fn not_ready<P: ToString + ?Sized>(
+        &mut self,
+        path: &P,
+        rule: &'static str,
+        problem: &NotReady,
+    ) {
+        let help = format!("{}; {NOT_SENT}", problem.remedy);
+        self.error(path, rule, &problem.message, help).line = problem.line;
     }
 }
 

@@ -82,10 +82,6 @@ pub enum Added {
 }
 
 /// Adds the rule to one of git's files. A missing file is created.
-///
-/// # Errors
-///
-/// When the file cannot be read or written.
 pub fn add_line(file: &Path) -> io::Result<Added> {
     match fs::symlink_metadata(file) {
         Ok(found) if !found.is_file() => return Ok(Added::NotAFile),

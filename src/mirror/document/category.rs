@@ -5,7 +5,7 @@ use super::{
     block::Block,
     check_lengths,
     frame::{self, Frame},
-    id_of, misspelt, near_keys, problem,
+    id_of, misspelt, near_keys,
     splice::{self, Edit},
     text_of,
 };
@@ -66,7 +66,7 @@ impl CategoryDocument {
     /// Reads a file. One without any key is not ready: it was cut off rather than meant.
     pub fn parse(bytes: &[u8]) -> Result<Self, NotReady> {
         Self::read(bytes).map_err(|problem| NotReady {
-            category: problem::find_id(bytes).map(CategoryId::new),
+            category: frame::find_id(bytes).map(CategoryId::new),
             ..problem
         })
     }
@@ -140,33 +140,15 @@ impl CategoryDocument {
 
     /// Writes the file with changes; what is equal already is not touched.
     pub fn edit(&self, changes: &CategoryChanges) -> String {
-        let held = self.held();
-        let mut edits = changes.edits();
-        edits.retain(|edit| !held.contains(edit));
-        if edits.is_empty() {
-            return self.source.clone();
-        }
         let end = if self.frame.crlf { "\r\n" } else { "\n" };
         let block = splice::apply(
             self.frame.block(&self.source),
             &self.block,
             &KEYS,
-            &edits,
+            &changes.edits(),
             end,
         );
         self.frame.with_block(&self.source, &block)
-    }
-
-    /// Returns the value of each of our keys.
-    fn held(&self) -> [Edit; 5] {
-        let text = Written::unless_empty;
-        [
-            ("id", self.id.as_ref().map(Written::word)),
-            ("name", self.name.clone().map(Written::Text)),
-            ("slug", self.slug.as_deref().and_then(text)),
-            ("description", text(&self.description)),
-            ("meta_description", text(&self.meta_description)),
-        ]
     }
 
     /// The category's id, when the file has one.

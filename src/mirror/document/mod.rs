@@ -11,14 +11,10 @@
 mod block;
 mod category;
 mod frame;
-mod problem;
-mod reader;
-mod scalar;
 mod splice;
 
 pub use category::{CategoryChanges, CategoryDocument};
-pub use frame::MAX_FILE;
-pub use problem::{NotReady, has_conflict_markers};
+pub use frame::{MAX_FILE, NotReady, has_conflict_markers};
 
 use crate::model::{
     ArticleId, CategoryId, Field, Flags, TextDigest, Version,
@@ -190,7 +186,7 @@ impl Document {
     /// article that the service holds may have either.
     pub fn parse_with_markers(bytes: &[u8]) -> Result<Self, NotReady> {
         Self::read(bytes).map_err(|problem| NotReady {
-            id: problem::find_id(bytes).map(ArticleId::new),
+            id: frame::find_id(bytes).map(ArticleId::new),
             ..problem
         })
     }
@@ -232,11 +228,7 @@ impl Document {
 
     /// Writes the file with changes; what is equal already is not touched.
     pub fn edit(&self, changes: &Changes) -> String {
-        let edits = self.edits(changes);
         let text = changes.text.as_deref().filter(|&text| text != self.text());
-        if edits.is_empty() && text.is_none() {
-            return self.source.clone();
-        }
         // A body with a carriage return cannot be told from line ends in a CRLF file.
         let to_lf = self.is_crlf() && text.is_some_and(|text| text.contains('\r'));
         let end = if self.is_crlf() && !to_lf {
@@ -248,7 +240,7 @@ impl Document {
             self.frame.block(&self.source),
             &self.block,
             &KEYS,
-            &edits,
+            &changes.edits(),
             end,
         );
         let Some(text) = text else {
@@ -274,14 +266,6 @@ impl Document {
         let block = self.frame.block(&self.source);
         let front = splice::apply(block, &self.block, &KEYS, &[("id", None)], end);
         self.frame.with_block(&self.source, &front)
-    }
-
-    /// Lists the keys whose values differ from what is wanted.
-    fn edits(&self, changes: &Changes) -> Vec<Edit> {
-        let held = self.words.held();
-        let mut edits = changes.edits();
-        edits.retain(|edit| !held.contains(edit));
-        edits
     }
 
     /// The article's id, when the file has one.
@@ -371,20 +355,6 @@ impl Words {
                 draft: flag_of(block, Field::Draft)?,
             },
         })
-    }
-
-    /// Returns the value of each of our keys.
-    fn held(&self) -> [Edit; 7] {
-        let text = Written::unless_empty;
-        [
-            ("id", self.id.as_ref().map(Written::word)),
-            ("title", text(&self.title)),
-            ("slug", self.slug.as_deref().and_then(text)),
-            ("enabled", self.flags.enabled.as_ref().map(Written::word)),
-            ("draft", self.flags.draft.as_ref().map(Written::word)),
-            ("introtext", text(&self.introtext)),
-            ("keywords", text(&self.keywords)),
-        ]
     }
 }
 

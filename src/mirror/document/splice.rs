@@ -3,11 +3,13 @@
 //! The result is always read again. If it does not hold exactly what is wanted, which the grammar of
 //! YAML allows for in corners that no line edit foresees, the block is written anew: our keys first, then
 //! the writer's own lines as they were.
+//!
+//! A text is written on one line, and so that every reader reads the same text. Readers of YAML 1.1 (PyYAML, Ruby,
+//! Jekyll) take `no`, `1_000`, `2024-01-01` or `12:30` for something else than a text. What is not plainly a text is
+//! put into double quotes, with escapes that JSON has too.
 
-use super::{
-    block::{Block, Entry, Style, Value, is_between},
-    scalar::write_text,
-};
+use super::block::{Block, Entry, Style, Value, is_between};
+use std::fmt::Write as _;
 
 /// A value to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,6 +67,11 @@ pub(super) fn apply(
     edits: &[Edit],
     end: &str,
 ) -> String {
+    let edits: Vec<Edit> = edits
+        .iter()
+        .filter(|edit| is_new(block, edit))
+        .cloned()
+        .collect();
     if edits.is_empty() {
         return raw.to_owned();
     }
@@ -72,7 +79,7 @@ pub(super) fn apply(
         raw,
         block,
         order,
-        edits,
+        edits: &edits,
         end,
     };
     let spliced = edited.by_line();
@@ -80,6 +87,16 @@ pub(super) fn apply(
         spliced
     } else {
         edited.anew()
+    }
+}
+
+/// Returns whether a block does not hold the value of an edit. An id or a flag may be written in another case.
+fn is_new(block: &Block, (key, wanted): &Edit) -> bool {
+    let held = block.get(key).and_then(Entry::text).unwrap_or_default();
+    match wanted {
+        Some(Written::Word(word)) => !held.eq_ignore_ascii_case(word),
+        Some(Written::Text(text)) => held != text,
+        None => !held.is_empty(),
     }
 }
 
@@ -306,4 +323,92 @@ fn changed_line(line: &str, entry: &Entry, value: &Written) -> String {
         ""
     };
     format!("{before} {value}{behind}{end}")
+}
+
+/// Words that some reader takes for a truth value, nothing, or a number.
+const RESERVED: [&str; 12] = [
+    "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", "infinity",
+];
+
+/// Writes a text, in the style that it had where that can hold it.
+pub(super) fn write_text(text: &str, style: Option<Style>) -> String {
+    match style {
+        Some(Style::Double) => double_quoted(text),
+        Some(Style::Single) if single_quotable(text) => format!("'{}'", text.replace('\'', "''")),
+        Some(Style::Single | Style::Plain | Style::Block) | None => {
+            if is_plain(text) {
+                text.to_owned()
+            } else {
+                double_quoted(text)
+            }
+        }
+    }
+}
+
+/// Returns whether a text needs no quotes under YAML 1.1 and 1.2.
+pub(super) fn is_plain(text: &str) -> bool {
+    let starts_well = text
+        .chars()
+        .next()
+        .is_some_and(|c| c.is_alphanumeric() || c == '(');
+    starts_well
+        && !text.ends_with(char::is_whitespace)
+        // A colon or a number sign is harmless in places; which ones is not worth knowing.
+        && !text.contains([':', '#'])
+        && text.chars().all(shows)
+        && !RESERVED.contains(&text.to_lowercase().as_str())
+        && !looks_like_a_number(text)
+}
+
+/// Numbers and dates in all their forms: a digit first, and nothing that only a word has.
+fn looks_like_a_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_hexdigit() || "xXoOtTzZ_.,+- ".contains(c))
+}
+
+/// Returns whether a character can stand in a file as it is: every reader keeps it, and a person can see it.
+fn shows(c: char) -> bool {
+    match c {
+        // Line breaks of YAML 1.1, the byte order mark, and what turns or hides the text around it.
+        '\u{85}'
+        | '\u{2028}'
+        | '\u{2029}'
+        | '\u{feff}'
+        | '\u{fffe}'
+        | '\u{ffff}'
+        | '\u{61c}'
+        | '\u{200b}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' => false,
+        _ => !c.is_control(),
+    }
+}
+
+fn single_quotable(text: &str) -> bool {
+    text.chars().all(shows)
+}
+
+fn double_quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            _ if shows(c) => quoted.push(c),
+            _ => {
+                // All that do not show are below U+10000, so four digits do.
+                let _written = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
 }

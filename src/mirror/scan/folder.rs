@@ -1,6 +1,6 @@
 //! Looks into one category's folder.
 
-use super::{CategoryContent, KnownFiles, Scan, ScannedCategory, ScannedFile, Unreadable, strays};
+use super::{CategoryContent, KnownFiles, Scan, ScannedCategory, ScannedFile, Unreadable, paths};
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, Entry, Kind},
@@ -53,7 +53,7 @@ impl<D: Disk> Walk<'_, D> {
             content: CategoryContent::Missing,
         };
         for name in listing.odd_names {
-            found.strays.extend(strays::stray(folder, &name));
+            found.strays.extend(paths::stray(folder, &name));
             found
                 .problems
                 .push((format!("{folder}/{name}"), ODD_NAME.to_owned()));
@@ -91,7 +91,7 @@ impl<D: Disk> Walk<'_, D> {
             Verdict::Article => Some(self.article(folder, entry, found)),
             Verdict::NoArticle(why) => {
                 if entry.kind == Kind::File {
-                    found.strays.extend(strays::stray(folder, &entry.name));
+                    found.strays.extend(paths::stray(folder, &entry.name));
                 } else if !self.layout.ignores(&place()) {
                     found.problems.push((place().to_string(), why.clone()));
                 }
@@ -108,7 +108,7 @@ impl<D: Disk> Walk<'_, D> {
             }
             Verdict::Stray(why) => {
                 if entry.kind == Kind::File {
-                    found.strays.extend(strays::stray(folder, &entry.name));
+                    found.strays.extend(paths::stray(folder, &entry.name));
                 }
                 found.problems.push((place().to_string(), why));
                 None

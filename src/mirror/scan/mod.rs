@@ -7,10 +7,8 @@
 //!
 //! Nothing is written here, and nothing is decided.
 
-mod again;
 mod folder;
 mod paths;
-mod strays;
 
 use super::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
 use super::document::{CategoryDocument, Document, NotReady};
@@ -22,10 +20,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::{io, thread};
 
 pub use crate::model::stamp::{predates, trusted};
-pub use again::appeared;
 pub(crate) use folder::ODD_NAME;
-pub use paths::scan_paths;
-pub use strays::{Strays, read_strays};
+pub use paths::{Strays, appeared, read_strays, scan_paths};
 
 /// The number of files that may wait between the threads and the sink.
 const IN_FLIGHT: usize = 32;
@@ -235,7 +231,7 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
     let mut folders = Vec::new();
     for entry in listing.entries {
         if entry.kind == Kind::File {
-            scan.strays.extend(strays::stray("", &entry.name));
+            scan.strays.extend(paths::stray("", &entry.name));
         }
         match layout.in_root(&entry.name, entry.kind) {
             RootVerdict::Category => folders.push(entry.name.clone()),
@@ -258,7 +254,7 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
         scan.root_names.insert(entry.name);
     }
     for name in listing.odd_names {
-        scan.strays.extend(strays::stray("", &name));
+        scan.strays.extend(paths::stray("", &name));
         scan.problems.push((name, ODD_NAME.to_owned()));
     }
     scan.layout = layout;

@@ -3,16 +3,15 @@
 //! Lines are counted from 1 in the body; the caller adds the lines of the front matter. The caller also finds out
 //! whether the target of a link exists ([`relative_links`]).
 
-use super::html::{
-    Kind, ReferenceKind, Tag, Token, balance, decoded, line_of, references, tokens, visible_text,
-};
+use super::html::{ReferenceKind, Tag, balance, decoded, line_of, references};
 
 /// The severity of a finding.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Readers see a poorer page than they could.
     Warning,
-    /// The page is broken.
+    /// The page is broken, or the file would not be pushed.
     Error,
 }
 
@@ -35,8 +34,6 @@ pub struct Finding {
 pub fn lint_html(text: &str) -> Vec<Finding> {
     let mut found = unpaired_tags(text);
     found.extend(images_without_alt(text));
-    found.extend(links(text));
-    found.extend(overlooked_slashes(text));
     found.sort_by_key(|&(start, _)| start);
     let mut lines = Lines::of(text);
     found
@@ -99,74 +96,45 @@ fn error(start: usize, rule: &'static str, message: String, remedy: String) -> A
     (start, finding)
 }
 
-fn warning(
-    start: usize,
-    rule: &'static str,
-    message: impl Into<String>,
-    remedy: impl Into<String>,
-) -> At {
-    let (start, finding) = error(start, rule, message.into(), remedy.into());
-    let severity = Severity::Warning;
-    (
-        start,
-        Finding {
-            severity,
-            ..finding
-        },
-    )
-}
-
 fn unpaired_tags(text: &str) -> Vec<At> {
     let balance = balance(text);
     let unclosed = balance.unclosed.iter().map(|Tag { name, start }| {
-        error(
-            *start,
-            "unclosed-tag",
-            format!("<{name}> is never closed"),
-            format!("add </{name}> where it should end"),
-        )
+        let message = format!("<{name}> is never closed");
+        let remedy = format!("add </{name}> where it should end");
+        error(*start, "unclosed-tag", message, remedy)
     });
     let stray = balance.stray.iter().map(|Tag { name, start }| {
-        error(
-            *start,
-            "stray-tag",
-            format!("</{name}> closes nothing"),
-            format!("remove it, or add <{name}> where it should begin"),
-        )
+        let message = format!("</{name}> closes nothing");
+        let remedy = format!("remove it, or add <{name}> where it should begin");
+        error(*start, "stray-tag", message, remedy)
     });
     let unfinished = balance.unfinished.map(|start| {
-        let what = if text[start..].starts_with("<!--") {
+        let is_comment = text[start..].starts_with("<!--");
+        let (what, end) = if is_comment {
             ("comment", "-->")
         } else {
             ("tag", ">")
         };
-        error(
-            start,
-            "unfinished-tag",
-            format!(
-                "a {} begins here and never ends: what follows is not shown",
-                what.0
-            ),
-            format!(
-                "add the missing {} (or a quote), or write &lt; for <",
-                what.1
-            ),
-        )
+        let message = format!("a {what} begins here and never ends: what follows is not shown");
+        let remedy = format!("add the missing {end} (or a quote), or write &lt; for <");
+        error(start, "unfinished-tag", message, remedy)
     });
     unclosed.chain(stray).chain(unfinished).collect()
 }
 
 fn images_without_alt(text: &str) -> impl Iterator<Item = At> {
-    references(text)
-        .filter(|reference| reference.kind == ReferenceKind::ImageWithoutAlt)
-        .map(|reference| {
-            warning(
-                reference.start,
-                "image-alt",
-                format!("the image {:?} has no alt text", shortened(reference.value)),
-                "say in alt=\"…\" what it shows, or write alt=\"\" when it is mere decoration",
-            )
-        })
+    let images = references(text).filter(|image| image.kind == ReferenceKind::ImageWithoutAlt);
+    images.map(|image| {
+        let finding = Finding {
+            line: 0,
+            severity: Severity::Warning,
+            rule: "image-alt",
+            message: format!("the image {:?} has no alt text", shortened(image.value)),
+            remedy: "say in alt=\"…\" what it shows, or write alt=\"\" when it is mere decoration"
+                .to_owned(),
+        };
+        (image.start, finding)
+    })
 }
 
 /// Shortens a long address, such as an image within its own address.
@@ -176,84 +144,6 @@ fn shortened(address: &str) -> String {
         Some((end, _)) => format!("{}…", &address[..end]),
         None => address.to_owned(),
     }
-}
-
-/// Finds links that lead nowhere or cannot be clicked.
-fn links(text: &str) -> Vec<At> {
-    let mut found = Vec::new();
-    // The open link: its tag, and whether there is something to click in it.
-    let mut link: Option<(Token<'_>, bool)> = None;
-    for token in tokens(text) {
-        match token.kind {
-            Kind::Open(name) if name.is("a") => {
-                let Some(target) = token.attribute("href") else {
-                    link = None; // a mere anchor
-                    continue;
-                };
-                if target.trim_ascii().is_empty() {
-                    found.push(warning(
-                        token.start,
-                        "empty-link",
-                        "this link has no address",
-                        "fill in href, or remove the link and keep its text",
-                    ));
-                }
-                let named = ["aria-label", "title"]
-                    .iter()
-                    .any(|name| token.attribute(name).is_some_and(|text| !text.is_empty()));
-                link = Some((token, named));
-            }
-            Kind::Close(name) if name.is("a") => {
-                if let Some((token, false)) = link.take() {
-                    found.push(warning(
-                        token.start,
-                        "empty-link",
-                        "this link has no text, so readers cannot click it",
-                        "put a text between <a …> and </a>, or remove the link",
-                    ));
-                }
-            }
-            Kind::Open(name) | Kind::SelfClosing(name) => {
-                let seen = ["img", "svg", "video", "picture", "object", "iframe"];
-                if let Some((_, shows)) = &mut link {
-                    *shows |= seen.iter().any(|&seen| name.is(seen));
-                }
-            }
-            Kind::Text => {
-                if let Some((_, shows)) = &mut link {
-                    *shows = *shows || !visible_text(token.source).is_empty();
-                }
-            }
-            Kind::Close(_) | Kind::RawText | Kind::Comment | Kind::Unfinished => {}
-        }
-    }
-    found
-}
-
-/// Finds `<div/>` and the like, which browsers read as `<div>`.
-fn overlooked_slashes(text: &str) -> Vec<At> {
-    let mut drawings = 0_usize;
-    let mut found = Vec::new();
-    for token in tokens(text) {
-        if let Kind::Open(name) = token.kind {
-            drawings += usize::from(name.is_foreign());
-        } else if let Kind::Close(name) = token.kind {
-            drawings = drawings.saturating_sub(usize::from(name.is_foreign()));
-        } else if let Kind::SelfClosing(name) = token.kind
-            && drawings == 0
-            && !name.is_void()
-            && !name.is_foreign()
-        {
-            let name = name.lower();
-            found.push(warning(
-                token.start,
-                "self-closed-tag",
-                format!("browsers overlook the slash of <{name}/> and leave the element open"),
-                format!("write <{name}></{name}>"),
-            ));
-        }
-    }
-    found
 }
 
 /// Counts lines along a text, so that all findings cost one pass.
