@@ -13,10 +13,10 @@ use super::{
     Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
     answer::asked_wait,
     budget::{Budget, Counted, Refusal, Reservation},
+    options,
     origin::{Origin, parse_address},
     reading::header,
     retry::{self, MAX_WAIT, Outcome, Verb},
-    transport,
 };
 use crate::drill::failpoint;
 use reqwest::{
@@ -85,7 +85,7 @@ impl Client {
             });
         }
         Ok(Self {
-            http: transport::build(&options, &origin)?,
+            http: options::build(&options, &origin)?,
             base,
             origin,
             sent: Default::default(),

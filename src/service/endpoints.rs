@@ -8,9 +8,8 @@ use super::{
     answer::{Verdict, shown},
     client::{Call, Client},
     entry_reader::EntryReader,
-    lenient,
     retry::Verb,
-    wire::{BasesAnswer, CategoryPost, Shown, WireArticle, WireBase, WireCategory},
+    wire::{self, BasesAnswer, CategoryPost, Shown, WireArticle, WireBase, WireCategory},
 };
 use crate::model::{ArticleId, CategoryId, WorkspaceId};
 use reqwest::Url;
@@ -222,7 +221,7 @@ impl Client {
         let object = fields
             .get(key)
             .ok_or_else(|| self.wrong(call, &format!("it has no {key}")))?;
-        let object = lenient::one(object.get()).map_err(|error| self.unparsed(call, &error))?;
+        let object = wire::one(object.get()).map_err(|error| self.unparsed(call, &error))?;
         read(object).map_err(|why| self.wrong(call, &why))
     }
 

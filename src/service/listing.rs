@@ -10,14 +10,13 @@ use super::{
     answer::{self, Verdict},
     client::{Call, Client, Failure},
     entry_reader::EntryReader,
-    lenient,
     origin::Origin,
     paging::{self, Next, Page},
     reading::header,
     retry::Verb,
     splitter::Splitter,
     splitter_types::{Caps, Envelope, Path, SplitError},
-    wire::WireCategory,
+    wire::{self, WireCategory},
 };
 use crate::model::{CategoryId, WorkspaceId};
 use reqwest::{
@@ -233,9 +232,8 @@ impl Client {
         let category = paging::read_category(&whole.envelope)
             .and_then(|mut root| {
                 let category = root.get_mut("category").map(serde_json::Value::take);
-                let category: WireCategory =
-                    lenient::one(&category.unwrap_or_default().to_string())
-                        .map_err(|error| error.to_string())?;
+                let category: WireCategory = wire::one(&category.unwrap_or_default().to_string())
+                    .map_err(|error| error.to_string())?;
                 category.into_category()
             })
             .map_err(|why| self.void(&call, why))?;

@@ -14,18 +14,15 @@ pub mod fingerprint;
 #[cfg(feature = "drill")]
 pub mod fuzz_entry;
 mod json_depth;
-mod lenient;
 mod listing;
 mod options;
 pub mod origin;
 mod paging;
 mod reading;
 pub mod retry;
-mod slow_answer;
 mod splitter;
 mod splitter_types;
 pub mod token;
-mod transport;
 mod wire;
 
 #[cfg(test)]

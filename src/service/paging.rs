@@ -5,8 +5,8 @@
 
 use super::{
     answer::shown,
-    lenient::as_flag,
     splitter_types::{Envelope, Path, Step},
+    wire::as_flag,
 };
 use crate::model::WorkspaceId;
 use serde_json::{Map, Value};

@@ -1,12 +1,13 @@
-//! Reads answers up to their limits, and builds errors.
+//! Waits for answers, reads them up to their limits, and builds errors.
 //!
-//! Text from outside enters an error only here, and the token is redacted from it (failures row 131). `answer` says
-//! what an answer means.
+//! A person is told after some seconds without an answer, long before the request fails. Text from outside enters an
+//! error only here, and the token is redacted from it (failures row 131). `answer` says what an answer means.
 
 use super::{
     ErrorKind, ServiceError,
     answer::{self, Verdict},
     client::{Call, Client, Failure},
+    options::{WaitNote, WaitReason},
     retry::Outcome,
 };
 use chrono::Utc;
@@ -14,6 +15,7 @@ use reqwest::{
     Response, Url,
     header::{CONTENT_TYPE, HeaderMap, HeaderName},
 };
+use std::{future::Future, pin::pin, time::Duration};
 
 /// How many bytes of a failed answer are read for its message.
 const MESSAGE_BYTES: usize = 64 * 1024;
@@ -162,6 +164,32 @@ impl Client {
         }
         shown
     }
+
+    /// Waits for an answer to begin.
+    pub(super) async fn await_answer<T>(&self, sign: impl Future<Output = T>) -> T {
+        self.with_notice(WaitReason::Silent, sign).await
+    }
+
+    /// Waits for the next part of an answer.
+    pub(super) async fn await_more<T>(&self, sign: impl Future<Output = T>) -> T {
+        self.with_notice(WaitReason::Stalled, sign).await
+    }
+
+    async fn with_notice<T>(&self, reason: WaitReason, sign: impl Future<Output = T>) -> T {
+        let Some(notify) = &self.options.notify else {
+            return sign.await;
+        };
+        let mut sign = pin!(sign);
+        if let Ok(came) = tokio::time::timeout(NOTICE_AFTER, sign.as_mut()).await {
+            return came;
+        }
+        notify(WaitNote {
+            reason,
+            wait: self.options.idle_timeout.saturating_sub(NOTICE_AFTER),
+            cause: None,
+        });
+        sign.await
+    }
 }
 
 /// Returns the innermost cause: the layers above it say the same in more words.
@@ -177,3 +205,6 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
+
+/// A person begins to wonder after this time.
+const NOTICE_AFTER: Duration = Duration::from_secs(5);

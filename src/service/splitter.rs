@@ -153,16 +153,7 @@ impl Splitter {
                 self.expect = if object { Expect::Key } else { Expect::Value };
             }
             (Expect::CommaOrEnd, b'}' | b']') => self.close(byte == b'}')?,
-            (
-                Expect::Value
-                | Expect::ValueOrEnd
-                | Expect::Key
-                | Expect::KeyOrEnd
-                | Expect::Colon
-                | Expect::CommaOrEnd
-                | Expect::Nothing,
-                _,
-            ) => return Err(SplitError::Syntax { at: self.read }),
+            _ => return Err(SplitError::Syntax { at: self.read }),
         }
         Ok(1)
     }

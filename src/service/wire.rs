@@ -1,23 +1,27 @@
 //! The service's JSON (`docs/api.md`, A2 and A4). Only this file and the parsers of a listing's envelope know it.
 //!
 //! Unknown fields are ignored, optional fields may be absent, and a `null` text is empty. Flags and numbers may be
-//! numbers, strings or booleans. An id must be a UUID.
+//! numbers, strings or booleans: `1`, `"1"` or `true`. An id must be a UUID.
 
-use super::{Figures, NewCategory, RemoteArticle, RemoteCategory, Workspace, lenient};
+use super::{Figures, NewCategory, RemoteArticle, RemoteCategory, Workspace};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId, article::MAX_CHARS,
 };
-use serde::{Deserialize, Serialize, de::Visitor};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Visitor},
+};
+use serde_json::value::RawValue;
 use std::{fmt, str::FromStr};
 
 /// The fields of every answer.
 #[derive(Deserialize)]
 pub(super) struct Head {
     /// True in a success.
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "flag")]
     pub(super) success: Option<bool>,
     /// The service's message.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "text")]
     pub(super) message: Option<String>,
 }
 
@@ -28,7 +32,7 @@ pub(super) struct WireArticle {
     category_id: Option<String>,
     title: String,
     slug: String,
-    #[serde(default, deserialize_with = "lenient::given")]
+    #[serde(default, deserialize_with = "given")]
     #[expect(
         clippy::option_option,
         reason = "absent, null and a text are three cases"
@@ -36,18 +40,18 @@ pub(super) struct WireArticle {
     text: Option<Option<String>>,
     introtext: Option<String>,
     keywords: Option<String>,
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "flag")]
     enabled: Option<bool>,
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "flag")]
     draft: Option<bool>,
     updated_at: String,
-    #[serde(default, deserialize_with = "lenient::number")]
+    #[serde(default, deserialize_with = "number")]
     views: Option<i64>,
-    #[serde(default, deserialize_with = "lenient::number")]
+    #[serde(default, deserialize_with = "number")]
     rating_happy: Option<i64>,
-    #[serde(default, deserialize_with = "lenient::number")]
+    #[serde(default, deserialize_with = "number")]
     rating_neutral: Option<i64>,
-    #[serde(default, deserialize_with = "lenient::number")]
+    #[serde(default, deserialize_with = "number")]
     rating_sad: Option<i64>,
     full_url: Option<String>,
 }
@@ -158,7 +162,7 @@ fn writable_slug(slug: String, id: CategoryId) -> String {
 pub(super) struct WireBase {
     id: String,
     name: Option<String>,
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "flag")]
     public: Option<bool>,
     custom_domain: Option<String>,
 }
@@ -304,7 +308,64 @@ pub(super) fn peek_id(bytes: &[u8]) -> Option<ArticleId> {
     let mut found = None;
     let mut json = serde_json::Deserializer::from_slice(bytes);
     // The parser fails at a broken entry; the id before that place counts all the same.
-    match serde::Deserializer::deserialize_map(&mut json, Peek(&mut found)) {
+    match Deserializer::deserialize_map(&mut json, Peek(&mut found)) {
         Ok(()) | Err(_) => found,
     }
+}
+
+/// Reads a flag; `None` if the value is absent, `null` or no flag.
+fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
+    Ok(json(from)?.and_then(as_flag))
+}
+
+/// Reads a number without its fraction; `None` if the value is absent or `null`, and 0 if it is no number.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    Ok(json(from)?.map(as_number))
+}
+
+/// Reads a text; `None` if the value is absent or no text.
+fn text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(json(from)?.and_then(|json| serde_json::from_str(json).ok()))
+}
+
+/// Reads a text that may be `null`, which is not the same as absent.
+#[expect(
+    clippy::option_option,
+    reason = "absent, null and a text are three cases"
+)]
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+/// Reads an object, alone or as the only entry of an array.
+pub(super) fn one<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
+    if json.starts_with('[') {
+        serde_json::from_str(json).map(|[one]: [T; 1]| one)
+    } else {
+        serde_json::from_str(json)
+    }
+}
+
+/// Returns a value that is written as JSON as a flag.
+pub(super) fn as_flag(json: &str) -> Option<bool> {
+    match json.trim_matches('"') {
+        "true" => Some(true),
+        "false" | "" => Some(false),
+        number => number.parse().ok().map(|number: i64| number != 0),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a figure without its fraction is meant, and the cast saturates"
+)]
+fn as_number(json: &str) -> i64 {
+    let float = || serde_json::from_str(json).unwrap_or(0.0_f64) as i64;
+    let number = json.trim_matches('"').trim();
+    number.parse().unwrap_or_else(|_| float())
+}
+
+/// Takes a value as it is written. An array or an object is not taken apart, however large it is.
+fn json<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de str>, D::Error> {
+    Ok(Option::<&RawValue>::deserialize(from)?.map(RawValue::get))
 }

@@ -2,14 +2,22 @@
 //!
 //! The file is replaced by rename under a lock on a second file, and read without the lock. The kernel releases the
 //! lock of a process that dies. A count is durable before its request is sent.
+//!
+//! A file for each mirror and service records the name of the file that the mirror used last, which is a hash, so that
+//! `status` can read the remaining budget without the token. A command writes it before it sends something, and only if
+//! the name changed.
 
-use super::counts::Counts;
-use crate::drill::failpoint;
+use super::{Budget, Limits, Store, SystemClock, counts::Counts};
+use crate::{drill::failpoint, model::Digest, service::origin::Origin};
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    io::{self, Write as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    },
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// The file of the counts, and its lock.
@@ -75,5 +83,103 @@ impl CountFile {
     /// Returns the path of the file.
     pub(super) fn path(&self) -> PathBuf {
         self.folder.join(format!("{}.json", self.name))
+    }
+}
+
+/// The longest name of a file of counts.
+const LONGEST: usize = 64;
+
+impl Budget {
+    /// Records that this mirror uses this budget. `dir` is the user's state directory.
+    pub fn remember(&self, dir: &Path, mirror: &Path, origin: &Origin) -> io::Result<()> {
+        let Store::File(file) = &self.store else {
+            return Ok(());
+        };
+        let (path, name) = (place(dir, mirror, origin), file.name());
+        if read(&path)?.as_deref() == Some(name) {
+            return Ok(());
+        }
+        let mut file = tempfile::NamedTempFile::new_in(folder(dir))?;
+        file.write_all(name.as_bytes())?;
+        file.persist(&path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Opens the budget that this mirror used last. `None`: the mirror has no record yet.
+    pub fn last_of(
+        dir: &Path,
+        mirror: &Path,
+        origin: &Origin,
+        limits: Limits,
+    ) -> io::Result<Option<Self>> {
+        let Some(name) = read(&place(dir, mirror, origin))? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            limits,
+            clock: Arc::new(SystemClock),
+            store: Store::File(Arc::new(CountFile::at(&folder(dir), &name)?)),
+        }))
+    }
+}
+
+fn folder(dir: &Path) -> PathBuf {
+    dir.join("budget")
+}
+
+fn place(dir: &Path, mirror: &Path, origin: &Origin) -> PathBuf {
+    // A link to the mirror names the same mirror.
+    let mirror = std::fs::canonicalize(mirror).unwrap_or_else(|_not_there| mirror.to_owned());
+    let (mirror, origin) = (mirror.as_os_str().as_bytes(), origin.as_str().as_bytes());
+    let mut name = Digest::of_parts(&[b"kbsync budget of", mirror, origin]).to_string();
+    name.truncate(32);
+    folder(dir).join(name).with_extension("last")
+}
+
+/// Returns the name; `None`: the file is missing or holds no name.
+fn read(path: &Path) -> io::Result<Option<String>> {
+    let is_name = |name: &String| {
+        (1..=LONGEST).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    match std::fs::read_to_string(path) {
+        Ok(name) => Ok(Some(name).filter(is_name)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::{Purpose, token::Token};
+
+    #[tokio::test]
+    async fn what_is_left_is_reported_by_the_mirror_alone() {
+        let (user, mirror) = (tempfile::tempdir(), tempfile::tempdir());
+        let (user, mirror) = (user.expect("a folder"), mirror.expect("a folder"));
+        let origin = Origin::of("https://kb.example.com").expect("an address");
+        let last = |origin: &Origin| {
+            Budget::last_of(user.path(), mirror.path(), origin, Limits::default())
+                .expect("readable")
+        };
+        assert!(last(&origin).is_none(), "nothing was sent yet");
+        for (token, spent) in [("one", 1), ("two", 2)] {
+            let token = Token::new(token).expect("a token");
+            let budget = Budget::open(user.path(), &origin, &token, Limits::default());
+            let budget = budget.expect("opened");
+            budget
+                .remember(user.path(), mirror.path(), &origin)
+                .expect("written");
+            for _ in 0..spent {
+                budget.try_acquire(Purpose::Push).await.expect("counted");
+            }
+            let (minute_left, _day) = last(&origin).expect("remembered").left();
+            assert_eq!(minute_left, 60 - spent, "the last token's");
+        }
+        let other = Origin::of("https://kb2.example.com").expect("an address");
+        assert!(last(&other).is_none());
+        // A name that is no hash leads to no file.
+        std::fs::write(place(user.path(), mirror.path(), &origin), "../../x").expect("damaged");
+        assert!(last(&origin).is_none());
     }
 }

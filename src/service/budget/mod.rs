@@ -9,7 +9,6 @@
 pub mod clock;
 mod counts;
 mod file;
-mod last;
 
 #[cfg(test)]
 mod tests;

@@ -2,8 +2,8 @@
 
 use super::super::{
     ArticlePatch, CategoryPatch, Figures, NewArticle, NewCategory,
-    lenient::{as_flag, one},
     wire::{CategoryPost, Shown, WireArticle, WireBase, peek_id},
+    wire::{as_flag, one},
 };
 use super::{article_id, article_json, category_id, workspace_id};
 use crate::model::CategoryVersion;
