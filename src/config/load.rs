@@ -1,4 +1,4 @@
-//! Finds the mirror, and merges flags, environment, file and defaults.
+//! Finds the mirror, merges flags, environment, file and defaults, and knows the names of the variables.
 
 use super::{
     Asked, Config, ConfigError, Env, MaxDeletes, Options, SETTINGS_FILE, TokenSource,
@@ -7,8 +7,9 @@ use super::{
     file::{self, FileSettings},
     values::{parse_listen, parse_poll, parse_service, parse_workspace},
 };
-use crate::model::path::quoted;
+use crate::model::path::{near::likely_meant, quoted};
 use std::{
+    collections::BTreeSet,
     io::Read as _,
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
@@ -350,4 +351,53 @@ pub fn no_settings(mirror: &Path, env: Env<'_>) -> ConfigError {
         "`kbsync init` makes it a mirror, and -C names another folder; in a container, set KBSYNC_SERVICE and \
          KBSYNC_WORKSPACE instead",
     )
+}
+
+/// The variables that kbsync reads.
+const KNOWN: [&str; 12] = [
+    "KBSYNC_DIR",
+    "KBSYNC_LISTEN",
+    "KBSYNC_LOG",
+    "KBSYNC_MERGE_TOOL",
+    "KBSYNC_PAGER",
+    "KBSYNC_POLL",
+    "KBSYNC_SERVICE",
+    "KBSYNC_STATE_DIR",
+    "KBSYNC_TOKEN",
+    "KBSYNC_TOKEN_FILE",
+    "KBSYNC_USER_STATE_DIR",
+    "KBSYNC_WORKSPACE",
+];
+
+/// Returns a note for each variable whose name is nearly that of one that is not set.
+pub fn mistyped(names: impl Iterator<Item = String>) -> Vec<String> {
+    let set: BTreeSet<String> = names.filter(|name| name.starts_with("KBSYNC_")).collect();
+    let unset = || KNOWN.into_iter().filter(|known| !set.contains(*known));
+    set.iter()
+        .filter(|name| !KNOWN.contains(&name.as_str()))
+        .filter_map(|name| {
+            let meant = likely_meant(name, unset())?;
+            Some(format!(
+                "kbsync does not read the variable {name}; did you mean {meant}?"
+            ))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_variable_is_noticed_unless_the_right_one_is_set() {
+        let notes = |names: &[&str]| mistyped(names.iter().map(|name| (*name).to_owned()));
+        let note = "kbsync does not read the variable KBSYNC_TOKENN; did you mean KBSYNC_TOKEN?";
+        assert_eq!(notes(&["HOME", "KBSYNC_TOKENN"]), [note]);
+        for fine in [
+            &["KBSYNC_TOKENN", "KBSYNC_TOKEN"][..],
+            &["KBSYNC_POLL", "KBSYNC_DRILL_HURRY", "KBSYNC_BRANCH"],
+        ] {
+            assert!(notes(fine).is_empty(), "{fine:?}");
+        }
+    }
 }

@@ -14,7 +14,6 @@
 
 pub mod consent;
 mod create;
-mod environment;
 mod error;
 mod file;
 mod load;
@@ -26,11 +25,10 @@ mod tests;
 
 pub use consent::Asked;
 pub use create::{NewSettings, create, overlapping_mirror};
-pub use environment::mistyped;
 pub use error::{ConfigError, ValueError};
 pub use load::{
-    Folders, Need, Request, find_mirror, folders, new_mirror, no_settings, token_from_environment,
-    user_state_dir,
+    Folders, Need, Request, find_mirror, folders, mistyped, new_mirror, no_settings,
+    token_from_environment, user_state_dir,
 };
 pub use token::TokenSource;
 pub use values::{parse_cron, parse_listen, parse_poll, parse_service, parse_workspace};

@@ -8,6 +8,29 @@ use super::{CategoryId, Digest, TextDigest};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// The side of a version.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The mirror.
+    Local,
+    /// The service.
+    Remote,
+    /// Both.
+    Both,
+}
+
+impl Side {
+    /// Returns the name, for logs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+            Self::Both => "both",
+        }
+    }
+}
+
 /// The longest title, slug, introtext, keywords or category name, in characters (`docs/api.md`, A8.2).
 pub const MAX_CHARS: usize = 255;
 

@@ -1,7 +1,8 @@
 //! Settings that decide over plans: the limit on deletions, and what happens to conflicts.
 
 /// What happens to an article that changed on both sides and cannot be merged (`on_conflict`, and `--prefer`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnConflict {
     /// It waits for a person.
     Hold,

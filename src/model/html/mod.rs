@@ -12,16 +12,14 @@
 
 mod balance;
 mod measure;
-mod name;
 mod references;
 mod scan;
 mod units;
 
 pub use balance::{Balance, Tag, balance};
 pub use measure::{decoded, elements, is_same_markup, shrank, visible_text};
-pub use name::Name;
 pub use references::{Reference, ReferenceKind, line_of, references};
-pub use scan::{Attribute, Kind, Token, Tokens, tokens};
+pub use scan::{Attribute, Kind, Name, Token, Tokens, tokens};
 pub use units::{is_blank, units};
 
 #[cfg(test)]
