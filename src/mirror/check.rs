@@ -11,11 +11,7 @@ use crate::{
     },
     model::{
         ArticleId, Place, lint,
-        path::{
-            CATEGORY_FILE, EXTENSION, NameProblem,
-            near::{likely_meant, maybe_mistyped},
-            slug_of_stem,
-        },
+        path::{CATEGORY_FILE, EXTENSION, NameProblem, slug_of_stem},
     },
 };
 use serde::Serialize;
@@ -273,7 +269,6 @@ fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
             },
         }
     }
-    mistyped(files, parsed, findings);
     let remedy = "choose another name for one of the folders, or set `slug:`";
     doubles(slugs, "double-slug", remedy, findings);
     let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new category";
@@ -346,22 +341,6 @@ fn dead_links(
                 "correct the path, which is relative to this file, or write the whole address; {SENT}"
             );
             findings.error(place, "dead-link", message, help).line = Some(before + line);
-        }
-    }
-}
-
-/// Reports new folders whose names look mistyped. A folder with an id is known to the service.
-fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
-    let is_known = |folder: &&String| {
-        let words = parsed.get(*folder).and_then(|words| words.as_ref().ok());
-        words.is_some_and(|words| words.id().is_some())
-    };
-    let known: Vec<&String> = files.categories.keys().filter(is_known).collect();
-    let folders: BTreeSet<&String> = files.articles.keys().map(|place| &place.folder).collect();
-    for folder in folders.into_iter().filter(|folder| !is_known(folder)) {
-        if let Some(meant) = likely_meant(folder, known.iter().map(|known| known.as_str())) {
-            let help = "if you mean a new category, ignore this: the next sync holds it until `kbsync approve`";
-            findings.warning(folder, "new-category", maybe_mistyped(meant), help);
         }
     }
 }

@@ -16,7 +16,7 @@
 //! Not done here: deciding what to write, remembering what a slot is for, and telling articles from other
 //! files.
 
-mod below;
+mod open;
 mod place;
 mod real;
 mod rename;

@@ -9,7 +9,8 @@
 
 use super::{
     At, DiskError, DiskErrorKind, Entry, Expect, Kind, Slot,
-    real::{RealDisk, look_in, read_in, shown, single},
+    open::{look_in, read_in, shown, single},
+    real::RealDisk,
     slots::Aside,
 };
 use crate::drill::failpoint;

@@ -2,22 +2,25 @@
 //!
 //! The root is opened once; a folder by one name and without following a link, for each call or for the files of a batch.
 //! Files beneath an open directory cannot be swapped for a link between a check and its use.
-//! Slots are in `slots`, putting files in place is in `place`.
+//! The calls themselves are in `open`, slots in `slots`, putting files in place is in `place`.
 
 use super::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Listing,
-    Slot, slots::OpenFolder,
+    Slot,
+    open::{
+        DEEPEST, Search, entry, folder_name, identity, look_in, open_dir, read_in, shown, single,
+        stamp_of, sync_all,
+    },
+    slots::{LOST, OpenFolder, is_gone, name_of, names, write_new},
 };
 use crate::drill::failpoint;
 use crate::model::{Place, Stamp};
 use rustix::{
-    fs::{self, AtFlags, Dir, FileType, Mode, OFlags},
+    fs::{self, AtFlags, Dir, Mode, OFlags},
     io::Errno,
 };
 use std::{
     collections::BTreeMap,
-    fs::File,
-    io::Read as _,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::Mutex,
@@ -25,9 +28,6 @@ use std::{
 
 /// The number of times that a folder is listed again when it changes meanwhile.
 const LISTINGS: usize = 4;
-
-/// The number of bytes that are read of a file over the limit.
-const FIRST_PART: usize = 128 * 1024;
 
 /// A test's action in the midst of an operation; its argument is the step.
 #[cfg(test)]
@@ -158,7 +158,11 @@ impl Disk for RealDisk {
     }
 
     fn holds(&self, folder: &Place, wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {
-        self.holds_below(folder, wanted)
+        let within = self.folder(At::Folder(&folder.folder), "list")?;
+        let name = single(&folder.file, "list")?;
+        Search::new(wanted)
+            .finds(&within, name, DEEPEST)
+            .map_err(|errno| DiskError::from_errno(errno, "list", folder.to_string()))
     }
 
     fn stage(
@@ -168,7 +172,18 @@ impl Disk for RealDisk {
         bytes: &[u8],
         durability: Durability,
     ) -> Result<(), DiskError> {
-        self.write_slot(slot, at, bytes, durability)
+        let aside = self.open_folder(at, "write into")?.slot(slot);
+        write_new(&aside, bytes, durability).map_err(|error| {
+            // The first error counts; what cannot be removed now is swept later.
+            let _swept_later = fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty());
+            match Errno::from_io_error(&error) {
+                Some(errno) => DiskError::from_errno(errno, "write into", shown(at, "")),
+                None => DiskError {
+                    source: Some(error),
+                    ..DiskError::new(DiskErrorKind::Other, "write into", shown(at, ""))
+                },
+            }
+        })
     }
 
     fn keep_mode(&self, slot: Slot, at: At<'_>, like: &Place) -> Result<(), DiskError> {
@@ -190,11 +205,21 @@ impl Disk for RealDisk {
     }
 
     fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
-        self.set_slot_beside(slot, at, name)
+        let folder = self.open_folder(at, "write beside")?;
+        let name = single(name, "write beside")?;
+        let aside = folder.slot(slot);
+        self.beside(&aside.dir, &aside.name, &folder.dir, name)
+            .map_err(|errno| DiskError::from_errno(errno, "write beside", shown(at, name)))
     }
 
     fn look_aside(&self, area: Area, slot: Slot, at: At<'_>) -> Result<Option<Stamp>, DiskError> {
-        self.look_at_slot(area, slot, at)
+        let aside = match self.known_aside(area, slot, at) {
+            Err(error) if is_gone(&error) => return Ok(None),
+            aside => aside?,
+        };
+        let found = look_in(&aside.dir, &aside.name)
+            .map_err(|errno| DiskError::from_errno(errno, "look at", &aside.name))?;
+        Ok(found.map(|found| found.stamp))
     }
 
     fn read_aside(
@@ -204,19 +229,63 @@ impl Disk for RealDisk {
         at: At<'_>,
         limit: usize,
     ) -> Result<Content, DiskError> {
-        self.read_slot(area, slot, at, limit)
+        let aside = self.known_aside(area, slot, at)?;
+        read_in(&aside.dir, &aside.name, &aside.name, limit)
     }
 
     fn displace(&self, slot: Slot, at: At<'_>) -> Result<(), DiskError> {
-        self.displace_slot(slot, at)
+        // The folder is made before it is looked for.
+        drop(self.private(Area::Displaced)?);
+        let from = self.known_aside(Area::Stage, slot, at)?;
+        let to = self.known_aside(Area::Displaced, slot, at)?;
+        failpoint::pass("disk: before a file is displaced");
+        fs::renameat(&from.dir, &from.name, &to.dir, &to.name)
+            .map_err(|errno| DiskError::from_errno(errno, "move away", &from.name))?;
+        failpoint::pass("disk: file displaced");
+        Ok(())
     }
 
     fn discard(&self, area: Area, slot: Slot, at: At<'_>) -> Result<(), DiskError> {
-        self.empty_slot(area, slot, at)
+        let aside = match self.known_aside(area, slot, at) {
+            Err(error) if is_gone(&error) => return Ok(()),
+            aside => aside?,
+        };
+        failpoint::pass("disk: before a slot is emptied");
+        match fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(DiskError::from_errno(errno, "remove", &aside.name)),
+        }
     }
 
     fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
-        self.sweep_slots(known, lost)
+        let mut swept = if lost { self.keep_stage()? } else { 0 };
+        for area in [Area::Stage, Area::Displaced] {
+            if let Some(dir) = self.known_private(area) {
+                for name in names(&dir, name_of(area))? {
+                    if !name.starts_with(LOST) {
+                        swept += self.sweep_one(&dir, &name, &name, (known, lost))?;
+                    }
+                }
+            }
+        }
+        swept += self.sweep_folder(At::Root, (known, lost))?;
+        for entry in self.list(At::Root)?.entries {
+            if entry.kind != Kind::Folder || entry.name.starts_with('.') {
+                continue;
+            }
+            swept += match self.sweep_folder(At::Folder(&entry.name), (known, lost)) {
+                Ok(count) => count,
+                // A folder that cannot be read now is swept another time; the scan reports it.
+                Err(error)
+                    if error.kind == DiskErrorKind::Denied
+                        || error.kind == DiskErrorKind::NotFound =>
+                {
+                    0
+                }
+                Err(error) => return Err(error),
+            };
+        }
+        Ok(swept)
     }
 
     fn create_folder(&self, name: &str) -> Result<(), DiskError> {
@@ -260,150 +329,4 @@ impl Disk for RealDisk {
         failpoint::pass("disk: flushed");
         Ok(())
     }
-}
-
-#[cfg(target_os = "linux")]
-fn sync_all(root: &OwnedFd) -> Result<(), Errno> {
-    fs::syncfs(root)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn sync_all(root: &OwnedFd) -> Result<(), Errno> {
-    fs::sync();
-    fs::fsync(root)
-}
-
-/// Returns the name of a folder, as the root knows it.
-pub(super) fn folder_name<'n>(at: At<'n>, doing: &'static str) -> Result<&'n str, DiskError> {
-    match at {
-        At::Root => Ok("."),
-        At::Folder(name) => single(name, doing),
-    }
-}
-
-/// Lets only a single component pass.
-pub(super) fn single<'n>(name: &'n str, doing: &'static str) -> Result<&'n str, DiskError> {
-    let bad = name.is_empty()
-        || name == "."
-        || name == ".."
-        || name.len() > 255
-        || name.contains(['/', '\0']);
-    if bad {
-        return Err(DiskError::new(
-            DiskErrorKind::BadName,
-            doing,
-            format!("{name:?}"),
-        ));
-    }
-    Ok(name)
-}
-
-/// Reads a regular file of an open folder. `path` names it for people.
-pub(super) fn read_in(
-    folder: &OwnedFd,
-    name: &str,
-    path: &str,
-    limit: usize,
-) -> Result<Content, DiskError> {
-    let wrong = |kind| DiskError::new(kind, "read", path);
-    let fail = |errno| DiskError::from_errno(errno, "read", path);
-    // Not blocking, so that a pipe at an article's place cannot hold us up.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = fs::openat(folder, name, flags, Mode::empty());
-    let file = file.map(File::from).map_err(fail)?;
-    let before = fs::fstat(&file).map_err(fail)?;
-    if kind_of(&before) != Kind::File {
-        return Err(wrong(DiskErrorKind::WrongKind));
-    }
-    let stamp = stamp_of(&before);
-    let size = usize::try_from(stamp.size).unwrap_or(usize::MAX);
-    let whole = size <= limit;
-    let wanted = if whole { size } else { FIRST_PART.min(limit) };
-    let mut bytes = Vec::with_capacity(wanted + usize::from(whole));
-    // One byte more than the file has, so that growth is noticed.
-    (&file)
-        .take((wanted + usize::from(whole)) as u64)
-        .read_to_end(&mut bytes)
-        .map_err(|error| DiskError {
-            source: Some(error),
-            ..wrong(DiskErrorKind::Other)
-        })?;
-    let after = stamp_of(&fs::fstat(&file).map_err(fail)?);
-    if after != stamp || bytes.len() != wanted {
-        return Err(wrong(DiskErrorKind::Changed));
-    }
-    Ok(Content {
-        bytes,
-        stamp,
-        whole,
-    })
-}
-
-/// Looks at a name in an open folder.
-pub(super) fn look_in(folder: &OwnedFd, name: &str) -> Result<Option<Entry>, Errno> {
-    match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(stat) => Ok(Some(entry(name, &stat))),
-        Err(Errno::NOENT) => Ok(None),
-        Err(errno) => Err(errno),
-    }
-}
-
-/// Opens a folder by one name, and never through a link.
-pub(super) fn open_dir(within: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    fs::openat(within, name, flags, Mode::empty())
-}
-
-/// Names a path for people.
-pub(super) fn shown(at: At<'_>, name: &str) -> String {
-    match (at, name) {
-        (At::Root, "") => "the mirror".to_owned(),
-        (At::Root, name) => name.to_owned(),
-        (At::Folder(folder), "") => folder.to_owned(),
-        (At::Folder(folder), name) => format!("{folder}/{name}"),
-    }
-}
-
-fn entry(name: &str, stat: &fs::Stat) -> Entry {
-    Entry {
-        name: name.to_owned(),
-        kind: kind_of(stat),
-        stamp: stamp_of(stat),
-    }
-}
-
-fn kind_of(stat: &fs::Stat) -> Kind {
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Folder,
-        FileType::Symlink => Kind::Link,
-        FileType::Fifo
-        | FileType::Socket
-        | FileType::CharacterDevice
-        | FileType::BlockDevice
-        | FileType::Unknown => Kind::Other,
-    }
-}
-
-pub(super) fn stamp_of(stat: &fs::Stat) -> Stamp {
-    let nanos =
-        |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-    Stamp {
-        size: wide(stat.st_size),
-        mtime: nanos(wide(stat.st_mtime), wide(stat.st_mtime_nsec)),
-        ctime: nanos(wide(stat.st_ctime), wide(stat.st_ctime_nsec)),
-        inode: wide(stat.st_ino),
-    }
-}
-
-pub(super) fn identity(stat: &fs::Stat) -> (u64, u64) {
-    (wide(stat.st_dev), wide(stat.st_ino))
-}
-
-/// Widens a number whose type differs between systems.
-fn wide<From, To>(number: From) -> To
-where
-    To: TryFrom<From> + Default,
-{
-    To::try_from(number).unwrap_or_default()
 }

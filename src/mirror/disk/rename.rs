@@ -5,8 +5,9 @@
 
 use super::{
     At, DiskError, TEMPORARY,
+    open::{look_in, single},
     place::lacks_flag,
-    real::{RealDisk, look_in, single},
+    real::RealDisk,
 };
 use crate::drill::failpoint;
 use crate::model::path::fold;

@@ -4,13 +4,13 @@
 //! folder is a mount of its own, its slots are hidden files within it. What a slot is for is not known here.
 
 use super::{
-    Area, At, Content, Disk as _, DiskError, DiskErrorKind, Durability, Entry, Kind, Slot,
-    TEMPORARY,
-    real::{RealDisk, folder_name, identity, look_in, open_dir, read_in, shown, single},
+    Area, At, DiskError, DiskErrorKind, Durability, Entry, Kind, Slot, TEMPORARY,
+    open::{folder_name, identity, look_in, open_dir, shown},
+    real::RealDisk,
 };
 use crate::drill::failpoint;
 use crate::mirror::lock::{PRIVATE_FOLDER, private_folder};
-use crate::model::{Place, Stamp};
+use crate::model::Place;
 use rustix::{
     fs::{self, AtFlags, Dir, Mode, OFlags, RenameFlags},
     io::Errno,
@@ -30,7 +30,7 @@ const OLD: &str = ".old";
 const DISPLACED: &str = "displaced-";
 
 /// The start of the names of files whose journal was lost.
-const LOST: &str = "lost-";
+pub(super) const LOST: &str = "lost-";
 
 /// A name that no file has.
 const NOWHERE: &str = ".kbsync-nowhere";
@@ -134,7 +134,12 @@ impl RealDisk {
     }
 
     /// The slot of a file whose folder may be gone by now: then it is in the private folder. Nothing is made.
-    fn known_aside(&self, area: Area, slot: Slot, within: At<'_>) -> Result<Aside, DiskError> {
+    pub(super) fn known_aside(
+        &self,
+        area: Area,
+        slot: Slot,
+        within: At<'_>,
+    ) -> Result<Aside, DiskError> {
         let private = self.known_private(area);
         match self.folder(within, "look at") {
             Ok(folder) => Ok(slots_of(area, private, &Arc::new(folder)).slot(slot)),
@@ -147,13 +152,13 @@ impl RealDisk {
     }
 
     /// Opens an area of the private folder, where it is there.
-    fn known_private(&self, area: Area) -> Option<OwnedFd> {
+    pub(super) fn known_private(&self, area: Area) -> Option<OwnedFd> {
         let private = open_dir(&self.root, PRIVATE_FOLDER).ok()?;
         open_dir(&private, name_of(area)).ok()
     }
 
     /// Opens an area of the private folder. `None`: there is none, and none can be made.
-    fn private(&self, area: Area) -> Result<Option<OwnedFd>, DiskError> {
+    pub(super) fn private(&self, area: Area) -> Result<Option<OwnedFd>, DiskError> {
         let name = name_of(area);
         let fail = |errno| DiskError::from_errno(errno, "open", format!("{PRIVATE_FOLDER}/{name}"));
         let private = match open_dir(&self.root, PRIVATE_FOLDER) {
@@ -179,105 +184,8 @@ impl RealDisk {
         open_dir(&private, name).map(Some).map_err(fail)
     }
 
-    pub(super) fn write_slot(
-        &self,
-        slot: Slot,
-        within: At<'_>,
-        bytes: &[u8],
-        durability: Durability,
-    ) -> Result<(), DiskError> {
-        let aside = self.open_folder(within, "write into")?.slot(slot);
-        write_new(&aside, bytes, durability).map_err(|error| {
-            // The first error counts; what cannot be removed now is swept later.
-            let _swept_later = fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty());
-            match Errno::from_io_error(&error) {
-                Some(errno) => DiskError::from_errno(errno, "write into", shown(within, "")),
-                None => DiskError {
-                    source: Some(error),
-                    ..DiskError::new(DiskErrorKind::Other, "write into", shown(within, ""))
-                },
-            }
-        })
-    }
-
-    pub(super) fn read_slot(
-        &self,
-        area: Area,
-        slot: Slot,
-        within: At<'_>,
-        limit: usize,
-    ) -> Result<Content, DiskError> {
-        let aside = self.known_aside(area, slot, within)?;
-        read_in(&aside.dir, &aside.name, &aside.name, limit)
-    }
-
-    pub(super) fn displace_slot(&self, slot: Slot, within: At<'_>) -> Result<(), DiskError> {
-        // The folder is made before it is looked for.
-        drop(self.private(Area::Displaced)?);
-        let from = self.known_aside(Area::Stage, slot, within)?;
-        let to = self.known_aside(Area::Displaced, slot, within)?;
-        failpoint::pass("disk: before a file is displaced");
-        fs::renameat(&from.dir, &from.name, &to.dir, &to.name)
-            .map_err(|errno| DiskError::from_errno(errno, "move away", &from.name))?;
-        failpoint::pass("disk: file displaced");
-        Ok(())
-    }
-
-    pub(super) fn empty_slot(
-        &self,
-        area: Area,
-        slot: Slot,
-        within: At<'_>,
-    ) -> Result<(), DiskError> {
-        let aside = match self.known_aside(area, slot, within) {
-            Err(error) if is_gone(&error) => return Ok(()),
-            aside => aside?,
-        };
-        failpoint::pass("disk: before a slot is emptied");
-        match fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(errno) => Err(DiskError::from_errno(errno, "remove", &aside.name)),
-        }
-    }
-
-    /// Empties the slots that nobody knows, wherever they are.
-    pub(super) fn sweep_slots(
-        &self,
-        known: &BTreeMap<Slot, Place>,
-        lost: bool,
-    ) -> Result<usize, DiskError> {
-        let mut swept = if lost { self.keep_stage()? } else { 0 };
-        for area in [Area::Stage, Area::Displaced] {
-            if let Some(dir) = self.known_private(area) {
-                for name in names(&dir, name_of(area))? {
-                    if !name.starts_with(LOST) {
-                        swept += self.sweep_one(&dir, &name, &name, (known, lost))?;
-                    }
-                }
-            }
-        }
-        swept += self.sweep_folder(At::Root, (known, lost))?;
-        for entry in self.list(At::Root)?.entries {
-            if entry.kind != Kind::Folder || entry.name.starts_with('.') {
-                continue;
-            }
-            swept += match self.sweep_folder(At::Folder(&entry.name), (known, lost)) {
-                Ok(count) => count,
-                // A folder that cannot be read now is swept another time; the scan reports it.
-                Err(error)
-                    if error.kind == DiskErrorKind::Denied
-                        || error.kind == DiskErrorKind::NotFound =>
-                {
-                    0
-                }
-                Err(error) => return Err(error),
-            };
-        }
-        Ok(swept)
-    }
-
     /// Moves what lies in the stage to where nobody removes it.
-    fn keep_stage(&self) -> Result<usize, DiskError> {
+    pub(super) fn keep_stage(&self) -> Result<usize, DiskError> {
         let Some(stage) = self.known_private(Area::Stage) else {
             return Ok(0);
         };
@@ -298,7 +206,7 @@ impl RealDisk {
         Ok(1)
     }
 
-    fn sweep_folder(
+    pub(super) fn sweep_folder(
         &self,
         within: At<'_>,
         (known, lost): (&BTreeMap<Slot, Place>, bool),
@@ -315,7 +223,7 @@ impl RealDisk {
     }
 
     /// Deals with one name of the stage. `slot` is what it says of its slot.
-    fn sweep_one(
+    pub(super) fn sweep_one(
         &self,
         dir: &OwnedFd,
         name: &str,
@@ -404,38 +312,10 @@ impl RealDisk {
         }
         Err(Errno::EXIST)
     }
-
-    pub(super) fn set_slot_beside(
-        &self,
-        slot: Slot,
-        within: At<'_>,
-        name: &str,
-    ) -> Result<String, DiskError> {
-        let folder = self.open_folder(within, "write beside")?;
-        let name = single(name, "write beside")?;
-        let aside = folder.slot(slot);
-        self.beside(&aside.dir, &aside.name, &folder.dir, name)
-            .map_err(|errno| DiskError::from_errno(errno, "write beside", shown(within, name)))
-    }
-
-    pub(super) fn look_at_slot(
-        &self,
-        area: Area,
-        slot: Slot,
-        within: At<'_>,
-    ) -> Result<Option<Stamp>, DiskError> {
-        let aside = match self.known_aside(area, slot, within) {
-            Err(error) if is_gone(&error) => return Ok(None),
-            aside => aside?,
-        };
-        let found = look_in(&aside.dir, &aside.name)
-            .map_err(|errno| DiskError::from_errno(errno, "look at", &aside.name))?;
-        Ok(found.map(|found| found.stamp))
-    }
 }
 
 /// Returns whether a folder is not there any more.
-fn is_gone(error: &DiskError) -> bool {
+pub(super) fn is_gone(error: &DiskError) -> bool {
     error.kind == DiskErrorKind::NotFound || error.kind == DiskErrorKind::WrongKind
 }
 
@@ -455,7 +335,7 @@ fn slots_of(area: Area, private: Option<OwnedFd>, folder: &Arc<OwnedFd>) -> Slot
     }
 }
 
-fn name_of(area: Area) -> &'static str {
+pub(super) fn name_of(area: Area) -> &'static str {
     match area {
         Area::Stage => "stage",
         Area::Displaced => "displaced",
@@ -469,7 +349,11 @@ fn reaches(dir: &OwnedFd, folder: &OwnedFd) -> bool {
     renamed != Err(Errno::XDEV)
 }
 
-fn write_new(aside: &Aside, bytes: &[u8], durability: Durability) -> std::io::Result<()> {
+pub(super) fn write_new(
+    aside: &Aside,
+    bytes: &[u8],
+    durability: Durability,
+) -> std::io::Result<()> {
     let (dir, name) = (&aside.dir, &aside.name);
     failpoint::pass("disk: before a file is staged");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -494,7 +378,7 @@ fn write_new(aside: &Aside, bytes: &[u8], durability: Durability) -> std::io::Re
 }
 
 /// The names in an open folder that are UTF-8.
-fn names(folder: &OwnedFd, shown: &str) -> Result<Vec<String>, DiskError> {
+pub(super) fn names(folder: &OwnedFd, shown: &str) -> Result<Vec<String>, DiskError> {
     let fail = |errno| DiskError::from_errno(errno, "clear up", shown);
     let mut names = Vec::new();
     for found in Dir::read_from(folder).map_err(fail)? {

@@ -205,7 +205,7 @@ fn f122_what_is_not_ready_says_where_and_what_to_do() {
         ("---\ntitle: a: b\n---\n", Some(2), "cannot be read"),
         (
             "---\ntitle Refund\nslug: x\n---\n",
-            Some(2),
+            Some(3),
             "cannot be read",
         ),
         ("---\ntitel: Refund\n---\n", Some(2), "`titel` is not a key"),
