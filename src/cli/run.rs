@@ -5,14 +5,13 @@ use super::{
     exit::ExitCode, failure::Failure, locks, logging::Style, panic,
 };
 use crate::{
-    config::{Config, Need, TokenSource, parse_listen},
+    config::{Config, Need, Options, TokenSource, parse_listen},
     daemon::{
         control::{self, ProgressSink},
         engines::{Engines, Reload, WorkspaceEngine},
         event_loop::Ended,
         git::Trees,
-        settings::Settings,
-        signals::Signals,
+        sources::Signals,
         start::{self, Daemon},
         watch,
     },
@@ -41,7 +40,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let listen = listen.map_err(|wrong| wrong.given_by("--listen"))?;
     connect::consent(context, &config)?;
     warn_of_limits(&config);
-    let settings = Settings::of(&config);
+    let settings = config.options.clone();
     let locks = locks::take(&config, control::LOCK_LABEL, None)?;
     // From here on, a signal ends the daemon in order.
     let signals = Signals::take().map_err(Failure::failed)?;
@@ -143,7 +142,7 @@ fn over(ended: Ended) -> Outcome {
     }
 }
 
-fn watched(config: &Config, private: &Path, settings: &Settings) -> watch::Options {
+fn watched(config: &Config, private: &Path, settings: &Options) -> watch::Options {
     let roots = config
         .roots()
         .into_iter()
@@ -206,6 +205,6 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
             .iter()
             .map(|root| open::settings(&fresh, root))
             .collect();
-        Ok((Settings::of(&fresh), engines))
+        Ok((fresh.options.clone(), engines))
     })
 }

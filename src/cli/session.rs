@@ -12,7 +12,7 @@ use super::scope::{self, Part};
 use super::{locks, published_branch, report};
 use crate::config::{Config, Root};
 use crate::daemon::control::Step;
-use crate::daemon::git;
+use crate::daemon::git::{self, Remembered};
 use crate::engine::report::{Ending, Report, Requests};
 use crate::engine::settings::CycleRequest;
 use crate::engine::{self, Engine, Teller, open};
@@ -182,15 +182,22 @@ impl<'c> Session<'c> {
         }
         // A note would stand behind the bar.
         self.finish();
-        let now = engine::Clock::now(&engine::SystemClock);
         let all = scope::all(self.config);
         let git_heads = self.git_heads.clone();
         for (part, branch) in git_heads.first_branches(&all) {
-            self.write(part, |store| git::remember_branch(store, &branch, now))?;
             published_branch::note_first(self.context, &branch);
+            let what = Remembered {
+                branch: Some(branch),
+                head: None,
+            };
+            self.write(part, |store| git::remember(store, &what))?;
         }
         for (part, head) in git_heads.agreed(self.config, parts, request, session_report) {
-            self.write(part, |store| git::remember_head(store, &head, now))?;
+            let what = Remembered {
+                head: Some(head),
+                branch: None,
+            };
+            self.write(part, |store| git::remember(store, &what))?;
         }
         Ok(())
     }

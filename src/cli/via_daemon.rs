@@ -13,12 +13,12 @@ use crate::{
     config::Config,
     daemon::{
         control::{self, Command, DaemonStatus, Refusal, RequestError, Response},
-        job::{Approval, CycleCommand, WireDirection},
+        job::{Approval, CycleCommand},
     },
     drill::failpoint,
     engine::{report::Report, settings::CycleRequest},
     mirror::lock::{Lock, PRIVATE_FOLDER},
-    reconcile::{new_categories::NewCategories, snapshot::OnConflict},
+    reconcile::{new_categories::NewCategories, snapshot::Direction},
     service::ErrorKind,
 };
 use std::path::Path;
@@ -51,16 +51,12 @@ pub(super) fn cycle_command(
     approve: Vec<Approval>,
 ) -> CycleCommand {
     CycleCommand {
-        direction: request.direction.into(),
+        direction: request.direction,
         scope: scope(parts),
         dry_run: request.dry_run,
         allow_deletes: request.allow_deletes,
         new_categories: request.new_categories == NewCategories::Create,
-        prefer: request.prefer.and_then(|side| match side {
-            OnConflict::Hold => None,
-            OnConflict::Local => Some(crate::daemon::job::WireSide::Local),
-            OnConflict::Remote => Some(crate::daemon::job::WireSide::Remote),
-        }),
+        prefer: request.prefer,
         resolve: request.resolve.clone(),
         approve,
         restore: Vec::new(),
@@ -95,7 +91,7 @@ pub(super) async fn to_daemon(
         return Ok(None);
     }
     let mut progress = Progress::new(context.out, config.options.budget);
-    let is_partial = wish.direction != WireDirection::Both || !wish.scope.is_empty();
+    let is_partial = wish.direction != Direction::Both || !wish.scope.is_empty();
     let private = config.mirror.join(PRIVATE_FOLDER);
     let asked = control::request(&private, Command::Cycle(wish), |step| progress.show(step));
     let waiting = async {

@@ -2,13 +2,13 @@
 
 use super::control::Refusal;
 use super::debounce::DuePaths;
-use super::engine_request::{request_for, waits_out_grace};
-use super::git::{self, Head, Remembered, Trees, View};
+use super::git::{self, Remembered, Trees, View};
 use super::job::{
-    Approval, CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger,
+    Approval, CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger, request_for,
+    waits_out_grace,
 };
 use super::outage::Outage;
-use super::settings::Settings;
+use crate::config::Options;
 use crate::engine::report::{BudgetLeft, Ending, Report};
 use crate::engine::restore::Refused;
 use crate::engine::settings::CycleRequest;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// Reads the settings again: those of the loop, and those of each engine in order.
 pub type Reload<'r> =
-    Box<dyn FnMut() -> Result<(Settings, Vec<engine::settings::Settings>), String> + 'r>;
+    Box<dyn FnMut() -> Result<(Options, Vec<engine::settings::Settings>), String> + 'r>;
 
 /// Reads the token again. Returns new clients, one for each workspace in order, if the token has changed.
 pub type Reconnect<'r, S> = Box<dyn FnMut() -> Result<Option<Vec<S>>, String> + 'r>;
@@ -137,7 +137,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                 workspace.engine.set_git(Arc::new(view));
             }
             if let Scope::Command(command) = &job.scope
-                && let Err(error) = workspace.approve(command)
+                && let Err(error) = workspace.approvals(command, true)
             {
                 note_failure(&mut report, &workspace.prefix, &error);
                 continue;
@@ -153,7 +153,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                 Ok(found) => {
                     if let Scope::Command(command) = &job.scope
                         && found.stopped.is_none()
-                        && let Err(error) = workspace.drop_approvals(command)
+                        && let Err(error) = workspace.approvals(command, false)
                     {
                         note_failure(&mut report, &workspace.prefix, &error);
                     }
@@ -205,39 +205,19 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         usage.map_or_else(BudgetLeft::default, BudgetLeft::from)
     }
 
-    fn remember_head(&mut self, prefix: &str, head: &Head) {
-        let Some(workspace) = self
-            .workspaces
-            .iter_mut()
-            .find(|workspace| workspace.prefix == prefix)
-        else {
+    fn remember(&mut self, prefix: &str, what: &Remembered) {
+        let mut workspaces = self.workspaces.iter_mut();
+        let Some(workspace) = workspaces.find(|workspace| workspace.prefix == prefix) else {
             return;
         };
-        let now = engine::Clock::now(&engine::SystemClock);
-        if let Err(error) = git::remember_head(workspace.engine.store_mut(), head, now) {
-            tracing::warn!(%error, "where git's HEAD was could not be remembered");
-        }
-    }
-
-    fn remember_branch(&mut self, prefix: &str, branch: &str) {
-        let Some(workspace) = self
-            .workspaces
-            .iter_mut()
-            .find(|workspace| workspace.prefix == prefix)
-        else {
-            return;
-        };
-        let now = engine::Clock::now(&engine::SystemClock);
-        if let Err(error) = git::remember_branch(workspace.engine.store_mut(), branch, now) {
-            tracing::warn!(%error, "the published branch could not be remembered");
+        if let Err(error) = git::remember(workspace.engine.store_mut(), what) {
+            tracing::warn!(%error, "what git shows could not be remembered");
         }
     }
 
     fn remembered(&self, prefix: &str) -> Remembered {
-        let workspace = self
-            .workspaces
-            .iter()
-            .find(|workspace| workspace.prefix == prefix);
+        let mut workspaces = self.workspaces.iter();
+        let workspace = workspaces.find(|workspace| workspace.prefix == prefix);
         workspace
             .map(|workspace| git::remembered(workspace.engine.store()))
             .unwrap_or_default()
@@ -277,7 +257,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         })
     }
 
-    fn reload(&mut self) -> Result<Settings, String> {
+    fn reload(&mut self) -> Result<Options, String> {
         let (settings, each) = (self.reload)()?;
         for (workspace, settings) in self.workspaces.iter_mut().zip(each) {
             workspace.engine.set_settings(settings);
@@ -304,17 +284,21 @@ impl<S: Service, D: Disk> Engines<'_, S, D> {
 }
 
 impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
-    /// Stores the approvals of a command.
-    fn approve(&mut self, command: &CycleCommand) -> anyhow::Result<()> {
+    /// Stores the approvals of a command before its cycle, or deletes those that the cycle did not use.
+    fn approvals(&mut self, command: &CycleCommand, store: bool) -> anyhow::Result<()> {
         if command.approve.is_empty() || command.dry_run {
             return Ok(());
         }
-        let now = engine::Clock::now(&engine::SystemClock);
-        self.engine.store_mut().write_at(now, |tx| {
-            command
-                .approve
-                .iter()
-                .try_for_each(|Approval { side, mark }| tx.approve(*side, &mark.to_string(), *mark))
+        self.engine.store_mut().write(|tx| {
+            for Approval { side, mark } in &command.approve {
+                let kind = mark.to_string();
+                if store {
+                    tx.approve(*side, &kind, *mark)?;
+                } else {
+                    tx.take_approval(*side, &kind, *mark)?;
+                }
+            }
+            Ok(())
         })?;
         Ok(())
     }
@@ -340,24 +324,6 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
             return Err(error);
         }
         request.scope = restored.places;
-        Ok(())
-    }
-
-    /// Deletes the command's approvals that its cycle did not use.
-    fn drop_approvals(&mut self, command: &CycleCommand) -> anyhow::Result<()> {
-        if command.approve.is_empty() || command.dry_run {
-            return Ok(());
-        }
-        let now = engine::Clock::now(&engine::SystemClock);
-        self.engine.store_mut().write_at(now, |tx| {
-            command
-                .approve
-                .iter()
-                .try_for_each(|Approval { side, mark }| {
-                    tx.take_approval(*side, &mark.to_string(), *mark)
-                        .map(|_was_left| ())
-                })
-        })?;
         Ok(())
     }
 }

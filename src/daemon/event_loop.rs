@@ -9,18 +9,18 @@ use super::{
     Event,
     control::{ProgressSink, QueuedCommand, Response},
     debounce::{DuePaths, Touch},
-    git::Trees,
+    git::{Remembered, Trees},
     job::{CycleOutcome, CycleRunner, Job},
     log_once::LogOnce,
     loop_state::LoopState,
     outage::{Outage, OutageChange},
     schedule::{Moment, Schedule},
-    settings::Settings,
     supervisor::Supervisor,
     watch::Rescan,
     work_queue::{NextJob, WorkQueue},
 };
 use crate::{
+    config::Options,
     model::time::{in_words, wait_in_words},
     web::shared_status::SharedStatus,
 };
@@ -66,7 +66,7 @@ pub struct Parts<C> {
     /// The work that waits.
     pub work_queue: WorkQueue,
     /// The settings.
-    pub settings: Settings,
+    pub settings: Options,
     /// The status for health checks, metrics and `kbsync status`.
     pub status: Arc<SharedStatus>,
     /// Sends progress to the client whose command runs.
@@ -126,12 +126,9 @@ impl<C: CycleRunner> EventLoop<C> {
             // A poll that becomes due while a cycle runs is noticed here, after the cycle.
             let cycles = &mut self.cycles;
             self.state.work_queue.tick(now, || cycles.budget_left());
-            self.judge();
-            let cycles = &mut self.cycles;
-            let next = self
-                .state
-                .work_queue
-                .next(now, |due| cycles.drop_unchanged(due));
+            let queue = &mut self.state.work_queue;
+            queue.judge(|due| cycles.drop_unchanged(due));
+            let next = queue.next(now, |due| cycles.drop_unchanged(due));
             if let Some(next) = next {
                 if self.is_lost() {
                     break Ended::Lost;
@@ -173,22 +170,12 @@ impl<C: CycleRunner> EventLoop<C> {
         ended
     }
 
-    /// Logs the files that were saved and wait for their push interval or the end of an outage: a person wonders why
-    /// they are not live.
+    /// Logs the files that were saved and wait for their push interval: a person wonders why they are not live.
     fn announce_delayed(&mut self, now: Moment) {
         for (path, wait) in self.state.work_queue.newly_delayed(now) {
             if self.is_saved(&path) {
                 let wait = in_words(Duration::from_secs(wait.as_secs() + 1));
                 tracing::info!(path, "saved; will be sent in {wait}");
-            }
-        }
-        for (path, outage) in self.state.work_queue.newly_stopped() {
-            if self.is_saved(&path) {
-                tracing::info!(
-                    path,
-                    "saved; will be sent when syncing works again ({outage})"
-                );
-                self.state.work_queue.note_announced(path);
             }
         }
     }
@@ -200,15 +187,6 @@ impl<C: CycleRunner> EventLoop<C> {
             ..DuePaths::default()
         };
         !self.cycles.drop_unchanged(saved).is_empty()
-    }
-
-    /// Looks which of the waiting paths a person changed: only they count as not sent.
-    fn judge(&mut self) {
-        let unjudged = self.state.work_queue.unjudged();
-        if !unjudged.is_empty() {
-            let changed = self.cycles.drop_unchanged(unjudged);
-            self.state.work_queue.judge(&changed);
-        }
     }
 
     /// Returns whether the daemon has lost its mirror, and logs why.
@@ -276,7 +254,11 @@ impl<C: CycleRunner> EventLoop<C> {
         for known in &job.git {
             if let Some(branch) = &known.first {
                 tracing::info!(branch, "this branch is the published branch from now on");
-                self.cycles.remember_branch(&known.prefix, branch);
+                let what = Remembered {
+                    branch: Some(branch.clone()),
+                    head: None,
+                };
+                self.cycles.remember(&known.prefix, &what);
             }
         }
         let agreed = self.state.work_queue.heads_to_remember(&job, &outcome);
@@ -301,8 +283,12 @@ impl<C: CycleRunner> EventLoop<C> {
             }
             None => {}
         }
-        for (prefix, head) in &agreed {
-            self.cycles.remember_head(prefix, head);
+        for (prefix, head) in agreed {
+            let what = Remembered {
+                head: Some(head),
+                branch: None,
+            };
+            self.cycles.remember(&prefix, &what);
         }
         if let Some(command) = command {
             // The client may ask for the status at once.

@@ -1,18 +1,23 @@
-//! The values that the loop and the cycles exchange, and the port behind which cycles run.
+//! The values that the loop and the cycles exchange, the port behind which cycles run, and the request that a job makes to
+//! the engine of one workspace: paths below the mirror become paths below its folder.
 
 use super::{
     control::Refusal,
     debounce::DuePaths,
-    git::{Head, Known, Remembered},
+    git::{Known, Remembered},
     outage::Outage,
-    settings::Settings,
 };
+use crate::config::Options;
+use crate::engine::settings::{CycleRequest, Look, PathsInMotion};
 use crate::engine::{
     report::{BudgetLeft, Report},
     restore,
 };
-use crate::model::{ArticleId, Digest, Side};
+use crate::model::{ArticleId, Digest, Place, Side};
+use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::snapshot::{Direction, Keep, OnConflict};
+use crate::service::Purpose;
+pub use crate::web::shared_status::OpenItems;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -87,7 +92,7 @@ pub struct Job {
 #[serde(deny_unknown_fields)]
 pub struct CycleCommand {
     /// The direction of changes.
-    pub direction: WireDirection,
+    pub direction: Direction,
     /// Paths relative to the mirror; empty: all.
     #[serde(default)]
     pub scope: Vec<String>,
@@ -102,7 +107,7 @@ pub struct CycleCommand {
     pub new_categories: bool,
     /// The side that wins conflicts.
     #[serde(default)]
-    pub prefer: Option<WireSide>,
+    pub prefer: Option<OnConflict>,
     /// Conflicts that a person resolved.
     #[serde(default)]
     pub resolve: BTreeMap<ArticleId, Keep>,
@@ -124,28 +129,6 @@ pub struct Approval {
     pub mark: Digest,
 }
 
-/// [`Direction`] on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WireDirection {
-    /// `sync`.
-    Both,
-    /// `pull`.
-    Pull,
-    /// `push`.
-    Push,
-}
-
-/// `--prefer` on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WireSide {
-    /// The files win.
-    Local,
-    /// The service wins.
-    Remote,
-}
-
 impl Scope {
     /// Returns whether the cycle does what a poll does.
     pub fn is_poll(&self) -> bool {
@@ -161,7 +144,7 @@ impl CycleCommand {
     /// Makes the command for a cycle over everything.
     pub fn new(direction: Direction) -> Self {
         Self {
-            direction: direction.into(),
+            direction,
             scope: Vec::new(),
             dry_run: false,
             allow_deletes: false,
@@ -175,50 +158,8 @@ impl CycleCommand {
 
     /// Returns whether the command does what a poll does.
     pub fn is_whole(&self) -> bool {
-        self.direction == WireDirection::Both && self.scope.is_empty() && !self.dry_run
+        self.direction == Direction::Both && self.scope.is_empty() && !self.dry_run
     }
-}
-
-impl From<Direction> for WireDirection {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Both => Self::Both,
-            Direction::Pull => Self::Pull,
-            Direction::Push => Self::Push,
-        }
-    }
-}
-
-impl From<WireDirection> for Direction {
-    fn from(direction: WireDirection) -> Self {
-        match direction {
-            WireDirection::Both => Self::Both,
-            WireDirection::Pull => Self::Pull,
-            WireDirection::Push => Self::Push,
-        }
-    }
-}
-
-impl From<WireSide> for OnConflict {
-    fn from(side: WireSide) -> Self {
-        match side {
-            WireSide::Local => Self::Local,
-            WireSide::Remote => Self::Remote,
-        }
-    }
-}
-
-/// What waits for a person or for recovery.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct OpenItems {
-    /// Articles in all, open or not.
-    pub articles: usize,
-    /// Conflicts.
-    pub conflicts: usize,
-    /// Held deletions.
-    pub held_deletions: usize,
-    /// Pending requests.
-    pub pending_requests: usize,
 }
 
 /// The outcome of a cycle.
@@ -250,11 +191,8 @@ pub trait CycleRunner {
     /// Returns the rest of the budget.
     fn budget_left(&self) -> BudgetLeft;
 
-    /// Stores the HEAD of git at which both sides last agreed on removals, for the workspace with this prefix.
-    fn remember_head(&mut self, prefix: &str, head: &Head);
-
-    /// Stores the published branch, for the workspace with this prefix.
-    fn remember_branch(&mut self, prefix: &str, branch: &str);
+    /// Adds to the record of git, for the workspace with this prefix.
+    fn remember(&mut self, prefix: &str, what: &Remembered);
 
     /// Returns what was stored for the workspace with this prefix.
     fn remembered(&self, prefix: &str) -> Remembered;
@@ -266,5 +204,117 @@ pub trait CycleRunner {
     fn lost_mirror(&self) -> Option<String>;
 
     /// Reads the settings again. An error changes nothing.
-    fn reload(&mut self) -> Result<Settings, String>;
+    fn reload(&mut self) -> Result<Options, String>;
+}
+
+/// Returns the request for one workspace; `None`: the job does not concern it.
+pub(super) fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
+    let request = match &job.scope {
+        Scope::Everything => CycleRequest {
+            purpose: Purpose::Poll,
+            ..CycleRequest::new(Direction::Both)
+        },
+        Scope::Mirror => CycleRequest::new(Direction::Both),
+        Scope::Paths(due) => CycleRequest {
+            in_motion: PathsInMotion {
+                removed: below(due.removed.keys(), prefix).collect(),
+                ..PathsInMotion::default()
+            },
+            scope: scope(due.paths().iter(), prefix)?,
+            look: files(due, prefix).map_or(Look::Whole, Look::Paths),
+            ..CycleRequest::new(Direction::Both)
+        },
+        Scope::Command(command) => {
+            return from_command(command, prefix).map(|request| CycleRequest {
+                git_hold: job.git_hold.clone(),
+                ..request
+            });
+        }
+    };
+    Some(with_holds(job, request, prefix))
+}
+
+/// Excludes paths in motion, and holds the removals that git made. A cycle over saved paths must see the paths in motion
+/// as well, to recognise moves.
+fn with_holds(job: &Job, request: CycleRequest, prefix: &str) -> CycleRequest {
+    let limited = match job.scope {
+        Scope::Everything | Scope::Mirror => false,
+        Scope::Paths(_) | Scope::Command(_) => true,
+    };
+    let in_motion = below(job.in_motion.iter(), prefix);
+    CycleRequest {
+        in_motion: PathsInMotion {
+            paths: in_motion.filter(|_| !limited).collect(),
+            ..request.in_motion
+        },
+        is_background: true,
+        git_hold: job.git_hold.clone(),
+        ..request
+    }
+}
+
+/// Returns whether the grace time applies to files that are removed while the cycle waits. It does not apply to a
+/// command, because a person runs it on the files as they are.
+pub(super) fn waits_out_grace(scope: &Scope) -> bool {
+    match scope {
+        Scope::Everything | Scope::Mirror | Scope::Paths(_) => true,
+        Scope::Command(_) => false,
+    }
+}
+
+/// Returns the paths below a workspace's folder, relative to it.
+fn below<'p>(
+    paths: impl Iterator<Item = &'p String>,
+    prefix: &str,
+) -> impl Iterator<Item = String> {
+    paths.filter_map(move |path| path.strip_prefix(prefix).map(str::to_owned))
+}
+
+fn from_command(command: &CycleCommand, prefix: &str) -> Option<CycleRequest> {
+    let scope = if command.scope.is_empty() {
+        Vec::new()
+    } else {
+        scope(command.scope.iter(), prefix)?
+    };
+    Some(CycleRequest {
+        scope,
+        dry_run: command.dry_run,
+        allow_deletes: command.allow_deletes,
+        new_categories: if command.new_categories {
+            NewCategories::Create
+        } else {
+            NewCategories::Ask
+        },
+        prefer: command.prefer,
+        resolve: command.resolve.clone(),
+        ..CycleRequest::new(command.direction)
+    })
+}
+
+/// Returns the paths below a workspace's folder; `None`: there are none.
+fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Vec<String>> {
+    let folder = prefix.trim_end_matches('/');
+    let found: Vec<String> = paths
+        .filter_map(|path| {
+            if !folder.is_empty() && path.trim_end_matches('/') == folder {
+                return Some(".".to_owned());
+            }
+            path.strip_prefix(prefix).map(str::to_owned)
+        })
+        .collect();
+    (!found.is_empty()).then_some(found)
+}
+
+/// Returns the changed files of a workspace; `None`: something else changed as well.
+fn files(due: &DuePaths, prefix: &str) -> Option<BTreeSet<Place>> {
+    let gone = due.removed.keys().any(|path| path.starts_with(prefix));
+    let changed = due.changed.iter();
+    let places: Option<BTreeSet<Place>> = changed
+        .filter_map(|path| path.strip_prefix(prefix))
+        .map(|path| {
+            let (folder, file) = path.split_once('/')?;
+            Some(Place::new(folder, file))
+        })
+        .collect();
+    places.filter(|_| !gone)
 }

@@ -11,13 +11,12 @@ use super::{
     job::{CycleOutcome, Job, OpenItems, Scope, Trigger},
     log_once::LogOnce,
     schedule::Moment,
-    settings::Settings,
     supervisor::Supervisor,
     watch::{Mode, Rescan},
     work_queue::{Pause, WorkQueue, is_push},
 };
 use crate::{
-    config::Poll,
+    config::{Options, Poll},
     engine::{StopCause, report::Status},
     reconcile::plan::Kind,
     web::shared_status::SharedStatus,
@@ -29,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 /// All of the loop but the cycles, so that events can be handled while a cycle runs.
 pub(super) struct LoopState {
     pub(super) work_queue: WorkQueue,
-    pub(super) settings: Settings,
+    pub(super) settings: Options,
     pub(super) status: Arc<SharedStatus>,
     pub(super) progress: ProgressSink,
     pub(super) trees: Trees,
@@ -79,10 +78,7 @@ impl LoopState {
                 self.work_queue.watch_started();
             }
             Event::Tick => {}
-            Event::Command(command) => {
-                self.progress.add(&command);
-                self.work_queue.add_command(command);
-            }
+            Event::Command(command) => self.work_queue.add_command(command),
             Event::SyncNow => self.work_queue.sync_now(),
             Event::Reload => self.reload = true,
             Event::Stop => {
@@ -142,14 +138,9 @@ impl LoopState {
         let open = outcome.open_items;
         self.status.update(|status| {
             status.busy = false;
-            status.articles = open.articles;
+            status.open = open;
             if polled {
                 status.left_out = outcome.report.problems.len();
-            }
-            status.conflicts = open.conflicts;
-            status.held_deletions = open.held_deletions;
-            status.pending_requests = open.pending_requests;
-            if polled {
                 status.ready = true;
                 status.last_poll = Some((now.wall, now.steady));
             }
@@ -167,11 +158,16 @@ impl LoopState {
             ..OpenItems::default()
         };
         let is_equal = polled && open == nothing && outcome.report.problems.is_empty();
-        let held = outcome.report.actions.iter();
-        let held = held.filter(|line| line.status == Status::Held);
-        let (conflicts, held): (Vec<_>, Vec<_>) =
-            held.partition(|line| line.action == Kind::Conflict);
-        let waiting = [(conflicts.len(), "in conflict"), (held.len(), "held")];
+        let lines = &outcome.report.actions;
+        let held = lines
+            .iter()
+            .filter(|line| line.status == Status::Held)
+            .count();
+        let conflicts = lines
+            .iter()
+            .filter(|line| line.status == Status::Held && line.action == Kind::Conflict)
+            .count();
+        let waiting = [(conflicts, "in conflict"), (held - conflicts, "held")];
         let waiting = waiting.into_iter().filter(|(number, _)| *number > 0);
         let waiting: Vec<_> = waiting
             .map(|(number, how)| format!("{number} {how}"))
@@ -191,11 +187,15 @@ impl LoopState {
     /// Publishes the work queue's summary.
     pub(super) fn publish(&mut self) {
         let now = self.now();
-        let summary = self.work_queue.summary(now);
-        let line = match (&summary.paused, &summary.outage) {
+        let mut queue = self.work_queue.summary(now);
+        let line = match (&queue.paused, &queue.outage) {
             (Some(why), _) | (None, Some(why)) => why.clone(),
-            (None, None) => format!("next poll at {}", summary.next_poll.format("%H:%M:%S UTC")),
+            (None, None) => {
+                let next = queue.next_poll.unwrap_or(now.wall);
+                format!("next poll at {}", next.format("%H:%M:%S UTC"))
+            }
         };
+        queue.outage = self.failure.clone().or(queue.outage);
         let cron = match &self.settings.poll {
             Poll::Cron(line) => Some(format!("{line} ({})", self.settings.timezone)),
             Poll::Every(_) => None,
@@ -204,15 +204,8 @@ impl LoopState {
         self.supervisor.alive(now.steady.into_std());
         self.status.update(|status| {
             status.heartbeat = now.steady;
-            status.next_poll = Some(summary.next_poll);
-            status.interval = summary.interval;
-            status.planned = summary.planned;
             status.cron = cron;
-            status.pending = summary.pending;
-            status.oldest = summary.oldest;
-            status.paused = summary.paused;
-            status.outage = self.failure.clone().or(summary.outage);
-            status.is_token_refused = summary.is_token_refused;
+            status.queue = queue;
         });
     }
 }

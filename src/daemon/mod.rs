@@ -11,12 +11,10 @@
 //! runs, and adds them to the work that waits.
 //!
 //! In reading order: [`job`] (the values that the loop and the cycles exchange), [`work_queue`] with [`debounce`],
-//! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`ticker`], [`signals`] and
-//! [`control`], then [`engines`] (the real cycles), and [`start`] (wires all of it).
+//! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`sources`] and [`control`], then [`engines`] (the real cycles), and [`start`] (wires all of it).
 
 pub mod control;
 pub mod debounce;
-mod engine_request;
 pub mod engines;
 pub mod event_loop;
 pub mod git;
@@ -25,11 +23,9 @@ mod log_once;
 mod loop_state;
 pub mod outage;
 pub mod schedule;
-pub mod settings;
-pub mod signals;
+pub mod sources;
 pub mod start;
 pub mod supervisor;
-pub mod ticker;
 pub mod watch;
 pub mod work_queue;
 

@@ -6,13 +6,13 @@
 //! and 105). The budget stretches the interval: all polls of a day must fit into the budget that pushes leave (row
 //! 109).
 //!
-//! [`super::ticker`] wakes the loop; this file only decides.
+//! [`super::sources`] wakes the loop; this file only decides.
 
 use crate::config::{Poll, parse_cron};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use croner::Cron;
-use std::{fmt, time::Duration};
+use std::time::Duration;
 use tokio::time::Instant;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -52,10 +52,11 @@ impl PollBudget {
     }
 }
 
-/// An invalid cron line or time zone.
-#[derive(Debug)]
+/// An invalid cron line or time zone. The text fits after "failed to".
+#[derive(Debug, thiserror::Error)]
 pub enum ScheduleError {
     /// The cron line is invalid.
+    #[error("read the cron line `poll: {line}`")]
     Line {
         /// The line.
         line: String,
@@ -63,25 +64,8 @@ pub enum ScheduleError {
         source: croner::errors::CronError,
     },
     /// The time zone is unknown.
+    #[error("find the time zone `timezone: {0}`")]
     Zone(String),
-}
-
-impl fmt::Display for ScheduleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line { line, .. } => write!(f, "read the cron line `poll: {line}`"),
-            Self::Zone(name) => write!(f, "find the time zone `timezone: {name}`"),
-        }
-    }
-}
-
-impl std::error::Error for ScheduleError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Line { source, .. } => Some(source),
-            Self::Zone(_) => None,
-        }
-    }
 }
 
 #[derive(Clone, Debug)]

@@ -8,12 +8,14 @@ use super::{
     job::CycleRunner,
     outage::OutageBackoff,
     schedule::{Moment, Schedule, ScheduleError},
-    settings::Settings,
-    signals::Signals,
-    ticker, watch,
+    sources::{self, Signals},
+    watch,
     work_queue::WorkQueue,
 };
-use crate::web::{self, health, shared_status::SharedStatus};
+use crate::{
+    config::Options,
+    web::{self, health, shared_status::SharedStatus},
+};
 use chrono::{SecondsFormat, Utc};
 use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::mpsc, time::Instant};
@@ -30,7 +32,7 @@ pub struct Daemon<C> {
     /// Runs the cycles; their requests end when `stop` is cancelled.
     pub cycles: C,
     /// The settings.
-    pub settings: Settings,
+    pub settings: Options,
     /// What is watched, and how.
     pub watch: watch::Options,
     /// The signals.
@@ -50,10 +52,6 @@ pub struct Daemon<C> {
 }
 
 /// Runs a daemon until a stop signal.
-///
-/// # Errors
-///
-/// When the schedule is invalid.
 pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleError> {
     let now = Moment {
         wall: Utc::now(),
@@ -61,18 +59,18 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
     };
     let schedule = Schedule::new(&daemon.settings.poll, &daemon.settings.timezone, now)?;
     let (to, events) = mpsc::channel(EVENT_CAPACITY);
-    let sources = TaskTracker::new();
+    let tasks = TaskTracker::new();
     // The sources end last: a second stop signal must be received while the last request is in flight.
     let over = CancellationToken::new();
     let rescan = daemon.watch.rescan.clone();
     let roots = daemon.watch.roots.iter();
     let trees = Trees::of(roots.map(|root| (root.prefix.clone(), root.path.clone())));
     let watch = start_watch(daemon.watch, &to);
-    sources.spawn(daemon.signals.run(to.clone(), over.clone()));
+    tasks.spawn(daemon.signals.run(to.clone(), over.clone()));
     {
         let (to, over) = (to.clone(), over.clone());
-        sources.spawn(async move {
-            if let Err(error) = ticker::run(to, over).await {
+        tasks.spawn(async move {
+            if let Err(error) = sources::tick(to, over).await {
                 tracing::error!(%error, "the scheduler failed; the service is not polled");
             }
         });
@@ -80,11 +78,11 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
     if let Some(listening) = daemon.control {
         let (shared, progress) = (daemon.status.clone(), daemon.progress.clone());
         let status: control::StatusSource = Arc::new(move || status(&shared, &progress));
-        sources.spawn(control::serve(listening, to.clone(), status, over.clone()));
+        tasks.spawn(control::serve(listening, to.clone(), status, over.clone()));
     }
     if let Some(listener) = daemon.listen {
         let (shared, budget, over) = (daemon.status.clone(), daemon.budget, over.clone());
-        sources.spawn(async move {
+        tasks.spawn(async move {
             let stop = over.cancelled_owned();
             if let Err(error) = web::serve(listener, shared, budget, stop).await {
                 tracing::error!(%error, "health and metrics are no longer served");
@@ -92,7 +90,7 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
         });
     }
     drop(to);
-    sources.close();
+    tasks.close();
     let ended = EventLoop::new(Parts {
         cycles: daemon.cycles,
         work_queue: WorkQueue::new(
@@ -113,7 +111,7 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
     over.cancel();
     drop(watch);
     if ended != Ended::AtOnce {
-        let late = tokio::time::timeout(SOURCE_GRACE, sources.wait()).await;
+        let late = tokio::time::timeout(SOURCE_GRACE, tasks.wait()).await;
         if late.is_err() {
             tracing::debug!("a source did not end in time");
         }
@@ -141,6 +139,7 @@ fn start_watch(options: watch::Options, to: &mpsc::Sender<Event>) -> Option<watc
 /// Returns the status for `kbsync status`. A request that waits tells more than the poll after it.
 pub fn status(shared: &SharedStatus, progress: &ProgressSink) -> DaemonStatus {
     let snapshot = shared.snapshot();
+    let queue = &snapshot.queue;
     let wait = progress.current_wait();
     let next_try = wait.as_ref().filter(|note| !note.is_most());
     let next_try = next_try.map(|note| Utc::now() + note.wait);
@@ -148,18 +147,18 @@ pub fn status(shared: &SharedStatus, progress: &ProgressSink) -> DaemonStatus {
     DaemonStatus {
         pid: std::process::id(),
         since: shown(snapshot.since),
-        next_poll: next_try.or(snapshot.next_poll).map(shown),
+        next_poll: next_try.or(queue.next_poll).map(shown),
         last_poll: snapshot.last_poll.map(|(at, _)| shown(at)),
-        interval: snapshot.interval.as_secs(),
-        planned: snapshot.planned.map(|planned| planned.as_secs()),
+        interval: queue.interval.as_secs(),
+        planned: queue.planned.map(|planned| planned.as_secs()),
         cron: snapshot.cron.clone(),
         watching: snapshot.watching.clone(),
-        waiting_for: snapshot
+        waiting_for: queue
             .paused
             .clone()
-            .or_else(|| snapshot.outage.clone())
+            .or_else(|| queue.outage.clone())
             .or_else(|| wait.map(|note| note.why())),
         unhealthy: health::illness(&snapshot, Instant::now()),
-        refused_token: (snapshot.is_token_refused).then(|| snapshot.token.clone()),
+        refused_token: (queue.is_token_refused).then(|| snapshot.token.clone()),
     }
 }

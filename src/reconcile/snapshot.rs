@@ -148,7 +148,8 @@ pub struct RemoteSnapshot {
 pub type Bodies = BTreeMap<TextDigest, Arc<str>>;
 
 /// Which way changes may go.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// `sync`.
     Both,

@@ -14,17 +14,17 @@ const SHORTEST: Duration = Duration::from_mins(1);
 /// intervals. A cycle that makes progress is healthy however long it takes, and so is a pause for git.
 pub fn illness(status: &StatusSnapshot, now: Instant) -> Option<String> {
     let age = |at: Instant| now.saturating_duration_since(at);
-    let patience = (status.interval * 3).max(SHORTEST);
+    let patience = (status.queue.interval * 3).max(SHORTEST);
     if age(status.heartbeat) > TICK.max(if status.busy { patience } else { TICK }) {
         return Some("the loop stands still".to_owned());
     }
-    if status.paused.is_some() || (status.busy && age(status.progress) <= patience) {
+    if status.queue.paused.is_some() || (status.busy && age(status.progress) <= patience) {
         return None;
     }
     let last = status.last_poll.map_or(status.started, |(_, at)| at);
     if age(last) > patience {
         let age = crate::model::time::in_words(Duration::from_secs(age(last).as_secs()));
-        let why = status.outage.as_deref().unwrap_or("polls fail");
+        let why = status.queue.outage.as_deref().unwrap_or("polls fail");
         return Some(format!("no successful poll for {age}: {why}"));
     }
     None
@@ -32,7 +32,7 @@ pub fn illness(status: &StatusSnapshot, now: Instant) -> Option<String> {
 
 /// Returns why a daemon is not ready: its first full cycle is not done.
 pub fn unreadiness(status: &StatusSnapshot) -> Option<String> {
-    (!status.ready).then(|| match &status.outage {
+    (!status.ready).then(|| match &status.queue.outage {
         Some(why) => format!("the first cycle is not done: {why}"),
         None => "the first cycle is not done".to_owned(),
     })
@@ -50,10 +50,8 @@ mod tests {
         let base = SharedStatus::new(chrono::DateTime::UNIX_EPOCH).snapshot();
         let start = base.started;
         let minutes = |n| Duration::from_mins(n);
-        let base = StatusSnapshot {
-            interval: minutes(5),
-            ..base
-        };
+        let mut base = base;
+        base.queue.interval = minutes(5);
         // Name, minutes after the start, what is seen, whether it is well.
         let table: [(&str, u64, Change, bool); 8] = [
             (
@@ -113,7 +111,7 @@ mod tests {
                 60,
                 |status, now| {
                     status.heartbeat = now;
-                    status.paused = Some("paused".to_owned());
+                    status.queue.paused = Some("paused".to_owned());
                 },
                 true,
             ),

@@ -114,7 +114,7 @@ impl Metrics {
             (
                 "pending_oldest_age_seconds",
                 "Age of the oldest change that waits",
-                Some(status.oldest.map_or(0.0, age)),
+                Some(status.queue.oldest.map_or(0.0, age)),
             ),
         ];
         for (name, help, age) in ages {
@@ -129,16 +129,20 @@ impl Metrics {
             (
                 "pending_pushes",
                 "Saved changes that are not sent yet",
-                status.pending,
+                status.queue.pending,
             ),
-            ("articles", "Articles", status.articles),
+            ("articles", "Articles", status.open.articles),
             ("left_out", "Files and articles left out", status.left_out),
-            ("conflicts", "Articles in conflict", status.conflicts),
-            ("held_deletions", "Held deletions", status.held_deletions),
+            ("conflicts", "Articles in conflict", status.open.conflicts),
+            (
+                "held_deletions",
+                "Held deletions",
+                status.open.held_deletions,
+            ),
             (
                 "unresolved_intents",
                 "Requests and writes in doubt",
-                status.pending_requests,
+                status.open.pending_requests,
             ),
         ];
         for (name, help, number) in numbers {
@@ -176,10 +180,10 @@ mod tests {
         status.metrics.cycle("poll", Duration::from_millis(12));
         status.update(|status| {
             status.last_poll = Some((chrono::DateTime::UNIX_EPOCH, status.started));
-            status.pending = 2;
-            status.oldest = Some(status.started + Duration::from_secs(80));
-            (status.articles, status.left_out) = (30, 2);
-            status.conflicts = 1;
+            status.queue.pending = 2;
+            status.queue.oldest = Some(status.started + Duration::from_secs(80));
+            (status.open.articles, status.left_out) = (30, 2);
+            status.open.conflicts = 1;
         });
         let budget = BudgetLeft {
             minute_left: 0,

@@ -27,37 +27,51 @@ pub struct StatusSnapshot {
     pub last_poll: Option<(DateTime<Utc>, Instant)>,
     /// The last successful push.
     pub last_push: Option<Instant>,
+    /// The cron line of the polls, with its time zone, if there is one.
+    pub cron: Option<String>,
+    /// The work that waits; its outage may be the failure of the last cycle.
+    pub queue: QueueStatus,
+    /// Where the token comes from: `the variable KBSYNC_TOKEN`.
+    pub token: String,
+    /// How changes are noticed.
+    pub watching: String,
+    /// Files and articles that the last poll left out, each with a problem.
+    pub left_out: usize,
+    /// The open items after the last cycle.
+    pub open: OpenItems,
+}
+
+/// The work that waits.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct QueueStatus {
     /// The next poll, or the next try in an outage.
     pub next_poll: Option<DateTime<Utc>>,
     /// The effective interval between polls.
     pub interval: Duration,
     /// The interval of the settings, where the budget makes the effective one longer.
     pub planned: Option<Duration>,
-    /// The cron line of the polls, with its time zone, if there is one.
-    pub cron: Option<String>,
     /// The number of paths that a person changed, and that are not sent yet.
     pub pending: usize,
     /// Since when the oldest of them waits.
     pub oldest: Option<Instant>,
-    /// Why the sync is paused on purpose: git is busy.
+    /// Why git pauses the sync.
     pub paused: Option<String>,
-    /// The current outage, or why the last cycle failed.
+    /// The current outage.
     pub outage: Option<String>,
-    /// Where the token comes from: `the variable KBSYNC_TOKEN`.
-    pub token: String,
     /// Whether the service refuses the token.
     pub is_token_refused: bool,
-    /// How changes are noticed.
-    pub watching: String,
-    /// Articles.
+}
+
+/// What waits for a person or for recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OpenItems {
+    /// Articles in all, open or not.
     pub articles: usize,
-    /// Files and articles that the last poll left out, each with a problem.
-    pub left_out: usize,
     /// Conflicts.
     pub conflicts: usize,
     /// Held deletions.
     pub held_deletions: usize,
-    /// Requests and writes that are in doubt.
+    /// Pending requests.
     pub pending_requests: usize,
 }
 
@@ -83,22 +97,12 @@ impl SharedStatus {
                 ready: false,
                 last_poll: None,
                 last_push: None,
-                next_poll: None,
-                interval: Duration::ZERO,
-                planned: None,
                 cron: None,
-                pending: 0,
-                oldest: None,
-                paused: None,
-                outage: None,
+                queue: QueueStatus::default(),
                 token: String::new(),
-                is_token_refused: false,
                 watching: "not yet".to_owned(),
-                articles: 0,
                 left_out: 0,
-                conflicts: 0,
-                held_deletions: 0,
-                pending_requests: 0,
+                open: OpenItems::default(),
             }),
             metrics: Metrics::default(),
         }

@@ -6,13 +6,9 @@
 //!
 //! The holder of the mirror's lock creates the socket, and replaces a socket that a dead daemon left.
 
-mod client;
-mod server;
 mod socket;
 
-pub use client::{RequestError, request};
-pub use server::{StatusSource, serve};
-pub use socket::{Listening, SOCKET, listen};
+pub use socket::{Listening, RequestError, SOCKET, StatusSource, listen, request, serve};
 
 use super::job::CycleCommand;
 use crate::{
@@ -177,16 +173,13 @@ impl QueuedCommand {
     }
 }
 
-/// Sends the engine's progress to the client whose command is running, and each wait also to those whose commands are
-/// next.
+/// Sends the engine's progress to the client whose command is running.
 #[derive(Clone, Debug, Default)]
 pub struct ProgressSink(Arc<Mutex<Listeners>>);
 
 #[derive(Debug, Default)]
 struct Listeners {
     running: Option<mpsc::Sender<Step>>,
-    /// The channels of all commands without a final response. A channel is closed when the command has its response.
-    queued: Vec<mpsc::WeakSender<Step>>,
     /// The last wait, and when it ends.
     wait: Option<(WaitNote, Instant)>,
 }
@@ -204,15 +197,6 @@ impl Listeners {
 }
 
 impl ProgressSink {
-    /// Adds a command that has to wait for the cycle of another one.
-    pub fn add(&self, command: &QueuedCommand) {
-        let mut listeners = self.listeners();
-        if let Some(note) = listeners.wait() {
-            let _missed = command.steps.try_send(Step::Waiting(note));
-        }
-        listeners.queued.push(command.steps.downgrade());
-    }
-
     /// Sends the progress to this command's client from now on; `None`: to nobody.
     pub fn send_to(&self, command: Option<&QueuedCommand>) {
         let mut listeners = self.listeners();
@@ -233,13 +217,9 @@ impl ProgressSink {
     /// Sends the beginning of a wait.
     pub fn waits(&self, note: WaitNote) {
         let mut listeners = self.listeners();
-        listeners.queued.retain(|steps| {
-            let steps = steps.upgrade();
-            if let Some(steps) = &steps {
-                let _missed = steps.try_send(Step::Waiting(note.clone()));
-            }
-            steps.is_some()
-        });
+        if let Some(steps) = &listeners.running {
+            let _missed = steps.try_send(Step::Waiting(note.clone()));
+        }
         let until = Instant::now() + note.wait;
         listeners.wait = Some((note, until));
     }

@@ -8,6 +8,7 @@
 //!
 //! No clock and no file is read here.
 
+use crate::config::Options;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -25,6 +26,21 @@ pub struct Delays {
     pub delete_grace: Duration,
     /// The shortest time between two pushes of one path.
     pub push_interval: Duration,
+}
+
+/// A path that never becomes quiet is due at this age of its first event.
+const CEILING: Duration = Duration::from_secs(5);
+
+impl Delays {
+    /// Takes the delays from the settings.
+    pub fn of(options: &Options) -> Self {
+        Self {
+            quiet_period: options.quiet_period,
+            ceiling: CEILING.max(options.quiet_period),
+            delete_grace: options.delete_grace,
+            push_interval: options.push_interval,
+        }
+    }
 }
 
 /// The last event of a path.
@@ -221,25 +237,23 @@ impl Debounce {
             .collect()
     }
 
-    /// Returns the waiting paths of which nobody knows whether a person changed them.
-    pub fn unjudged(&self) -> DuePaths {
-        let waiting = self.waiting.iter();
-        collect(waiting.filter(|(_, waiting)| waiting.is_own.is_none()))
-    }
-
-    /// Records which of the [`Self::unjudged`] paths differ from the state.
-    pub fn judge(&mut self, changed: &DuePaths) {
-        let unjudged = self.waiting.iter_mut();
-        for (path, waiting) in unjudged.filter(|(_, waiting)| waiting.is_own.is_none()) {
-            let is_changed = changed.changed.contains(path) || changed.removed.contains_key(path);
-            waiting.is_own = Some(!is_changed);
-        }
-    }
-
     /// Returns the first event of the oldest waiting path, of those that count.
     pub fn oldest(&self, counts: impl Fn(&str) -> bool) -> Option<Instant> {
         let waiting = self.waiting.iter().filter(|(path, _)| counts(path));
         waiting.map(|(_, waiting)| waiting.first).min()
+    }
+
+    /// Notes which waiting paths are as the state says. `drop_unchanged` looks at those that nobody has looked at yet.
+    pub fn judge(&mut self, drop_unchanged: impl FnOnce(DuePaths) -> DuePaths) {
+        let waiting = self.waiting.iter();
+        let unjudged = collect(waiting.filter(|(_, waiting)| waiting.is_own.is_none()));
+        if unjudged.is_empty() {
+            return;
+        }
+        let changed = drop_unchanged(unjudged).paths();
+        for (path, waiting) in &mut self.waiting {
+            waiting.is_own.get_or_insert(!changed.contains(path));
+        }
     }
 
     /// Returns the waiting paths that are not as kbsync left them, with their first events.

@@ -1,18 +1,16 @@
 //! The git repositories around a mirror, as the guards need them.
 //!
 //! `repository` reads git's own files, `objects` asks the git program for commits, `published` has the rule about
-//! branches, `known` adds the record of the last sync, `view` answers the engine. kbsync never writes into `.git`.
+//! branches and the record of the last sync, `view` answers the engine. kbsync never writes into `.git`.
 
-mod known;
 pub mod objects;
 mod published;
 mod repository;
 mod view;
 
-pub use known::{
-    Known, Remembered, Trees, not_published, remember_branch, remember_head, remembered,
+pub use published::{
+    Known, NotPublished, Published, Remembered, Trees, not_published, remember, remembered,
 };
-pub use published::{NotPublished, Published};
 pub use repository::{Busy, Git, GitState, Head};
 pub use view::View;
 

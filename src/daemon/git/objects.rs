@@ -6,7 +6,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -31,30 +30,21 @@ const AT_ONCE: usize = 64;
 const COMMITS: usize = 64;
 
 /// The reasons why git gave no answer.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unread {
     /// There is no git program.
+    #[error("the git program is not installed")]
     NoProgram,
     /// Git failed, with the first line of its error output.
+    #[error("git failed: {0}")]
     Failed(String),
     /// Git did not answer in time.
+    #[error("git did not answer in time")]
     Late,
     /// The answer is longer than the limit.
+    #[error("git's output is too long")]
     TooMuch,
 }
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoProgram => f.write_str("the git program is not installed"),
-            Self::Failed(why) => write!(f, "git failed: {why}"),
-            Self::Late => f.write_str("git did not answer in time"),
-            Self::TooMuch => f.write_str("git's output is too long"),
-        }
-    }
-}
-
-impl std::error::Error for Unread {}
 
 /// The id of a file's content in git.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -79,10 +69,6 @@ impl Objects {
 
     /// Returns the blobs of those paths that are files in a commit. A commit is named by its id, or as `HEAD`; an empty
     /// name stands for a branch without a commit, which has no files.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot say, or does not know the commit.
     pub fn files(
         &self,
         commit: &str,
@@ -103,10 +89,6 @@ impl Objects {
     }
 
     /// Returns the content of each blob.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot say, or a blob is missing.
     pub fn contents(&self, blobs: &BTreeSet<Blob>) -> Result<BTreeMap<Blob, Vec<u8>>, Unread> {
         let mut contents = BTreeMap::new();
         for blobs in chunks(blobs) {
@@ -124,10 +106,6 @@ impl Objects {
     }
 
     /// Returns the newest commit that two commits share. Without a commit, as before the first one, the name is empty.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot say, does not know a commit, or the commits share none.
     pub fn shared(&self, one: &str, other: &str) -> Result<String, Unread> {
         if one.is_empty() || other.is_empty() {
             return Ok(String::new());
@@ -137,10 +115,6 @@ impl Objects {
     }
 
     /// Returns the commits of `from..to` that changed one of these paths; the newest, if there are many.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot say.
     pub fn commits_between(
         &self,
         from: &str,
@@ -167,10 +141,6 @@ impl Objects {
     }
 
     /// Returns whether HEAD has every commit that another commit has: the branch only went forward since then.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot say, or does not know the commit.
     pub fn went_forward_from(&self, commit: &str) -> Result<bool, Unread> {
         if commit.is_empty() {
             return Ok(true);
@@ -181,10 +151,6 @@ impl Objects {
     }
 
     /// Returns whether HEAD has anything in the folder.
-    ///
-    /// # Errors
-    ///
-    /// When git cannot say, as before the first commit.
     pub fn has_folder(&self) -> Result<bool, Unread> {
         Ok(!self.ask(&["ls-tree", "-z", "HEAD"], b"")?.is_empty())
     }

@@ -14,8 +14,8 @@ use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::io::Errno;
 use std::{
     collections::HashSet,
+    convert::Infallible,
     io,
-    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -94,39 +94,40 @@ struct Thread {
     events: Receiver<Raw>,
 }
 
-/// The loop is gone, or the watch was stopped.
-struct Finished;
-
-/// Why the watch stopped using events.
-struct GivenUp {
-    why: String,
-    /// Whether events may work again later.
-    temporary: bool,
+/// Why the thread stops using events.
+enum End {
+    /// The loop is gone, or the watch was stopped.
+    Finished,
+    /// Events do not work; `temporary`: they may work again later.
+    GivenUp { why: String, temporary: bool },
 }
 
-type Step = ControlFlow<Finished>;
+impl End {
+    fn given_up(why: impl Into<String>) -> Self {
+        Self::GivenUp {
+            why: why.into(),
+            temporary: false,
+        }
+    }
+}
 
 impl Thread {
     fn run<W: Watcher>(self) {
         let mut again = false;
-        loop {
-            let given_up = match self.watch::<W>(again) {
-                Ok(Finished) => return,
-                Err(given_up) => given_up,
-            };
+        while let Err(End::GivenUp { why, temporary }) = self.watch::<W>(again) {
             again = true;
             tracing::warn!(
-                why = given_up.why,
+                why,
                 "events do not work; the files are scanned at intervals"
             );
-            if self.poll_files(&given_up).is_break() {
+            if self.poll_files(&why, temporary).is_err() {
                 return;
             }
         }
     }
 
     /// Watches by events, until the watch ends or events fail.
-    fn watch<W: Watcher>(&self, again: bool) -> Result<Finished, GivenUp> {
+    fn watch<W: Watcher>(&self, again: bool) -> Result<Infallible, End> {
         let raw = self.raw.clone();
         let lost = Arc::new(AtomicBool::new(false));
         let overflow = lost.clone();
@@ -142,11 +143,9 @@ impl Thread {
             return Err(no_events());
         }
         let mut cookie = self.create_cookie(&mut watcher)?;
-        if self.send(Event::Watching(Mode::Events)).is_break() {
-            return Ok(Finished);
-        }
-        if again && self.send(Event::Doubt(Cause::Replaced)).is_break() {
-            return Ok(Finished);
+        self.send(Event::Watching(Mode::Events))?;
+        if again {
+            self.send(Event::Doubt(Cause::Replaced))?;
         }
         let deadline = Instant::now() + self.options.cookie_timeout;
         let mut any_event = false;
@@ -154,9 +153,7 @@ impl Thread {
             if lost.swap(false, Ordering::SeqCst) {
                 // A folder may have appeared without an event.
                 subfolders = self.watch_all(&mut watcher)?;
-                if self.send(Event::Doubt(Cause::Overflow)).is_break() {
-                    return Ok(Finished);
-                }
+                self.send(Event::Doubt(Cause::Overflow))?;
             }
             let next = match &cookie {
                 Some(_) => self
@@ -173,10 +170,10 @@ impl Thread {
                     continue;
                 }
                 Err(RecvTimeoutError::Timeout) => return Err(no_events()),
-                Err(RecvTimeoutError::Disconnected) => return Ok(Finished),
+                Err(RecvTimeoutError::Disconnected) => return Err(End::Finished),
             };
             let event = match next {
-                Raw::Stop => return Ok(Finished),
+                Raw::Stop => return Err(End::Finished),
                 // The loop reports it at its beginning.
                 Raw::Lost => {
                     any_event = true;
@@ -187,13 +184,11 @@ impl Thread {
                     event
                 }
                 Raw::Event(Err(error)) => {
-                    if Limit::of(&error).is_some() {
+                    if limit_of(&error).is_some() {
                         return Err(given_up(&error));
                     }
                     tracing::warn!(%error, "the watch failed; the whole mirror is scanned");
-                    if self.send(Event::Doubt(Cause::Error)).is_break() {
-                        return Ok(Finished);
-                    }
+                    self.send(Event::Doubt(Cause::Error))?;
                     continue;
                 }
             };
@@ -203,17 +198,12 @@ impl Thread {
                 let _unwatched = watcher.unwatch(&self.options.private);
                 continue;
             }
-            if self
-                .handle(&event, &mut watcher, &mut subfolders)?
-                .is_break()
-            {
-                return Ok(Finished);
-            }
+            self.handle(&event, &mut watcher, &mut subfolders)?;
         }
     }
 
     /// Watches the roots and their folders. Returns the folders.
-    fn watch_all(&self, watcher: &mut dyn Watcher) -> Result<HashSet<PathBuf>, GivenUp> {
+    fn watch_all(&self, watcher: &mut dyn Watcher) -> Result<HashSet<PathBuf>, End> {
         let mut subfolders = HashSet::new();
         for root in &self.options.roots {
             watch_folder(watcher, &root.path)?;
@@ -226,14 +216,11 @@ impl Thread {
         Ok(subfolders)
     }
 
-    fn create_cookie(&self, watcher: &mut dyn Watcher) -> Result<Option<Cookie>, GivenUp> {
+    fn create_cookie(&self, watcher: &mut dyn Watcher) -> Result<Option<Cookie>, End> {
         watch_folder(watcher, &self.options.private)?;
         Cookie::create(&self.options.private)
             .map(Some)
-            .map_err(|error| GivenUp {
-                why: format!("the private folder is not writable: {error}"),
-                temporary: false,
-            })
+            .map_err(|error| End::given_up(format!("the private folder is not writable: {error}")))
     }
 
     fn handle(
@@ -241,7 +228,7 @@ impl Thread {
         event: &notify::Event,
         watcher: &mut dyn Watcher,
         subfolders: &mut HashSet<PathBuf>,
-    ) -> Result<Step, GivenUp> {
+    ) -> Result<(), End> {
         failpoint::pass("watch: an event");
         let on_disk = OnDisk {
             file: &is_file,
@@ -280,27 +267,25 @@ impl Thread {
                     Event::Doubt(Cause::Overflow)
                 }
                 Meaning::RootWent => {
-                    return Err(GivenUp {
+                    return Err(End::GivenUp {
                         why: "the folder was removed or replaced".to_owned(),
                         temporary: true,
                     });
                 }
             };
-            if self.send(sent).is_break() {
-                return Ok(ControlFlow::Break(Finished));
-            }
+            self.send(sent)?;
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(())
     }
 
     /// Scans the files at intervals. Returns when events may work again.
-    fn poll_files(&self, given_up: &GivenUp) -> Step {
+    fn poll_files(&self, why: &str, temporary: bool) -> Result<(), End> {
         let mut before = Stamps::read(&self.options.roots);
         let mut every = self.options.rescan.every();
         let looking = |every| {
             Event::Watching(Mode::Polling {
                 every,
-                why: given_up.why.clone(),
+                why: why.to_owned(),
             })
         };
         self.send(looking(every))?;
@@ -313,7 +298,7 @@ impl Thread {
                 self.send(looking(every))?;
             }
             if self.to.is_closed() {
-                return ControlFlow::Break(Finished);
+                return Err(End::Finished);
             }
             let mut now = Stamps::read(&self.options.roots);
             for (path, touch) in now.touched(&before) {
@@ -321,24 +306,22 @@ impl Thread {
             }
             now.carry_over(before);
             before = now;
-            if given_up.temporary && self.options.roots.iter().all(|root| is_folder(&root.path)) {
-                return ControlFlow::Continue(());
+            if temporary && self.options.roots.iter().all(|root| is_folder(&root.path)) {
+                return Ok(());
             }
         }
     }
 
     /// Waits until the next scan is due; new settings may change the interval meanwhile.
-    fn wait_for_rescan(&self) -> Step {
+    fn wait_for_rescan(&self) -> Result<(), End> {
         let since = Instant::now();
         loop {
             let left = self.options.rescan.every().checked_sub(since.elapsed());
             let Some(left) = left.filter(|left| !left.is_zero()) else {
-                return ControlFlow::Continue(());
+                return Ok(());
             };
             match self.events.recv_timeout(left.min(SETTINGS_CHECK)) {
-                Ok(Raw::Stop) | Err(RecvTimeoutError::Disconnected) => {
-                    return ControlFlow::Break(Finished);
-                }
+                Ok(Raw::Stop) | Err(RecvTimeoutError::Disconnected) => return Err(End::Finished),
                 // Messages of the watcher that failed.
                 Ok(Raw::Event(_) | Raw::Lost) | Err(RecvTimeoutError::Timeout) => {}
             }
@@ -346,74 +329,56 @@ impl Thread {
     }
 
     /// Sends an event. Waits while the channel is full.
-    fn send(&self, event: Event) -> Step {
-        match self.to.blocking_send(event) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(Finished),
-        }
+    fn send(&self, event: Event) -> Result<(), End> {
+        self.to.blocking_send(event).map_err(|_| End::Finished)
     }
 }
 
-fn watch_folder(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), GivenUp> {
+fn watch_folder(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), End> {
     match watcher.watch(folder, RecursiveMode::NonRecursive) {
         Ok(()) => Ok(()),
         // The folder appeared and disappeared; its removal has an event, too.
-        Err(error) if !is_folder(folder) && Limit::of(&error).is_none() => Ok(()),
+        Err(error) if !is_folder(folder) && limit_of(&error).is_none() => Ok(()),
         Err(error) => Err(given_up(&error)),
     }
 }
 
-fn given_up(error: &notify::Error) -> GivenUp {
-    let limit = |what: &str| format!("the system's limit on {what} is reached");
-    let why = match Limit::of(error) {
-        Some(Limit::Watches) => limit("watches") + " (fs.inotify.max_user_watches)",
-        Some(Limit::Watchers) => limit("watchers") + " (fs.inotify.max_user_instances)",
-        None => error.to_string(),
-    };
-    GivenUp {
-        why,
-        temporary: false,
-    }
+fn given_up(error: &notify::Error) -> End {
+    let limit = |of: &str| format!("the system's limit on {of}");
+    End::given_up(limit_of(error).map_or_else(|| error.to_string(), limit))
 }
 
-fn no_events() -> GivenUp {
-    GivenUp {
-        why: "the file system reports no changes".to_owned(),
-        temporary: false,
-    }
+fn no_events() -> End {
+    End::given_up("the file system reports no changes")
 }
 
-/// A limit of the system.
-enum Limit {
-    /// The number of watched folders.
-    Watches,
-    /// The number of watchers, or of open files: the system does not say which.
-    Watchers,
-}
-
-impl Limit {
-    fn of(error: &notify::Error) -> Option<Self> {
-        match &error.kind {
-            ErrorKind::MaxFilesWatch => Some(Self::Watches),
-            ErrorKind::Io(error) => match Errno::from_io_error(error)? {
-                Errno::NOSPC => Some(Self::Watches),
-                Errno::MFILE | Errno::NFILE => Some(Self::Watchers),
-                _ => None,
-            },
-            ErrorKind::Generic(_)
-            | ErrorKind::PathNotFound
-            | ErrorKind::WatchNotFound
-            | ErrorKind::InvalidConfig(_) => None,
-        }
+/// Returns the limit of the system that an error is about.
+fn limit_of(error: &notify::Error) -> Option<&'static str> {
+    // The number of watchers, or of open files: the system does not say which.
+    let (watches, instances) = (
+        "watches is reached (fs.inotify.max_user_watches)",
+        "watchers is reached (fs.inotify.max_user_instances)",
+    );
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => Some(watches),
+        ErrorKind::Io(error) => match Errno::from_io_error(error)? {
+            Errno::NOSPC => Some(watches),
+            Errno::MFILE | Errno::NFILE => Some(instances),
+            _ => None,
+        },
+        ErrorKind::Generic(_)
+        | ErrorKind::PathNotFound
+        | ErrorKind::WatchNotFound
+        | ErrorKind::InvalidConfig(_) => None,
     }
 }
 
 /// Returns the folders in a root that can be categories.
-fn folders(root: &Path) -> Result<Vec<String>, GivenUp> {
+fn folders(root: &Path) -> Result<Vec<String>, End> {
     use crate::mirror::disk::{At, Disk as _, Kind, RealDisk};
     let listing = RealDisk::open(root)
         .and_then(|disk| disk.list(At::Root))
-        .map_err(|error| GivenUp {
+        .map_err(|error| End::GivenUp {
             why: format!("failed to {error}"),
             temporary: true,
         })?;

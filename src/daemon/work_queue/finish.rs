@@ -88,7 +88,7 @@ impl WorkQueue {
             // No work was done, so pushes go first again.
             self.full_cycle_since = None;
         }
-        let change = match outcome.outage {
+        match outcome.outage {
             // A cycle that failed in another way is not the end of an outage.
             None if !is_complete => None,
             outage => {
@@ -97,11 +97,7 @@ impl WorkQueue {
                 let began = if is_idle { started } else { now.steady };
                 self.outage.record(outage, began, now.steady)
             }
-        };
-        if self.outage.current().is_none() {
-            self.announced.clear();
         }
-        change
     }
 
     /// Returns the HEADs that may be stored after a cycle: those of a mirror without waiting or held removals.

@@ -16,19 +16,17 @@ mod next_job;
 mod summary;
 
 pub use finish::is_push;
-pub use summary::QueueSummary;
 
 use super::{
     control::QueuedCommand,
-    debounce::{Debounce, DuePaths, Touch},
+    debounce::{Debounce, Delays, DuePaths, Touch},
     git::{self, Busy, Known, NotPublished},
     job::{Job, Trigger},
     outage::{Outage, OutageBackoff},
     schedule::{Moment, PollBudget, Schedule},
-    settings::Settings,
     watch::Cause,
 };
-use crate::engine::report::BudgetLeft;
+use crate::{config::Options, engine::report::BudgetLeft};
 use std::{
     collections::{BTreeSet, VecDeque},
     fmt,
@@ -89,7 +87,7 @@ impl fmt::Display for Pause {
 /// The work that waits.
 #[derive(Debug)]
 pub struct WorkQueue {
-    settings: Settings,
+    settings: Options,
     debounce: Debounce,
     schedule: Schedule,
     outage: OutageBackoff,
@@ -106,8 +104,6 @@ pub struct WorkQueue {
     covered_doubts: BTreeSet<Cause>,
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
-    /// The saved files that were announced in this outage.
-    announced: BTreeSet<String>,
     full_cycle: Option<Trigger>,
     /// Since when the full cycle could have run.
     full_cycle_since: Option<Instant>,
@@ -126,9 +122,9 @@ pub struct WorkQueue {
 
 impl WorkQueue {
     /// Makes a queue whose first job is the full cycle at the start.
-    pub fn new(settings: Settings, schedule: Schedule, outage: OutageBackoff) -> Self {
+    pub fn new(settings: Options, schedule: Schedule, outage: OutageBackoff) -> Self {
         Self {
-            debounce: Debounce::new(settings.delays),
+            debounce: Debounce::new(Delays::of(&settings)),
             schedule,
             outage,
             settings,
@@ -139,7 +135,6 @@ impl WorkQueue {
             covered: DuePaths::default(),
             covered_doubts: BTreeSet::new(),
             left_out: BTreeSet::new(),
-            announced: BTreeSet::new(),
             full_cycle: Some(Trigger::Startup),
             full_cycle_since: None,
             doubts: BTreeSet::new(),
@@ -155,9 +150,9 @@ impl WorkQueue {
     }
 
     /// Takes over new settings. They may be what ends an outage.
-    pub fn set_settings(&mut self, settings: Settings, schedule: Schedule) {
+    pub fn set_settings(&mut self, settings: Options, schedule: Schedule) {
         self.outage.retry_now();
-        self.debounce.set_delays(settings.delays);
+        self.debounce.set_delays(Delays::of(&settings));
         self.schedule.replace(schedule);
         self.settings = settings;
     }
@@ -210,14 +205,9 @@ impl WorkQueue {
         }
     }
 
-    /// Returns the waiting paths of which nobody knows whether a person changed them.
-    pub fn unjudged(&self) -> DuePaths {
-        self.debounce.unjudged()
-    }
-
-    /// Records which of the [`Self::unjudged`] paths differ from the state.
-    pub fn judge(&mut self, changed: &DuePaths) {
-        self.debounce.judge(changed);
+    /// Notes which waiting paths a person changed: only they count as not sent.
+    pub fn judge(&mut self, drop_unchanged: impl FnOnce(DuePaths) -> DuePaths) {
+        self.debounce.judge(drop_unchanged);
     }
 
     /// Returns the time until the service is asked again: at the next poll, or after an outage's pause for the work that
@@ -242,25 +232,6 @@ impl WorkQueue {
         self.debounce.newly_delayed(now.steady)
     }
 
-    /// Returns the saved files that wait for the end of an outage, and are not announced yet.
-    pub fn newly_stopped(&self) -> Vec<(String, Outage)> {
-        let Some(outage) = self.outage.current() else {
-            return Vec::new();
-        };
-        let saved = self
-            .due
-            .changed
-            .iter()
-            .filter(|path| summary::is_file(path));
-        let new = saved.filter(|path| !self.announced.contains(*path));
-        new.map(|path| (path.clone(), outage)).collect()
-    }
-
-    /// Records that a saved file was announced.
-    pub fn note_announced(&mut self, path: String) {
-        self.announced.insert(path);
-    }
-
     /// Returns why git pauses the sync.
     pub fn paused(&self) -> Option<Pause> {
         let busy = self.git.iter().find_map(|known| known.state.busy);
@@ -278,8 +249,8 @@ impl WorkQueue {
     fn poll_budget(&self, left: BudgetLeft) -> PollBudget {
         PollBudget {
             cost: self.poll_cost,
-            per_day: self.settings.per_day,
-            reserve_for_pushes: self.settings.reserve_for_pushes,
+            per_day: self.settings.budget.per_day,
+            reserve_for_pushes: self.settings.budget.reserve_for_pushes,
             day_left: left.day_left,
         }
     }

@@ -3,6 +3,7 @@
 use super::WorkQueue;
 use crate::daemon::{outage::Outage, schedule::Moment};
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name};
+use crate::web::shared_status::QueueStatus;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -18,12 +19,7 @@ impl WorkQueue {
         let git = self.paused().map(|_| now.steady + GIT_CHECK_INTERVAL);
         let work = self.work_deadline();
         let held = self.debounce.next_held(now.steady);
-        // In an outage a person is told of a saved file as soon as it is quiet.
-        let told = self.outage.current().and(self.debounce.next_deadline());
-        [Some(poll), git, work, held, told]
-            .into_iter()
-            .flatten()
-            .min()
+        [Some(poll), git, work, held].into_iter().flatten().min()
     }
 
     /// Returns when waiting work may run.
@@ -48,38 +44,34 @@ impl WorkQueue {
     /// Returns the number of paths that a person changed and that are not sent yet, and the first event of the oldest
     /// waiting one. A folder counts only where nothing in it does.
     fn unsent(&self) -> (usize, Option<Instant>) {
-        let waiting = self.debounce.unsent().filter(|(path, _)| may_matter(path));
-        let (mut paths, mut oldest) = (BTreeSet::new(), None::<Instant>);
-        for (path, first) in waiting {
-            paths.insert(path.to_owned());
-            oldest = Some(oldest.map_or(first, |oldest| oldest.min(first)));
-        }
-        let more = [
+        let waiting = || self.debounce.unsent().filter(|(path, _)| may_matter(path));
+        let due = [
             self.due.paths(),
             self.deferred.due.paths(),
             self.running.clone(),
         ];
-        paths.extend(more.into_iter().flatten().filter(|path| may_matter(path)));
+        let due = due.into_iter().flatten().filter(|path| may_matter(path));
+        let paths: BTreeSet<String> = due
+            .chain(waiting().map(|(path, _)| path.to_owned()))
+            .collect();
         let is_counted = |path: &&String| {
-            let inside = || {
-                let prefix = format!("{path}/");
-                let mut after = paths.range(prefix.clone()..);
-                after.next().is_some_and(|next| next.starts_with(&prefix))
-            };
-            is_file(path) || !inside()
+            let prefix = format!("{path}/");
+            let mut inside = paths.range(prefix.clone()..);
+            is_file(path) || !inside.next().is_some_and(|next| next.starts_with(&prefix))
         };
+        let oldest = waiting().map(|(_, first)| first).min();
         (paths.iter().filter(is_counted).count(), oldest)
     }
 
     /// Returns the values for `status` and the metrics.
-    pub fn summary(&self, now: Moment) -> QueueSummary {
+    pub fn summary(&self, now: Moment) -> QueueStatus {
         let (pending, oldest) = self.unsent();
         let is_due = !self.due.is_empty() || !self.running.is_empty();
         let due_since = self.due_since.filter(|_| is_due);
         let interval = self.schedule.interval(now, self.min_interval);
         let planned = self.schedule.interval(now, Duration::ZERO);
-        QueueSummary {
-            next_poll: now.wall + self.next_try(now),
+        QueueStatus {
+            next_poll: Some(now.wall + self.next_try(now)),
             interval,
             planned: (planned < interval).then_some(planned),
             pending,
@@ -101,25 +93,4 @@ pub(super) fn may_matter(path: &str) -> bool {
     path.split('/').all(|name| {
         ignored_name(name).is_none() || name == CATEGORY_FILE || name.ends_with(CONFLICT_EXTENSION)
     })
-}
-
-/// The values for `status` and the metrics.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct QueueSummary {
-    /// The next poll, or the next try in an outage.
-    pub next_poll: chrono::DateTime<chrono::Utc>,
-    /// The effective interval between polls.
-    pub interval: Duration,
-    /// The interval of the settings, where the budget makes the effective one longer.
-    pub planned: Option<Duration>,
-    /// The number of paths that a person changed, and that are not sent yet.
-    pub pending: usize,
-    /// Since when the oldest of them waits.
-    pub oldest: Option<Instant>,
-    /// Why git pauses the sync.
-    pub paused: Option<String>,
-    /// The current outage.
-    pub outage: Option<String>,
-    /// Whether the service refuses the token.
-    pub is_token_refused: bool,
 }

@@ -2,17 +2,16 @@
 
 use chrono::{DateTime, Utc};
 use kbsync::{
-    config::{Poll, PublishedBranch},
+    config::{Options, Poll, PublishedBranch},
     daemon::{
         Event,
         control::{ProgressSink, QueuedCommand, Refusal, Response, Step},
-        debounce::{Delays, DuePaths, Touch},
+        debounce::{DuePaths, Touch},
         event_loop::{Ended, EventLoop, GRACE, Parts},
         git::{Head, Remembered, Trees},
         job::{CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger},
         outage::{Outage, OutageBackoff},
         schedule::{Moment, Schedule},
-        settings::Settings,
         watch::{Cause, Mode, Rescan},
         work_queue::WorkQueue,
     },
@@ -66,7 +65,7 @@ struct Script {
     /// Held deletions, as the engines count them.
     held_deletions: usize,
     told_to_wait: Vec<(Duration, Duration)>,
-    reload: Option<Result<Settings, String>>,
+    reload: Option<Result<Options, String>>,
     heads: BTreeMap<String, Head>,
     branches: BTreeMap<String, String>,
     /// Whether a scan finds no difference.
@@ -266,14 +265,14 @@ impl CycleRunner for Fake {
         }
     }
 
-    fn remember_head(&mut self, prefix: &str, head: &Head) {
+    fn remember(&mut self, prefix: &str, what: &Remembered) {
         let mut script = self.script.lock().expect("script");
-        script.heads.insert(prefix.to_owned(), head.clone());
-    }
-
-    fn remember_branch(&mut self, prefix: &str, branch: &str) {
-        let mut script = self.script.lock().expect("script");
-        script.branches.insert(prefix.to_owned(), branch.to_owned());
+        if let Some(head) = what.head.clone() {
+            script.heads.insert(prefix.to_owned(), head);
+        }
+        if let Some(branch) = what.branch.clone() {
+            script.branches.insert(prefix.to_owned(), branch);
+        }
     }
 
     fn remembered(&self, prefix: &str) -> Remembered {
@@ -296,26 +295,16 @@ impl CycleRunner for Fake {
         None
     }
 
-    fn reload(&mut self) -> Result<Settings, String> {
+    fn reload(&mut self) -> Result<Options, String> {
         let mut script = self.script.lock().expect("script");
         script.reload.take().expect("asked once")
     }
 }
 
-fn settings() -> Settings {
-    Settings {
-        delays: Delays {
-            quiet_period: Duration::from_millis(200),
-            ceiling: Duration::from_secs(5),
-            delete_grace: Duration::from_mins(1),
-            push_interval: Duration::from_secs(15),
-        },
-        poll: Poll::Every(Duration::from_mins(5)),
-        timezone: "UTC".to_owned(),
-        rescan: Duration::from_mins(1),
-        per_day: 1440,
-        reserve_for_pushes: 20,
+fn settings() -> Options {
+    Options {
         git_branch: PublishedBranch::Any,
+        ..Options::standard()
     }
 }
 
@@ -393,7 +382,7 @@ impl Bench {
 }
 
 struct Stage {
-    settings: Settings,
+    settings: Options,
     budget: Option<Budget>,
     tick: Duration,
     obeys: bool,
@@ -587,7 +576,7 @@ async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
 async fn f025_a_save_whose_cycle_met_an_answer_that_cannot_be_used_does_not_wait_for_the_next_poll()
 {
     let stage = Stage {
-        settings: Settings {
+        settings: Options {
             poll: Poll::Every(Duration::from_hours(12)),
             ..settings()
         },
@@ -784,9 +773,9 @@ async fn f025_edits_made_without_a_network_are_pushed_when_it_is_back() {
         }
         let tries = bench.jobs().len();
         assert!(tries < 40 * 5, "{tries} tries in 40 hours");
-        assert!(bench.status.snapshot().outage.is_some());
+        assert!(bench.status.snapshot().queue.outage.is_some());
         assert_eq!(
-            bench.status.snapshot().pending,
+            bench.status.snapshot().queue.pending,
             40,
             "editors' files do not count"
         );
@@ -798,8 +787,8 @@ async fn f025_edits_made_without_a_network_are_pushed_when_it_is_back() {
         let pushed = pushed.filter(|path| !path.contains("/.") && !path.ends_with("4913"));
         assert_eq!(pushed.count(), 40, "all of it, in order");
         assert_eq!(jobs.last().expect("a poll").1, ["whole"], "then the poll");
-        assert_eq!(bench.status.snapshot().outage, None);
-        assert_eq!(bench.status.snapshot().pending, 0);
+        assert_eq!(bench.status.snapshot().queue.outage, None);
+        assert_eq!(bench.status.snapshot().queue.pending, 0);
     })
     .await;
 }
@@ -1057,9 +1046,9 @@ async fn f086_nothing_is_done_while_git_works() {
                 bench.jobs(),
                 [],
                 "paused: {:?}",
-                bench.status.snapshot().paused
+                bench.status.snapshot().queue.paused
             );
-            assert!(bench.status.snapshot().paused.is_some());
+            assert!(bench.status.snapshot().queue.paused.is_some());
             // A command that writes is refused; a plan is made.
             let (wished, _steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Both));
             bench.event(Event::Command(wished)).await;
@@ -1138,7 +1127,7 @@ async fn f086_a_repository_that_is_made_around_any_workspace_later_counts() {
             bench.touch("1/a/b.html").await;
             seconds(10).await;
             assert_eq!(bench.jobs(), []);
-            let paused = bench.status.snapshot().paused;
+            let paused = bench.status.snapshot().queue.paused;
             assert_eq!(paused.as_deref(), Some("paused: git is changing files"));
             std::fs::remove_file(git.join("index.lock")).expect("removed");
             seconds(2).await;
@@ -1320,7 +1309,7 @@ async fn only_the_branch_of_the_settings_is_synced() {
         .play(|bench| async move {
             seconds(700).await;
             assert_eq!(bench.jobs(), []);
-            let paused = bench.status.snapshot().paused.expect("paused");
+            let paused = bench.status.snapshot().queue.paused.expect("paused");
             assert_eq!(
                 paused,
                 "paused: branch draft is checked out, and only branch main is published"
@@ -1357,12 +1346,12 @@ async fn the_branch_of_the_first_cycle_is_the_published_one() {
             bench.touch("0/a/b.html").await;
             seconds(700).await;
             assert_eq!(bench.jobs(), []);
-            assert!(bench.status.snapshot().paused.is_some());
+            assert!(bench.status.snapshot().queue.paused.is_some());
             // No event reports its return.
             check_out("main");
             seconds(2).await;
             assert!(!bench.jobs().is_empty());
-            assert_eq!(bench.status.snapshot().paused, None);
+            assert_eq!(bench.status.snapshot().queue.paused, None);
         })
         .await;
 }
@@ -1469,7 +1458,7 @@ async fn f109_what_was_saved_goes_before_a_poll_all_day_long() {
             while bench.start.elapsed() < Duration::from_hours(24) {
                 seconds(60).await;
                 bench.script.lock().expect("script").takes = Duration::from_secs(20);
-                let next = bench.status.snapshot().next_poll.expect("known");
+                let next = bench.status.snapshot().queue.next_poll.expect("known");
                 let epoch: DateTime<Utc> = "2026-11-20T00:00:00Z".parse().expect("a time");
                 let until = (next - epoch).to_std().expect("to come");
                 tokio::time::sleep_until(bench.start + until - Duration::from_secs(10)).await;

@@ -388,9 +388,9 @@ async fn f012_the_page_of_an_ill_daemon_is_a_503_with_the_reason() {
     let long_ago = tokio::time::Instant::now().checked_sub(Duration::from_mins(20));
     status.update(|status| {
         status.ready = true;
-        status.interval = Duration::from_mins(5);
+        status.queue.interval = Duration::from_mins(5);
         status.last_poll = long_ago.map(|at| (chrono::Utc::now(), at));
-        status.outage = Some("the service cannot be reached".to_owned());
+        status.queue.outage = Some("the service cannot be reached".to_owned());
     });
     let budget: BudgetSource = Arc::new(BudgetLeft::default);
     tokio::spawn(web::serve(listener, status, budget, std::future::pending()));
