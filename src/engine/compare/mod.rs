@@ -3,17 +3,16 @@
 //! The other version (the base's or the service's) is put into the file's own form, so that comments,
 //! quoting and keys of the writer's own do not show as differences. Nothing is written.
 
-mod categories;
 mod service;
 
 use super::mirror_view::{Difference, MirrorView};
 use super::reasons::put_below;
 use super::settings::Settings;
-use crate::engine::form::{MAX_FILE, slug_key};
+use crate::engine::form::{MAX_FILE, category_changes, slug_key};
 use crate::mirror::disk::{At, Disk};
-use crate::mirror::document::{Changes, Document};
-use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Flags, Place, Version};
+use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
+use crate::model::path::CATEGORY_FILE;
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Place, Version};
 use crate::reconcile::plan::Problem;
 use crate::state::store::Store;
 
@@ -45,12 +44,11 @@ pub struct Comparer<'a, D> {
     store: &'a mut Store,
     view: MirrorView,
     scope: Vec<String>,
-    /// The files and articles that could not be compared, with the reasons.
+    pairs: Vec<Pair>,
     notes: Vec<Problem>,
-    out: Comparison,
 }
 
-/// The version that a file is compared with.
+/// The version that an article's file is compared with.
 struct Other<'v> {
     id: ArticleId,
     place: &'v Place,
@@ -60,31 +58,17 @@ struct Other<'v> {
     text: Option<String>,
 }
 
-impl Other<'_> {
-    fn changes(&self, written_slug: Option<&str>) -> Changes {
-        Changes {
-            id: Some(self.id),
-            slug: slug_key(self.place, &self.version.slug, written_slug),
-            enabled: self.flags.map(|flags| flags.enabled),
-            draft: self.flags.map(|flags| flags.draft),
-            text: self.text.clone(),
-            ..Changes::words(self.version)
-        }
-    }
-}
-
 impl<'a, D: Disk> Comparer<'a, D> {
     /// Scans the mirror. An empty scope is all of it.
     pub fn new(disk: &'a D, store: &'a mut Store, scope: Vec<String>) -> anyhow::Result<Self> {
         let mut view = MirrorView::read(disk, store)?;
-        let notes = std::mem::take(&mut view.problems);
         Ok(Self {
             disk,
             store,
+            notes: std::mem::take(&mut view.problems),
             view,
             scope,
-            notes,
-            out: Comparison::default(),
+            pairs: Vec::new(),
         })
     }
 
@@ -94,25 +78,28 @@ impl<'a, D: Disk> Comparer<'a, D> {
         for Difference { row, file } in self.view.differences() {
             let file = file.map(|file| &file.place);
             let mut places = file.into_iter().chain(row.map(|row| &row.place));
-            if places.any(|place| self.covers(place)) {
-                let other = row.map(|row| self.in_base(row)).transpose()?;
-                pairs.extend(self.article(other.as_ref(), file)?);
+            if !places.any(|place| self.covers(place)) {
+                continue;
             }
+            let other = match row {
+                Some(row) => Some(Other {
+                    id: row.id,
+                    place: &row.place,
+                    version: &row.local,
+                    flags: Some(row.file_flags),
+                    text: self.store.body(row.local.text)?,
+                }),
+                None => None,
+            };
+            pairs.extend(self.article(other.as_ref(), file)?);
         }
-        self.out.pairs = pairs;
-        self.note_mistyped();
-        self.categories()?;
+        for (id, folder) in self.categories() {
+            let row = self.view.base.categories.get(&id);
+            let other = row.map(|row| (row.folder.as_deref().unwrap_or(&folder), &row.local));
+            pairs.extend(self.category(id, &folder, other)?);
+        }
+        self.pairs = pairs;
         Ok(self.done(settings))
-    }
-
-    fn in_base<'v>(&self, row: &'v ArticleRow) -> anyhow::Result<Other<'v>> {
-        Ok(Other {
-            id: row.id,
-            place: &row.place,
-            version: &row.local,
-            flags: Some(row.file_flags),
-            text: self.store.body(row.local.text)?,
-        })
     }
 
     /// Puts an article's file beside its other version. `None`: they are equal.
@@ -125,18 +112,54 @@ impl<'a, D: Disk> Comparer<'a, D> {
             Some(place) => self.read(place)?,
             None => String::new(),
         };
-        let old = match (other, Document::parse_with_markers(new.as_bytes())) {
-            (None, _) => String::new(),
-            (Some(other), Ok(document)) => document.edit(&other.changes(document.slug())),
-            (Some(other), Err(_not_ready)) => Document::compose(&other.changes(None)),
-        };
-        let pair = Pair {
-            old_path: other.map(|other| other.place.to_string()),
-            new_path: file.map(ToString::to_string),
-            old,
-            new,
-        };
-        Ok(Some(pair).filter(Pair::differs))
+        let old = other.map_or_else(String::new, |other| {
+            let document = Document::parse_with_markers(new.as_bytes()).ok();
+            let written = document.as_ref().and_then(Document::slug);
+            let changes = Changes {
+                id: Some(other.id),
+                slug: slug_key(other.place, &other.version.slug, written),
+                enabled: other.flags.map(|flags| flags.enabled),
+                draft: other.flags.map(|flags| flags.draft),
+                text: other.text.clone(),
+                ..Changes::words(other.version)
+            };
+            match document {
+                Some(document) => document.edit(&changes),
+                None => Document::compose(&changes),
+            }
+        });
+        Ok(Pair::of(other.map(|other| other.place), file, old, new))
+    }
+
+    /// The categories that have a `_category.yaml`, as far as it is in scope.
+    fn categories(&self) -> Vec<(CategoryId, String)> {
+        let known = self.view.paired.categories.iter();
+        known
+            .filter(|(_, category)| category.version.is_some())
+            .map(|(id, category)| (*id, category.folder.clone()))
+            .filter(|(_, folder)| self.covers(&Place::new(folder, CATEGORY_FILE)))
+            .collect()
+    }
+
+    /// Puts a category's file beside its other version and that one's folder. `None`: they are equal.
+    fn category(
+        &self,
+        id: CategoryId,
+        folder: &str,
+        other: Option<(&str, &CategoryVersion)>,
+    ) -> anyhow::Result<Option<Pair>> {
+        let place = Place::new(folder, CATEGORY_FILE);
+        let new = self.read(&place)?;
+        let document = CategoryDocument::parse(new.as_bytes()).ok();
+        let old = document.zip(other).map(|(document, (was, version))| {
+            document.edit(&CategoryChanges {
+                name: document.name().map(|_| version.name.clone()),
+                ..category_changes(id, was, version, document.slug())
+            })
+        });
+        let was = other.map(|(was, _)| Place::new(was, CATEGORY_FILE));
+        let old = old.unwrap_or_default();
+        Ok(Pair::of(was.as_ref(), Some(&place), old, new))
     }
 
     fn read(&self, place: &Place) -> anyhow::Result<String> {
@@ -152,30 +175,39 @@ impl<'a, D: Disk> Comparer<'a, D> {
     }
 
     fn done(self, settings: &Settings) -> Comparison {
-        let mut out = self.out;
-        if !settings.prefix.is_empty() {
-            let pairs = out.pairs.iter_mut();
-            let paths = pairs.flat_map(|pair| [&mut pair.old_path, &mut pair.new_path]);
-            for path in paths.flatten() {
-                *path = format!("{}/{path}", settings.prefix);
+        let (prefix, mut pairs) = (&settings.prefix, self.pairs);
+        for pair in &mut pairs {
+            for path in [&mut pair.old_path, &mut pair.new_path]
+                .into_iter()
+                .flatten()
+            {
+                put_below(prefix, path, None);
             }
         }
+        pairs.sort_by_key(|pair| pair.new_path.clone().or_else(|| pair.old_path.clone()));
         let notes = self.notes.into_iter().map(|mut note| {
-            put_below(&settings.prefix, &mut note.path, Some(&mut note.message));
+            put_below(prefix, &mut note.path, Some(&mut note.message));
             match note.path.as_str() {
                 "" => note.message,
                 path => format!("{path}: {}", note.message),
             }
         });
-        out.notes.extend(notes);
-        let path = |pair: &Pair| pair.new_path.clone().or_else(|| pair.old_path.clone());
-        out.pairs.sort_by_key(path);
-        out
+        Comparison {
+            pairs,
+            notes: notes.collect(),
+        }
     }
 }
 
 impl Pair {
-    fn differs(&self) -> bool {
-        self.old_path != self.new_path || self.old != self.new
+    /// Returns two versions that differ, or have different places.
+    fn of(was: Option<&Place>, place: Option<&Place>, old: String, new: String) -> Option<Self> {
+        let pair = Self {
+            old_path: was.map(ToString::to_string),
+            new_path: place.map(ToString::to_string),
+            old,
+            new,
+        };
+        (pair.old_path != pair.new_path || pair.old != pair.new).then_some(pair)
     }
 }

@@ -1,6 +1,6 @@
 //! Comparing with the service: a few articles are asked for one by one, many are listed.
 
-use super::{Comparer, Comparison, Other};
+use super::{Comparer, Comparison, Other, Pair};
 use crate::engine::mirror_view::{Difference, MirrorView};
 use crate::engine::observation::version_with;
 use crate::engine::settings::Settings;
@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Up to so many articles are asked for one by one; for more a listing is cheaper.
 const FEW: usize = 3;
+
+/// Up to so many categories are asked for where none is named: no listing shows them, and each costs a request.
+const UNNAMED: usize = 5;
 
 /// The versions that the service showed.
 #[derive(Default)]
@@ -48,39 +51,79 @@ impl<D: Disk> Comparer<'_, D> {
         } else {
             list(&self.view, service, settings).await?
         };
+        let mut pairs = Vec::new();
         for article in &shown.articles {
-            self.remote(article)?;
+            pairs.extend(self.remote(article)?);
         }
         let unseen = known.iter().filter(|(id, _)| !shown.ids.contains(id));
         self.notes.extend(unseen.map(|(id, place)| {
             let why = "the service does not show it (a draft, disabled or deleted)";
             Problem::at(place, Some(*id), why)
         }));
-        let mut new = Vec::new();
         for Difference { row, file } in self.view.differences() {
             let file = file.filter(|file| row.is_none() && self.covers(&file.place));
             let is_shown = |id| shown.ids.contains(&id);
             if let Some(file) = file.filter(|file| !file.id.is_some_and(is_shown)) {
-                new.extend(self.article(None, Some(&file.place))?);
+                pairs.extend(self.article(None, Some(&file.place))?);
             }
         }
-        self.out.pairs.append(&mut new);
+        self.pairs = pairs;
         self.categories_there(service, shown.categories).await?;
         Ok(self.done(settings))
     }
 
+    /// Compares the categories that came along, and a few of the others: those that were edited here first.
+    async fn categories_there<S: Service>(
+        &mut self,
+        service: &S,
+        mut shown: BTreeMap<CategoryId, CategoryVersion>,
+    ) -> anyhow::Result<()> {
+        let is_unedited = |(id, folder): &(CategoryId, String)| {
+            let row = self.view.base.categories.get(id);
+            let file = self.view.paired.categories.get(id);
+            let words = file.and_then(|category| category.version.as_ref());
+            row.is_some_and(|row| words == Some(&row.local) && row.folder.as_ref() == Some(folder))
+        };
+        let mut folders = self.categories();
+        folders.sort_by_key(|one| (!shown.contains_key(&one.0), is_unedited(one)));
+        let mut asked = 0;
+        for (id, folder) in folders {
+            let version = match shown.remove(&id) {
+                Some(version) => version,
+                None if self.scope.is_empty() && asked == UNNAMED => {
+                    let why = "not all categories were asked for: `kbsync diff --remote FOLDER` compares one";
+                    self.notes.push(Problem::at("", None, why));
+                    break;
+                }
+                None => {
+                    asked += 1;
+                    match service.category(id, Purpose::Push).await {
+                        Ok((category, _)) => category.version,
+                        Err(error) if error.stops_all() => return Err(error.into()),
+                        Err(error) => {
+                            let why = format!("its category cannot be read: {error}");
+                            self.notes.push(Problem::at(folder, None, why));
+                            continue;
+                        }
+                    }
+                }
+            };
+            let pair = self.category(id, &folder, Some((&folder, &version)))?;
+            self.pairs.extend(pair);
+        }
+        Ok(())
+    }
+
     /// Compares one article of the service with its file.
-    fn remote(&mut self, article: &RemoteArticle) -> anyhow::Result<()> {
+    fn remote(&self, article: &RemoteArticle) -> anyhow::Result<Option<Pair>> {
         let (id, view) = (article.id, &self.view);
         if view.paired.unknown.contains_key(&id) {
-            return Ok(());
+            return Ok(None);
         }
         let category = view.base.categories.get(&article.category);
         let known = category.map(|row| row.folder.as_ref().unwrap_or(&row.remote.slug).as_str());
-        let folder = match view.paired.folder(article.category).or(known) {
-            Some(folder) => folder.to_owned(),
-            None => article.category.to_string(),
-        };
+        let folder = view.paired.folder(article.category).or(known);
+        let folder = folder.map_or_else(|| article.category.to_string(), str::to_owned);
         let file = view.paired.files.get(&id).map(|file| &file.place);
         let row = view.base.articles.get(&id).map(|row| &row.place);
         let name = match file.or(row) {
@@ -90,7 +133,7 @@ impl<D: Disk> Comparer<'_, D> {
         };
         let place = &Place::new(folder, name);
         if !self.covers(place) && !file.is_some_and(|file| self.covers(file)) {
-            return Ok(());
+            return Ok(None);
         }
         let text = article.text.clone().unwrap_or_default();
         let other = Other {
@@ -100,9 +143,7 @@ impl<D: Disk> Comparer<'_, D> {
             version: &version_with(article, TextDigest::of(&text)),
             text: Some(text),
         };
-        let pair = self.article(Some(&other), file)?;
-        self.out.pairs.extend(pair);
-        Ok(())
+        self.article(Some(&other), file)
     }
 }
 

@@ -200,8 +200,11 @@ fn a_new_category_whose_name_is_near_to_another_one_s_is_asked_after_and_made() 
     let (service, kb, _) = synced();
     kb.write("strat/two.html", "---\ntitle: Two\n---\n<p>Two.</p>\n");
     let question = "a new category; if start/ was meant, move the files there";
-    let diff = kb.run(&["diff"]).exits(0);
-    assert!(diff.stderr.contains(question), "{diff:#?}");
+    let check = kb.run(&["check"]).exits(0).stdout;
+    assert!(
+        check.contains("strat: warning: ") && check.contains(question),
+        "{check}"
+    );
     let question = "strat/ would be a new category, and the API cannot delete categories; if you meant the category start, move the files to its folder; \
                     `kbsync approve` creates strat";
     let plan = kb.run(&["sync", "--dry-run"]).exits(0).stdout;
