@@ -103,3 +103,13 @@ pub(super) fn category_version(
         meta_description: document.meta_description().to_owned(),
     })
 }
+
+/// Returns the words of a category's file; a missing name or slug is the folder's.
+pub(super) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVersion {
+    category_version(folder, document).unwrap_or_else(|_no_slug| CategoryVersion {
+        name: document.name().unwrap_or(folder).to_owned(),
+        slug: folder.to_owned(),
+        description: document.description().to_owned(),
+        meta_description: document.meta_description().to_owned(),
+    })
+}

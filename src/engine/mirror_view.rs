@@ -6,8 +6,10 @@ use super::observe::{load_base, load_beside};
 use crate::engine::in_motion::InMotion;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
-use crate::model::base::ArticleRow;
+use crate::model::base::{ArticleRow, ConflictRow};
+use crate::model::path::fold;
 use crate::reconcile::pairing::{self, Paired};
+use crate::reconcile::place_in_conflict;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, RemoteSnapshot};
 use crate::state::store::Store;
@@ -117,5 +119,14 @@ impl MirrorView {
             file: Some(file),
         });
         rows.chain(created).collect()
+    }
+
+    /// Returns whether the file of an article in conflict was removed. A file that cannot be read is there.
+    pub(super) fn has_lost_file(&self, row: &ConflictRow) -> bool {
+        let (paired, place) = (&self.paired, place_in_conflict(&self.base, row));
+        // Before both met, only the place tells whose file it is.
+        let names = self.local.names.get(&place.folder);
+        let is_taken = names.is_some_and(|names| names.contains(&fold(&place.file)));
+        !is_taken && !paired.files.contains_key(&row.id) && !paired.unknown.contains_key(&row.id)
     }
 }

@@ -44,8 +44,13 @@ impl RefusedKind {
 impl Refused {
     /// Refuses a request that cannot be carried out.
     pub fn impossible(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(RefusedKind::Impossible, message, help)
+    }
+
+    /// Refuses a request.
+    pub fn new(kind: RefusedKind, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
-            kind: RefusedKind::Impossible,
+            kind,
             message: message.into(),
             help: help.into(),
             path: String::new(),

@@ -27,7 +27,7 @@ pub(super) fn agreed(
                     "is a new article"
                 }
             };
-            let path = one.group.part.path(&file.place);
+            let path = one.group.part.path(&file.target.place);
             let path = escape(&path);
             lines.push(format!("  {path} {what}: {}", file.described()));
         }

@@ -153,7 +153,7 @@ fn preview(planned: &[Planned], refused: Vec<Refused>) -> Comparison {
     let mut preview = Comparison::default();
     for Planned { group, found, .. } in planned {
         for file in found {
-            let path = group.part.path(&file.place);
+            let path = group.part.path(&file.target.place);
             preview.notes.push(file.described());
             preview.pairs.extend((!file.is_there()).then(|| Pair {
                 old_path: file.old().map(|_| path.clone()),
@@ -213,7 +213,10 @@ async fn carry_out(
 ) -> Result<SessionReport, Failure> {
     let requests: Vec<RestoreRequest> = requests(&group.asked).collect();
     let part = Part {
-        scope: found.iter().map(|file| file.place.to_string()).collect(),
+        scope: found
+            .iter()
+            .map(|file| file.target.place.to_string())
+            .collect(),
         ..group.part
     };
     let request = CycleRequest::new(Direction::Both);

@@ -71,7 +71,7 @@ impl Asked {
         let named = self.named.as_ref();
         let (name, below) = named.filter(|_| self.request.number.is_none())?;
         let (path, id) = match found {
-            Ok(file) => (file.place.to_string(), file.id),
+            Ok(file) => (file.target.place.to_string(), file.target.id),
             Err(refused) => (refused.path.clone(), refused.id),
         };
         let is_there = match found {

@@ -5,7 +5,7 @@ use super::record::{SentCategory, category_row};
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::apply::not_done;
-use crate::engine::history::category_file::{keep_both_sides, keep_pushed};
+use crate::engine::history::category::{keep_both_sides, keep_pushed};
 use crate::engine::pending::{TRIES, may_repeat, wait_to_repeat, worth_another_look};
 use crate::mirror::disk::Disk;
 use crate::model::{CategoryId, CategoryVersion, Field, Side, Timestamp};

@@ -1,9 +1,8 @@
 //! `_category.yaml`: read as it was scanned, written with what is new, and both versions entry.
 
 use super::ApplyState;
-use crate::engine::form::{MAX_YAML, category_changes, category_version};
+use crate::engine::form::{MAX_YAML, category_changes, category_version, words_of};
 use crate::engine::history::category::{last_document, seen_as};
-use crate::engine::history::category_file::words_of;
 use crate::engine::journal::Journal;
 use crate::engine::journal::history_entry::HistoryEntry;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
@@ -96,7 +95,7 @@ pub(super) fn write_yaml<D: Disk>(
     // One that went missing comes back as it was.
     let last = match &document {
         Some(_) => None,
-        None => last_document(journal.store, id, None)?,
+        None => last_document(journal.store, id)?,
     };
     let form = document.as_ref().or(last.as_ref());
     let written = form.and_then(CategoryDocument::slug);

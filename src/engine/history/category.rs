@@ -1,12 +1,15 @@
-//! Versions of `_category.yaml` in the history, and the last of them.
+//! Versions of `_category.yaml` in the history: the whole file, comments included.
 //!
 //! A category's words stand in the places of an article's: name for title, description for introtext,
 //! meta_description for keywords; the body is the whole `_category.yaml`. They belong to the category's id,
 //! so that a renamed folder takes its past along.
 
+use crate::engine::form::{MAX_YAML, category_changes, category_file};
+use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
+use crate::reconcile::plan::SettleCategory;
 use crate::state::store::Store;
 use crate::state::{Outcome, SeenVersion, StoredVersion, Subject};
 
@@ -74,13 +77,101 @@ pub(in crate::engine) fn last_here(
 pub(in crate::engine) fn last_document(
     store: &Store,
     id: CategoryId,
-    folder: Option<&str>,
 ) -> Outcome<Option<CategoryDocument>> {
-    let last = last_here(store, id, folder)?;
+    let last = last_here(store, id, None)?;
     Ok(last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok()))
 }
 
 /// Returns whether a version was in the mirror, and not only on the service.
 pub(in crate::engine) fn was_here(kept: &StoredVersion) -> bool {
     kept.seen.side != Side::Remote
+}
+
+/// Stores the words of a category on the service, if they are new: before anything decides on them.
+pub(in crate::engine) fn keep_category_there(
+    disk: &impl Disk,
+    store: &mut Store,
+    id: CategoryId,
+    words: &CategoryVersion,
+) -> Outcome<()> {
+    let row = store.category(id)?;
+    let Some(row) = row.filter(|row| row.remote != *words) else {
+        return Ok(());
+    };
+    let folder = row.folder.as_deref().unwrap_or(&words.slug);
+    keep_theirs(disk, store, (id, folder), "edited on the service", words)
+}
+
+/// Before a category is changed on the service: what the service has, and what the writer saved.
+pub(in crate::engine) fn keep_both_sides(
+    disk: &impl Disk,
+    store: &mut Store,
+    settle: &SettleCategory,
+) -> Outcome<()> {
+    let folder = settle.from.as_ref().or(settle.to.as_ref());
+    let folder = folder.unwrap_or(&settle.seen.slug);
+    keep_theirs(disk, store, (settle.id, folder), "replaced", &settle.seen)?;
+    keep_yaml(disk, store, settle, (Side::Local, "edited here"))
+}
+
+/// After a category was changed on the service: both sides say what the file says.
+pub(in crate::engine) fn keep_pushed(
+    disk: &impl Disk,
+    store: &mut Store,
+    settle: &SettleCategory,
+) -> Outcome<()> {
+    keep_yaml(disk, store, settle, (Side::Both, "pushed"))
+}
+
+/// Keeps the service's words as `_category.yaml` would have them: the writer's comments stay.
+fn keep_theirs(
+    disk: &impl Disk,
+    store: &mut Store,
+    (id, folder): (CategoryId, &str),
+    cause: &str,
+    words: &CategoryVersion,
+) -> Outcome<()> {
+    let document =
+        own_file(disk, folder).and_then(|own| CategoryDocument::parse(own.as_bytes()).ok());
+    let source = match document {
+        Some(own) => own.edit(&category_changes(id, folder, words, own.slug())),
+        None => category_file(id, folder, words),
+    };
+    let text = TextDigest::of(&source);
+    let seen = seen_as(id, folder, (Side::Remote, cause), words, text);
+    keep(store, &seen, &source)
+}
+
+/// Keeps `_category.yaml` as it is. Where it cannot be read there is nothing that would be replaced.
+fn keep_yaml(
+    disk: &impl Disk,
+    store: &mut Store,
+    settle: &SettleCategory,
+    seen: (Side, &str),
+) -> Outcome<()> {
+    let Some(folder) = &settle.to else {
+        return Ok(());
+    };
+    let Some(source) = own_file(disk, folder) else {
+        return Ok(());
+    };
+    let text = TextDigest::of(&source);
+    let seen = seen_as(settle.id, folder, seen, &settle.file, text);
+    keep(store, &seen, &source)
+}
+
+/// The text of a folder's `_category.yaml`, if it is text and not too long.
+fn own_file(disk: &impl Disk, folder: &str) -> Option<String> {
+    let content = disk
+        .read(At::Folder(folder), CATEGORY_FILE, MAX_YAML)
+        .ok()?;
+    let text = String::from_utf8(content.bytes).ok()?;
+    content.whole.then_some(text)
+}
+
+fn keep(store: &mut Store, seen: &SeenVersion, source: &str) -> Outcome<()> {
+    store.learn(|tx| {
+        tx.put_body(source)?;
+        tx.record(seen).map(drop)
+    })
 }

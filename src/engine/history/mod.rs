@@ -4,7 +4,6 @@
 //! file any more; callers say so.
 
 pub(super) mod category;
-pub(super) mod category_file;
 
 use crate::engine::form::slug_key;
 use crate::mirror::document::{Changes, Document};

@@ -2,7 +2,7 @@
 
 use super::foreign;
 use crate::engine::backoff::{ASK_AGAIN, Answer, Backoff};
-use crate::engine::history::category_file::keep_category_there;
+use crate::engine::history::category::keep_category_there;
 use crate::engine::listing::Listing;
 use crate::engine::observation::Observation;
 use crate::engine::observe::bodies::use_bodies;

@@ -22,7 +22,7 @@ pub(in crate::engine) mod questions;
 mod reader;
 mod yaml;
 
-use super::history::category_file::keep_category_there;
+use super::history::category::keep_category_there;
 use super::index::Index;
 use super::journal::recover::overlay;
 use super::memory::Memory;

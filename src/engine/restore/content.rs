@@ -1,6 +1,6 @@
 //! The text that a file gets: the version's words in the file's own form.
 
-use super::target::{Existing, Target, refuse};
+use super::target::{Target, refuse};
 use super::{Preparer, RestoreRequest, RestoredFile};
 use crate::engine::form::{MAX_FILE, category_version, slug_key};
 use crate::engine::history::category::was_here;
@@ -17,87 +17,75 @@ impl<D: Disk> Preparer<'_, D> {
         &self,
         history: &History,
         request: &RestoreRequest,
-        target: &Target,
+        target: Target,
     ) -> anyhow::Result<RestoredFile> {
-        let place = target.place.clone();
-        let present = self.present(&place)?;
-        let is_as_found = match target.to {
-            // A file that went meanwhile may be at another place: made anew it would be there twice.
-            Existing::File(_) => present.is_some(),
-            Existing::Article(_) | Existing::Nothing(_) => present.is_none(),
-            Existing::Category(_) => true,
-        };
-        if !is_as_found {
-            return Err(DiskError::new(DiskErrorKind::Changed, "read", place.to_string()).into());
+        let present = self.present(&target.place)?;
+        // A file that went meanwhile may be at another place: made anew it would be there twice.
+        if present.is_some() != target.has_file {
+            let path = target.place.to_string();
+            return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
         }
         let old = present.as_ref().map(|(_, text)| text.as_str());
         let document = old.and_then(|old| Document::parse_with_markers(old.as_bytes()).ok());
         let own = self.own_history(history, request)?;
         let history = own.as_ref().unwrap_or(history);
-        let version = match request.number {
-            Some(number) => history.numbered(number),
-            None => default_version(history, target, old, document.as_ref()),
+        let found = match request.number {
+            Some(number) => history.numbered(number).map(|version| (version, number)),
+            None => default_version(history, &target, old, document.as_ref())
+                .map(|version| (version, history.listed(version).number)),
         };
-        let Some(version) = version else {
-            return no_version(request);
+        let Some((version, number)) = found else {
+            let number = request.number;
+            let message = number.map_or("there is no other version".to_owned(), |number| {
+                format!("there is no version @{number}")
+            });
+            return refuse(message, "`kbsync log PATH` lists the versions");
         };
-        let number = match request.number {
-            Some(number) => number,
-            None => history.listed(version).number,
-        };
-        let version = version.clone();
-        let text = self.body(&version)?;
-        let (id, instead_of) = match target.to {
-            Existing::File(id) => (id, None),
-            Existing::Article(id) => (Some(id), None),
-            Existing::Nothing(old) => (None, old),
-            Existing::Category(_) => (None, None),
-        };
-        let fields = document
-            .as_ref()
-            .map(|document| differing(document, &version.seen.version));
+        let text = self.body(version)?;
+        let words = &version.seen.version;
+        let fields = document.as_ref().map(|document| differing(document, words));
         let mut file = RestoredFile {
+            version: version.clone(),
             number,
-            id,
-            instead_of,
-            category: target.category,
             fields: fields.unwrap_or_default(),
             is_silent: false,
             new: String::new(),
-            place,
+            target,
             present,
-            version,
         };
-        if let Existing::Category(id) = target.to {
+        if let Some(id) = file.target.category.filter(|_| file.target.is_category()) {
             file.new = category_text(id, &text, file.old());
             file.is_silent = self.is_known_category(id, &file);
             return Ok(file);
         }
-        file.new = match (self.unready(&file.version)?, &document) {
+        let id = file.target.id;
+        file.new = match (self.unready(version)?, &document) {
             (Some(whole), _) => whole,
             (None, Some(document)) => {
                 // A copy of another article's file names that one.
-                let named = document.id().filter(|named| Some(*named) != file.id);
+                let named = document.id().filter(|named| Some(*named) != id);
                 document.edit(&Changes {
-                    id: file.id.filter(|_| named.is_some()),
+                    id: id.filter(|_| named.is_some()),
                     text: Some(text),
-                    ..Changes::words(&file.version.seen.version)
+                    ..Changes::words(words)
                 })
             }
             (None, None) => self.in_last_form(history, request, &file, text)?,
         };
-        let Ok(new) = Document::parse_with_markers(file.new.as_bytes()) else {
+        match Document::parse_with_markers(file.new.as_bytes()) {
+            Ok(new) => file.is_silent = self.is_known(&file, &new),
             // A file that was not ready when it was stored comes back just so.
-            if file.version.seen.file == Some(TextDigest::of(&file.new)) {
-                return Ok(file);
+            Err(_) if version.seen.file == Some(TextDigest::of(&file.new)) => {}
+            Err(_) => {
+                return refuse(
+                    format!(
+                        "version @{} is no file that an article can have",
+                        version.number
+                    ),
+                    "`kbsync show PATH@N` prints it; bring back what you need by hand",
+                );
             }
-            let number = file.version.number;
-            return refuse(
-                format!("version @{number} is no file that an article can have"),
-                "`kbsync show PATH@N` prints it; bring back what you need by hand",
-            );
-        };
-        file.is_silent = self.is_known(&file, &new);
+        }
         Ok(file)
     }
 
@@ -165,8 +153,14 @@ impl<D: Disk> Preparer<'_, D> {
         text: String,
     ) -> anyhow::Result<String> {
         let version = &file.version.seen.version;
-        let row = file.id.and_then(|id| self.view.base.articles.get(&id));
-        let flags = match (row, file.instead_of) {
+        let Target {
+            place,
+            id,
+            instead_of,
+            ..
+        } = &file.target;
+        let row = id.and_then(|id| self.view.base.articles.get(&id));
+        let flags = match (row, *instead_of) {
             (Some(row), _) => row.file_flags,
             (None, Some(old)) => flags_noted(self.store, old)?,
             (None, None) => Flags::default(),
@@ -175,15 +169,15 @@ impl<D: Disk> Preparer<'_, D> {
         let slug = match (row, last) {
             (Some(row), _) => row.local.slug.clone(),
             (None, Some(last)) => last.seen.version.slug.clone(),
-            (None, None) => slug_of_stem(file.place.stem()).unwrap_or_default(),
+            (None, None) => slug_of_stem(place.stem()).unwrap_or_default(),
         };
         let source = match self.form(history, file.version.number) {
-            None => composed(file.id, (&file.place, &slug), version, flags, text),
+            None => composed(*id, (place, &slug), version, flags, text),
             Some(form) => {
                 let held = form.flags();
                 form.edit(&Changes {
-                    id: file.id,
-                    slug: slug_key(&file.place, &slug, form.slug()),
+                    id: *id,
+                    slug: slug_key(place, &slug, form.slug()),
                     enabled: Some(flags.enabled.or(held.enabled)),
                     draft: Some(flags.draft.or(held.draft)),
                     text: Some(text),
@@ -192,11 +186,11 @@ impl<D: Disk> Preparer<'_, D> {
             }
         };
         let source = match Document::parse_with_markers(source.as_bytes()) {
-            Ok(document) if file.id.is_none() && document.id().is_some() => document.without_id(),
+            Ok(document) if id.is_none() && document.id().is_some() => document.without_id(),
             Ok(_) | Err(_) => source,
         };
-        Ok(match file.instead_of {
-            Some(old) => with_comment(&source, &format!("# restored from {old}@{}", file.number)),
+        Ok(match instead_of {
+            Some(_) => with_comment(&source, &format!("# {}", file.cause())),
             None => source,
         })
     }
@@ -214,7 +208,7 @@ impl<D: Disk> Preparer<'_, D> {
 
     /// Returns whether readers have the words of a file, or do not get them before a conflict is settled.
     fn is_known(&self, file: &RestoredFile, new: &Document) -> bool {
-        let Some(id) = file.id else {
+        let Some(id) = file.target.id else {
             return false;
         };
         let base = &self.view.base;
@@ -231,19 +225,11 @@ impl<D: Disk> Preparer<'_, D> {
     /// Returns whether the service has the words of a category's file, or cannot get them.
     fn is_known_category(&self, id: CategoryId, file: &RestoredFile) -> bool {
         let document = CategoryDocument::parse(file.new.as_bytes()).ok();
-        let words =
-            document.and_then(|document| category_version(&file.place.folder, &document).ok());
+        let words = document
+            .and_then(|document| category_version(&file.target.place.folder, &document).ok());
         let row = self.view.base.categories.get(&id);
         words.is_none_or(|words| row.is_some_and(|row| row.local == words))
     }
-}
-
-fn no_version<T>(request: &RestoreRequest) -> anyhow::Result<T> {
-    let message = match request.number {
-        Some(number) => format!("there is no version @{number}"),
-        None => "there is no other version".to_owned(),
-    };
-    refuse(message, "`kbsync log PATH` lists the versions")
 }
 
 /// The version that a request without a number means.
@@ -254,18 +240,18 @@ fn default_version<'h>(
     document: Option<&Document>,
 ) -> Option<&'h StoredVersion> {
     let mut versions = history.versions.iter();
-    match (target.to, old) {
-        (Existing::File(_), _) => versions.find(|kept| {
+    match old {
+        Some(old) if target.is_category() => {
+            let now = TextDigest::of(old);
+            versions.find(|kept| kept.seen.version.text != now)
+        }
+        Some(_) => versions.find(|kept| {
             let differs = |document| !differing(document, &kept.seen.version).is_empty();
             has_address(kept) && document.is_none_or(differs)
         }),
         // A missing file comes back as it was here.
-        (Existing::Category(_), None) => versions.find(|kept| was_here(kept)).or(history.newest()),
-        (Existing::Category(_), Some(old)) => {
-            let now = TextDigest::of(old);
-            versions.find(|kept| kept.seen.version.text != now)
-        }
-        (Existing::Article(_) | Existing::Nothing(_), _) => last_words(history),
+        None if target.is_category() => versions.find(|kept| was_here(kept)).or(history.newest()),
+        None => last_words(history),
     }
 }
 

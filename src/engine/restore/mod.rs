@@ -15,6 +15,7 @@ mod write;
 
 pub use super::refusal::{Refused, RefusedKind};
 pub use super::unfinished;
+pub use target::Target;
 
 use super::journal::Journal;
 use super::journal::recover::Recovered;
@@ -26,7 +27,6 @@ use super::{Engine, cycle, history};
 use crate::config::NewArticles;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::Document;
-use crate::model::path::fold;
 use crate::model::{ArticleId, CategoryId, Field, Place, Side, Stamp};
 use crate::reconcile::place_in_conflict;
 use crate::reconcile::plan::Kind;
@@ -35,6 +35,7 @@ use crate::state::store::Store;
 use crate::state::{StoredVersion, Subject};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use target::refuse;
 use tokio::task::yield_now;
 use write::write_restored;
 
@@ -83,14 +84,8 @@ pub struct RestoredFile {
     pub version: StoredVersion,
     /// The version's number as people know it: of versions that say the same, `kbsync log` lists the first.
     number: u64,
-    /// The place of the file now or later.
-    pub place: Place,
-    /// The article that the file is; `None`: it is or becomes a new one.
-    pub id: Option<ArticleId>,
-    /// The deleted article that comes back as a new one.
-    pub instead_of: Option<ArticleId>,
-    /// The category that the file's folder is, if the folder has no `_category.yaml`.
-    category: Option<CategoryId>,
+    /// The file.
+    pub target: Target,
     /// The present text and its stamp; `None`: there is no file.
     present: Option<(Stamp, String)>,
     /// The text that is written.
@@ -131,7 +126,7 @@ impl RestoredFile {
 
     /// Names the version for people.
     pub fn described(&self) -> String {
-        let version = match self.instead_of {
+        let version = match self.target.instead_of {
             Some(id) => format!("version @{} of {id}", self.number),
             None => format!("version @{}", self.number),
         };
@@ -146,7 +141,7 @@ impl RestoredFile {
     #[must_use]
     pub fn agreed(&self, request: &RestoreRequest) -> RestoreRequest {
         RestoreRequest {
-            missing: self.present.is_none() && self.id.is_some(),
+            missing: self.present.is_none() && self.target.id.is_some(),
             ..request.clone()
         }
     }
@@ -163,7 +158,7 @@ impl RestoredFile {
         // A file that is not ready is never sent.
         let document = Document::parse_with_markers(self.new.as_bytes()).ok()?;
         let flags = document.flags();
-        if self.id.is_some() {
+        if self.target.id.is_some() {
             return (!flags.hides()).then_some(GoesLive::Changed);
         }
         let enabled = flags.enabled.unwrap_or(fresh.enabled);
@@ -174,7 +169,7 @@ impl RestoredFile {
     /// The version's cause in the history. It leads from the new article to the old one.
     fn cause(&self) -> String {
         let number = self.number;
-        match self.instead_of {
+        match self.target.instead_of {
             Some(id) => format!("restored from {id}@{number}"),
             None => format!("restored from @{number}"),
         }
@@ -192,57 +187,64 @@ impl<D: Disk> Preparer<'_, D> {
     /// Finds the file that a request comes to. The place itself is looked at anew. Fails with [`Refused`].
     fn prepare(&self, request: &RestoreRequest) -> anyhow::Result<RestoredFile> {
         let Some(history) = history::of(self.store, request.subject.clone())? else {
-            return Err(Refused::impossible(
+            return refuse(
                 "nothing of it is in the history",
                 "`kbsync log` lists what is",
-            )
-            .into());
+            );
         };
         let target = self.target(&history, request)?;
-        self.content(&history, request, &target)
+        self.content(&history, request, target)
     }
-}
 
-/// Separates a refused request from a failure of the disk or the state.
-fn or_refused<T>(
-    view: &MirrorView,
-    request: &RestoreRequest,
-    result: anyhow::Result<T>,
-) -> anyhow::Result<Result<T, Refused>> {
-    let error = match result {
-        Ok(value) => return Ok(Ok(value)),
-        Err(error) => error,
-    };
-    let (path, id) = match &request.subject {
-        Subject::File(place) => (place.to_string(), None),
-        Subject::Article(id) => (path_of(view, *id), Some(*id)),
-    };
-    let moved =
-        |error: &DiskError| matches!(error.kind, DiskErrorKind::Changed | DiskErrorKind::Exists);
-    if error.downcast_ref::<DiskError>().is_some_and(moved) {
-        let message = format!("{path} changed just now, and was left as it is");
-        let help = "look at the file, then run the command again";
-        let refused = Refused {
-            kind: RefusedKind::Changed,
-            ..Refused::impossible(message, help)
+    /// The last place of an article's file by the state, in the folder that its category has now.
+    fn last_place(&self, id: ArticleId) -> Option<(Place, CategoryId)> {
+        let (base, paired) = (&self.view.base, &self.view.paired);
+        let (place, version) = match base.conflicts.get(&id) {
+            Some(conflict) => (place_in_conflict(base, conflict), &conflict.local),
+            None => base.articles.get(&id).map(|row| (&row.place, &row.local))?,
         };
-        return Ok(Err(refused.at(path, id)));
+        let folder = paired.folder(version.category).unwrap_or(&place.folder);
+        Some((Place::new(folder, &place.file), version.category))
     }
-    error
-        .downcast::<Refused>()
-        .map(|refused| Err(refused.at(path, id)))
-}
 
-/// The path that people know an article by.
-fn path_of(view: &MirrorView, id: ArticleId) -> String {
-    let file = view.paired.files.get(&id).map(|file| &file.place);
-    let row = || view.base.articles.get(&id).map(|row| &row.place);
-    let conflict = || {
-        let conflict = view.base.conflicts.get(&id)?;
-        Some(place_in_conflict(&view.base, conflict))
-    };
-    let place = file.or_else(row).or_else(conflict);
-    place.map_or_else(|| id.to_string(), ToString::to_string)
+    /// Separates a refused request from a failure of the disk or the state.
+    fn or_refused<T>(
+        &self,
+        request: &RestoreRequest,
+        result: anyhow::Result<T>,
+    ) -> anyhow::Result<Result<T, Refused>> {
+        let error = match result {
+            Ok(value) => return Ok(Ok(value)),
+            Err(error) => error,
+        };
+        let (path, id) = match &request.subject {
+            Subject::File(place) => (place.to_string(), None),
+            Subject::Article(id) => {
+                let file = self
+                    .view
+                    .paired
+                    .files
+                    .get(id)
+                    .map(|file| file.place.clone());
+                let place = file.or_else(|| Some(self.last_place(*id)?.0));
+                (
+                    place.map_or(id.to_string(), |place| place.to_string()),
+                    Some(*id),
+                )
+            }
+        };
+        let is_moved = error.downcast_ref::<DiskError>().is_some_and(|error| {
+            matches!(error.kind, DiskErrorKind::Changed | DiskErrorKind::Exists)
+        });
+        let refused = if is_moved {
+            let message = format!("{path} changed just now, and was left as it is");
+            let help = "look at the file, then run the command again";
+            Refused::new(RefusedKind::Changed, message, help)
+        } else {
+            error.downcast::<Refused>()?
+        };
+        Ok(Err(refused.at(path, id)))
+    }
 }
 
 /// Finds the files that requests come to, and writes nothing.
@@ -258,7 +260,7 @@ pub fn prepare<D: Disk>(
     let view = &MirrorView::read(disk, store)?;
     let preparer = Preparer { disk, store, view };
     let each = requests.iter();
-    each.map(|request| or_refused(view, request, preparer.prepare(request)))
+    each.map(|request| preparer.or_refused(request, preparer.prepare(request)))
         .collect()
 }
 
@@ -276,13 +278,8 @@ pub fn missing<D: Disk>(
     let differences = view.differences().into_iter();
     let removed = differences.filter_map(|one| one.row.filter(|_| one.file.is_none()));
     // An article in conflict since the first sync has no row in the base.
-    let conflicts = view.base.conflicts.values().filter(|row| {
-        let place = place_in_conflict(&view.base, row);
-        let names = view.local.names.get(&place.folder);
-        let is_taken = names.is_some_and(|names| names.contains(&fold(&place.file)));
-        let is_there = view.paired.files.contains_key(&row.id) || is_taken;
-        row.remote.is_some() && !is_there && !view.paired.unknown.contains_key(&row.id)
-    });
+    let conflicts = view.base.conflicts.values();
+    let conflicts = conflicts.filter(|row| row.remote.is_some() && view.has_lost_file(row));
     let conflicts = conflicts.map(|row| (place_in_conflict(&view.base, row), row.id));
     let all = removed.map(|row| (&row.place, row.id)).chain(conflicts);
     let sorted: BTreeSet<(&Place, ArticleId)> = all
@@ -343,7 +340,12 @@ async fn restore_each<D: Disk>(
     progress::begin(teller, "restoring", Some(requests.len() as u64), 0);
     for (done, request) in requests.iter().enumerate() {
         let written = restore_one(journal, request, &view, restored);
-        let refused = or_refused(&view, request, written)?.err();
+        let preparer = Preparer {
+            disk: journal.disk,
+            store: journal.store,
+            view: &view,
+        };
+        let refused = preparer.or_refused(request, written)?.err();
         restored.refused.extend(refused);
         progress::done(teller, done as u64 + 1);
         // Files that are not there are written without a wait: an interrupt is heard here.
@@ -365,20 +367,20 @@ fn restore_one<D: Disk>(
     };
     let file = preparer.prepare(request)?;
     if !file.is_there() {
-        restored
-            .places
-            .extend(write_restored(journal, &file, view)?);
+        let never_sent = write_restored(journal, &file, view)?;
+        restored.places.extend(never_sent);
     }
-    restored.places.push(file.place.to_string());
+    let path = file.target.place.to_string();
+    restored.places.push(path.clone());
     restored.lines.push(Line {
         action: Kind::Restore,
         side: Side::Local,
-        path: file.place.to_string(),
-        id: file.id,
-        fields: file.fields.clone(),
+        path,
+        id: file.target.id,
         status: Status::Done,
         reason: Some(file.described()),
         rule: None,
+        fields: file.fields,
     });
     Ok(())
 }

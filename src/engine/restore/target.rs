@@ -5,38 +5,27 @@ use crate::engine::history::History;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, quoted, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, Place};
-use crate::reconcile::place_in_conflict;
 use crate::state::Subject;
 
-/// The place that a version comes back to.
+/// The file that a version comes back to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Target {
-    pub(super) place: Place,
-    pub(super) to: Existing,
-    /// The category of a folder that has to be named again.
+pub struct Target {
+    /// The place of the file now or later.
+    pub place: Place,
+    /// The article that the file is; `None`: it is or becomes a new one, or is a category's.
+    pub id: Option<ArticleId>,
+    /// The deleted article that comes back as a new one.
+    pub(super) instead_of: Option<ArticleId>,
+    /// The category that the file's folder is, where that is known.
     pub(super) category: Option<CategoryId>,
-}
-
-/// The form in which a version comes back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Existing {
-    /// A file that is there; `None`: it never became an article.
-    File(Option<ArticleId>),
-    /// An article that lives and whose file was removed.
-    Article(ArticleId),
-    /// Nothing: it becomes a new article, instead of the one that was deleted.
-    Nothing(Option<ArticleId>),
-    /// A category with its folder.
-    Category(CategoryId),
+    /// Whether the file is there.
+    pub(super) has_file: bool,
 }
 
 impl Target {
-    fn new(place: Place, to: Existing) -> Self {
-        Self {
-            place,
-            to,
-            category: None,
-        }
+    /// Returns whether the file is a category's own.
+    pub(super) fn is_category(&self) -> bool {
+        self.place.file == CATEGORY_FILE
     }
 }
 
@@ -51,30 +40,29 @@ impl<D: Disk> Preparer<'_, D> {
     ) -> anyhow::Result<Target> {
         let target = match &history.subject {
             Subject::Article(id) => self.of_article(*id, history, request)?,
-            Subject::File(key) if key.file == CATEGORY_FILE => {
-                self.of_category(key, history, request)?
-            }
+            Subject::File(key) if key.file == CATEGORY_FILE => self.of_category(key, history)?,
             Subject::File(place) => self.of_file(place, history, request)?,
         };
+        let place = &target.place;
+        if request.to.as_ref().is_some_and(|to| to != place) {
+            return refuse(
+                format!("--to is for deleted articles, and this one is at {place}"),
+                "leave --to out: the file gets the version's words where it is",
+            );
+        }
         let layout = &self.view.layout;
-        let is_ignored = match target.to {
-            Existing::Category(_) => layout.ignores_folder(&target.place.folder),
-            Existing::File(_) | Existing::Article(_) | Existing::Nothing(_) => {
-                layout.ignores(&target.place)
-            }
+        let is_ignored = if target.is_category() {
+            layout.ignores_folder(&place.folder)
+        } else {
+            layout.ignores(place)
         };
         if is_ignored {
-            // Only what has no article can come back elsewhere.
-            let ways = match target.to {
-                Existing::File(None) | Existing::Nothing(_) => {
-                    format!("take it out of .kbsyncignore, or {OTHER_PLACE}")
-                }
-                Existing::File(Some(_)) | Existing::Article(_) | Existing::Category(_) => {
-                    "take it out of .kbsyncignore".to_owned()
-                }
-            };
-            let message = format!("{} is ignored, so it would not be synced", target.place);
-            return refuse(message, ways);
+            return refuse(
+                format!("{place} is ignored, so it would not be synced"),
+                format!(
+                    "take it out of .kbsyncignore; or, if its article was deleted, {OTHER_PLACE}"
+                ),
+            );
         }
         Ok(target)
     }
@@ -85,66 +73,56 @@ impl<D: Disk> Preparer<'_, D> {
         history: &History,
         request: &RestoreRequest,
     ) -> anyhow::Result<Target> {
-        let (base, paired) = (&self.view.base, &self.view.paired);
-        let (conflict, row) = (base.conflicts.get(&id), base.articles.get(&id));
-        let last = match (conflict, row) {
-            (Some(conflict), _) => Some((place_in_conflict(base, conflict), &conflict.local)),
-            (None, row) => row.map(|row| (&row.place, &row.local)),
+        let paired = &self.view.paired;
+        let last = self.last_place(id);
+        let (place, has_file) = match (paired.files.get(&id), &last) {
+            (Some(file), _) => (file.place.clone(), true),
+            (None, Some((place, _))) => (place.clone(), self.has_file(id, place)?),
+            (None, None) => return self.of_no_article(id, history, request),
         };
-        // The folder may have been renamed since.
-        let last = last.map(|(place, version)| {
-            let folder = paired.folder(version.category).unwrap_or(&place.folder);
-            let place = Place::new(folder, place.file.clone());
-            (place, version.category)
-        });
-        // Before both sides met in a conflict, only the place says whose file it is.
-        let unmatched = || {
-            let (place, _) = last.as_ref().filter(|_| conflict.is_some())?;
-            paired.fresh.iter().find(|file| file.place == *place)
-        };
-        let file = paired.files.get(&id).or_else(unmatched);
-        let known = file.map(|file| &file.place);
-        let known = known.or(last.as_ref().map(|(place, _)| place));
-        if let (Some(place), Some(_)) = (known, &request.to) {
-            return refuse(
-                format!("--to is for deleted articles, and this one is at {place}"),
-                "leave --to out: the file gets the version's words where it is",
+        if has_file && request.missing {
+            let path = place.to_string();
+            let help = format!(
+                "`kbsync restore {}` restores its previous version",
+                quoted(&path)
             );
+            let message = format!("{path} is there again, and was left as it is");
+            return refuse_as(RefusedKind::Changed, message, help);
         }
-        if let Some(file) = file {
-            if request.missing {
-                return is_there_again(&file.place);
-            }
-            if conflict.is_some() {
-                return in_conflict(&file.place);
-            }
-            return Ok(Target {
-                category: last.map(|(_, category)| category),
-                ..Target::new(file.place.clone(), Existing::File(Some(id)))
-            });
+        if has_file && self.view.base.conflicts.contains_key(&id) {
+            let path = place.to_string();
+            let help = format!(
+                "settle that first with `kbsync resolve {} --keep local` (or `remote`, `both`); both versions are in \
+                 the history",
+                quoted(&path)
+            );
+            let message = format!("{path} is in conflict");
+            return refuse_as(RefusedKind::Undecided, message, help);
         }
-        let unreadable = paired.unknown.get(&id);
-        let Some((place, category)) = last else {
-            return self.of_no_article(id, history, request);
-        };
-        let to = match (self.lies_at(&place)?, unreadable) {
-            (None, None) => Existing::Article(id),
-            (None, Some(why)) => return not_readable(id, why),
-            (Some(Kind::File), _) if !self.is_anothers(&place) => {
-                if request.missing {
-                    return is_there_again(&place);
-                }
-                if conflict.is_some() {
-                    return in_conflict(&place);
-                }
-                Existing::File(Some(id))
-            }
-            (Some(_), _) => return taken(&place, "move it away"),
-        };
         Ok(Target {
-            category: Some(category),
-            ..Target::new(place, to)
+            place,
+            id: Some(id),
+            instead_of: None,
+            category: last.map(|(_, category)| category),
+            has_file,
         })
+    }
+
+    /// Returns whether an article's file that was not paired lies at its place; nothing else may lie there.
+    fn has_file(&self, id: ArticleId, place: &Place) -> anyhow::Result<bool> {
+        let (base, paired) = (&self.view.base, &self.view.paired);
+        // Before both sides met in a conflict, only the place says whose file it is.
+        let is_matched = !base.conflicts.contains_key(&id);
+        let fresh = paired.fresh.iter().filter(|_| is_matched);
+        let mut others = paired.files.values().chain(fresh);
+        match self.lies_at(place)? {
+            None => match paired.unknown.get(&id) {
+                None => Ok(false),
+                Some(why) => not_readable(id, why),
+            },
+            Some(Kind::File) if others.all(|other| other.place != *place) => Ok(true),
+            Some(_) => refuse(format!("something else is at {place}"), "move it away"),
+        }
     }
 
     /// An article that is not in the base.
@@ -180,27 +158,21 @@ impl<D: Disk> Preparer<'_, D> {
         history: &History,
         request: &RestoreRequest,
     ) -> anyhow::Result<Target> {
-        let paired = &self.view.paired;
-        let is_article = paired.files.values().any(|file| file.place == *place);
-        let is_there = self.lies_at(place)? == Some(Kind::File);
-        if request.to.is_none() && is_there && !is_article {
-            return Ok(Target::new(place.clone(), Existing::File(None)));
+        let mut files = self.view.paired.files.values();
+        let is_article = files.any(|file| file.place == *place);
+        if request.to.is_some() || is_article || self.lies_at(place)? != Some(Kind::File) {
+            return self.new_file(None, history, request);
         }
-        self.new_file(None, history, request)
+        Ok(Target {
+            place: place.clone(),
+            id: None,
+            instead_of: None,
+            category: None,
+            has_file: true,
+        })
     }
 
-    fn of_category(
-        &self,
-        key: &Place,
-        history: &History,
-        request: &RestoreRequest,
-    ) -> anyhow::Result<Target> {
-        if request.to.is_some() {
-            return refuse(
-                "--to is for deleted articles",
-                "leave it out: a category's words come back to its folder",
-            );
-        }
+    fn of_category(&self, key: &Place, history: &History) -> anyhow::Result<Target> {
         let found = key.folder.parse::<CategoryId>().ok().and_then(|id| {
             let row = self.view.base.categories.get(&id);
             let known = row.and_then(|row| row.folder.as_deref());
@@ -208,11 +180,9 @@ impl<D: Disk> Preparer<'_, D> {
         });
         let Some((id, folder)) = found else {
             let last = history.newest().map(|last| last.seen.place.folder.as_str());
+            let last = last.unwrap_or_default();
             return refuse(
-                format!(
-                    "the category {} has no folder any more",
-                    last.unwrap_or_default()
-                ),
+                format!("the category {last} has no folder any more"),
                 "make one, or run `kbsync sync`; `kbsync show` prints what the file said",
             );
         };
@@ -227,7 +197,13 @@ impl<D: Disk> Preparer<'_, D> {
             );
         }
         let place = Place::new(folder, CATEGORY_FILE);
-        Ok(Target::new(place, Existing::Category(id)))
+        Ok(Target {
+            has_file: self.lies_at(&place)?.is_some(),
+            place,
+            id: None,
+            instead_of: None,
+            category: Some(id),
+        })
     }
 
     /// A new file at the last place, in the folder that its category has now.
@@ -238,19 +214,12 @@ impl<D: Disk> Preparer<'_, D> {
         request: &RestoreRequest,
     ) -> anyhow::Result<Target> {
         let last = history.last_address().map(|last| &last.seen);
-        let place = match (&request.to, last) {
-            (Some(to), _) => to.clone(),
-            (None, Some(last)) => {
-                let folder = self.view.paired.folder(last.version.category);
-                let folder = folder.unwrap_or(&last.place.folder);
-                Place::new(folder, last.place.file.clone())
-            }
-            (None, None) => {
-                return refuse(
-                    "its file had no name that an article can have",
-                    "name a place with --to FOLDER/NAME.html",
-                );
-            }
+        let last_place = last.map(|last| {
+            let folder = self.view.paired.folder(last.version.category);
+            Place::new(folder.unwrap_or(&last.place.folder), &last.place.file)
+        });
+        let Some(place) = request.to.clone().or(last_place) else {
+            return refuse("its file had no name that an article can have", OTHER_PLACE);
         };
         let last = last.filter(|last| last.place.folder == place.folder);
         let category = last.map(|last| last.version.category);
@@ -258,13 +227,19 @@ impl<D: Disk> Preparer<'_, D> {
         let folder = self.disk.look(At::Root, &place.folder)?;
         // The name of a folder that a category has need not be its slug.
         let has_folder = folder.is_some_and(|entry| entry.kind == Kind::Folder);
-        must_be_possible(&place, has_folder || category.is_some())?;
+        if let Err(why) = check_names(&place, has_folder || category.is_some()) {
+            let message = format!("an article cannot be at {place}: {why}");
+            return refuse(message, OTHER_PLACE);
+        }
         if self.lies_at(&place)?.is_some() {
-            return taken(&place, OTHER_PLACE);
+            return refuse(format!("something else is at {place}"), OTHER_PLACE);
         }
         Ok(Target {
+            place,
+            id: None,
+            instead_of: old,
             category,
-            ..Target::new(place, Existing::Nothing(old))
+            has_file: false,
         })
     }
 
@@ -276,65 +251,22 @@ impl<D: Disk> Preparer<'_, D> {
             Err(error) => Err(error),
         }
     }
-
-    /// Returns whether another article or a new one has a readable file at a place.
-    fn is_anothers(&self, place: &Place) -> bool {
-        let paired = &self.view.paired;
-        let mut files = paired.files.values().chain(&paired.fresh);
-        files.any(|file| file.place == *place)
-    }
 }
 
-fn must_be_possible(place: &Place, has_category: bool) -> anyhow::Result<()> {
+/// Returns why no article can be at a place; a folder that is there already may have any name.
+fn check_names(place: &Place, has_folder: bool) -> Result<(), String> {
     if !place.file.ends_with(EXTENSION) {
-        return refuse(
-            format!("an article cannot be at {place}"),
-            "name a file like FOLDER/NAME.html",
-        );
+        return Err(format!("its name does not end in {EXTENSION}"));
     }
     if let Some(why) = ignored_name(&place.folder).or_else(|| ignored_name(&place.file)) {
-        return refuse(
-            format!("an article cannot be at {place}: it has {why}"),
-            OTHER_PLACE,
-        );
+        return Err(format!("it has {why}"));
     }
-    let folder = (!has_category).then(|| slug_of_stem(&place.folder));
-    match folder.transpose().and_then(|_| slug_of_stem(place.stem())) {
-        Ok(_) => Ok(()),
-        Err(problem) => refuse(
-            format!("an article cannot be at {place}: {problem}"),
-            OTHER_PLACE,
-        ),
+    let mut slugs = vec![place.stem()];
+    if !has_folder {
+        slugs.insert(0, &place.folder);
     }
-}
-
-fn in_conflict<T>(place: &Place) -> anyhow::Result<T> {
-    let path = place.to_string();
-    let help = format!(
-        "settle that first with `kbsync resolve {} --keep local` (or `remote`, `both`); both versions are in the history",
-        quoted(&path)
-    );
-    Err(Refused {
-        kind: RefusedKind::Undecided,
-        ..Refused::impossible(format!("{path} is in conflict"), help)
-    }
-    .into())
-}
-
-fn is_there_again<T>(place: &Place) -> anyhow::Result<T> {
-    let path = place.to_string();
-    let shown = quoted(&path);
-    let help = format!("`kbsync restore {shown}` restores its previous version");
-    let message = format!("{path} is there again, and was left as it is");
-    Err(Refused {
-        kind: RefusedKind::Changed,
-        ..Refused::impossible(message, help)
-    }
-    .into())
-}
-
-fn taken<T>(place: &Place, help: &str) -> anyhow::Result<T> {
-    refuse(format!("something else is at {place}"), help)
+    let mut slugs = slugs.into_iter().map(slug_of_stem);
+    slugs.try_for_each(|slug| slug.map(drop).map_err(|problem| problem.to_string()))
 }
 
 fn not_readable<T>(id: ArticleId, why: &str) -> anyhow::Result<T> {
@@ -345,5 +277,13 @@ fn not_readable<T>(id: ArticleId, why: &str) -> anyhow::Result<T> {
 }
 
 pub(super) fn refuse<T>(message: impl Into<String>, help: impl Into<String>) -> anyhow::Result<T> {
-    Err(Refused::impossible(message, help).into())
+    refuse_as(RefusedKind::Impossible, message, help)
+}
+
+fn refuse_as<T>(
+    kind: RefusedKind,
+    message: impl Into<String>,
+    help: impl Into<String>,
+) -> anyhow::Result<T> {
+    Err(Refused::new(kind, message, help).into())
 }

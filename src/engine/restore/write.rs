@@ -2,11 +2,11 @@
 
 use super::RestoredFile;
 use crate::engine::form::{category_file, category_version, hides_a_new_article, needs_whole};
-use crate::engine::history::category::last_document;
+use crate::engine::history::category::last_here;
 use crate::engine::journal::Journal;
 use crate::engine::mirror_view::MirrorView;
 use crate::mirror::disk::{At, Disk};
-use crate::mirror::document::{CategoryChanges, Document};
+use crate::mirror::document::{CategoryChanges, CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{CategoryId, KnownFile, Place, Side, TextDigest, Timestamp, Version};
 use crate::reconcile::copy_of;
@@ -20,10 +20,12 @@ pub(super) fn write_restored<D: Disk>(
     file: &RestoredFile,
     view: &MirrorView,
 ) -> anyhow::Result<Option<String>> {
+    let target = &file.target;
+    let place = &target.place;
     if let Some(old) = file.old() {
         record_text(journal, file, old, "replaced", None)?;
     }
-    let conflict = file.id.and_then(|id| view.base.conflicts.get(&id));
+    let conflict = target.id.and_then(|id| view.base.conflicts.get(&id));
     // A conflict whose copy is missing counts as settled by hand. Where the file was missing as well, nobody has
     // settled it: the copy is shown anew.
     if let Some(row) = conflict.filter(|row| row.copy.is_some())
@@ -31,23 +33,22 @@ pub(super) fn write_restored<D: Disk>(
     {
         journal.store.write(|tx| tx.forget_copy(row.id))?;
     }
-    let folder = &file.place.folder;
-    if journal.disk.look(At::Root, folder)?.is_none() {
-        journal.disk.create_folder(folder)?;
+    if journal.disk.look(At::Root, &place.folder)?.is_none() {
+        journal.disk.create_folder(&place.folder)?;
         journal.disk.sync_folder(At::Root)?;
     }
-    let never_sent = match file.category {
-        Some(id) => name_folder(journal, id, folder)?,
+    let never_sent = match target.category.filter(|_| !target.is_category()) {
+        Some(id) => name_folder(journal, id, &place.folder)?,
         None => None,
     };
     let over = file.present.as_ref();
     let over = over.map(|(stamp, old)| KnownFile::of(*stamp, old.as_bytes()));
-    journal.write_file(&file.place, file.new.as_bytes(), over, Vec::new())??;
+    journal.write_file(place, file.new.as_bytes(), over, Vec::new())??;
     let deed = Deed {
         action: Kind::Restore.word().to_owned(),
         side: Side::Local,
-        path: file.place.to_string(),
-        id: file.id.or(file.instead_of),
+        path: place.to_string(),
+        id: target.id.or(target.instead_of),
         detail: file.described(),
     };
     record_text(journal, file, &file.new, &file.cause(), Some(&deed))?;
@@ -61,37 +62,30 @@ fn name_folder<D: Disk>(
     id: CategoryId,
     folder: &str,
 ) -> anyhow::Result<Option<String>> {
-    if journal
-        .disk
-        .look(At::Folder(folder), CATEGORY_FILE)?
-        .is_some()
-    {
+    if (journal.disk.look(At::Folder(folder), CATEGORY_FILE)?).is_some() {
         return Ok(None);
     }
-    let (own, others): (Vec<_>, Vec<_>) = journal
-        .store
-        .categories()?
+    let is_here = |row: &CategoryRow| row.folder.as_deref() == Some(folder);
+    let (own, others): (Vec<_>, Vec<_>) =
+        (journal.store.categories()?.into_iter()).partition(|row| row.id == id);
+    let own = own
         .into_iter()
-        .partition(|row| row.id == id);
-    let known = |row: &CategoryRow| row.folder.as_deref() == Some(folder);
-    let Some(row) = own
-        .into_iter()
-        .find(|row| row.folder.is_none() || known(row))
-        .filter(|_| !others.iter().any(known))
-    else {
+        .find(|row| row.folder.is_none() || is_here(row));
+    let Some(row) = own.filter(|_| !others.iter().any(is_here)) else {
         return Ok(None);
     };
-    let place = Place::new(folder, CATEGORY_FILE);
-    let Some(last) = last_document(journal.store, id, Some(folder))? else {
-        journal.write_file(
-            &place,
-            category_file(id, folder, &row.local).as_bytes(),
-            None,
-            Vec::new(),
-        )??;
-        return Ok(None);
+    let last = last_here(journal.store, id, Some(folder))?;
+    let last = last.and_then(|last| CategoryDocument::parse(last.as_bytes()).ok());
+    let text = match last {
+        Some(last) => last.edit(&CategoryChanges {
+            id: Some(id),
+            ..CategoryChanges::default()
+        }),
+        None => category_file(id, folder, &row.local),
     };
-    let is_agreed = category_version(folder, &last).is_ok_and(|words| words == row.local);
+    let words = CategoryDocument::parse(text.as_bytes()).ok();
+    let words = words.and_then(|document| category_version(folder, &document).ok());
+    let is_agreed = words.as_ref() == Some(&row.local);
     if !is_agreed {
         // The service's words of the meantime were not agreed to: they are compared with these again.
         let row = CategoryRow {
@@ -101,10 +95,7 @@ fn name_folder<D: Disk>(
         };
         journal.store.write(|tx| tx.put_category(&row))?;
     }
-    let text = last.edit(&CategoryChanges {
-        id: Some(id),
-        ..CategoryChanges::default()
-    });
+    let place = Place::new(folder, CATEGORY_FILE);
     journal.write_file(&place, text.as_bytes(), None, Vec::new())??;
     Ok((!is_agreed).then(|| place.to_string()))
 }
@@ -128,14 +119,14 @@ fn record_text<D: Disk>(
         },
     };
     let is_whole = document.as_ref().is_none_or(hides_a_new_article)
-        || needs_whole(source, &version, &file.place);
+        || needs_whole(source, &version, &file.target.place);
     let seen = SeenVersion {
-        subject: match (file.id, &file.version.seen.subject) {
+        subject: match (file.target.id, file.target.category) {
             (Some(id), _) => Subject::Article(id),
-            (None, subject) if subject.is_category() => subject.clone(),
-            (None, _) => Subject::File(file.place.clone()),
+            (None, Some(id)) if file.target.is_category() => Subject::category(id),
+            (None, _) => Subject::File(file.target.place.clone()),
         },
-        place: file.place.clone(),
+        place: file.target.place.clone(),
         side: Side::Local,
         cause: cause.to_owned(),
         version,
@@ -154,14 +145,12 @@ fn record_text<D: Disk>(
 
 /// The words of a file as the next scan reads them, so that it has nothing to add.
 fn version_of(store: &Store, file: &RestoredFile, document: &Document) -> anyhow::Result<Version> {
-    let row = match file.id {
-        Some(id) => store.article(id)?,
-        None => None,
-    };
-    let category = row.map(|row| row.local.category);
-    let category = category.unwrap_or_else(|| CategoryId::provisional(&file.place.folder));
-    let stem = file.place.stem();
+    let place = &file.target.place;
+    let row = file.target.id.map(|id| store.article(id)).transpose()?;
+    let category = row.flatten().map(|row| row.local.category);
+    let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));
     let slug = document.slug().map(str::to_owned);
-    let slug = slug.or_else(|| slug_of_stem(stem).ok());
-    Ok(document.version(slug.unwrap_or_else(|| stem.to_owned()), category))
+    let slug = slug.or_else(|| slug_of_stem(place.stem()).ok());
+    let slug = slug.unwrap_or_else(|| place.stem().to_owned());
+    Ok(document.version(slug, category))
 }

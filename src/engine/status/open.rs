@@ -5,7 +5,7 @@ use crate::engine::facts::is_refusal_fresh;
 use crate::engine::mirror_view::MirrorView;
 use crate::engine::open_actions;
 use crate::model::base::{ConflictRow, IndexRow, Visibility};
-use crate::model::path::{fold, quoted};
+use crate::model::path::quoted;
 use crate::model::{ArticleId, Side};
 use crate::reconcile::guard::not_again;
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
@@ -31,14 +31,7 @@ pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
             let file = paired.files.get(&row.id);
             let place = file.map_or_else(|| place_in_conflict(base, row), |file| &file.place);
             let path = place.to_string();
-            // Before both met, only the place tells whose file it is.
-            let names = local.names.get(&place.folder);
-            let is_taken = names.is_some_and(|names| names.contains(&fold(&place.file)));
-            let lies = is_taken && paired.files.values().all(|other| other.place != *place);
-            let removed = file.is_none()
-                && !paired.unknown.contains_key(&row.id)
-                && !lies;
-            let reason = match (removed, &row.remote) {
+            let reason = match (view.has_lost_file(row), &row.remote) {
                 (false, _) => format!("{}; {}", row.reason, ways_out(base, row, &path)),
                 (true, Some(_)) => removed_in_conflict(place),
                 (true, None) => format!(

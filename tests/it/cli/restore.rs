@@ -316,7 +316,7 @@ fn after_ctrl_c_the_daemon_goes_on_and_the_command_says_so() {
 }
 
 #[test]
-fn a_place_that_is_ignored_is_advised_only_what_works() {
+fn a_place_that_is_ignored_is_advised_what_works() {
     let service = Service::empty();
     let id = service.article(service.category("start"), "one", "<p>Old.</p>");
     let kb = service.mirror();
@@ -330,7 +330,6 @@ fn a_place_that_is_ignored_is_advised_only_what_works() {
         ran.stderr.contains("take it out of .kbsyncignore"),
         "{ran:#?}"
     );
-    assert!(!ran.stderr.contains("--to"), "{ran:#?}");
     // A deleted one can.
     kb.remove(".kbsyncignore");
     service.sandbox.remove(id);
@@ -338,7 +337,7 @@ fn a_place_that_is_ignored_is_advised_only_what_works() {
     kb.write(".kbsyncignore", "start/one.html\n");
     let ran = kb.run(&["restore", "start/one.html", "--yes"]);
     assert!(
-        ran.stderr.contains("or name another place with --to"),
+        ran.stderr.contains("name another place with --to"),
         "{ran:#?}"
     );
 }
