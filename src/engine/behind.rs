@@ -1,28 +1,38 @@
-//! Finds the files that git reset to the committed version, or may have reset.
+//! Asks git what it did to files: for the guards, which hold what git may have done.
 //!
 //! A file is *behind* when it has the content of the checked-out commit, and the newer content of the base was not committed
 //! since both sides last agreed: `git stash`, `git checkout FILE` or `git restore` set the newer content aside, perhaps for a
 //! `git pull`. If the newer content was committed, a later commit replaced it on purpose, and the file is an edit. A file
 //! whose content was written by a commit made here is an edit, too. If git cannot say, a file with an older version, or
-//! one that was held as behind, counts as behind. Articles and `_category.yaml` have the same rule. The guard in `reconcile::behind` holds these files.
+//! one that was held as behind, counts as behind. Articles and `_category.yaml` have the same rule.
+//!
+//! A file is a *duplicate* when git brought it back to where an article or a category was before: the committed file has
+//! the id of one that is elsewhere now. A copy that a person committed here is meant. If git cannot say, a copy is a new
+//! article as it is without git.
+//!
+//! A removal is *unseen* when the newest version of the file is in no commit: the person who removed the file may not have
+//! seen that version. If git cannot say, these are all the files.
 
 use super::history::category as category_history;
 use super::open_actions::OpenAction;
-use super::settings::CycleRequest;
-use super::{Contents, Since};
-use crate::engine::GitView;
+use super::{Contents, GitView, Since};
 use crate::engine::form::{category_version, text_lf};
 use crate::engine::observation::Observation;
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Digest, Flags, Place, Side, TextDigest, Version,
+    ArticleId, CategoryId, CategoryVersion, Flags, Place, Side, TextDigest, Version,
 };
 use crate::reconcile::behind::Behind;
+use crate::reconcile::guard::ByGit;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The reason of a hold: a commit removed files whose newest text is in no commit.
+const REMOVED_UNSEEN: &str = "git removed these files, and their newest text is in no commit: the person who removed them \
+     may not have seen that text. `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
 
 /// A file whose content differs from the newest known version.
 struct Changed<'a> {
@@ -43,144 +53,130 @@ enum Content<'a> {
     Category(CategoryId, &'a CategoryVersion),
 }
 
-/// Returns the actions, by fingerprint, whose files are behind. Git is asked for the committed contents of all changed
-/// files, and for the history of those that are as committed.
-pub(super) fn behind(
+/// A file that would become a new article or category, and is one that is elsewhere by its committed content.
+struct Duplicate<'a> {
+    action: &'a Action,
+    path: String,
+    place_now: String,
+}
+
+/// Asks git about the files of a plan: for their committed contents, and for the history of those files where it matters.
+pub(super) fn by_git(
     store: &Store,
     git: &dyn GitView,
     plan: &Plan,
     observed: &Observation,
     held: &[OpenAction],
-) -> anyhow::Result<BTreeMap<Digest, Behind>> {
-    let actions = plan.actions.iter();
-    let mut files: Vec<_> = actions
+) -> anyhow::Result<ByGit> {
+    let mut found = ByGit::default();
+    let actions = || plan.actions.iter();
+    let removals = actions().filter(|action| action.deletes() == Some(Side::Remote));
+    let removals = removals.filter_map(|action| Some((action.path.clone(), action.id?)));
+    let mut removals: BTreeMap<String, ArticleId> = removals.collect();
+    // A reason for all removals leaves nothing to ask.
+    if let Some(why) = &observed.request.git_hold {
+        let all = std::mem::take(&mut removals);
+        found.removed = all.into_values().map(|id| (id, why.clone())).collect();
+    }
+    if !git.is_there() {
+        return Ok(found);
+    }
+    let mut changed: Vec<_> = actions()
         .filter_map(|action| changed(action, observed))
-        .filter(|file| !file.is_given_up(&observed.request))
         .collect();
-    if files.is_empty() {
-        return Ok(BTreeMap::new());
+    let created = actions().filter_map(|action| Some((action, created_at(action)?.to_string())));
+    let created: Vec<_> = created.collect();
+    let mut paths = paths_of(&changed);
+    paths.extend(created.iter().map(|(_, path)| path.clone()));
+    paths.extend(removals.keys().cloned());
+    if paths.is_empty() {
+        return Ok(found);
     }
-    let committed = git.committed(&paths_of(&files));
+    if !removals.is_empty() {
+        for (path, why) in git.held_removals(&removals.keys().cloned().collect()) {
+            found
+                .removed
+                .extend(removals.get(&path).map(|id| (*id, why)));
+        }
+    }
+    let committed = git.committed(&paths);
+    let mut duplicates = Vec::new();
     if let Ok(committed) = &committed {
-        files.retain(|file| file.is_in(committed));
+        changed.retain(|file| file.is_in(committed));
+        // HEAD still has the file: a person removed it, and not a pull.
+        removals.retain(|path, _| !committed.contains_key(path));
+        duplicates.extend(created.into_iter().filter_map(|(action, path)| {
+            let place_now = place_now(committed.get(&path)?, action, observed)?;
+            Some(Duplicate {
+                action,
+                path,
+                place_now,
+            })
+        }));
     }
-    if files.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let history = match &committed {
-        Ok(_) => git.committed_since(&paths_of(&files)),
+    let mut paths = paths_of(&changed);
+    paths.extend(duplicates.iter().map(|one| one.path.clone()));
+    paths.extend(removals.keys().cloned());
+    let since = match &committed {
+        Ok(_) if paths.is_empty() => return Ok(found),
+        Ok(_) => git.committed_since(&paths),
         Err(why) => Err(why.clone()),
     };
-    let mut found = BTreeMap::new();
-    for file in files {
-        let is_older = is_older(store, &file)?;
+    let is_own = |path: &String| {
+        since
+            .as_ref()
+            .is_ok_and(|since| since.by_own_commits.contains(path))
+    };
+    for file in &changed {
+        let is_older = is_older(store, file)?;
         let was_held = held.iter().any(|held| {
             held.rule == Some(HoldRule::Behind) && held.is_about(file.action.id, &file.action.path)
         });
         // Without an answer only suspicious files wait, or each file that a pull brings would wait on a machine
         // without git.
         let is_suspicious = is_older || was_held;
-        let is_behind = match &history {
+        let is_behind = match &since {
             Ok(since) => file.is_behind(since, is_older, is_suspicious),
             Err(_) => is_suspicious,
         };
         if is_behind {
             let behind = Behind {
-                doubt: history.as_ref().err().cloned(),
+                doubt: since.as_ref().err().cloned(),
                 is_older,
                 in_conflict: file.is_in_conflict(observed),
                 duplicate_of: None,
                 moved_from: file.moved_from(),
                 is_renamed: committed.as_ref().is_ok_and(|known| file.is_renamed(known)),
             };
-            found.insert(file.action.fingerprint(), behind);
+            found.behind.insert(file.action.fingerprint(), behind);
+        }
+    }
+    for one in duplicates.into_iter().filter(|one| !is_own(&one.path)) {
+        let behind = Behind {
+            duplicate_of: Some(one.place_now),
+            ..Behind::default()
+        };
+        found.behind.insert(one.action.fingerprint(), behind);
+    }
+    for (path, id) in removals.into_iter().filter(|(path, _)| !is_own(path)) {
+        if is_unseen(since.as_ref().ok(), &path, id, observed) {
+            let reason = || REMOVED_UNSEEN.to_owned();
+            found.removed.entry(id).or_insert_with(reason);
         }
     }
     Ok(found)
 }
 
-/// Returns the creations, by fingerprint, of files that git brought back to where an article or a category was before:
-/// the committed file has the id of one that is elsewhere now. A copy that a person committed here is meant. If git
-/// cannot say, a copy is a new article as it is without git.
-pub(super) fn duplicates_by_git(
-    git: &dyn GitView,
-    plan: &Plan,
-    observed: &Observation,
-) -> BTreeMap<Digest, Behind> {
-    let created = |action: &&Action| created_at(action).is_some();
-    let actions: Vec<_> = plan.actions.iter().filter(created).collect();
-    let places = actions.iter().filter_map(|action| created_at(action));
-    let paths: BTreeSet<_> = places.map(|place| place.to_string()).collect();
-    if paths.is_empty() {
-        return BTreeMap::new();
-    }
-    let Ok(committed) = git.committed(&paths) else {
-        return BTreeMap::new();
+/// Returns whether the newest version of a removed file is in no commit.
+fn is_unseen(since: Option<&Since>, path: &str, id: ArticleId, observed: &Observation) -> bool {
+    let Some(contents) = since.and_then(|since| since.contents.as_ref()) else {
+        return true;
     };
-    let duplicate = |action: &Action| {
-        let place = created_at(action)?.to_string();
-        Some((
-            place.clone(),
-            place_now(committed.get(&place)?, action, observed)?,
-        ))
+    let (Some(row), Some(contents)) = (observed.base.articles.get(&id), contents.get(path)) else {
+        return false;
     };
-    let duplicates: Vec<_> = actions
-        .into_iter()
-        .filter_map(|action| Some((action, duplicate(action)?)))
-        .collect();
-    if duplicates.is_empty() {
-        return BTreeMap::new();
-    }
-    let paths = duplicates
-        .iter()
-        .map(|(_, (path, _))| path.clone())
-        .collect();
-    let own = git.committed_since(&paths).unwrap_or_default();
-    let duplicates = duplicates.into_iter();
-    let duplicates = duplicates.filter(|(_, (path, _))| !own.by_own_commits.contains(path));
-    let behind = |(action, (_, place_now)): (&Action, (String, String))| {
-        let behind = Behind {
-            duplicate_of: Some(place_now),
-            ..Behind::default()
-        };
-        (action.fingerprint(), behind)
-    };
-    duplicates.map(behind).collect()
-}
-
-/// Returns the removed files whose newest version is in no commit: the person who removed such a file may not have
-/// seen that version. If git cannot say, these are all the files.
-pub(super) fn removed_uncommitted<'a>(
-    git: &dyn GitView,
-    removals: &[(&'a str, ArticleId)],
-    observed: &Observation,
-) -> BTreeSet<&'a str> {
-    if !git.is_there() {
-        return BTreeSet::new();
-    }
-    let paths = removals.iter().map(|(path, _)| (*path).to_owned());
-    let paths = paths.collect();
-    let (committed, since) = (git.committed(&paths), git.committed_since(&paths));
-    let is_unseen = |&&(path, id): &&(&str, ArticleId)| {
-        let (Ok(committed), Ok(since)) = (&committed, &since) else {
-            return true;
-        };
-        // HEAD still has the file, or a commit made here removed it: a person did it, and not a pull.
-        if committed.contains_key(path) || since.by_own_commits.contains(path) {
-            return false;
-        }
-        let Some(contents) = &since.contents else {
-            return true;
-        };
-        let (Some(row), Some(contents)) = (observed.base.articles.get(&id), contents.get(path))
-        else {
-            return false;
-        };
-        let newest = Content::Article(id, &row.local, row.local_text_lf, row.file_flags);
-        !(contents.iter()).any(|bytes| newest.is_in(bytes, &row.place))
-    };
-    let unseen = removals.iter().filter(is_unseen);
-    unseen.map(|(path, _)| *path).collect()
+    let newest = Content::Article(id, &row.local, row.local_text_lf, row.file_flags);
+    !contents.iter().any(|bytes| newest.is_in(bytes, &row.place))
 }
 
 /// Returns whether the history knows what a file says, and a newer version that replaced it.
@@ -199,14 +195,6 @@ fn is_older(store: &Store, file: &Changed<'_>) -> anyhow::Result<bool> {
 }
 
 impl Changed<'_> {
-    /// Returns whether a person chose the service's version over the file.
-    fn is_given_up(&self, request: &CycleRequest) -> bool {
-        let Content::Article(id, ..) = self.now else {
-            return false;
-        };
-        request.resolve.get(&id) == Some(&Keep::Remote)
-    }
-
     /// Returns the path in the base, if the file or the category's folder has another one now.
     fn moved_from(&self) -> Option<String> {
         let [now, newest] = &self.places;
@@ -295,70 +283,58 @@ fn paths_of(files: &[Changed<'_>]) -> BTreeSet<String> {
 
 /// Returns the file that an action compares with the service, if the file differs from the newest known version.
 fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<'a>> {
-    let (places, now, newest) = match &action.step {
-        Step::Settle(settle) => {
-            let file = (settle.from()?, settle.had()?);
-            changed_article(settle.id, file, observed)?
-        }
-        Step::Conflict(conflict) => {
-            changed_article(conflict.id, (&conflict.place, &conflict.local), observed)?
-        }
+    let (id, place, version) = match &action.step {
+        Step::Settle(settle) => (settle.id, settle.from()?, settle.had()?),
+        Step::Conflict(conflict) => (conflict.id, &conflict.place, &conflict.local),
         // A person may create an article anew that was deleted.
         Step::CreateArticle {
             place,
             version,
             instead_of,
             ..
-        } => changed_article((*instead_of)?, (place, version), observed)?,
-        Step::SettleCategory(settle) => changed_category(settle.id, observed)?,
+        } => ((*instead_of)?, place, version),
+        Step::SettleCategory(settle) => return changed_category(action, settle.id, observed),
         Step::CreateCategory { .. }
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }
         | Step::Forget { .. }
         | Step::Wait => return None,
     };
-    Some(Changed {
-        action,
-        places,
-        now,
-        newest,
-    })
-}
-
-/// The places of a changed file, what it says now, and the newest known version.
-type FileVersions<'a> = ([Place; 2], Content<'a>, Content<'a>);
-
-fn changed_article<'a>(
-    id: ArticleId,
-    (place, now): (&Place, &'a Version),
-    observed: &'a Observation,
-) -> Option<FileVersions<'a>> {
     let row = observed.base.articles.get(&id)?;
     // A user who removes a conflict copy accepts the content that the file had in the conflict.
     let (newest, newest_lf) = match observed.base.conflicts.get(&id) {
         Some(conflict) => (&conflict.local, None),
         None => (&row.local, row.local_text_lf),
     };
-    let now_lf = observed.mirror.text_lf.get(&now.text).copied();
     let file = observed.paired.files.get(&id);
     let flags = file.map_or(row.file_flags, |file| file.flags);
-    (now != newest || flags != row.file_flags).then(|| {
-        (
-            [place.clone(), row.place.clone()],
-            Content::Article(id, now, now_lf, flags),
-            Content::Article(id, newest, newest_lf, row.file_flags),
-        )
+    let is_changed = version != newest || flags != row.file_flags;
+    // A person may have chosen the service's version over the file.
+    let is_given_up = observed.request.resolve.get(&id) == Some(&Keep::Remote);
+    let lf = observed.mirror.text_lf.get(&version.text).copied();
+    (is_changed && !is_given_up).then(|| Changed {
+        action,
+        places: [place.clone(), row.place.clone()],
+        now: Content::Article(id, version, lf, flags),
+        newest: Content::Article(id, newest, newest_lf, row.file_flags),
     })
 }
 
-fn changed_category(id: CategoryId, observed: &Observation) -> Option<FileVersions<'_>> {
+fn changed_category<'a>(
+    action: &'a Action,
+    id: CategoryId,
+    observed: &'a Observation,
+) -> Option<Changed<'a>> {
     let row = observed.base.categories.get(&id)?;
     let here = observed.paired.categories.get(&id)?;
     let now = here.version.as_ref()?;
     let before = row.folder.as_ref().unwrap_or(&here.folder);
-    let places = [&here.folder, before].map(|folder| Place::new(folder, CATEGORY_FILE));
-    let content = |words| Content::Category(id, words);
-    (*now != row.local).then(|| (places, content(now), content(&row.local)))
+    (*now != row.local).then(|| Changed {
+        action,
+        places: [&here.folder, before].map(|folder| Place::new(folder, CATEGORY_FILE)),
+        now: Content::Category(id, now),
+        newest: Content::Category(id, &row.local),
+    })
 }
 
 impl Content<'_> {

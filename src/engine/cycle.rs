@@ -4,6 +4,7 @@ use crate::engine::apply::{
     NextLook, apply, finish_cycle, refresh_stamps, remove_settled_copies, store_unpaired,
 };
 use crate::engine::facts::{facts, forget_refusals};
+use crate::engine::first_sync::{begin_state, bind_home};
 use crate::engine::gathered::Gathered;
 use crate::engine::in_motion::InMotion;
 use crate::engine::journal::recover::Recovered;
@@ -14,7 +15,6 @@ use crate::engine::pending::settle_pending;
 use crate::engine::recent_rollbacks::note_rollbacks;
 use crate::engine::report::{Report, Requests};
 use crate::engine::settings::{CycleRequest, Look};
-use crate::engine::stock::{begin_state, bind_home};
 use crate::engine::stop::service_stop;
 use crate::engine::unfinished::forget_restored;
 use crate::engine::{Checkout, Engine, GitView, Stop};

@@ -10,7 +10,9 @@ mod behind;
 mod clock;
 pub mod compare;
 mod cycle;
+mod deletions;
 mod facts;
+mod first_sync;
 mod form;
 mod gathered;
 mod git_view;
@@ -38,7 +40,6 @@ pub mod report;
 pub mod restore;
 pub mod settings;
 pub mod status;
-mod stock;
 mod stop;
 pub mod unfinished;
 

@@ -4,7 +4,7 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 36] = [
+const ORDER: [&str; 37] = [
     // Values and rules.
     "recreated",
     "clock",
@@ -36,7 +36,8 @@ const ORDER: [&str; 36] = [
     "apply",
     "unfinished",
     "recent_rollbacks",
-    "stock",
+    "first_sync",
+    "deletions",
     "behind",
     "facts",
     "cycle",

@@ -1,4 +1,4 @@
-//! Facts for the guards: the remaining articles, the fit of the state, and the treatment of new categories.
+//! The first sync of a state: its bond to the mirror, and the treatment of new categories.
 //!
 //! The first cycle that writes binds an empty state to its mirror, and a complete cycle any other state at its end. Until then each cycle holds the deletions of a state from
 //! elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
@@ -6,13 +6,10 @@
 use super::open_actions::OpenAction;
 use crate::engine::keys::MIRROR_READ;
 use crate::engine::observation::Observation;
-use crate::model::{Side, Timestamp};
-use crate::reconcile::deletions::Stock;
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::plan::{HoldRule, Plan, Step};
-use crate::state::home::{Fit, Home};
+use crate::state::home::Home;
 use crate::state::store::Store;
-use std::collections::BTreeMap;
 
 /// The state's key for its first sync: [`OPEN`] until a complete cycle has ended, then [`OVER`]. States of an earlier
 /// kbsync have no such key.
@@ -24,55 +21,15 @@ const OVER: &str = "over";
 
 /// Prepares a state without any rows: binds the state to its mirror, and opens its first sync.
 pub(super) fn begin_state(store: &mut Store, home: Option<&Home>) -> anyhow::Result<()> {
-    let now = store.now();
     let begun = store.meta(FIRST_SYNC)?.is_some() || store.meta(MIRROR_READ)?.is_some();
     if begun || store.has_articles()? || !store.categories()?.is_empty() {
         return Ok(());
     }
     if let Some(home) = home {
-        home.bind(store, now)?;
+        home.bind(store, store.now())?;
     }
     store.write(|tx| tx.set_meta(FIRST_SYNC, OPEN))?;
     Ok(())
-}
-
-/// Returns the facts about the plan's deletions; the default, for a plan without deletions. `since` returns the start of
-/// the period in which earlier deletions of a side belong to the same act.
-pub(super) fn stock(
-    store: &Store,
-    home: Option<&Home>,
-    plan: &Plan,
-    observed: &Observation,
-    since: impl Fn(Side) -> Option<Timestamp>,
-) -> anyhow::Result<Stock> {
-    let mut lately = BTreeMap::new();
-    for action in &plan.actions {
-        let Some(side) = action.deletes() else {
-            continue;
-        };
-        let folder = action.path.split('/').next().unwrap_or_default().to_owned();
-        let key = (side, folder);
-        if let Some(since) = since(side)
-            && !lately.contains_key(&key)
-        {
-            let count = store.deletions_in(&key.1, since, side)?;
-            lately.insert(key, usize::try_from(count).unwrap_or(usize::MAX));
-        }
-    }
-    if plan.actions.iter().all(|action| action.deletes().is_none()) {
-        return Ok(Stock::default());
-    }
-    let rows = observed.base.articles.values();
-    let is_here = |id| {
-        let paired = &observed.paired;
-        paired.files.contains_key(id) || paired.unknown.contains_key(id)
-    };
-    Ok(Stock {
-        homes: rows.map(|row| (row.id, row.local.category)).collect(),
-        no_files: !observed.base.articles.keys().any(is_here),
-        lately,
-        from_elsewhere: fit(store, home)? == Fit::Elsewhere,
-    })
 }
 
 /// Returns the treatment of new categories. Every sync asks until a complete cycle has ended, and so does every later
@@ -103,12 +60,6 @@ pub(super) fn new_categories(
     })
 }
 
-/// Compares the state with the mirror. Without a folder, the engine has nothing to compare.
-fn fit(store: &Store, home: Option<&Home>) -> anyhow::Result<Fit> {
-    let fit = home.map(|home| home.fit(store));
-    Ok(fit.transpose()?.unwrap_or(Fit::Bound))
-}
-
 /// Ends the first sync and binds the state to the mirror after a complete cycle: by then the guards have held its
 /// deletions.
 pub(super) fn bind_home(
@@ -116,7 +67,6 @@ pub(super) fn bind_home(
     home: Option<&Home>,
     observed: &Observation,
 ) -> anyhow::Result<()> {
-    let now = store.now();
     if !observed.request.is_whole() || !observed.is_complete() {
         return Ok(());
     }
@@ -124,7 +74,7 @@ pub(super) fn bind_home(
         store.write(|tx| tx.set_meta(FIRST_SYNC, OVER))?;
     }
     if let Some(home) = home {
-        home.bind(store, now)?;
+        home.bind(store, store.now())?;
     }
     Ok(())
 }
