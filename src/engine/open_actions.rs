@@ -1,7 +1,7 @@
 //! Held and failed actions are stored, so that `kbsync status` can tell without asking the
 //! service.
 //!
-//! Written at the end of a cycle, and only when it changed. A cycle that looked at a part, or went one way
+//! Written at the end of a cycle. A cycle that looked at a part, or went one way
 //! only, says nothing about the rest: what was held there is still held, and what failed there is not done yet.
 
 use super::report::{Line, Report, Status};
@@ -47,8 +47,8 @@ impl OpenAction {
     }
 
     /// Returns whether it is the same that waits: an article's folder may have got another name since.
-    fn is(&self, id: Option<ArticleId>, path: &str, action: Kind) -> bool {
-        self.is_about(id, path) && self.action == action
+    fn is(&self, line: &Line) -> bool {
+        self.is_about(line.id, &line.path) && self.action == line.action
     }
 
     /// Returns whether the action is about this article, or about this path.
@@ -93,124 +93,73 @@ pub fn count_unreported<'a>(
     let held = held(store)?;
     let told = |action: &Action| {
         held.iter()
-            .any(|held| held.is(action.id, &action.path, action.kind))
+            .any(|held| held.is_about(action.id, &action.path) && held.action == action.kind)
     };
     Ok(actions.into_iter().filter(|action| !told(action)).count())
 }
 
-/// Returns the held actions after a cycle; `None`: it is what was held before.
-pub(super) fn held_after(
+/// Returns the rows of held and of failed actions after a cycle, by their kind: those of its report, and what was
+/// remembered of all that the cycle did not look at.
+pub(super) fn open_after(
     store: &Store,
     settings: &Settings,
     request: &CycleRequest,
     report: &Report,
-) -> anyhow::Result<Option<OpenActions>> {
-    let now = store.now();
-    let before: OpenActions = store.waiting(HELD)?;
-    if before.is_empty() && !report.has(Status::Held) {
-        return Ok(None);
-    }
-    // Conflicts that were shown have rows of their own.
+) -> anyhow::Result<[(&'static str, OpenActions); 2]> {
+    // Conflicts that were shown, and what the service refused, have rows of their own.
     let shown: BTreeSet<ArticleId> = store.conflicts()?.into_iter().map(|row| row.id).collect();
-    let has_row = |id: Option<ArticleId>, action: Kind| {
-        action == Kind::Conflict && id.is_some_and(|id| shown.contains(&id))
-    };
-    let known = before
-        .values()
-        .filter(|held| !has_row(held.id, held.action));
-    let known: Vec<OpenAction> = known.cloned().collect();
-    let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
-    let lines = report.actions.iter().filter(waits);
-    let after = merge_open(settings, &known, lines, request, report, now);
-    Ok((after != before).then_some(after))
-}
-
-/// Returns the failed actions after a cycle; `None`: they are those that failed before.
-pub(super) fn failed_after(
-    store: &Store,
-    settings: &Settings,
-    request: &CycleRequest,
-    report: &Report,
-) -> anyhow::Result<Option<OpenActions>> {
-    let now = store.now();
-    let before: OpenActions = store.waiting(FAILED)?;
-    if before.is_empty() && !report.has(Status::Failed) {
-        return Ok(None);
-    }
-    let refused: BTreeSet<String> = store
-        .parked()?
-        .into_values()
-        .map(|parked| parked.reason)
-        .collect();
-    let reason = |line: &Line| line.reason.clone().unwrap_or_default();
-    let failed = |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
-    let lines = report.actions.iter().filter(failed);
-    let known: Vec<OpenAction> = before.values().cloned().collect();
-    let after = merge_open(settings, &known, lines, request, report, now);
-    Ok((after != before).then_some(after))
-}
-
-/// Some lines of a report, with what was remembered of all that the cycle did not look at.
-fn merge_open<'l>(
-    settings: &Settings,
-    before: &[OpenAction],
-    lines: impl Iterator<Item = &'l Line>,
-    request: &CycleRequest,
-    report: &Report,
-    now: Timestamp,
-) -> OpenActions {
-    // What something else stood in the way of was not looked at either.
-    let skipped = |held: &OpenAction| {
-        let mut lines = report.actions.iter();
-        lines
-            .any(|line| line.status == Status::Skipped && held.is(line.id, &line.path, line.action))
-    };
-    let policy = settings.policy(request);
-    let in_motion = InMotion::new(&request.in_motion.paths);
-    let looked_at = |held: &OpenAction| {
-        let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));
+    let refused = store.parked()?;
+    let (policy, in_motion) = (
+        settings.policy(request),
+        InMotion::new(&request.in_motion.paths),
+    );
+    let is_looked_at = |open: &OpenAction| {
+        let (folder, file) = open.path.split_once('/').unwrap_or((&open.path, ""));
         let place = Place::new(folder, file);
         let in_scope = if file.is_empty() {
             policy.covers_folder(folder)
         } else {
             policy.covers(&place)
-        } && !in_motion.covers(&place);
-        let in_direction = match (request.direction, held.side) {
+        };
+        let in_direction = match (request.direction, open.side) {
             (Direction::Both, _) | (Direction::Pull | Direction::Push, Side::Both) => true,
             (Direction::Pull, side) => side == Side::Local,
             (Direction::Push, side) => side == Side::Remote,
         };
-        in_scope && in_direction
+        // What something else stood in the way of was not looked at either.
+        let mut skipped = report.actions.iter();
+        let is_skipped = skipped.any(|line| line.status == Status::Skipped && open.is(line));
+        in_scope && in_direction && !in_motion.covers(&place) && !is_skipped
     };
-    let since = |line: &Line| {
-        before
-            .iter()
-            .find(|held| held.is(line.id, &line.path, line.action))
-            .map_or(now, |held| held.since)
+    let after = |kind, status| -> anyhow::Result<(&'static str, OpenActions)> {
+        let before: OpenActions = store.waiting(kind)?;
+        let lines = report.actions.iter().filter(|line| line.status == status);
+        let lines: Vec<&Line> = lines.collect();
+        let told = lines.iter().map(|line| {
+            let known = before.values().find(|open| open.is(line));
+            OpenAction {
+                path: line.path.clone(),
+                id: line.id,
+                action: line.action,
+                side: line.side,
+                reason: line.reason.clone().unwrap_or_default(),
+                rule: line.rule,
+                since: known.map_or_else(|| store.now(), |open| open.since),
+            }
+        });
+        let is_told = |open: &OpenAction| lines.iter().any(|line| open.is(line));
+        let rest = before
+            .values()
+            .filter(|open| !is_looked_at(open) && !is_told(open));
+        let has_row = |open: &OpenAction| {
+            let is_shown = open.id.is_some_and(|id| shown.contains(&id));
+            let is_refused = kind == FAILED && refused.contains_key(&open.key());
+            is_refused || open.action == Kind::Conflict && is_shown
+        };
+        let after = told.chain(rest.cloned()).filter(|open| !has_row(open));
+        Ok((kind, after.map(|open| (open.key(), open)).collect()))
     };
-    let mut after: Vec<OpenAction> = lines
-        .map(|line| OpenAction {
-            path: line.path.clone(),
-            id: line.id,
-            action: line.action,
-            side: line.side,
-            reason: line.reason.clone().unwrap_or_default(),
-            rule: line.rule,
-            since: since(line),
-        })
-        .collect();
-    let rest: Vec<OpenAction> = before
-        .iter()
-        .filter(|held| !looked_at(held) || skipped(held))
-        .filter(|held| {
-            !after
-                .iter()
-                .any(|new| new.is(held.id, &held.path, held.action))
-        })
-        .cloned()
-        .collect();
-    after.extend(rest);
-    after.into_iter().map(|held| (held.key(), held)).collect()
+    Ok([after(HELD, Status::Held)?, after(FAILED, Status::Failed)?])
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use super::record::trusted_scan;
 use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
-use crate::engine::keys::{FAILED, HELD, LAST_POLL, MIRROR_READ, UNREAD, VALIDATOR};
+use crate::engine::keys::{LAST_POLL, MIRROR_READ, UNREAD, VALIDATOR};
 use crate::engine::observation::Observation;
-use crate::engine::open_actions::{failed_after, held_after};
+use crate::engine::open_actions::open_after;
 use crate::engine::report::{Line, Report, Status};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -124,8 +124,7 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
         && engine.request.in_motion.paths.is_empty()
         && !report.actions.iter().any(may_send);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
-    let held = held_after(&engine.store, &engine.settings, &engine.request, report)?;
-    let failed = failed_after(&engine.store, &engine.settings, &engine.request, report)?;
+    let open = open_after(&engine.store, &engine.settings, &engine.request, report)?;
     let ended = ended_conflicts(observed);
     let mark = engine.settings.rest_mark(&observed.mirror.layout);
     let memory = engine.gathered.memory.as_ref();
@@ -150,11 +149,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
             None if !observed.extent.lists() && report.actions.is_empty() => {}
             None => tx.remove_meta(VALIDATOR)?,
         }
-        if let Some(held) = &held {
-            tx.put_waiting(HELD, held)?;
-        }
-        if let Some(failed) = &failed {
-            tx.put_waiting(FAILED, failed)?;
+        for (kind, rows) in &open {
+            tx.put_waiting(kind, rows)?;
         }
         if observed.is_first_full_read() {
             tx.put_value(MIRROR_READ, Some(&now))?;

@@ -10,6 +10,16 @@ use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::LocalFile;
 use crate::state::store::Store;
 
+impl ChangeKind {
+    fn of(is_moved: bool) -> Self {
+        if is_moved {
+            Self::Moved
+        } else {
+            Self::Modified
+        }
+    }
+}
+
 impl Change {
     fn of(path: &impl ToString, id: Option<impl ToString>, change: ChangeKind) -> Self {
         Self {
@@ -66,14 +76,9 @@ fn edited(row: &ArticleRow, file: &LocalFile) -> Option<Change> {
     let moved = file.place != row.place
         || fields.contains(&Field::Slug)
         || fields.contains(&Field::Category);
-    let kind = if moved {
-        ChangeKind::Moved
-    } else {
-        ChangeKind::Modified
-    };
     Some(Change {
         fields,
-        ..Change::of(&file.place, Some(row.id), kind)
+        ..Change::of(&file.place, Some(row.id), ChangeKind::of(moved))
     })
 }
 
@@ -89,23 +94,14 @@ fn category_changes(view: &MirrorView) -> impl Iterator<Item = Change> {
             let version = category.version.as_ref();
             version.is_some_and(|version| version.get(*field) != row.local.get(*field))
         });
-        let known = row.folder.as_ref();
-        let kind = if known.is_some_and(|known| known != folder) {
-            ChangeKind::Moved
-        } else {
-            ChangeKind::Modified
-        };
-        let mut changes = Vec::new();
-        if kind == ChangeKind::Moved || !fields.is_empty() {
-            changes.push(Change {
-                fields,
-                ..Change::of(folder, Some(id), kind)
-            });
-        }
-        if category.version.is_none() && !local.unready_categories.contains(folder) {
-            changes.push(without_yaml(folder, Some(id)));
-        }
-        changes
+        let is_moved = row.folder.as_ref().is_some_and(|known| known != folder);
+        let changed = (is_moved || !fields.is_empty()).then(|| Change {
+            fields,
+            ..Change::of(folder, Some(id), ChangeKind::of(is_moved))
+        });
+        let is_without = category.version.is_none() && !local.unready_categories.contains(folder);
+        let without = is_without.then(|| without_yaml(folder, Some(id)));
+        changed.into_iter().chain(without).collect()
     });
     let gone = base.categories.values().filter_map(|row| {
         let folder = row.folder.as_ref()?;

@@ -145,7 +145,7 @@ pub fn status<D: Disk>(disk: &D, store: &mut Store, settings: &Settings) -> anyh
     let view = MirrorView::read_changed(disk, store)?;
     let conflicts = open_conflicts(&view);
     let changes = changes(&view, store)?;
-    let held = held(&view.base, store, &conflicts, &changes)?;
+    let held = held(store, &changes)?;
     let invisible = invisible(store)?;
     let mut problems = view.problems;
     problems.extend(failed(store)?);
@@ -155,7 +155,7 @@ pub fn status<D: Disk>(disk: &D, store: &mut Store, settings: &Settings) -> anyh
     let never_synced = last_sync.is_none().then(|| settings.prefix.clone());
     let mut status = Status {
         changes,
-        conflicts: conflicts.into_values().collect(),
+        conflicts,
         held,
         invisible,
         problems,

@@ -8,15 +8,15 @@ use crate::model::base::{ConflictRow, IndexRow, Visibility};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Side};
 use crate::reconcile::guard::not_again;
-use crate::reconcile::plan::{HoldRule, Kind, Problem};
+use crate::reconcile::plan::{HoldRule, Problem};
 use crate::reconcile::snapshot::Base;
 use crate::reconcile::{copy_of, place_in_conflict, removed_in_conflict, ways_without_article};
 use crate::state::Target;
 use crate::state::store::Store;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
-pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
+pub(super) fn open_conflicts(view: &MirrorView) -> Vec<Open> {
     let (base, local, paired) = (&view.base, &view.local, &view.paired);
     let stands = |row: &ConflictRow| {
         row.remote.is_none()
@@ -40,14 +40,13 @@ pub(super) fn open_conflicts(view: &MirrorView) -> BTreeMap<ArticleId, Open> {
                     quoted(&path)
                 ),
             };
-            let open = Open {
+            Open {
                 path,
                 id: Some(row.id),
                 reason,
                 since: Some(row.at.to_rfc3339()),
                 ..Open::default()
-            };
-            (row.id, open)
+            }
         })
         .collect()
 }
@@ -64,21 +63,11 @@ fn ways_out(base: &Base, row: &ConflictRow, path: &str) -> String {
 }
 
 /// Returns the actions that the last cycle held, and those that the service refused.
-pub(super) fn held(
-    base: &Base,
-    store: &Store,
-    conflicts: &BTreeMap<ArticleId, Open>,
-    changes: &[Change],
-) -> anyhow::Result<Vec<Open>> {
+pub(super) fn held(store: &Store, changes: &[Change]) -> anyhow::Result<Vec<Open>> {
     let now = store.now();
     let mut open: Vec<Open> = open_actions::held(store)?
         .into_iter()
         .filter(|held| held.rule != Some(HoldRule::Refused))
-        .filter(|held| {
-            let row = held.id.is_some_and(|id| base.conflicts.contains_key(&id));
-            let shown = held.id.is_some_and(|id| conflicts.contains_key(&id));
-            held.action != Kind::Conflict || (!row && !shown)
-        })
         .map(|held| Open {
             path: held.path,
             id: held.id,
