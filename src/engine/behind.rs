@@ -143,7 +143,7 @@ pub(super) fn by_git(
             let behind = Behind {
                 doubt: since.as_ref().err().cloned(),
                 is_older,
-                in_conflict: file.is_in_conflict(observed),
+                in_conflict: matches!(file.now, Content::Article(id, ..) if observed.base.conflicts.contains_key(&id)),
                 duplicate_of: None,
                 moved_from: file.moved_from(),
                 is_renamed: committed.as_ref().is_ok_and(|known| file.is_renamed(known)),
@@ -181,16 +181,11 @@ fn is_unseen(since: Option<&Since>, path: &str, id: ArticleId, observed: &Observ
 
 /// Returns whether the history knows what a file says, and a newer version that replaced it.
 fn is_older(store: &Store, file: &Changed<'_>) -> anyhow::Result<bool> {
-    Ok(match file.now {
+    Ok(match (file.now, file.newest) {
         // Flags alone have no older version.
-        Content::Article(_, version, ..) if matches!(file.newest, Content::Article(_, newest, ..) if newest == version) => {
-            false
-        }
-        Content::Article(id, version, ..) => {
-            let known = store.knew(id, version.digest(), Side::Local)?;
-            known.is_some()
-        }
-        Content::Category(id, version) => category_history::replaced(store, id, version)?,
+        (Content::Article(_, now, ..), Content::Article(_, newest, ..)) if now == newest => false,
+        (Content::Article(id, now, ..), _) => store.knew(id, now.digest(), Side::Local)?.is_some(),
+        (Content::Category(id, now), _) => category_history::replaced(store, id, now)?,
     })
 }
 
@@ -204,18 +199,11 @@ impl Changed<'_> {
         })
     }
 
-    fn is_in_conflict(&self, observed: &Observation) -> bool {
-        matches!(self.now, Content::Article(id, ..) if observed.base.conflicts.contains_key(&id))
-    }
-
     /// Returns whether the file says what a commit has at its place, or at the place before it was renamed.
     fn is_in(&self, committed: &Contents) -> bool {
-        let [place, _] = &self.places;
-        let mut contents = self
-            .places
-            .iter()
-            .filter_map(|place| committed.get(&place.to_string()));
-        contents.any(|bytes| self.now.is_in(bytes, place))
+        let [now, _] = &self.places;
+        let mut places = self.places.iter().map(ToString::to_string);
+        places.any(|path| (committed.get(&path)).is_some_and(|bytes| self.now.is_in(bytes, now)))
     }
 
     /// Returns whether the file was renamed to a path that no commit has.
@@ -224,25 +212,21 @@ impl Changed<'_> {
         now != newest && !committed.contains_key(&now.to_string())
     }
 
-    /// Returns whether a file that is as committed is behind. `is_older`: the history knows its version.
+    /// Returns whether a file that is as committed is behind: no commit has the newest known version, under the file's old
+    /// or new name. `is_older`: the history knows the file's version.
     fn is_behind(&self, since: &Since, is_older: bool, is_suspicious: bool) -> bool {
-        let [place, _] = &self.places;
+        let [now, newest] = &self.places;
         // A commit made here proves nothing for an older version: the commit may precede the newer text.
-        let is_written = !is_older && since.by_own_commits.contains(&place.to_string());
-        let is_meant = match &since.contents {
-            Some(contents) => self.was_committed(contents),
-            None => !is_suspicious,
+        if !is_older && since.by_own_commits.contains(&now.to_string()) {
+            return false;
+        }
+        let Some(contents) = &since.contents else {
+            return is_suspicious;
         };
-        !is_written && !is_meant
-    }
-
-    /// Returns whether a commit has the newest known version, under the file's old or new name. A file in another folder
-    /// is another version: the article was moved.
-    fn was_committed(&self, contents: &BTreeMap<String, Vec<Vec<u8>>>) -> bool {
-        let [_, newest] = &self.places;
+        // A file in another folder is another version: the article was moved.
         let places = self.places.iter();
         let mut places = places.filter(|place| place.folder == newest.folder);
-        places.any(|place| {
+        !places.any(|place| {
             let mut contents = contents.get(&place.to_string()).into_iter().flatten();
             contents.any(|bytes| self.newest.is_in(bytes, place))
         })
@@ -340,34 +324,27 @@ fn changed_category<'a>(
 impl Content<'_> {
     /// Returns whether a committed file says this.
     fn is_in(self, bytes: &[u8], place: &Place) -> bool {
-        match self {
-            Self::Article(_, version, lf, flags) => {
-                says(bytes, place, version, lf).is_some_and(|document| document.flags() == flags)
+        let (version, lf, flags) = match self {
+            Self::Article(_, version, lf, flags) => (version, lf, flags),
+            Self::Category(_, version) => {
+                return CategoryDocument::parse(bytes).is_ok_and(|document| {
+                    category_version(&place.folder, &document).as_ref() == Ok(version)
+                });
             }
-            Self::Category(_, version) => CategoryDocument::parse(bytes).is_ok_and(|document| {
-                category_version(&place.folder, &document).as_ref() == Ok(version)
-            }),
+        };
+        let Ok(document) = Document::parse_with_markers(bytes) else {
+            return false;
+        };
+        let slug = document.slug().map(str::to_owned);
+        let slug = slug.unwrap_or_else(|| slug_of_stem(place.stem()).unwrap_or_default());
+        let mut said = document.version(slug, version.category);
+        // Line ends do not count: git may convert them.
+        let mut texts = [Some(said.text), text_lf(document.text())]
+            .into_iter()
+            .flatten();
+        if texts.any(|text| text == version.text || Some(text) == lf) {
+            said.text = version.text;
         }
+        said == *version && document.flags() == flags
     }
-}
-
-/// Returns a committed file if it has the content of a version. Line ends do not count: git may convert them.
-fn says(
-    bytes: &[u8],
-    place: &Place,
-    version: &Version,
-    version_lf: Option<TextDigest>,
-) -> Option<Document> {
-    let document = Document::parse_with_markers(bytes).ok()?;
-    let slug = match document.slug() {
-        Some(slug) => slug.to_owned(),
-        None => slug_of_stem(place.stem()).unwrap_or_default(),
-    };
-    let mut said = document.version(slug, version.category);
-    let texts = [Some(said.text), text_lf(document.text())];
-    let mut texts = texts.into_iter().flatten();
-    if texts.any(|text| text == version.text || Some(text) == version_lf) {
-        said.text = version.text;
-    }
-    (said == *version).then_some(document)
 }

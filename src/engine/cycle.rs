@@ -233,7 +233,7 @@ fn plan_for<S: Service, D: Disk>(
     if let Some(doubt) = &observed.doubt {
         reconcile::guard::hold_restores(&mut plan, doubt);
     }
-    forget_refusals(&mut engine.store, &plan, &facts, &observed)?;
+    forget_refusals(&mut engine.store, &plan, &observed)?;
     forget_restored(&mut engine.store, &observed)?;
     end_taken(&mut engine.store, &observed)?;
     plan.problems.append(&mut observed.problems);

@@ -86,32 +86,29 @@ fn elsewhere<S: Service, D: Disk>(
     (engine.neighbours)(&actions.filter_map(|action| action.id).collect())
 }
 
-/// Removes a refusal when its action changed. After a complete cycle, removes the refusals without an action as well.
+/// Removes the refusals without an action, or of an action that changed, after a complete cycle.
 pub(super) fn forget_refusals(
     store: &mut Store,
     plan: &Plan,
-    facts: &Facts,
     observed: &Observation,
 ) -> anyhow::Result<()> {
-    let whole = observed.request.is_whole()
+    let is_whole = observed.request.is_whole()
         && observed.request.in_motion.paths.is_empty()
         && observed.is_complete();
-    let changed: Vec<String> = plan
-        .actions
-        .iter()
-        .filter_map(|action| {
-            let (refused, _) = facts.refused.get(&action.key())?;
-            (*refused != action.fingerprint()).then(|| action.key())
-        })
-        .chain(facts.refused.keys().filter_map(|key| {
-            let moot = whole && plan.actions.iter().all(|action| action.key() != *key);
-            moot.then(|| key.clone())
-        }))
-        .collect();
-    if changed.is_empty() {
+    let mut moot = store.parked()?;
+    if !is_whole || moot.is_empty() {
         return Ok(());
     }
-    store.learn(|tx| changed.iter().try_for_each(|key| tx.unpark(key)))?;
+    for action in &plan.actions {
+        let key = action.key();
+        if (moot.get(&key)).is_some_and(|parked| parked.fingerprint == action.fingerprint()) {
+            moot.remove(&key);
+        }
+    }
+    if moot.is_empty() {
+        return Ok(());
+    }
+    store.learn(|tx| moot.keys().try_for_each(|key| tx.unpark(key)))?;
     Ok(())
 }
 

@@ -5,32 +5,42 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Answers questions about the files of one workspace.
+/// Answers questions about the files of one workspace; by default for a folder without git.
 pub trait GitView: Send + Sync {
     /// Returns whether the files are in a git work tree.
-    fn is_there(&self) -> bool;
+    fn is_there(&self) -> bool {
+        false
+    }
 
     /// Returns what is checked out now, compared with the time before the cycle's scan. The engine asks before a cycle's
     /// first effect.
-    fn checkout(&self) -> Checkout;
+    fn checkout(&self) -> Checkout {
+        Checkout::Same
+    }
 
     /// Returns the files among `gone` (the files missing from the mirror) that git may have removed, each with the reason
     /// for people. The articles of these files stay on the service. The engine asks after the scan.
-    fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String>;
+    fn held_removals(&self, _gone: &BTreeSet<String>) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 
     /// Returns the contents of these files in the commit that is checked out, byte for byte.
     ///
     /// # Errors
     ///
     /// When there is a repository and git cannot say, with the reason for people.
-    fn committed(&self, paths: &BTreeSet<String>) -> Result<Contents, String>;
+    fn committed(&self, _paths: &BTreeSet<String>) -> Result<Contents, String> {
+        Ok(Contents::new())
+    }
 
     /// Returns the history of these files since both sides last agreed.
     ///
     /// # Errors
     ///
     /// When there is a repository and git cannot say, with the reason for people.
-    fn committed_since(&self, paths: &BTreeSet<String>) -> Result<Since, String>;
+    fn committed_since(&self, _paths: &BTreeSet<String>) -> Result<Since, String> {
+        Ok(Since::default())
+    }
 }
 
 /// The state of git since the scan.
@@ -63,24 +73,4 @@ pub struct Since {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoGit;
 
-impl GitView for NoGit {
-    fn is_there(&self) -> bool {
-        false
-    }
-
-    fn checkout(&self) -> Checkout {
-        Checkout::Same
-    }
-
-    fn held_removals(&self, _gone: &BTreeSet<String>) -> BTreeMap<String, String> {
-        BTreeMap::new()
-    }
-
-    fn committed(&self, _paths: &BTreeSet<String>) -> Result<Contents, String> {
-        Ok(Contents::new())
-    }
-
-    fn committed_since(&self, _paths: &BTreeSet<String>) -> Result<Since, String> {
-        Ok(Since::default())
-    }
-}
+impl GitView for NoGit {}
