@@ -52,13 +52,11 @@ pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> boo
     };
     let plain = Document::compose(&Changes {
         id: document.id(),
-        title: Some(version.title.clone()),
         slug: slug_key(place, &version.slug, None),
         enabled: Some(document.flags().enabled),
         draft: Some(document.flags().draft),
-        introtext: Some(version.introtext.clone()),
-        keywords: Some(version.keywords.clone()),
         text: Some(document.text().to_owned()),
+        ..Changes::words(version)
     });
     plain != source
 }

@@ -22,51 +22,27 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
 }
 
 /// Puts a folder before the paths of a command. Its options follow the paths.
-fn command_below<'c>(prefix: &str, command: &'c str) -> Cow<'c, str> {
-    let takes_paths = |name: &&&str| {
-        let rest = command.strip_prefix(**name);
-        rest.is_some_and(|rest| rest.starts_with(' '))
+fn command_below(prefix: &str, command: &str) -> String {
+    let Some(name) = WITH_PATHS.iter().find(|name| command.starts_with(**name)) else {
+        return command.to_owned();
     };
-    let Some(name) = WITH_PATHS.iter().find(takes_paths) else {
-        return command.into();
-    };
-    let is_literal =
-        |word: &str| matches!(word, "PATH" | "FOLDER") || word.parse::<ArticleId>().is_ok();
-    let mut is_path = true;
-    let words = words_of(&command[name.len() + 1..]).map(|word| {
-        is_path &= !word.starts_with("--");
+    let (mut in_quotes, mut is_option) = (false, false);
+    let words = command[name.len()..].split(' ').map(|word| {
+        let is_inside = in_quotes;
+        in_quotes ^= word.replace("\\'", "").matches('\'').count() % 2 == 1;
+        is_option |= !is_inside && word.starts_with("--");
+        let is_literal =
+            ["", "PATH", "FOLDER"].contains(&word) || word.parse::<ArticleId>().is_ok();
+        if is_inside || is_option || is_literal {
+            return word.to_owned();
+        }
         match word.split_once('\'') {
-            _ if !is_path || is_literal(word) => word.into(),
-            Some((start, rest)) => {
-                let prefix = prefix.replace('\'', "'\\''");
-                format!("{start}'{prefix}/{rest}").into()
-            }
-            None => Cow::Owned(quoted(&format!("{prefix}/{word}")).into_owned()),
+            Some((start, rest)) => format!("{start}'{}/{rest}", prefix.replace('\'', "'\\''")),
+            None => quoted(&format!("{prefix}/{word}")).into_owned(),
         }
     });
-    let words: Vec<Cow<'_, str>> = words.collect();
-    format!("{name} {}", words.join(" ")).into()
-}
-
-/// Splits a command at the spaces outside of quotes. In plain quotes a backslash is nothing special.
-fn words_of(command: &str) -> impl Iterator<Item = &str> {
-    let (mut quote, mut is_escaped, mut before) = (None, false, ' ');
-    command.split(move |c: char| {
-        let is_end = c == ' ' && quote.is_none();
-        if is_escaped {
-            is_escaped = false;
-        } else if c == '\\' && quote != Some(' ') {
-            is_escaped = true;
-        } else if c == '\'' {
-            quote = match quote {
-                Some(_) => None,
-                None if before == '$' => Some('$'),
-                None => Some(' '),
-            };
-        }
-        before = c;
-        is_end
-    })
+    let words: Vec<String> = words.collect();
+    format!("{name}{}", words.join(" "))
 }
 
 /// The commands that reasons propose with paths.
@@ -134,7 +110,7 @@ mod tests {
             ),
             (
                 "start/one.html",
-                "`kbsync resolve '{start/a b\\'} $'{start/a\\'b\\n.html}' {start/c.html} --keep local`",
+                "`kbsync resolve '{start/a b}' $'{start/a\\'b\\n.html}' {start/c.html} --keep local`",
             ),
             ("start/one.html", "`kbsync restore {start}`"),
             ("start", "`kbsync restore {start/_category.yaml}`"),

@@ -227,25 +227,7 @@ impl Report {
                 (Status::Done | Status::Planned, _) => Ending::Done,
                 (Status::Held, Some(HoldRule::Refused)) | (Status::Failed, _) => Ending::Partial,
                 (Status::Held, Some(HoldRule::Doubt)) | (Status::Skipped, _) => Ending::Retry,
-                (
-                    Status::Held,
-                    None
-                    | Some(
-                        HoldRule::MassDeletion
-                        | HoldRule::MovedHead
-                        | HoldRule::MassRollback
-                        | HoldRule::Behind
-                        | HoldRule::Unrestored
-                        | HoldRule::Elsewhere
-                        | HoldRule::Unfound
-                        | HoldRule::ForeignState
-                        | HoldRule::NearCategory
-                        | HoldRule::NewCategory
-                        | HoldRule::ForeignWriter
-                        | HoldRule::Waits
-                        | HoldRule::Person,
-                    ),
-                ) => Ending::Attention,
+                (Status::Held, Some(_) | None) => Ending::Attention,
             };
             outcome = outcome.min(verdict);
         }
