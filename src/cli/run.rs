@@ -62,7 +62,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         .zip(locks)
         .zip(services)
         .map(|((root, lock), service)| {
-            let engine = open::writer(&config, root, service)
+            let engine = open::write_state(&config, root)
+                .and_then(|store| open::engine(&config, root, service, store))
                 .map_err(Failure::of)?
                 .with_teller(progress_callback(&progress, &status));
             Ok(WorkspaceEngine {

@@ -231,13 +231,13 @@ impl<'c> Session<'c> {
             Some(client) => client,
             None => self.connect()?,
         };
-        let mut engine = if read_only {
-            open::reader(self.config, &part.root, client)
+        let store = if read_only {
+            open::read_state(self.config, &part.root)?
         } else {
-            open::writer(self.config, &part.root, client)
-        }
-        .map_err(Failure::of)?
-        .with_teller(self.progress_callback());
+            open::write_state(self.config, &part.root).map_err(Failure::of)?
+        };
+        let engine = open::engine(self.config, &part.root, client, store).map_err(Failure::of)?;
+        let mut engine = engine.with_teller(self.progress_callback());
         engine.set_git(self.git_heads.view(&part.root));
         Ok(engine)
     }

@@ -1,7 +1,6 @@
 //! From checked settings to an engine: for the commands and for the daemon.
 //!
-//! [`writer`] opens the state for changes; the caller holds the lock of the workspace's folder.
-//! [`reader`] changes nothing at all, makes nothing, and needs no lock: it is for a dry run.
+//! [`write_state`] opens the state for changes. [`read_state`] changes nothing at all, makes nothing, and needs no lock.
 
 use super::settings::Settings;
 pub use super::settings::prefix;
@@ -39,25 +38,8 @@ pub fn settings(config: &Config, root: &Root) -> Settings {
     }
 }
 
-/// Opens a workspace to change it. The caller holds the lock of its folder.
-pub fn writer<S: Service>(
-    config: &Config,
-    root: &Root,
-    service: S,
-) -> anyhow::Result<Engine<S, RealDisk>> {
-    over(config, root, service, write_state(config, root)?)
-}
-
-/// Opens a workspace to look at it. Where nothing was synced yet, the state is an empty one.
-pub fn reader<S: Service>(
-    config: &Config,
-    root: &Root,
-    service: S,
-) -> anyhow::Result<Engine<S, RealDisk>> {
-    over(config, root, service, read_state(config, root)?)
-}
-
-fn over<S: Service>(
+/// Puts the engine of a workspace together, over a state from [`write_state`] or [`read_state`].
+pub fn engine<S: Service>(
     config: &Config,
     root: &Root,
     service: S,
@@ -69,7 +51,7 @@ fn over<S: Service>(
     Ok(engine.with_folders(neighbours::of(config, root), Some(home)))
 }
 
-/// The state of a workspace, for writing.
+/// Opens the state of a workspace to change it. The caller holds the lock of the workspace's folder.
 pub fn write_state(config: &Config, root: &Root) -> anyhow::Result<Store> {
     Store::prepare(&root.state)?;
     let now = SystemClock.now();
