@@ -13,7 +13,6 @@ use crate::{
     engine::{
         reasons::{common_reason, in_groups, reason_of_group},
         report::{BudgetLeft, Ending, Line, Report, Status},
-        restore::changed_nothing,
     },
     model::Side,
     reconcile::plan::{Kind, Problem},
@@ -296,8 +295,7 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
     let count =
         |wanted: &dyn Fn(&Line) -> bool| report.actions.iter().filter(|line| wanted(line)).count();
     let done = |line: &Line| matches!(line.status, Status::Done | Status::Planned);
-    let only_noted =
-        |line: &Line| matches!(line.action, Kind::Adopt | Kind::Forget) || changed_nothing(line);
+    let only_noted = |line: &Line| matches!(line.action, Kind::Adopt | Kind::Forget);
     let moves = |line: &Line| done(line) && !only_noted(line);
     let here = count(&|line| moves(line) && line.side != Side::Remote);
     let there = count(&|line| moves(line) && line.side != Side::Local);
@@ -335,10 +333,6 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
     let stays = count(&|line| gone(line) && line.side == Side::Local);
     add(of(Kind::Forget) - stays, "# gone from both sides");
     add(stays, "# gone here");
-    add(
-        count(&|line| done(line) && changed_nothing(line)),
-        "# unchanged",
-    );
     add(problems, &several(problems, "problem"));
     match (parts.is_empty(), broken) {
         (true, true) => "Nothing was done".to_owned(),

@@ -13,7 +13,6 @@ use crate::{
     config::Config,
     engine::{
         history::{self, History},
-        recreated,
         status::last_poll,
     },
     model::{
@@ -211,7 +210,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
             let Some(store) = part.state(config)? else {
                 continue;
             };
-            let current = recreated::goes_on_as(&store, id)?;
+            let current = history::goes_on_as(&store, id)?;
             if let Some(history) = history::of(&store, Subject::Article(current.unwrap_or(id)))? {
                 if let Some(current) = current {
                     let note = format!("article {id} was created anew as {current}");

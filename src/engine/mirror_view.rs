@@ -8,6 +8,7 @@ use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, ConflictRow};
 use crate::model::path::fold;
+use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::place_in_conflict;
 use crate::reconcile::plan::Problem;
@@ -128,5 +129,22 @@ impl MirrorView {
         let names = self.local.names.get(&place.folder);
         let is_taken = names.is_some_and(|names| names.contains(&fold(&place.file)));
         !is_taken && !paired.files.contains_key(&row.id) && !paired.unknown.contains_key(&row.id)
+    }
+
+    /// The last place of an article's file by the state, in the folder that its category has now.
+    pub(super) fn last_place(&self, id: ArticleId) -> Option<(Place, CategoryId)> {
+        let (place, version) = match self.base.conflicts.get(&id) {
+            Some(conflict) => (place_in_conflict(&self.base, conflict), &conflict.local),
+            None => self
+                .base
+                .articles
+                .get(&id)
+                .map(|row| (&row.place, &row.local))?,
+        };
+        let folder = self
+            .paired
+            .folder(version.category)
+            .unwrap_or(&place.folder);
+        Some((Place::new(folder, &place.file), version.category))
     }
 }

@@ -34,7 +34,6 @@ mod pending;
 mod progress;
 pub mod reasons;
 mod recent_rollbacks;
-pub mod recreated;
 mod refusal;
 pub mod report;
 pub mod restore;

@@ -6,7 +6,7 @@ use crate::{
     cli::{context::Context, failure::Failure, scope},
     config::Config,
     engine::{
-        history, open, recreated,
+        history, open,
         restore::{self, Refused, RestoreRequest},
     },
     mirror::RealDisk,
@@ -126,7 +126,7 @@ fn gone(store: &Store, folder: &str) -> Result<Vec<Deleted>, Failure> {
         let history = history::of(store, subject)?;
         // A restored article exists under another id.
         if let Some(ended) = history.and_then(|history| history.ended)
-            && !recreated::came_back(store, id)?
+            && !history::came_back(store, id)?
         {
             gone.push(Deleted { id, place, ended });
         }

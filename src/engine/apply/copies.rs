@@ -6,9 +6,9 @@
 
 use super::ApplyState;
 use crate::engine::form::MAX_FILE;
+use crate::engine::history;
 use crate::engine::journal::Journal;
 use crate::engine::observation::Observation;
-use crate::engine::recreated;
 use crate::mirror::disk::{At, Content, Disk, DiskError, Durability, beside_name};
 use crate::mirror::document::{Changes, Document};
 use crate::model::{ArticleId, KnownFile, Place, Side, TextDigest, Version};
@@ -76,7 +76,7 @@ fn is_as_written(store: &Store, copy: &Content, id: ArticleId) -> anyhow::Result
     if shown.is_some_and(|shown| shows(copy, id, shown)) {
         return Ok(true);
     }
-    let now = recreated::goes_on_as(store, id)?.unwrap_or(id);
+    let now = history::goes_on_as(store, id)?.unwrap_or(id);
     let versions = store.versions(&Subject::Article(now))?;
     let mut there = versions.iter().filter(|kept| kept.seen.side != Side::Local);
     Ok(there.any(|kept| shows(copy, id, &kept.seen.version)))

@@ -4,13 +4,17 @@
 //! file any more; callers say so.
 
 pub(super) mod category;
+mod ended;
+
+pub use ended::{came_back, goes_on_as};
+pub(super) use ended::{flags, note_recreated, noted};
 
 use crate::engine::form::slug_key;
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name};
 use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
 use crate::state::store::Store;
-use crate::state::{Event, Outcome, SeenVersion, StoredVersion, Subject};
+use crate::state::{Outcome, SeenVersion, StoredVersion, Subject};
 use std::cmp::Reverse;
 
 /// A subject of the history, with its versions.
@@ -61,7 +65,11 @@ impl History {
         let (now, was) = (&kept.seen.version, &before.seen.version);
         let fields = now.differing(was).into_iter();
         if self.subject.is_category() {
-            return fields.filter_map(of_category).collect();
+            let stored: Vec<Field> = fields.collect();
+            let of_category = OF_CATEGORY
+                .iter()
+                .filter(|(field, _)| stored.contains(field));
+            return of_category.map(|(_, field)| *field).collect();
         }
         // Before both met, its category had no id yet.
         let is_named = was.category.is_provisional() || now.category.is_provisional();
@@ -128,12 +136,6 @@ impl History {
         self.now_at.is_some() || self.versions.iter().any(category::was_here)
     }
 
-    /// Returns when it was deleted, if its file was at this place then.
-    pub fn ended_at(&self, place: &Place) -> Option<Timestamp> {
-        let last = self.last_address()?;
-        self.ended.filter(|_| last.seen.place == *place)
-    }
-
     /// Returns the article, if it is one.
     pub fn article(&self) -> Option<ArticleId> {
         match self.subject {
@@ -159,22 +161,13 @@ fn same(one: &StoredVersion, other: &StoredVersion) -> bool {
     version == other.seen.version && (is_there || one.seen.place == other.seen.place)
 }
 
-/// Returns the field of a category that is stored in an article's field; its whole file, with comments, is in the body.
-fn of_category(field: Field) -> Option<Field> {
-    match field {
-        Field::Title => Some(Field::Name),
-        Field::Slug => Some(Field::Slug),
-        Field::Introtext => Some(Field::Description),
-        Field::Keywords => Some(Field::MetaDescription),
-        Field::Category
-        | Field::Text
-        | Field::Enabled
-        | Field::Draft
-        | Field::Name
-        | Field::Description
-        | Field::MetaDescription => None,
-    }
-}
+/// The fields of an article in which a category's are stored; its whole file, with comments, is in the body.
+const OF_CATEGORY: [(Field, Field); 4] = [
+    (Field::Title, Field::Name),
+    (Field::Slug, Field::Slug),
+    (Field::Introtext, Field::Description),
+    (Field::Keywords, Field::MetaDescription),
+];
 
 /// Finds the histories of a path in a workspace: of what is there now first, then of what was deleted there, the latest
 /// first, then the others. `.html` may be left out.
@@ -203,7 +196,10 @@ pub fn at_path(store: &Store, path: &str) -> Outcome<Vec<History>> {
     // Equal ones stay in the order of the last versions.
     found.sort_by_key(|history| {
         let is_there = history.now_at.as_ref() == Some(&place);
-        (!is_there, Reverse(history.ended_at(&place)))
+        let was_there = history
+            .last_address()
+            .is_some_and(|last| last.seen.place == place);
+        (!is_there, Reverse(history.ended.filter(|_| was_there)))
     });
     Ok(found)
 }
@@ -217,11 +213,17 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
     let (mut now_at, mut ended) = (None, None);
     match &subject {
         Subject::Article(id) => {
-            now_at = lives_at(store, *id)?;
+            now_at = store.article(*id)?.map(|row| row.place);
+            if now_at.is_none() {
+                // One that met its file in a conflict has no base yet.
+                let mut conflicts = store.conflicts()?.into_iter();
+                let shown = conflicts.find(|row| row.id == *id && row.remote.is_some());
+                now_at = shown.map(|row| row.place);
+            }
             if now_at.is_none() {
                 // A version that was never on both sides was never met here: a copied file may have another workspace's id.
                 let met = versions.iter().any(|kept| kept.seen.side == Side::Both);
-                let last = last_end(store, *id)?.map(|event| event.at);
+                let last = ended::last(store, *id, &ended::ENDS)?.map(|event| event.at);
                 ended = last.or(met.then_some(newest.at));
             }
         }
@@ -241,16 +243,6 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
     }))
 }
 
-/// Returns the place of an article's file by the state. One that met its file in a conflict has no base yet.
-fn lives_at(store: &Store, id: ArticleId) -> Outcome<Option<Place>> {
-    if let Some(row) = store.article(id)? {
-        return Ok(Some(row.place));
-    }
-    let mut conflicts = store.conflicts()?.into_iter();
-    let shown = conflicts.find(|row| row.id == id && row.remote.is_some());
-    Ok(shown.map(|row| row.place))
-}
-
 /// Returns the file that a version was, or would have been; `None`: its body is not kept any more. A hidden article stays
 /// hidden in it: `enabled` and `draft` are those of today, or of its end.
 pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
@@ -263,45 +255,12 @@ pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
         return Ok(None);
     };
     let (id, flags) = match kept.seen.subject {
-        Subject::Article(id) => match store.article(id)? {
-            Some(row) => (Some(id), row.file_flags),
-            None => (Some(id), flags_noted(store, id)?),
-        },
+        Subject::Article(id) => (Some(id), ended::flags(store, id)?),
         Subject::File(_) => (None, Flags::default()),
     };
     let address = (&kept.seen.place, kept.seen.version.slug.as_str());
     Ok(Some(composed(id, address, &kept.seen.version, flags, text)))
 }
-
-/// Returns the note in the log that readers did not see a deleted article; empty when they did.
-pub(super) fn noted(flags: Flags) -> String {
-    let disabled = (flags.enabled == Some(false)).then_some(DISABLED);
-    let draft = (flags.draft == Some(true)).then_some(DRAFT);
-    let words: Vec<&str> = disabled.into_iter().chain(draft).collect();
-    words.join(", ")
-}
-
-/// Reads the note in the log about a deleted article.
-pub(super) fn flags_noted(store: &Store, id: ArticleId) -> Outcome<Flags> {
-    let last = last_end(store, id)?;
-    let detail = last.as_ref().map_or("", |event| event.deed.detail.as_str());
-    Ok(Flags {
-        enabled: detail.contains(DISABLED).then_some(false),
-        draft: detail.contains(DRAFT).then_some(true),
-    })
-}
-
-/// Returns the line of the log about the end of an article.
-fn last_end(store: &Store, id: ArticleId) -> Outcome<Option<Event>> {
-    let mut events = store.events_of(id, LOOK_BACK)?.into_iter();
-    Ok(events.find(|event| ["delete", "forget"].contains(&event.deed.action.as_str())))
-}
-
-const DISABLED: &str = "enabled: false";
-const DRAFT: &str = "draft: true";
-
-/// The number of lines of the log that are searched for the deletion of an article.
-const LOOK_BACK: usize = 100;
 
 /// Makes a file with these words, and nothing of a writer's own.
 pub(super) fn composed(

@@ -7,10 +7,9 @@
 //! - A creation ends with the rows of its article, in the change that writes the id. It ends without them where its file
 //!   is gone for certain, or is an article's: what arrived is then an ordinary article of the service.
 
-use crate::engine::history::{agreed, met};
+use crate::engine::history::{agreed, met, note_recreated};
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::Observation;
-use crate::engine::recreated;
 use crate::engine::settings::Settings;
 use crate::model::base::{ArticleRow, Creation, Sent, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Side, Version, html, path};
@@ -107,7 +106,7 @@ fn forget_replaced(
         tx.remove_article(old)?;
         tx.remove_conflict(old)?;
         tx.rename_subject(&Subject::Article(old), &Subject::Article(new))?;
-        recreated::note(tx, old, new)
+        note_recreated(tx, old, new)
     })?;
     Ok(())
 }
@@ -207,7 +206,7 @@ pub(in crate::engine) fn record_created(
         }
         if let Some(old) = instead_of {
             tx.rename_subject(&Subject::Article(old), &Subject::Article(id))?;
-            recreated::note(tx, old, id)?;
+            note_recreated(tx, old, id)?;
         }
         tx.rename_subject(&Subject::File(place.clone()), &Subject::Article(id))?;
         tx.record(&agreed(id, place, &row.local, "created"))?;

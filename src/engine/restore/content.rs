@@ -4,11 +4,11 @@ use super::target::{Target, refuse};
 use super::{Preparer, RestoreRequest, RestoredFile};
 use crate::engine::form::{MAX_FILE, category_version, slug_key};
 use crate::engine::history::category::was_here;
-use crate::engine::history::{self, History, composed, flags_noted, has_address};
+use crate::engine::history::{self, History, composed, has_address};
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::path::slug_of_stem;
-use crate::model::{CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{CategoryId, Field, Place, Side, Stamp, TextDigest, Version};
 use crate::state::{StoredVersion, Subject};
 
 impl<D: Disk> Preparer<'_, D> {
@@ -59,9 +59,19 @@ impl<D: Disk> Preparer<'_, D> {
             return Ok(file);
         }
         let id = file.target.id;
-        file.new = match (self.unready(version)?, &document) {
-            (Some(whole), _) => whole,
-            (None, Some(document)) => {
+        // A file that was not ready when it was stored comes back just so.
+        let stored = version
+            .seen
+            .file
+            .map(|whole| self.store.body(whole))
+            .transpose()?;
+        let is_unready = |whole: &String| Document::parse_with_markers(whole.as_bytes()).is_err();
+        if let Some(whole) = stored.flatten().filter(is_unready) {
+            file.new = whole;
+            return Ok(file);
+        }
+        file.new = match &document {
+            Some(document) => {
                 // A copy of another article's file names that one.
                 let named = document.id().filter(|named| Some(*named) != id);
                 document.edit(&Changes {
@@ -70,22 +80,16 @@ impl<D: Disk> Preparer<'_, D> {
                     ..Changes::words(words)
                 })
             }
-            (None, None) => self.in_last_form(history, request, &file, text)?,
+            None => self.in_last_form(history, request, &file, text)?,
         };
-        match Document::parse_with_markers(file.new.as_bytes()) {
-            Ok(new) => file.is_silent = self.is_known(&file, &new),
-            // A file that was not ready when it was stored comes back just so.
-            Err(_) if version.seen.file == Some(TextDigest::of(&file.new)) => {}
-            Err(_) => {
-                return refuse(
-                    format!(
-                        "version @{} is no file that an article can have",
-                        version.number
-                    ),
-                    "`kbsync show PATH@N` prints it; bring back what you need by hand",
-                );
-            }
-        }
+        let Ok(new) = Document::parse_with_markers(file.new.as_bytes()) else {
+            let number = version.number;
+            return refuse(
+                format!("version @{number} is no file that an article can have"),
+                "`kbsync show PATH@N` prints it; bring back what you need by hand",
+            );
+        };
+        file.is_silent = self.is_known(&file, &new);
         Ok(file)
     }
 
@@ -135,15 +139,6 @@ impl<D: Disk> Preparer<'_, D> {
         }
     }
 
-    /// The whole file of a version that was stored as no article.
-    fn unready(&self, version: &StoredVersion) -> anyhow::Result<Option<String>> {
-        let whole = match version.seen.file {
-            Some(digest) => self.store.body(digest)?,
-            None => None,
-        };
-        Ok(whole.filter(|whole| Document::parse_with_markers(whole.as_bytes()).is_err()))
-    }
-
     /// A file that cannot be edited gets the version's words in the form that the writer had given it by then.
     fn in_last_form(
         &self,
@@ -160,11 +155,9 @@ impl<D: Disk> Preparer<'_, D> {
             ..
         } = &file.target;
         let row = id.and_then(|id| self.view.base.articles.get(&id));
-        let flags = match (row, *instead_of) {
-            (Some(row), _) => row.file_flags,
-            (None, Some(old)) => flags_noted(self.store, old)?,
-            (None, None) => Flags::default(),
-        };
+        let known = id.or(*instead_of);
+        let flags = known.map(|id| history::flags(self.store, id)).transpose()?;
+        let flags = flags.unwrap_or_default();
         let last = history.last_address().filter(|_| request.to.is_none());
         let slug = match (row, last) {
             (Some(row), _) => row.local.slug.clone(),
@@ -212,12 +205,10 @@ impl<D: Disk> Preparer<'_, D> {
             return false;
         };
         let base = &self.view.base;
+        // The service may have rewritten what it was sent.
         let is_in_base = base.articles.get(&id).is_some_and(|row| {
-            let same_text = row.local_text_lf == Some(TextDigest::of(new.text()));
-            let mut fields = differing(new, &row.local).into_iter();
-            // The service may have rewritten what it was sent.
-            fields.all(|field| field == Field::Text && same_text)
-                || differing(new, &row.remote).is_empty()
+            let mut sides = [&row.local, &row.remote].into_iter();
+            sides.any(|version| differing(new, version).is_empty())
         });
         is_in_base || base.conflicts.contains_key(&id)
     }

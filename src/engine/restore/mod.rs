@@ -27,7 +27,7 @@ use super::{Engine, cycle, history};
 use crate::config::NewArticles;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::Document;
-use crate::model::{ArticleId, CategoryId, Field, Place, Side, Stamp};
+use crate::model::{ArticleId, Field, Place, Side, Stamp};
 use crate::reconcile::place_in_conflict;
 use crate::reconcile::plan::Kind;
 use crate::service::Service;
@@ -105,14 +105,6 @@ pub enum GoesLive {
     Created,
 }
 
-const HOLDS: &str = "the file holds ";
-
-/// Returns whether a line of [`Restored`] reports a file that held the version already.
-pub fn changed_nothing(line: &Line) -> bool {
-    let reason = line.reason.as_deref();
-    line.action == Kind::Restore && reason.is_some_and(|reason| reason.starts_with(HOLDS))
-}
-
 impl RestoredFile {
     /// The present text; `None`: there is no file.
     pub fn old(&self) -> Option<&str> {
@@ -126,12 +118,11 @@ impl RestoredFile {
 
     /// Names the version for people.
     pub fn described(&self) -> String {
-        let version = match self.target.instead_of {
-            Some(id) => format!("version @{} of {id}", self.number),
-            None => format!("version @{}", self.number),
-        };
+        let of = self.target.instead_of;
+        let of = of.map_or_else(String::new, |id| format!(" of {id}"));
+        let version = format!("version @{}{of}", self.number);
         if self.is_there() {
-            format!("{HOLDS}{version} already")
+            format!("the file holds {version} already")
         } else {
             version
         }
@@ -168,11 +159,9 @@ impl RestoredFile {
 
     /// The version's cause in the history. It leads from the new article to the old one.
     fn cause(&self) -> String {
-        let number = self.number;
-        match self.target.instead_of {
-            Some(id) => format!("restored from {id}@{number}"),
-            None => format!("restored from @{number}"),
-        }
+        let of = self.target.instead_of;
+        let of = of.map_or_else(String::new, |id| id.to_string());
+        format!("restored from {of}@{}", self.number)
     }
 }
 
@@ -195,56 +184,40 @@ impl<D: Disk> Preparer<'_, D> {
         let target = self.target(&history, request)?;
         self.content(&history, request, target)
     }
+}
 
-    /// The last place of an article's file by the state, in the folder that its category has now.
-    fn last_place(&self, id: ArticleId) -> Option<(Place, CategoryId)> {
-        let (base, paired) = (&self.view.base, &self.view.paired);
-        let (place, version) = match base.conflicts.get(&id) {
-            Some(conflict) => (place_in_conflict(base, conflict), &conflict.local),
-            None => base.articles.get(&id).map(|row| (&row.place, &row.local))?,
-        };
-        let folder = paired.folder(version.category).unwrap_or(&place.folder);
-        Some((Place::new(folder, &place.file), version.category))
-    }
-
-    /// Separates a refused request from a failure of the disk or the state.
-    fn or_refused<T>(
-        &self,
-        request: &RestoreRequest,
-        result: anyhow::Result<T>,
-    ) -> anyhow::Result<Result<T, Refused>> {
-        let error = match result {
-            Ok(value) => return Ok(Ok(value)),
-            Err(error) => error,
-        };
-        let (path, id) = match &request.subject {
-            Subject::File(place) => (place.to_string(), None),
-            Subject::Article(id) => {
-                let file = self
-                    .view
-                    .paired
-                    .files
-                    .get(id)
-                    .map(|file| file.place.clone());
-                let place = file.or_else(|| Some(self.last_place(*id)?.0));
-                (
-                    place.map_or(id.to_string(), |place| place.to_string()),
-                    Some(*id),
-                )
-            }
-        };
-        let is_moved = error.downcast_ref::<DiskError>().is_some_and(|error| {
-            matches!(error.kind, DiskErrorKind::Changed | DiskErrorKind::Exists)
-        });
-        let refused = if is_moved {
-            let message = format!("{path} changed just now, and was left as it is");
-            let help = "look at the file, then run the command again";
-            Refused::new(RefusedKind::Changed, message, help)
-        } else {
-            error.downcast::<Refused>()?
-        };
-        Ok(Err(refused.at(path, id)))
-    }
+/// Separates a refused request from a failure of the disk or the state.
+fn or_refused<T>(
+    view: &MirrorView,
+    request: &RestoreRequest,
+    result: anyhow::Result<T>,
+) -> anyhow::Result<Result<T, Refused>> {
+    let error = match result {
+        Ok(value) => return Ok(Ok(value)),
+        Err(error) => error,
+    };
+    let (path, id) = match &request.subject {
+        Subject::File(place) => (place.to_string(), None),
+        Subject::Article(id) => {
+            let file = view.paired.files.get(id).map(|file| file.place.clone());
+            let place = file.or_else(|| Some(view.last_place(*id)?.0));
+            (
+                place.map_or(id.to_string(), |place| place.to_string()),
+                Some(*id),
+            )
+        }
+    };
+    let is_moved = error
+        .downcast_ref::<DiskError>()
+        .is_some_and(|error| matches!(error.kind, DiskErrorKind::Changed | DiskErrorKind::Exists));
+    let refused = if is_moved {
+        let message = format!("{path} changed just now, and was left as it is");
+        let help = "look at the file, then run the command again";
+        Refused::new(RefusedKind::Changed, message, help)
+    } else {
+        error.downcast::<Refused>()?
+    };
+    Ok(Err(refused.at(path, id)))
 }
 
 /// Finds the files that requests come to, and writes nothing.
@@ -260,7 +233,7 @@ pub fn prepare<D: Disk>(
     let view = &MirrorView::read(disk, store)?;
     let preparer = Preparer { disk, store, view };
     let each = requests.iter();
-    each.map(|request| preparer.or_refused(request, preparer.prepare(request)))
+    each.map(|request| or_refused(view, request, preparer.prepare(request)))
         .collect()
 }
 
@@ -294,7 +267,7 @@ pub fn missing<D: Disk>(
 pub struct Restored {
     /// The places of the files, for a cycle to look at.
     pub places: Vec<String>,
-    /// A line for each.
+    /// A line for each file that changed.
     pub lines: Vec<Line>,
     /// The requests that were refused, while others were carried out.
     pub refused: Vec<Refused>,
@@ -340,12 +313,7 @@ async fn restore_each<D: Disk>(
     progress::begin(teller, "restoring", Some(requests.len() as u64), 0);
     for (done, request) in requests.iter().enumerate() {
         let written = restore_one(journal, request, &view, restored);
-        let preparer = Preparer {
-            disk: journal.disk,
-            store: journal.store,
-            view: &view,
-        };
-        let refused = preparer.or_refused(request, written)?.err();
+        let refused = or_refused(&view, request, written)?.err();
         restored.refused.extend(refused);
         progress::done(teller, done as u64 + 1);
         // Files that are not there are written without a wait: an interrupt is heard here.
@@ -366,21 +334,21 @@ fn restore_one<D: Disk>(
         view,
     };
     let file = preparer.prepare(request)?;
+    let path = file.target.place.to_string();
     if !file.is_there() {
         let never_sent = write_restored(journal, &file, view)?;
         restored.places.extend(never_sent);
+        restored.lines.push(Line {
+            action: Kind::Restore,
+            side: Side::Local,
+            path: path.clone(),
+            id: file.target.id,
+            status: Status::Done,
+            reason: Some(file.described()),
+            rule: None,
+            fields: file.fields,
+        });
     }
-    let path = file.target.place.to_string();
-    restored.places.push(path.clone());
-    restored.lines.push(Line {
-        action: Kind::Restore,
-        side: Side::Local,
-        path,
-        id: file.target.id,
-        status: Status::Done,
-        reason: Some(file.described()),
-        rule: None,
-        fields: file.fields,
-    });
+    restored.places.push(path);
     Ok(())
 }

@@ -74,7 +74,7 @@ impl<D: Disk> Preparer<'_, D> {
         request: &RestoreRequest,
     ) -> anyhow::Result<Target> {
         let paired = &self.view.paired;
-        let last = self.last_place(id);
+        let last = self.view.last_place(id);
         let (place, has_file) = match (paired.files.get(&id), &last) {
             (Some(file), _) => (file.place.clone(), true),
             (None, Some((place, _))) => (place.clone(), self.has_file(id, place)?),

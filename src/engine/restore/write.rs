@@ -12,7 +12,7 @@ use crate::model::{CategoryId, KnownFile, Place, Side, TextDigest, Timestamp, Ve
 use crate::reconcile::copy_of;
 use crate::reconcile::plan::Kind;
 use crate::state::store::Store;
-use crate::state::{CategoryRow, Deed, SeenVersion, Subject};
+use crate::state::{CategoryRow, Deed, RowChange, SeenVersion, Subject};
 
 /// Writes a restored file. Returns the path of the category's own file as well, if its words were never agreed on.
 pub(super) fn write_restored<D: Disk>(
@@ -23,7 +23,8 @@ pub(super) fn write_restored<D: Disk>(
     let target = &file.target;
     let place = &target.place;
     if let Some(old) = file.old() {
-        record_text(journal, file, old, "replaced", None)?;
+        let seen = version_of(journal.store, file, old, "replaced")?;
+        journal.store.write(|tx| tx.record(&seen).map(drop))?;
     }
     let conflict = target.id.and_then(|id| view.base.conflicts.get(&id));
     // A conflict whose copy is missing counts as settled by hand. Where the file was missing as well, nobody has
@@ -41,9 +42,7 @@ pub(super) fn write_restored<D: Disk>(
         Some(id) => name_folder(journal, id, &place.folder)?,
         None => None,
     };
-    let over = file.present.as_ref();
-    let over = over.map(|(stamp, old)| KnownFile::of(*stamp, old.as_bytes()));
-    journal.write_file(place, file.new.as_bytes(), over, Vec::new())??;
+    let seen = version_of(journal.store, file, &file.new, &file.cause())?;
     let deed = Deed {
         action: Kind::Restore.word().to_owned(),
         side: Side::Local,
@@ -51,7 +50,13 @@ pub(super) fn write_restored<D: Disk>(
         id: target.id.or(target.instead_of),
         detail: file.described(),
     };
-    record_text(journal, file, &file.new, &file.cause(), Some(&deed))?;
+    let rows = vec![
+        RowChange::Version(Box::new(seen)),
+        RowChange::Event(Box::new(deed)),
+    ];
+    let over = file.present.as_ref();
+    let over = over.map(|(stamp, old)| KnownFile::of(*stamp, old.as_bytes()));
+    journal.write_file(place, file.new.as_bytes(), over, rows)??;
     Ok(never_sent)
 }
 
@@ -100,57 +105,50 @@ fn name_folder<D: Disk>(
     Ok((!is_agreed).then(|| place.to_string()))
 }
 
-/// Records a text of the file as a version of the writer's.
-fn record_text<D: Disk>(
-    journal: &mut Journal<'_, D>,
+/// Makes a version of a text of the file as a scan reads it, so that the next one has nothing to add. Stores its bodies.
+fn version_of(
+    store: &mut Store,
     file: &RestoredFile,
     source: &str,
     cause: &str,
-    deed: Option<&Deed>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<SeenVersion> {
+    let target = &file.target;
+    let place = target.place.clone();
     let document = Document::parse_with_markers(source.as_bytes()).ok();
-    let text = document.as_ref().map_or(source, Document::text);
     let version = match &document {
-        Some(document) => version_of(journal.store, file, document)?,
+        Some(document) => {
+            let row = target.id.map(|id| store.article(id)).transpose()?.flatten();
+            let category = row.map(|row| row.local.category);
+            let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));
+            let slug = document.slug().map(str::to_owned);
+            let slug = slug.or_else(|| slug_of_stem(place.stem()).ok());
+            document.version(slug.unwrap_or_else(|| place.stem().to_owned()), category)
+        }
         // A text that is no article is stored as a whole.
         None => Version {
             text: TextDigest::of(source),
             ..file.version.seen.version.clone()
         },
     };
-    let is_whole = document.as_ref().is_none_or(hides_a_new_article)
-        || needs_whole(source, &version, &file.target.place);
-    let seen = SeenVersion {
-        subject: match (file.target.id, file.target.category) {
+    let is_whole =
+        document.as_ref().is_none_or(hides_a_new_article) || needs_whole(source, &version, &place);
+    store.write(|tx| {
+        tx.put_body(document.as_ref().map_or(source, Document::text))?;
+        if is_whole {
+            tx.put_body(source)?;
+        }
+        Ok(())
+    })?;
+    Ok(SeenVersion {
+        subject: match (target.id, target.category) {
             (Some(id), _) => Subject::Article(id),
-            (None, Some(id)) if file.target.is_category() => Subject::category(id),
-            (None, _) => Subject::File(file.target.place.clone()),
+            (None, Some(id)) if target.is_category() => Subject::category(id),
+            (None, _) => Subject::File(place.clone()),
         },
-        place: file.target.place.clone(),
+        place,
         side: Side::Local,
         cause: cause.to_owned(),
         version,
         file: is_whole.then(|| TextDigest::of(source)),
-    };
-    journal.store.write(|tx| {
-        tx.put_body(text)?;
-        if is_whole {
-            tx.put_body(source)?;
-        }
-        tx.record(&seen)?;
-        deed.map_or(Ok(()), |deed| tx.event(deed))
-    })?;
-    Ok(())
-}
-
-/// The words of a file as the next scan reads them, so that it has nothing to add.
-fn version_of(store: &Store, file: &RestoredFile, document: &Document) -> anyhow::Result<Version> {
-    let place = &file.target.place;
-    let row = file.target.id.map(|id| store.article(id)).transpose()?;
-    let category = row.flatten().map(|row| row.local.category);
-    let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));
-    let slug = document.slug().map(str::to_owned);
-    let slug = slug.or_else(|| slug_of_stem(place.stem()).ok());
-    let slug = slug.unwrap_or_else(|| place.stem().to_owned());
-    Ok(document.version(slug, category))
+    })
 }

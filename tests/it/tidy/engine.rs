@@ -4,9 +4,8 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 37] = [
+const ORDER: [&str; 36] = [
     // Values and rules.
-    "recreated",
     "clock",
     "form",
     "git_view",
