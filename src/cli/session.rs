@@ -15,7 +15,7 @@ use crate::daemon::control::Step;
 use crate::daemon::git::{self, Remembered};
 use crate::engine::report::{Ending, Report, Requests};
 use crate::engine::settings::CycleRequest;
-use crate::engine::{self, Engine, Teller, open};
+use crate::engine::{Engine, Teller, open};
 use crate::mirror::RealDisk;
 use crate::mirror::lock::Lock;
 use crate::reconcile::plan::Problem;
