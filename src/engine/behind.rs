@@ -142,7 +142,6 @@ pub(super) fn by_git(
         if is_behind {
             let behind = Behind {
                 doubt: since.as_ref().err().cloned(),
-                is_older,
                 in_conflict: matches!(file.now, Content::Article(id, ..) if observed.base.conflicts.contains_key(&id)),
                 duplicate_of: None,
                 moved_from: file.moved_from(),

@@ -4,7 +4,6 @@ use super::plan::{Action, Step};
 use super::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::model::{ArticleId, CategoryId, Field, Version};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// A public address: a slug in a category, or that of a category itself.
 pub type Address = (Option<CategoryId>, String);
@@ -14,15 +13,6 @@ pub type Address = (Option<CategoryId>, String);
 pub(super) enum Holder {
     Article(ArticleId),
     Category(CategoryId),
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Article(id) => write!(f, "article {id}"),
-            Self::Category(id) => write!(f, "category {id}"),
-        }
-    }
 }
 
 /// Returns the holder of each address on the service now; nothing where no action takes an address.

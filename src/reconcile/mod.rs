@@ -31,7 +31,6 @@ mod articles;
 pub mod behind;
 mod categories;
 pub mod change;
-mod circle;
 mod conflict;
 mod creation;
 pub mod deletions;

@@ -3,8 +3,7 @@
 //!
 //! A name in the mirror belongs to one file at a time: a removal that frees one comes first.
 //! A slug belongs to one article of a category at a time, and to one category of the workspace. An action that takes
-//! a slug which another one leaves in the same plan comes after it. An action waits if another article keeps the slug,
-//! and so do actions that take each other's slugs in a circle.
+//! a slug which another article leaves in the same plan comes after it. `needs` holds the actions whose slug stays taken.
 
 use super::addresses::{Holder, frees, holders, waits_for};
 use super::needs::wait;
@@ -30,31 +29,19 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
         };
         (phase(action, &wanted), path)
     });
-    let (categories, actions): (Vec<_>, Vec<_>) = actions
-        .into_iter()
-        .partition(|action| phase(action, &wanted) == PHASE_CATEGORIES);
-    let (local, sending): (Vec<_>, Vec<_>) = actions
-        .into_iter()
-        .partition(|action| phase(action, &wanted) < PHASE_SEND);
-    let mut ordered = by_address(categories, &holders);
-    ordered.extend(local);
-    ordered.extend(by_address(sending, &holders));
-    plan.actions = ordered;
+    plan.actions = by_address(actions, &holders);
     plan.problems.sort();
     plan.problems.dedup();
 }
 
-const PHASE_CATEGORIES: u8 = 0;
-const PHASE_SEND: u8 = 4;
-
 fn phase(action: &Action, wanted: &BTreeSet<Name>) -> u8 {
     match (&action.step, action.side) {
-        (Step::CreateCategory { .. } | Step::SettleCategory(_), _) => PHASE_CATEGORIES,
+        (Step::CreateCategory { .. } | Step::SettleCategory(_), _) => 0,
         (Step::Forget { .. }, _) => 1,
         (Step::RemoveFile { place, .. }, _) if wanted.contains(&name(place)) => 1,
         (Step::Settle(settle), _) if !settle.sends() => 2,
         (Step::Conflict(_) | Step::Wait, _) => 3,
-        (Step::CreateArticle { .. } | Step::Settle(_), _) => PHASE_SEND,
+        (Step::CreateArticle { .. } | Step::Settle(_), _) => 4,
         (Step::DeleteArticle { .. }, _) => 5,
         (Step::RemoveFile { .. }, _) => 6,
     }

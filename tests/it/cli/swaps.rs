@@ -46,8 +46,8 @@ fn two_conflicts_about_each_others_slug_are_settled_by_one_command() {
     let ran = kb.run(&["resolve", ONE, "--keep", "local"]).exits(3);
     let told = ran.stdout.replace('\n', " ");
     assert!(
-        told.contains("start/two.html, which is in conflict")
-            && told.contains("`kbsync resolve start/one.html start/two.html --keep local`"),
+        told.contains("is that of start/two.html")
+            && told.contains("`kbsync resolve` settles that"),
         "{ran:#?}"
     );
     assert_eq!(slugs(&service, ids), ["two", "one"]);
@@ -68,8 +68,7 @@ fn with_the_slugs_of_the_files_a_third_one_opens_the_circle() {
     let both = ["resolve", ONE, TWO, "--keep", "local"];
     let told = kb.run(&both).exits(3).stdout.replace('\n', " ");
     assert!(
-        told.contains("start/one.html and start/two.html take each other's slugs")
-            && told.contains("resolve them again"),
+        told.contains("is that of start/two.html") && told.contains("go by a third one"),
         "{told}"
     );
     kb.edit(ONE, "title:", "slug: third\ntitle:");
@@ -125,7 +124,7 @@ fn a_slug_of_an_article_in_conflict_waits_for_that_conflict() {
     kb.edit(ONE, "title:", "slug: two\ntitle:");
     let told = kb.run(&["sync", ONE]).exits(3).stdout.replace('\n', " ");
     assert!(
-        told.contains("that of start/two.html, which is in conflict: `kbsync resolve start/two.html` settles that"),
+        told.contains("that of start/two.html") && told.contains("`kbsync resolve` settles that"),
         "{told}"
     );
 }
@@ -144,18 +143,15 @@ fn files_and_folders_that_exchange_their_names_name_each_other() {
         };
         exchange();
         let told = kb.run(&["sync"]).exits(3).stdout.replace('\n', " ");
-        let mut names = [a, b].map(|name| match name.strip_suffix(".html") {
+        let names = [a, b].map(|name| match name.strip_suffix(".html") {
             Some(_) => name.to_owned(),
             None => format!("{name}/"),
         });
-        names.sort();
-        let both = format!("{} take each other's slugs", names.join(" and "));
-        assert_eq!(told.matches(&both).count(), 1, "{told}");
+        for name in names {
+            assert!(told.contains(&format!("is that of {name}")), "{told}");
+        }
         assert!(!told.contains(&ids[0].to_string()), "{told}");
-        assert!(
-            told.contains("either undo that, or give one of them a third slug"),
-            "{told}"
-        );
+        assert!(told.contains("go by a third one"), "{told}");
         exchange();
         kb.run(&["sync"]).exits(0);
     }
@@ -166,7 +162,7 @@ fn files_and_folders_that_exchange_their_names_name_each_other() {
     rename(&kb, "third", "other");
     let told = kb.run(&["sync"]).exits(3).stdout.replace('\n', " ");
     assert!(
-        told.contains("which leaves it now; run `kbsync sync` once more"),
+        told.contains("run `kbsync sync` again once start/ has another one"),
         "{told}"
     );
     kb.run(&["sync"]).exits(0);

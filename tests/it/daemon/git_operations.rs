@@ -150,7 +150,7 @@ fn f084_a_checkout_sends_what_changed_and_deletes_nothing() {
 }
 
 /// The reason for a file that git reset to the commit.
-const BEHIND: &str = "went back to the committed version";
+const BEHIND: &str = "gone back to the committed version";
 
 #[test]
 fn f087_a_stash_and_its_return_send_nothing() {

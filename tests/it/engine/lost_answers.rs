@@ -638,10 +638,8 @@ async fn f014_a_created_file_gets_its_id_though_another_article_has_its_new_slug
         (held.status, held.id.map(ArticleId::uuid)),
         (Status::Held, Some(new))
     );
-    assert_eq!(
-        why(&report),
-        "its slug \"one\" is that of a/one.html; choose another"
-    );
+    let told = "its slug \"one\" is that of a/one.html: choose another";
+    assert!(why(&report).starts_with(told), "{report:?}");
     assert_eq!(slugs(&world), ["new", "one"]);
     assert_eq!(pending_requests(&world), []);
 }
