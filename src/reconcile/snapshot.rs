@@ -127,6 +127,16 @@ pub enum Remote {
     Unknown(String),
 }
 
+impl Remote {
+    /// Returns the version that was seen, where one was.
+    pub fn present(&self) -> Option<&Seen> {
+        match self {
+            Self::Present(seen) => Some(seen),
+            Self::Gone | Self::NotVisible(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
 /// The service, as observed.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RemoteSnapshot {

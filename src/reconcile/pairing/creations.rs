@@ -1,16 +1,17 @@
-//! Articles that are being created: files that may be theirs.
+//! New files that say what an article without a file says: created, they might be there twice.
 //!
-//! Whether the service has such an article may not be known, and where nothing shows it only its file can tell: a new file
-//! with the title and the text that were sent is held, wherever it lies. So is the file at the place of an article that the
-//! service shows with other words than were sent.
+//! Title and text have to be equal. Nothing else compares words to find out which article a file is. The articles are
+//! those of the base, those that only the service has, and those that are being created: whether the service has such a
+//! one may not be known, and where nothing shows it only its file can tell. So the file at the place of an article that the
+//! service shows with other words than were sent is held as well.
 
 use super::Paired;
 use crate::model::base::Creation;
 use crate::model::path::quoted;
-use crate::model::{ArticleId, CategoryId};
+use crate::model::{ArticleId, CategoryId, TextDigest, Version};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot};
-use std::collections::BTreeMap;
+use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, RemoteSnapshot};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The articles that are being created and have nothing at their place.
 pub(super) fn creations_without_file<'b>(
@@ -76,7 +77,12 @@ fn unclear_at(base: &Base, file: &LocalFile) -> Option<Problem> {
     if file.id.is_some_and(is_known) {
         return None;
     }
-    Some(Problem::at(&file.place, Some(id), unclear(id)))
+    let message = format!(
+        "article {id} has the address of this file and other words: kbsync sent the file, got no answer, and cannot tell \
+         whether that article is what came of it. If it is, the file needs the line `id: {id}`. If it is not, give the \
+         file another name, title and slug."
+    );
+    Some(Problem::at(&file.place, Some(id), message))
 }
 
 /// Returns whether a file is at the place of an article that is being created.
@@ -90,59 +96,97 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
         let Some(id) = creation.article() else {
             continue;
         };
-        let is_told = paired.problems.iter().any(|told| told.id == Some(id));
+        let path = creation.place.to_string();
+        let mut told = paired.problems.iter();
+        let is_told = told.any(|told| told.id == Some(id));
         let is_fresh = paired.fresh.iter().any(|file| is_at(creation, file));
         if is_told || is_fresh || paired.files.contains_key(&id) {
             continue;
         }
-        let path = creation.place.to_string();
-        let path = quoted(&path);
-        let message = match creation.row {
-            Some(_) => format!(
-                "article {id} was created from this file: kbsync adds `id: {id}` to the file once it is ready. If the file \
-                 is gone, `kbsync restore {path}` brings it back"
-            ),
-            None => format!(
-                "article {id} may have been created from this file, which is gone; kbsync writes a file for it once the \
-                 other files with problems can be read"
-            ),
-        };
+        let message = format!(
+            "article {id} was, or may have been, created from this file. Where the file is still there, kbsync adds `id: {id}` \
+             once it is ready. If it is gone, `kbsync restore {}` brings it back; else kbsync writes a file for the article \
+             once the other files with problems can be read",
+            quoted(&path)
+        );
         paired.report(&creation.place, Some(id), message);
     }
 }
 
-/// Says that an article may be the one that a file was sent to create.
-fn unclear(id: ArticleId) -> String {
-    format!(
-        "article {id} has the address of this file and other words: kbsync sent the file, got no answer, and cannot tell \
-         whether that article is what came of it. If it is, the file needs the line `id: {id}`. If it is not, give the \
-         file another name, title and slug."
-    )
+/// Says of a file that it may be that of an article which is being created.
+fn moved_problem(file: &LocalFile, creation: &Creation) -> Problem {
+    let from = &creation.place;
+    let (what, remedy) = match &creation.row {
+        Some(row) => (
+            format!("article {}, which was created from {from},", row.id),
+            format!("give it the line `id: {}`", row.id),
+        ),
+        None => (
+            format!("the article that was to be created from {from}"),
+            format!("move it back to {from}"),
+        ),
+    };
+    same_words(file, creation.article(), &what, &remedy)
 }
 
-fn remedy(id: ArticleId, named: Option<ArticleId>) -> String {
-    match named {
-        Some(_) => format!("change its `id:` line to `id: {id}`"),
-        None => format!("add `id: {id}` to it"),
+fn same_words(file: &LocalFile, id: Option<ArticleId>, what: &str, remedy: &str) -> Problem {
+    let message = format!(
+        "kbsync cannot tell whether this file is {what} or a new article: it has the same title and text. If it is that \
+         one, {remedy}. If it is new, change its title."
+    );
+    Problem::at(&file.place, id, message)
+}
+
+/// Holds new files with the title and the text of an article that has no file, and such articles.
+pub(super) fn hold_same_words(base: &Base, remote: &RemoteSnapshot, paired: &mut Paired) {
+    if paired.fresh.is_empty() {
+        return;
+    }
+    let articles_without_file = articles_without_file(base, remote, paired);
+    for file in std::mem::take(&mut paired.fresh) {
+        let Some(ids) = articles_without_file.get(&words(&file.version)) else {
+            paired.fresh.push(file);
+            continue;
+        };
+        for id in ids {
+            let row = base.articles.get(id);
+            let was = row.map_or(String::new(), |row| format!(" from {}", row.place));
+            let (what, remedy) = (
+                format!("article {id}{was}"),
+                format!("add `id: {id}` to it"),
+            );
+            let problem = same_words(&file, Some(*id), &what, &remedy);
+            paired.problems.push(problem);
+        }
+        let why = "a file without an id has its title and text";
+        paired.mark_unknown(ids.iter().copied(), why);
     }
 }
 
-fn moved_problem(file: &LocalFile, creation: &Creation) -> Problem {
-    let made = creation.row.as_ref().map(|row| row.id);
-    let from = &creation.place;
-    let message = match made {
-        Some(id) => {
-            let remedy = remedy(id, file.id);
-            format!(
-                "kbsync cannot tell whether this file is article {id}, which was created from {from}, or a new article: it \
-                 has the same title and text. If it is {id}, {remedy}. If it is new, change its title."
-            )
+/// The articles that have no file, by title and text: those of the base, as their files were, and those that only the
+/// service has. One that is gone from the service cannot be there twice.
+fn articles_without_file<'a>(
+    base: &'a Base,
+    remote: &'a RemoteSnapshot,
+    paired: &Paired,
+) -> HashMap<(&'a str, TextDigest), BTreeSet<ArticleId>> {
+    let gone = |id: &ArticleId| remote.articles.get(id) == Some(&Remote::Gone);
+    let rows = base.articles.values().map(|row| (row.id, &row.local));
+    let known = rows.filter(|(id, _)| !gone(id));
+    let listed = remote.articles.iter().filter_map(|(id, entry)| {
+        let new = !base.articles.contains_key(id);
+        let seen = entry.present().filter(|_| new)?;
+        Some((*id, &seen.version))
+    });
+    let mut found: HashMap<_, BTreeSet<_>> = HashMap::new();
+    for (id, version) in known.chain(listed) {
+        if !paired.files.contains_key(&id) {
+            found.entry(words(version)).or_default().insert(id);
         }
-        None => format!(
-            "kbsync cannot tell whether this file is the article that was to be created from {from}, or a new one: it has \
-             the same title and text, and the service has not said whether that one exists. Move it back to {from}, or \
-             change its title if it is new."
-        ),
-    };
-    Problem::at(&file.place, creation.article(), message)
+    }
+    found
+}
+
+fn words(version: &Version) -> (&str, TextDigest) {
+    (&version.title, version.text)
 }

@@ -9,16 +9,15 @@ mod creations;
 mod folders;
 mod ids;
 mod places;
-mod same_words;
 
 use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
-    Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
+    Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen, Unknown,
 };
 pub(crate) use creations::may_be_of;
 use ids::claim_by_id;
-use places::{StatePlaces, Unready};
+use places::StatePlaces;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
@@ -77,25 +76,39 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let mut paired = Paired::default();
     let folders = folders::pair_folders(base, local, remote, &mut paired);
     let places = StatePlaces::of(base);
-    let unready = Unready::of(local, &folders, &places);
+    let unready = unready(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
     let moved = creations::creations_without_file(base, &files, local, &folders);
     let (files, held) = creations::hold_moved(base, &moved, files, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
-    // An id says more than a place: what names an article is its file, though it cannot be read.
-    paired.mark_unknown(unready.at_home, NOT_READY);
-    paired.mark_unknown(unready.named, NOT_READY);
+    paired.mark_unknown(unready, NOT_READY);
     paired.mark_unknown(held, "another file may be the article's");
     let left = claim_by_place(base, local, &places, left, &mut paired);
     claim_by_slug(base, local, remote, left, &mut paired);
     ids::mark_both_unknown(base, &places, remote, &mut paired);
-    same_words::hold_same_words(base, remote, &mut paired);
+    creations::hold_same_words(base, remote, &mut paired);
     creations::report_waiting(base, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
 }
 
 const NOT_READY: &str = "its file is not ready";
+
+/// The articles of which something lies in the mirror that is no ready article: at the article's place in the state, or
+/// anywhere with the article's id in it.
+fn unready(
+    local: &LocalSnapshot,
+    folders: &BTreeMap<&str, CategoryId>,
+    places: &StatePlaces<'_>,
+) -> BTreeSet<ArticleId> {
+    let owner = |unknown: &Unknown| {
+        let category = folders.get(unknown.place.folder.as_str()).copied();
+        places.owner(category, &unknown.place)
+    };
+    let unknown = local.unknown.iter();
+    let articles = unknown.flat_map(|unknown| owner(unknown).into_iter().chain(unknown.id));
+    articles.collect()
+}
 
 /// Gives each file its folder's category. In a folder without a category, the article that a file names becomes unknown.
 fn with_categories(
@@ -223,28 +236,20 @@ fn mark_unproven(
     folders: &BTreeMap<&str, CategoryId>,
     paired: &mut Paired,
 ) {
-    // Several folders claim such a category: a file that has no id may lie in any of them.
-    let unclear: BTreeSet<CategoryId> = local
-        .categories
-        .iter()
+    // Several folders claim such a category, or a folder of another workspace lies there: a file that has no id may lie in
+    // any of them.
+    let categories = local.categories.iter();
+    let unclear: Vec<_> = categories
         .filter(|category| !folders.contains_key(category.folder.as_str()))
-        .filter_map(|category| category.id)
-        .collect();
-    // A folder of another workspace may lie where files of this one were.
-    let homeless: BTreeSet<&str> = local
-        .categories
-        .iter()
-        .map(|category| category.folder.as_str())
-        .filter(|folder| !folders.contains_key(folder))
         .collect();
     for row in base.articles.values() {
         let why = if !local.complete {
             "the mirror was not read whole"
         } else if local.unreadable.contains(row.place.folder.as_str()) {
             "its folder cannot be read"
-        } else if unclear.contains(&row.local.category)
-            || homeless.contains(row.place.folder.as_str())
-        {
+        } else if unclear.iter().any(|category| {
+            category.id == Some(row.local.category) || category.folder == row.place.folder
+        }) {
             "its folder's category is not clear"
         } else {
             continue;

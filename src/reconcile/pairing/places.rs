@@ -1,10 +1,9 @@
-//! The places of articles when the two sides last agreed, and the files there now that are no ready articles.
+//! The places of articles when the two sides last agreed.
 
 use super::folders;
 use crate::model::{ArticleId, CategoryId, Place};
-use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot};
-use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use crate::reconcile::snapshot::{Base, LocalFile};
+use std::collections::{BTreeMap, HashMap};
 
 /// The places in the state: a category and a file's name, not a folder's. Where a folder is not its
 /// category's any more, the place itself counts.
@@ -12,8 +11,7 @@ pub(super) struct StatePlaces<'a> {
     by_category: HashMap<(CategoryId, &'a str), ArticleId>,
     /// The categories of the folders in the state.
     categories: BTreeMap<&'a str, CategoryId>,
-    /// Hardly ever asked for.
-    exact: OnceCell<HashMap<&'a Place, ArticleId>>,
+    exact: HashMap<&'a Place, ArticleId>,
     base: &'a Base,
 }
 
@@ -39,7 +37,7 @@ impl<'a> StatePlaces<'a> {
         Self {
             by_category,
             categories,
-            exact: OnceCell::new(),
+            exact: rows.map(|row| (&row.place, row.id)).collect(),
             base,
         }
     }
@@ -48,7 +46,7 @@ impl<'a> StatePlaces<'a> {
     pub(super) fn owner(&self, category: Option<CategoryId>, place: &Place) -> Option<ArticleId> {
         category
             .and_then(|id| self.by_category.get(&(id, place.file.as_str())))
-            .or_else(|| self.exact().get(place))
+            .or_else(|| self.exact.get(place))
             .copied()
     }
 
@@ -74,42 +72,7 @@ impl<'a> StatePlaces<'a> {
         self.by_category.get(&place).copied()
     }
 
-    fn exact(&self) -> &HashMap<&'a Place, ArticleId> {
-        self.exact.get_or_init(|| {
-            let rows = self.base.articles.values();
-            rows.map(|row| (&row.place, row.id)).collect()
-        })
-    }
-
     pub(super) fn owner_of(&self, file: &LocalFile) -> Option<ArticleId> {
         self.owner(Some(file.version.category), &file.place)
-    }
-}
-
-/// Articles of which something lies in the mirror that is no ready article.
-pub(super) struct Unready {
-    /// At the article's place in the state.
-    pub(super) at_home: BTreeSet<ArticleId>,
-    /// Anywhere, with the article's id in it.
-    pub(super) named: BTreeSet<ArticleId>,
-}
-
-impl Unready {
-    pub(super) fn of(
-        local: &LocalSnapshot,
-        folders: &BTreeMap<&str, CategoryId>,
-        places: &StatePlaces<'_>,
-    ) -> Self {
-        let unknown = local.unknown.iter();
-        Self {
-            at_home: unknown
-                .clone()
-                .filter_map(|unknown| {
-                    let category = folders.get(unknown.place.folder.as_str()).copied();
-                    places.owner(category, &unknown.place)
-                })
-                .collect(),
-            named: unknown.filter_map(|unknown| unknown.id).collect(),
-        }
     }
 }

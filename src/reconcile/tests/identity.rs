@@ -45,7 +45,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a noid in=two",
         "",
-        "!! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is #a, add `id: #a` to it. If it is new, change its title.",
+        "!! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is that one, add `id: #a` to it. If it is new, change its title.",
     ],
     [
         "two/; a; b in=two",
@@ -58,7 +58,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; c title=A; b in=two",
         "a noid in=two; c -",
         "",
-        "!! two/a.html: kbsync cannot tell whether this file is article #c from start/c.html or a new article: it has the same title and text. If it is #c, add `id: #c` to it. If it is new, change its title.; !! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is #a, add `id: #a` to it. If it is new, change its title.",
+        "!! two/a.html: kbsync cannot tell whether this file is article #c from start/c.html or a new article: it has the same title and text. If it is that one, add `id: #c` to it. If it is new, change its title.; !! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is that one, add `id: #a` to it. If it is new, change its title.",
     ],
     // Gone from the service, it cannot be there twice.
     [
@@ -102,13 +102,13 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a -; n id=a; m id=a",
         "",
-        "!! start/m.html: the same id stands in start/m.html and start/n.html, and neither is where the article was; remove the `id:` line from all but one; !! start/n.html: the same id stands in start/m.html and start/n.html, and neither is where the article was; remove the `id:` line from all but one",
+        "!! start/m.html: kbsync cannot tell whether start/m.html or start/n.html is the file of article #a: remove the `id:` line from each that is a new article, or move the article's own file to another name; !! start/n.html: kbsync cannot tell whether start/m.html or start/n.html is the file of article #a: remove the `id:` line from each that is a new article, or move the article's own file to another name",
     ],
     [
         "two/; a; b in=two",
         "a; b id=a",
         "",
-        "!! two/b.html: the file of article #b now has the id of article #a, which has a file of its own; put `id: #b` back, or remove the file to delete that article",
+        "!! two/b.html: the file of article #b now has the id #a. If that is a mistake, put `id: #b` back. If not, move the file to another name (without its `id:` line if it is a new article); then #b is deleted, unless its own file is put back",
     ],
     [
         "two/; a; b in=two",
@@ -150,14 +150,14 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a id=n",
         "n gone",
-        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. The service does not show #n: if the file is a new article, move it to another name without its `id:` line; then #a is deleted, unless its own file is put back",
+        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If not, move the file to another name (without its `id:` line if it is a new article); then #a is deleted, unless its own file is put back",
     ],
     // The same where that article is there; one that is gone has nothing left to lose.
     [
         "two/; a; b in=two",
         "a id=n",
         "n",
-        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If the file is #n, move it to another name; then #a is deleted, unless its own file is put back",
+        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If not, move the file to another name (without its `id:` line if it is a new article); then #a is deleted, unless its own file is put back",
     ],
     [
         "two/; a; b in=two",
@@ -326,13 +326,13 @@ const CREATIONS: &[[&str; 4]] = &[
         "a; n creating",
         "a; n file=m slug=m",
         "",
-        "!! start/m.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html, or a new one: it has the same title and text, and the service has not said whether that one exists. Move it back to start/n.html, or change its title if it is new.",
+        "!! start/m.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html or a new article: it has the same title and text. If it is that one, move it back to start/n.html. If it is new, change its title.",
     ],
     [
         "a; n creating",
         "n file=a slug=a",
         "",
-        "!! start/a.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html, or a new one: it has the same title and text, and the service has not said whether that one exists. Move it back to start/n.html, or change its title if it is new.",
+        "!! start/a.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html or a new article: it has the same title and text. If it is that one, move it back to start/n.html. If it is new, change its title.",
     ],
     [
         "a; n creating",
@@ -352,7 +352,7 @@ const CREATIONS: &[[&str; 4]] = &[
         "a; n creating",
         "a -; n id=a",
         "",
-        "!! start/n.html: kbsync cannot tell whether this file is article #a or the new article that is being created from start/n.html. If it is the new one, remove its `id:` line. If it is #a, move it to another name.",
+        "!! start/n.html: kbsync cannot tell whether start/n.html is the file of article #a: remove the `id:` line from each that is a new article, or move the article's own file to another name",
     ],
 ];
 
