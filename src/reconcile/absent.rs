@@ -1,8 +1,7 @@
 //! The file is not there: the article goes too, comes back, or waits.
 
-use super::articles::wait;
-use super::creation::arrive;
-use super::creation::homeless;
+use super::articles::waiting;
+use super::creation::{arrive, homeless};
 use super::plan::{Action, HoldRule, Kind, Outcome, Step};
 use super::planner::Planner;
 use super::snapshot::{Base, Keep, Seen};
@@ -27,9 +26,9 @@ pub(super) fn removed(
     if let Some(conflict) = conflict.filter(|row| !wished && !world.settled_by_hand(row, None)) {
         // Without a file there is no local version to keep, and the message says so.
         let place = place_in_conflict(world.base, conflict);
-        let mut action = wait(Kind::Conflict, id, place);
-        action.hold(HoldRule::Person, removed_in_conflict(place));
-        return planner.push(action);
+        let (kind, side, rule) = (Kind::Conflict, Side::Both, HoldRule::Person);
+        let reason = removed_in_conflict(place);
+        return planner.push(waiting(kind, side, id, place, rule, reason));
     }
     if !edited {
         if !world.policy.direction.pushes() {
@@ -79,16 +78,11 @@ pub(super) fn removed_unreadable(
     if !planner.world.policy.direction.pushes() {
         return Outcome::Excluded;
     }
-    let mut action = wait(Kind::Delete, id, &row.place);
-    action.side = Side::Remote;
-    action.hold(
-        HoldRule::Person,
-        format!(
-            "its file was removed, but the article cannot be read ({why}); delete it in the \
-                 dashboard, or put the file back"
-        ),
+    let (kind, side, rule) = (Kind::Delete, Side::Remote, HoldRule::Person);
+    let reason = format!(
+        "its file was removed, but the article cannot be read ({why}); delete it in the dashboard, or put the file back"
     );
-    planner.push(action)
+    planner.push(waiting(kind, side, id, &row.place, rule, reason))
 }
 
 pub(super) fn forget(planner: &mut Planner<'_>, id: ArticleId, row: &ArticleRow) -> Outcome {

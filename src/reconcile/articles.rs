@@ -4,8 +4,6 @@ use super::World;
 use super::absent::{forget, removed, removed_unreadable};
 use super::conflict::meet;
 use super::creation::{create_local, plan_fresh};
-use super::flags;
-use super::names::free_names;
 use super::plan::{Action, HoldRule, Key, Kind, Outcome, Step};
 use super::planner::{Case, Planner};
 use super::snapshot::{LocalFile, Remote, Seen};
@@ -14,29 +12,25 @@ use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Place, Revision, Side, Version};
 use std::collections::BTreeSet;
 
-/// The state of an article's file.
-enum Local<'a> {
-    File(&'a LocalFile),
-    Absent,
-    Unknown,
-}
-
-/// Decides on every article that has an id, then on the new files.
-pub(super) fn plan_articles(planner: &mut Planner<'_>, frees_names: bool) {
+/// Decides on every article that has an id, then on the new files. Articles that are gone come first: their files'
+/// names are free for the others.
+pub(super) fn plan_articles(planner: &mut Planner<'_>) {
     let world = planner.world;
     let (base, paired, remote) = (world.base, world.paired, world.remote);
-    let ids: BTreeSet<ArticleId> = base
+    let order = |id: &ArticleId| {
+        let file = paired.files.get(id).map(|file| &file.place);
+        let stays = entry_of(world, *id) != Some(&Remote::Gone);
+        (stays, file.is_none(), file, *id)
+    };
+    let ids: BTreeSet<_> = base
         .articles
         .keys()
         .chain(paired.files.keys())
         .chain(paired.unknown.keys())
         .chain(remote.articles.keys())
-        .copied()
+        .map(order)
         .collect();
-    if frees_names {
-        free_names(planner, &ids);
-    }
-    for &id in &ids {
+    for (.., id) in ids {
         let outcome = article(planner, id);
         planner.plan.outcomes.insert(Key::Article(id), outcome);
     }
@@ -53,42 +47,39 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
     let world = planner.world;
     let (base, paired) = (world.base, world.paired);
     let row = base.articles.get(&id);
-    let local = match (paired.unknown.get(&id), paired.files.get(&id)) {
-        (Some(_), _) => Local::Unknown,
-        (None, Some(file)) => Local::File(file),
-        (None, None) => Local::Absent,
-    };
-    if let Local::File(LocalFile { place, .. }) = local {
-        let was = row.is_some_and(|row| world.policy.covers(&row.place));
-        if !was && !world.policy.covers(place) {
-            return Outcome::Excluded;
-        }
-    } else if row.is_some_and(|row| !world.policy.covers(&row.place)) {
+    let file = paired.files.get(&id);
+    if paired.unknown.contains_key(&id) {
+        return Outcome::Unknown;
+    }
+    let places = [row.map(|row| &row.place), file.map(|file| &file.place)];
+    let mut places = places.into_iter().flatten().peekable();
+    if places.peek().is_some() && !places.any(|place| world.policy.covers(place)) {
         return Outcome::Excluded;
     }
     let unlisted = Remote::Unknown("it was not listed".to_owned());
-    let entry = entry_of(world, id).unwrap_or(&unlisted);
-    match (row, local, entry) {
-        (None, Local::Absent, Remote::Present(seen)) => create_local(planner, id, seen),
-        (Some(row), Local::File(file), Remote::Present(seen)) => {
-            let case = Case {
-                id,
-                row: Some(row),
-                file,
-                seen,
-            };
-            if agrees(planner, row, file, seen) {
-                debug_assert_eq!(meet(planner, case), Outcome::Quiet);
-                return Outcome::Quiet;
-            }
+    match (entry_of(world, id).unwrap_or(&unlisted), row, file) {
+        (Remote::Present(seen), row, Some(file)) => {
             let seen = &fresh_or_base(row, seen);
-            meet(planner, Case { seen, ..case })
+            meet(
+                planner,
+                Case {
+                    id,
+                    row,
+                    file,
+                    seen,
+                },
+            )
         }
-        (Some(row), Local::File(file), Remote::Gone) => gone(planner, id, Some(row), file),
-        (Some(row), Local::File(file), Remote::NotVisible(why)) => {
-            vanished(planner, id, row, file, why)
+        (Remote::Present(seen), Some(row), None) => {
+            let seen = fresh_or_base(Some(row), seen);
+            removed(planner, id, row, &seen)
         }
-        (Some(row), Local::File(file), Remote::Unknown(why)) => {
+        (Remote::Present(seen), None, None) => create_local(planner, id, seen),
+        (Remote::Gone, row, Some(file)) => gone(planner, id, row, file),
+        (Remote::Gone, Some(row), None) => forget(planner, id, row),
+        (Remote::NotVisible(why), Some(row), Some(file)) => vanished(planner, id, row, file, why),
+        (Remote::NotVisible(why), Some(row), None) => removed_unreadable(planner, id, row, why),
+        (Remote::Unknown(why), Some(row), Some(file)) => {
             let rule = if world.remote.unreadable.contains(&id) {
                 HoldRule::Person
             } else {
@@ -96,51 +87,15 @@ fn article(planner: &mut Planner<'_>, id: ArticleId) -> Outcome {
             };
             unseen(planner, id, row, file, why, rule)
         }
-        (Some(row), Local::Absent, Remote::Present(seen)) => {
-            let seen = fresh_or_base(row, seen);
-            removed(planner, id, row, &seen)
-        }
-        (Some(row), Local::Absent, Remote::Gone) => forget(planner, id, row),
-        (Some(row), Local::Absent, Remote::NotVisible(why)) => {
-            removed_unreadable(planner, id, row, why)
-        }
-        (Some(_), Local::Absent, Remote::Unknown(_)) => {
+        (Remote::Unknown(_), Some(_), None) => {
             planner.plan.removed_unread += usize::from(world.policy.direction.pushes());
             Outcome::Unknown
         }
-        (_, Local::Unknown, _) | (None, Local::Absent, _) => Outcome::Unknown,
-        (None, Local::File(file), Remote::Present(seen)) => meet(
-            planner,
-            Case {
-                id,
-                row: None,
-                file,
-                seen,
-            },
-        ),
-        (None, Local::File(file), Remote::Gone) => gone(planner, id, None, file),
-        (None, Local::File(file), Remote::NotVisible(why) | Remote::Unknown(why)) => {
+        (Remote::NotVisible(why) | Remote::Unknown(why), None, Some(file)) => {
             unknown_article_id(planner, id, file, why)
         }
+        (Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_), None, None) => Outcome::Unknown,
     }
-}
-
-/// Returns whether both sides are as recorded and nothing waits, without a comparison by fields: nearly every article
-/// in nearly every cycle.
-fn agrees(planner: &Planner<'_>, row: &ArticleRow, file: &LocalFile, seen: &Seen) -> bool {
-    let world = planner.world;
-    untouched(row, file)
-        && row.remote == seen.version
-        && row.revision == seen.revision
-        && row.visibility == seen.visibility
-        && row.place == file.place
-        && file.id == Some(row.id)
-        && flags::shown(Some(row), seen, row.remote_flags) == row.remote_flags
-        // The answer may be an old copy with the same content and other flags.
-        && is_calm(row)
-        && !planner.renamed.contains_key(&file.place.folder)
-        && !world.base.conflicts.contains_key(&row.id)
-        && !world.policy.resolve.contains_key(&row.id)
 }
 
 /// Returns the service's answer about an article.
@@ -166,18 +121,28 @@ pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Versi
 }
 
 /// An old copy of what our own writes replaced counts as the version that we wrote.
-fn fresh_or_base(row: &ArticleRow, seen: &Seen) -> Seen {
-    if row.has_replaced(&seen.version, &seen.revision) {
-        return Seen {
+fn fresh_or_base(row: Option<&ArticleRow>, seen: &Seen) -> Seen {
+    match row {
+        Some(row) if row.has_replaced(&seen.version, &seen.revision) => Seen {
             version: row.remote.clone(),
             revision: row.revision.clone(),
             flags: row.remote_flags,
             visibility: row.visibility,
-        };
+        },
+        _ => seen.clone(),
     }
-    seen.clone()
 }
 
-pub(super) fn wait(kind: Kind, id: ArticleId, place: &Place) -> Action {
-    Action::new(kind, Side::Both, Some(id), place, Step::Wait)
+/// An action that only waits, and is shown with the reason.
+pub(super) fn waiting(
+    kind: Kind,
+    side: Side,
+    id: ArticleId,
+    place: &Place,
+    rule: HoldRule,
+    reason: impl Into<String>,
+) -> Action {
+    let mut action = Action::new(kind, side, Some(id), place, Step::Wait);
+    action.hold(rule, reason);
+    action
 }

@@ -6,7 +6,7 @@
 use super::change::ThreeWay;
 use super::plan::{Action, HoldRule, Kind, SettleCategory, Step};
 use super::planner::Planner;
-use super::settle::new_address;
+use super::settle::{all_fields, new_address};
 use super::snapshot::{Keep, LocalCategory};
 use super::{World, names};
 use crate::model::base::CategoryRow;
@@ -35,22 +35,16 @@ pub(super) fn plan_categories(planner: &mut Planner<'_>) {
         }
         match world.remote_category(id) {
             None if id.is_provisional() => create_category(planner, id, local),
-            None => category_problem(
-                planner,
-                local,
-                format!(
-                    "category {id} cannot be read on the service; correct the `id:` line, or remove it \
-                     to create a new category"
-                ),
-            ),
+            None => {
+                let message = format!(
+                    "category {id} cannot be read on the service; correct the `id:` line, or remove it to create a new category"
+                );
+                let path = format!("{}/{}", local.folder, path::CATEGORY_FILE);
+                planner.problem(path, None, message);
+            }
             Some((version, revision)) => meet_category(planner, id, local, &version, &revision),
         }
     }
-}
-
-fn category_problem(planner: &mut Planner<'_>, local: &LocalCategory, message: String) {
-    let path = format!("{}/{}", local.folder, path::CATEGORY_FILE);
-    planner.problem(path, None, message);
 }
 
 fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &LocalCategory) {
@@ -72,10 +66,6 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
         slug: local.folder.clone(),
         ..CategoryVersion::default()
     });
-    if let Some(other) = category_with_slug(world, &version.slug, provisional) {
-        let message = format!("its slug \"{}\" is that of {other}", version.slug);
-        return category_problem(planner, local, message);
-    }
     let near = near(world, &local.folder, &version.slug);
     planner.push(Action::new(
         Kind::CreateCategory,
@@ -105,28 +95,6 @@ fn near(world: World<'_>, folder: &str, slug: &str) -> Option<String> {
     near(folder).or_else(|| near(slug)).map(str::to_owned)
 }
 
-/// Another folder with this slug, if there is one.
-fn category_with_slug<'a>(world: World<'a>, slug: &str, but: CategoryId) -> Option<&'a str> {
-    world
-        .paired
-        .categories
-        .iter()
-        .filter(|(id, _)| **id != but)
-        .find(|(id, category)| {
-            category.version.as_ref().map_or_else(
-                || {
-                    world
-                        .base
-                        .categories
-                        .get(id)
-                        .is_some_and(|row| row.local.slug == slug)
-                },
-                |version| version.slug == slug,
-            )
-        })
-        .map(|(_, category)| category.folder.as_str())
-}
-
 /// Compares a folder with its category: with the base or, on a first meeting, with each other.
 fn meet_category(
     planner: &mut Planner<'_>,
@@ -137,14 +105,7 @@ fn meet_category(
 ) {
     let world = planner.world;
     let row = world.base.categories.get(&id);
-    // Most categories are as they were in every cycle: nothing is made up to be thrown away.
-    let quiet = row.is_some_and(|row| {
-        local.version.as_ref() == Some(&row.local)
-            && (remote, revision) == (&row.remote, &row.revision)
-            && row.folder.as_ref() == Some(&local.folder)
-            && local.id == Some(id)
-    });
-    if quiet || !world.policy.covers_folder(&local.folder) {
+    if !world.policy.covers_folder(&local.folder) {
         return;
     }
     let mut way = match row {
@@ -165,8 +126,7 @@ fn meet_category(
     }
     if !pulls && !way.pulled.is_empty() {
         if !way.pushed.is_empty() {
-            let mut fields = way.pushed;
-            fields.extend(way.pulled);
+            let fields = all_fields(&way.pushed, &way.pulled);
             let reason = "both sides changed it; `kbsync sync` brings them together".to_owned();
             hold_category(planner, local, fields, reason);
         }
@@ -191,8 +151,7 @@ fn meet_category(
         unsent: way.unsent,
         send,
     };
-    let was_removed = row.is_some() && local.version.is_none();
-    category_settle(planner, row, settle, &way.pulled, was_removed);
+    category_settle(planner, row, settle, &way.pulled);
 }
 
 /// Returns the folder's version of its category. Without a `_category.yaml` it is what both sides agreed on.
@@ -207,42 +166,35 @@ fn words_of(local: &LocalCategory, row: &CategoryRow) -> CategoryVersion {
     })
 }
 
-/// Turns a settlement into an action, a record, or nothing. `was_removed`: a known category has no `_category.yaml`.
+/// Turns a settlement into an action, a record, or nothing.
 fn category_settle(
     planner: &mut Planner<'_>,
     row: Option<&CategoryRow>,
     settle: SettleCategory,
     pulled: &[Field],
-    was_removed: bool,
 ) {
-    let mut fields = settle.send.clone();
-    fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
-    let side = match (settle.send.is_empty(), pulled.is_empty()) {
-        (false, true) => Side::Remote,
-        (true, false) => Side::Local,
-        (true, true) if was_removed => Side::Local,
-        (true, true) | (false, false) => Side::Both,
-    };
+    let fields = all_fields(&settle.send, pulled);
     if fields.is_empty() && !settle.write {
-        record_category(planner, row, settle);
+        let known = row.is_some_and(|row| {
+            row.folder == settle.to
+                && row.local == settle.unsent
+                && row.remote == settle.seen
+                && row.revision == settle.revision
+        });
+        if !known {
+            planner.plan.category_records.push(settle);
+        }
         return;
     }
-    let written = (was_removed && fields.is_empty()).then(|| {
-        format!(
-            "its `{}` was removed, and is written again",
-            path::CATEGORY_FILE
-        )
-    });
-    let note = settle
-        .send
-        .contains(&Field::Slug)
-        .then(|| new_address(&settle.seen.slug, &settle.file.slug))
-        .or(written);
-    let kind = if fields.is_empty() && !was_removed {
-        Kind::Adopt
-    } else {
-        Kind::UpdateCategory
+    let (kind, side) = match (settle.send.is_empty(), pulled.is_empty()) {
+        (false, true) => (Kind::UpdateCategory, Side::Remote),
+        (false, false) => (Kind::UpdateCategory, Side::Both),
+        // A known category's `_category.yaml` was removed, and is written again.
+        (true, true) if row.is_none() => (Kind::Adopt, Side::Both),
+        (true, _) => (Kind::UpdateCategory, Side::Local),
     };
+    let is_moved = settle.send.contains(&Field::Slug);
+    let note = is_moved.then(|| new_address(&settle.seen.slug, &settle.file.slug));
     let path = settle.to.clone().unwrap_or_default();
     let step = Step::SettleCategory(Box::new(settle));
     planner.push(Action {
@@ -250,18 +202,6 @@ fn category_settle(
         note,
         ..Action::new(kind, side, None, path, step)
     });
-}
-
-fn record_category(planner: &mut Planner<'_>, row: Option<&CategoryRow>, settle: SettleCategory) {
-    let known = row.is_some_and(|row| {
-        row.folder == settle.to
-            && row.local == settle.unsent
-            && row.remote == settle.seen
-            && row.revision == settle.revision
-    });
-    if !known {
-        planner.plan.category_records.push(settle);
-    }
 }
 
 /// Clashing fields wait for a person.

@@ -150,66 +150,38 @@ pub fn three_way(
     bodies: &Bodies,
 ) -> ThreeWay<Version> {
     let mut out = ThreeWay::of(base_local, base_remote, local, remote);
-    if out.pulled.contains(&Field::Text) && local.text != base_remote.text {
-        keep_formatting(base_remote, local, remote, bodies, &mut out);
-    }
     let is_text = |clash: &mut (Field, Clash)| clash.0 == Field::Text;
-    if out.clashes.pop_if(is_text).is_some() {
-        let ancestors = [base_local.text, base_remote.text];
-        merge_body(ancestors, local, remote, bodies, &mut out);
+    let clashes = out.clashes.pop_if(is_text).is_some();
+    // A colleague's edit of a body that the service had rewritten goes into the file as it is formatted there: what the
+    // service made of it earlier is no edit.
+    let is_reformatted = out.pulled.contains(&Field::Text) && local.text != base_remote.text;
+    if !clashes && !is_reformatted {
+        return out;
     }
-    out
-}
-
-/// A colleague's edit of a body that the service had rewritten goes into the file as it is formatted there:
-/// what the service made of it earlier is no edit.
-fn keep_formatting(
-    base_remote: &Version,
-    local: &Version,
-    remote: &Version,
-    bodies: &Bodies,
-    out: &mut ThreeWay<Version>,
-) {
+    let ancestors = [base_local.text, base_remote.text];
+    let ancestors = ancestors.iter().skip(usize::from(!clashes));
     let text = |digest: TextDigest| bodies.get(&digest).map(AsRef::as_ref);
-    let (Some(ancestor), Some(ours), Some(theirs)) =
-        (text(base_remote.text), text(local.text), text(remote.text))
-    else {
-        return;
+    let ancestors: Vec<&str> = ancestors.filter_map(|digest| text(*digest)).collect();
+    let merged = match (text(local.text), text(remote.text)) {
+        (Some(ours), Some(theirs)) => Some(merge::merge_with_fallback(&ancestors, ours, theirs)),
+        _ => None,
     };
-    if let TextMerge::Merged(merged) = merge::merge_with_fallback(&[ancestor], ours, theirs) {
-        let digest = TextDigest::of(&merged);
-        out.merged.text = digest;
-        out.unsent.text = digest;
-        out.body = Some((digest, merged.into()));
-    }
-}
-
-fn merge_body(
-    ancestors: [TextDigest; 2],
-    local: &Version,
-    remote: &Version,
-    bodies: &Bodies,
-    out: &mut ThreeWay<Version>,
-) {
-    let text = |digest: TextDigest| bodies.get(&digest).map(AsRef::as_ref);
-    let (Some(ours), Some(theirs)) = (text(local.text), text(remote.text)) else {
-        out.clashes.push((Field::Text, Clash::BothChanged));
-        return;
-    };
-    let ancestors: Vec<&str> = ancestors.into_iter().filter_map(text).collect();
-    match merge::merge_with_fallback(&ancestors, ours, theirs) {
-        TextMerge::Merged(merged) => {
+    match merged {
+        Some(TextMerge::Merged(merged)) => {
             let digest = TextDigest::of(&merged);
             out.merged.text = digest;
-            out.unsent.text = remote.text;
-            if digest != local.text {
+            out.unsent.text = if clashes { remote.text } else { digest };
+            if clashes && digest != local.text {
                 out.pulled.push(Field::Text);
             }
-            if digest != remote.text {
+            if clashes && digest != remote.text {
                 out.pushed.push(Field::Text);
             }
             out.body = Some((digest, merged.into()));
         }
-        TextMerge::Clash(reason) => out.clashes.push((Field::Text, Clash::Unmerged(reason))),
+        _ if !clashes => {}
+        Some(TextMerge::Clash(reason)) => out.clashes.push((Field::Text, Clash::Unmerged(reason))),
+        None => out.clashes.push((Field::Text, Clash::BothChanged)),
     }
+    out
 }

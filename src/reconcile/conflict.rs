@@ -5,7 +5,7 @@
 //! versions that were shown.
 
 use super::World;
-use super::articles::wait;
+use super::articles::waiting;
 use super::change::{self, Clash, ThreeWay};
 use super::merge::{self, ClashReason};
 use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
@@ -13,8 +13,8 @@ use super::planner::{Case, Planner};
 use super::settle::settle_article;
 use super::snapshot::{Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
 use crate::model::base::ConflictRow;
-use crate::model::path::{CONFLICT_EXTENSION, EXTENSION, quoted};
-use crate::model::{ArticleId, Field, Place, TextDigest, Version};
+use crate::model::path::{CONFLICT_EXTENSION, quoted};
+use crate::model::{ArticleId, Field, Place, Side, TextDigest, Version};
 
 impl World<'_> {
     /// A person's word on an article, while both versions are the ones that were shown to them.
@@ -126,21 +126,22 @@ fn both(world: World<'_>, case: Case<'_>) -> Option<String> {
     Some(merge::merge_union(&ancestors, ours, theirs))
 }
 
-/// The name of a new copy: of a file that took the name of another one in conflict, it is not that one's.
-fn copy_beside(world: World<'_>, id: ArticleId, place: &Place) -> String {
-    let usual = copy_name(place);
+/// The name of a new copy. A name that is too long, or that another conflict's copy has, gets digits of the id.
+fn copy_name(world: World<'_>, id: ArticleId, place: &Place) -> String {
+    let stem = place.stem();
+    let usual = format!("{stem}{CONFLICT_EXTENSION}");
     let taken = world.base.conflicts.values().any(|other| {
         other.id != id && other.place.folder == place.folder && other.copy.as_ref() == Some(&usual)
     });
-    if taken {
-        copy_name(&Place::new(
-            &place.folder,
-            format!("{}~{}{EXTENSION}", place.stem(), &id.to_string()[..8]),
-        ))
-    } else {
-        usual
+    if !taken && usual.len() <= LONGEST_NAME {
+        return usual;
     }
+    let start: String = stem.chars().take(40).collect();
+    format!("{start}~{}{CONFLICT_EXTENSION}", &id.to_string()[..8])
 }
+
+/// The longest name that common file systems accept, in bytes.
+const LONGEST_NAME: usize = 255;
 
 fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> Outcome {
     let Case { id, file, seen, .. } = case;
@@ -156,7 +157,7 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
     let copy = match (lies, standing.and_then(|conflict| conflict.copy.clone())) {
         (Some(place), _) => place.file.clone(),
         (None, Some(copy)) => copy,
-        (None, None) => copy_beside(world, id, &file.place),
+        (None, None) => copy_name(world, id, &file.place),
     };
     let known = standing.is_some_and(|row| {
         row.remote.as_ref() == Some(&seen.version) && row.place.folder == place.folder
@@ -169,25 +170,24 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         None if anew && !outrun => format!("{ANEW}{}", reasons(way, file, seen)),
         None => reasons(way, file, seen),
     };
-    let mut action = wait(Kind::Conflict, id, &place);
-    action.fields = way.clashes.iter().map(|(field, _)| *field).collect();
-    if world.policy.direction == Direction::Push {
-        action.hold(
-            HoldRule::Person,
-            "both sides changed it, so this will be a conflict: `kbsync sync` puts the service's version beside your file, and \
-             changes nothing else",
-        );
-        return planner.push(action);
-    }
-    action.hold(
-        HoldRule::Person,
+    let told = if world.policy.direction == Direction::Push {
+        "both sides changed it, so this will be a conflict: `kbsync sync` puts the service's version beside your file, and \
+         changes nothing else"
+            .to_owned()
+    } else {
         format!(
             "{}{reason}; `kbsync resolve {}` settles it, or edit the file and delete {}",
             if outrun { OUTRUN } else { "" },
             quoted(&place.to_string()),
             elsewhere.as_ref().unwrap_or(&copy),
-        ),
-    );
+        )
+    };
+    let (kind, side, rule) = (Kind::Conflict, Side::Both, HoldRule::Person);
+    let mut action = waiting(kind, side, id, &place, rule, told);
+    action.fields = way.clashes.iter().map(|(field, _)| *field).collect();
+    if world.policy.direction == Direction::Push {
+        return planner.push(action);
+    }
     action.step = Step::Conflict(Box::new(Conflict {
         id,
         place,
@@ -241,33 +241,13 @@ fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
     }
     let reasons = reasons.join(", ");
     let clashes = |field: &Field| way.clashes.iter().any(|(clash, _)| clash == field);
-    let others: Vec<String> = file
-        .version
-        .differing(&seen.version)
-        .iter()
-        .filter(|field| !clashes(field))
-        .map(ToString::to_string)
-        .collect();
-    match others.as_slice() {
-        [] => reasons,
-        [one] => format!("{reasons}; the {one} differs, too"),
-        [_, ..] => format!("{reasons}; {} differ, too", others.join(", ")),
+    let mut others = file.version.differing(&seen.version);
+    others.retain(|field| !clashes(field));
+    if others.is_empty() {
+        return reasons;
     }
+    format!("{reasons}; different, too: {}", Field::keys(&others, ", "))
 }
-
-/// The name of the copy beside a file.
-fn copy_name(place: &Place) -> String {
-    let stem = place.stem();
-    if stem.len() + CONFLICT_EXTENSION.len() <= LONGEST_NAME {
-        return format!("{stem}{CONFLICT_EXTENSION}");
-    }
-    let mark = TextDigest::of(stem).to_string();
-    let start: String = stem.chars().take(40).collect();
-    format!("{start}~{}{CONFLICT_EXTENSION}", &mark[..8])
-}
-
-/// The longest name that common file systems accept, in bytes.
-const LONGEST_NAME: usize = 255;
 
 /// Said where a person settled what is not there any more.
 pub(super) const OUTRUN: &str =

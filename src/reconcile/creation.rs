@@ -38,7 +38,9 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
     // The file at the article's own place may be the article's, so no other name is given.
     let own = path::stem_for(&seen.version.slug, id.uuid(), &|_| false);
     let own = Place::new(&folder, format!("{own}{EXTENSION}"));
-    if (world.out_of_reach.0)(&own) {
+    let to = planner.names.give_place(&folder, &seen.version.slug, id);
+    if (world.out_of_reach.0)(&own) || !world.policy.covers(&to) {
+        planner.names.leave(&to);
         if !known {
             planner.names.take_back(category);
         }
@@ -52,17 +54,8 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
             "its file is not created, because {unread} cannot be read and may be that file; make {unread} readable, \
              or take it out of the mirror"
         );
-        let path = format!("{folder}/{}{EXTENSION}", seen.version.slug);
-        planner.problem(path, Some(id), message);
+        planner.problem(own, Some(id), message);
         return Outcome::Unknown;
-    }
-    let to = planner.names.give_place(&folder, &seen.version.slug, id);
-    if !world.policy.covers(&to) {
-        planner.names.leave(&to);
-        if !known {
-            planner.names.take_back(category);
-        }
-        return Outcome::Excluded;
     }
     let mut settle = arrive(id, to, seen);
     settle.settles = world.base.conflicts.contains_key(&id);

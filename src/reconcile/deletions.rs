@@ -7,7 +7,6 @@
 use super::guard::{Facts, STANDING};
 use super::plan::{Action, HoldRule, Kind, Plan};
 use crate::model::limits::MaxDeletes;
-use crate::model::path::quoted;
 use crate::model::{ArticleId, CategoryId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,48 +108,32 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
         let Some(count) = count.filter(|_| action.deletes() == Some(side)) else {
             continue;
         };
-        let folder = folder_of(&action.path);
+        let folder = action.path.split('/').next().unwrap_or_default();
         let before = lately.get(&(side, folder.to_owned()));
         let count = count + before.copied().unwrap_or_default();
-        if emptied {
-            action.hold(HoldRule::MassDeletion, of_mirror(side));
+        let what = if emptied {
+            "no article of this workspace would be left".to_owned()
         } else if count >= SEVERAL {
-            let reason = of_category(folder, count, side);
-            action.hold(HoldRule::MassDeletion, reason);
-        }
+            format!("these deletions would empty {folder}/ ({count} articles)")
+        } else {
+            continue;
+        };
+        let reason = format!("{what}; {}", ways(side));
+        action.hold(HoldRule::MassDeletion, reason);
     }
 }
 
 /// Emptying a category or a mirror is held from this number of articles on.
 const SEVERAL: usize = 2;
 
-fn folder_of(path: &str) -> &str {
-    path.split_once('/').map_or(path, |(folder, _)| folder)
-}
-
-fn of_category(folder: &str, count: usize, side: Side) -> String {
-    let restore = quoted(folder);
-    match side {
-        Side::Remote => format!(
-            "these deletions would empty {folder}/ ({count} articles); `kbsync approve` deletes the articles on the service, \
-             `kbsync restore {restore}` brings the files back"
-        ),
-        Side::Local | Side::Both => format!(
-            "the service has no article in {folder}/ any more ({count} are gone); `kbsync approve` removes the files, \
-             and `kbsync restore PATH` then brings back, as a new article, a file that you want to keep"
-        ),
-    }
-}
-
-const fn of_mirror(side: Side) -> &'static str {
+const fn ways(side: Side) -> &'static str {
     match side {
         Side::Remote => {
-            "no article of this workspace has a file any more; `kbsync restore FOLDER` brings a folder's files back, \
-             `kbsync approve` deletes the articles"
+            "`kbsync approve` shows and releases them, `kbsync restore FOLDER` brings a folder's files back"
         }
         Side::Local | Side::Both => {
-            "the service has no article any more; `kbsync approve` removes the files, and `kbsync restore PATH` then \
-             brings back, as a new article, a file that you want to keep"
+            "`kbsync approve` shows and releases them, and `kbsync restore PATH` then brings back, as a new article, a file \
+             that you want to keep"
         }
     }
 }
@@ -176,31 +159,17 @@ fn against_deleting(
     if released {
         return None;
     }
-    let back = match side {
-        Side::Remote => ", `kbsync restore FOLDER` brings a folder's files back",
-        Side::Local | Side::Both => {
-            ", and `kbsync restore PATH` then brings back, as a new article, a file that you want to keep"
-        }
-    };
-    let reason = if at_once > limit {
-        let done = if closely > 0 {
-            // A deleted article may have been restored since.
-            format!(", {closely} of them carried out a moment before,")
-        } else {
-            String::new()
-        };
-        format!(
-            "{at_once} deletions {place} at once{done} are more than {limit} (`max_deletes`); `kbsync approve` shows and releases them{back}"
-        )
+    let what = if at_once > limit {
+        format!("{at_once} deletions {place} at once are more than {limit} (`max_deletes`)")
     } else if day + count > limit * 4 {
         format!(
-            "with these, {} articles would be deleted {place} within 24 hours, more than {}; \
-             `kbsync approve` shows and releases them{back}",
+            "with these, {} articles would be deleted {place} within 24 hours, more than {}",
             day + count,
             limit * 4
         )
     } else {
         return None;
     };
+    let reason = format!("{what}; {}", ways(side));
     Some((HoldRule::MassDeletion, reason))
 }

@@ -103,10 +103,6 @@ fn folder_gone(
 /// Articles without a place wait when their category could not be created or read.
 pub(super) fn wait_for_categories(planner: &mut Planner<'_>) {
     let mut known: BTreeSet<CategoryId> = planner.world.known_categories();
-    let unready = planner.world.local.unready_categories.iter();
-    let unready: BTreeSet<CategoryId> = unready
-        .map(|folder| CategoryId::provisional(folder))
-        .collect();
     for action in &planner.plan.actions {
         if let Step::CreateCategory { provisional, .. } = &action.step {
             known.insert(*provisional);
@@ -120,13 +116,11 @@ pub(super) fn wait_for_categories(planner: &mut Planner<'_>) {
             }
             _ => None,
         };
-        if let Some(id) = category.filter(|id| !known.contains(id)) {
-            let reason = if unready.contains(&id) {
-                "its category cannot be created yet: mend the name of its folder, or its _category.yaml, first"
-            } else {
-                "its category does not exist on the service yet"
-            };
-            action.hold(HoldRule::Waits, reason);
+        if category.is_some_and(|id| !known.contains(&id)) {
+            action.hold(
+                HoldRule::Waits,
+                "its category does not exist on the service yet; where its folder or _category.yaml is reported, mend that first",
+            );
         }
     }
 }

@@ -107,32 +107,9 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
             action.hold(rule, reason);
         }
     }
-    hold_rollbacks(plan, facts);
     for side in [Side::Remote, Side::Local] {
+        hold_rollbacks(plan, facts, side);
         hold_deletions(plan, facts, side);
-    }
-    note_rollbacks(plan, facts);
-}
-
-/// A few files may go back to older versions unasked, as after a stash or a checkout. Somebody may miss what they
-/// undo, so the report mentions it.
-fn note_rollbacks(plan: &mut Plan, facts: &Facts) {
-    let older = |action: &&mut Action| {
-        action
-            .id
-            .is_some_and(|id| facts.rollbacks.local.contains(&id))
-    };
-    let unnoted = plan
-        .actions
-        .iter_mut()
-        .filter(|action| action.note.is_none());
-    for action in unnoted.filter(older) {
-        if action.held.is_none() && action.as_settle().is_some_and(Settle::sends) {
-            action.note = Some(
-                "the file went back to an older version; `kbsync log` has the one that this replaces"
-                    .to_owned(),
-            );
-        }
     }
 }
 
@@ -177,55 +154,48 @@ fn duel(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     holds.then(|| (HoldRule::ForeignWriter, reason.to_owned()))
 }
 
-/// Returns whether a settlement changes a side.
-type Reach = fn(&Settle) -> bool;
-
-fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
-    let sides: [(_, usize, Reach, _, _); 2] = [
-        (
-            &facts.rollbacks.local,
-            facts.rollbacks.recent_local,
-            Settle::sends,
-            "files went back to older versions at once, as after an old checkout",
-            "; `kbsync restore PATH` undoes that in one of them",
-        ),
-        (
-            &facts.rollbacks.remote,
-            0,
-            Settle::touches_file,
-            "articles went back to older versions at once, as after a restored backup",
-            "",
-        ),
-    ];
-    for (older, lately, reaches, what, back) in sides {
-        let concerned = |action: &Action| {
-            action.held.is_none()
-                && action.as_settle().is_some_and(reaches)
-                && matches!(
-                    action.kind,
-                    Kind::Update | Kind::Move | Kind::Merge | Kind::Restore
-                )
-                && action.id.is_some_and(|id| older.contains(&id))
-        };
-        let all: Vec<Digest> = plan
-            .actions
-            .iter()
-            .filter(|action| concerned(action))
-            .map(Action::fingerprint)
-            .collect();
-        let approved = facts.approved.is_superset(&all.iter().copied().collect());
-        let count = all.len() + lately;
-        if all.is_empty() || approved {
-            continue;
-        }
-        let rule = HoldRule::MassRollback;
-        let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
-        if count > MAX_ROLLBACKS {
-            let reason = format!("{count} {what}; `kbsync approve` shows and releases them{back}");
-            concerned.for_each(|action| action.hold(rule, reason.clone()));
+/// Holds what goes back to older versions on one side, if it is much, or what is left of that.
+///
+/// A few files may go back unasked, as after a stash or a checkout. Somebody may miss what they undo, so the report
+/// mentions it.
+fn hold_rollbacks(plan: &mut Plan, facts: &Facts, side: Side) {
+    let rule = HoldRule::MassRollback;
+    let sent = side == Side::Remote;
+    let (older, lately) = if sent {
+        (&facts.rollbacks.local, facts.rollbacks.recent_local)
+    } else {
+        (&facts.rollbacks.remote, 0)
+    };
+    let reaches = |settle: &Settle| {
+        if sent {
+            settle.sends()
         } else {
-            let standing = concerned.filter(|action| facts.stands(rule, action));
-            standing.for_each(|action| action.hold(rule, STANDING));
+            settle.touches_file()
+        }
+    };
+    let actions = plan.actions.iter_mut();
+    let concerned = actions.filter(|action| {
+        action.held.is_none()
+            && action.as_settle().is_some_and(reaches)
+            && !matches!(action.kind, Kind::Create | Kind::Adopt)
+            && action.id.is_some_and(|id| older.contains(&id))
+    });
+    let concerned: Vec<_> = concerned.collect();
+    let all = concerned.iter().map(|action| action.fingerprint());
+    let approved = facts.approved.is_superset(&all.collect());
+    let count = concerned.len() + lately;
+    for action in concerned {
+        if count > MAX_ROLLBACKS && !approved {
+            let reason = format!(
+                "{count} files or articles went back to older versions at once, as after an old checkout or a restored \
+                 backup; `kbsync approve` shows and releases them"
+            );
+            action.hold(rule, reason);
+        } else if facts.stands(rule, action) {
+            action.hold(rule, STANDING);
+        } else if sent && action.note.is_none() {
+            let note = "the file went back to an older version; `kbsync log` has the one that this replaces";
+            action.note = Some(note.to_owned());
         }
     }
 }

@@ -59,7 +59,7 @@ pub(crate) use conflict::{copies_of, copy_of};
 pub(crate) use flags::listed_as_known;
 use pairing::Paired;
 use plan::{Key, Plan};
-use planner::{Addresses, Planner};
+use planner::Planner;
 use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
 pub(crate) use unseen::{ANOTHERS, ways_without_article};
 
@@ -95,26 +95,17 @@ impl std::fmt::Debug for OutOfReach<'_> {
 /// Makes the plan, before guards and order.
 pub fn reconcile(world: World<'_>) -> Plan {
     let addresses = planner::addresses(world.paired);
-    let mut planner = attempt(world, &addresses, true);
-    if !names::kept_their_names(&planner).is_empty() {
-        planner = attempt(world, &addresses, false);
-    }
+    let mut planner = Planner::new(world, &addresses);
+    categories::plan_categories(&mut planner);
+    articles::plan_articles(&mut planner);
+    folders::missing_folders(&mut planner);
+    folders::wait_for_categories(&mut planner);
     let plan = planner.plan;
     debug_assert!(
         unaccounted(&world, &plan).is_empty(),
         "keys without an outcome"
     );
     plan
-}
-
-/// Makes a plan. `frees_names`: names are given away that articles seem to leave.
-fn attempt<'a>(world: World<'a>, addresses: &'a Addresses<'a>, frees_names: bool) -> Planner<'a> {
-    let mut planner = Planner::new(world, addresses);
-    categories::plan_categories(&mut planner);
-    articles::plan_articles(&mut planner, frees_names);
-    folders::missing_folders(&mut planner);
-    folders::wait_for_categories(&mut planner);
-    planner
 }
 
 /// Makes the plan, guards it and puts it in order.

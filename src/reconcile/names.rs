@@ -1,14 +1,12 @@
 //! Which names are taken, and which name an article or a category gets.
 //!
-//! Names that are about to be left count as free, so that two articles can swap theirs.
+//! A name that an action of the plan leaves is free for the articles that are decided on after it.
 
 use super::World;
-use super::articles::untouched;
 use super::pairing::Paired;
-use super::planner::Planner;
-use super::snapshot::{LocalSnapshot, Remote};
+use super::snapshot::LocalSnapshot;
 use crate::model::path::{self, EXTENSION};
-use crate::model::{ArticleId, CategoryId, Field, Place, Side};
+use crate::model::{ArticleId, CategoryId, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
@@ -130,54 +128,6 @@ impl World<'_> {
             .find(|folder| !known(folder) && derived(folder, slug, id.uuid()))
             .cloned()
     }
-}
-
-/// Names that articles leave because the service moved or deleted them are free for others.
-///
-/// The action of an article is not decided yet: `reconcile` looks afterwards whether each did leave, and else makes the
-/// plan without.
-pub(super) fn free_names(planner: &mut Planner<'_>, ids: &BTreeSet<ArticleId>) {
-    let world = planner.world;
-    if !world.policy.direction.pulls() {
-        return;
-    }
-    for id in ids {
-        let (Some(row), Some(file)) = (world.base.articles.get(id), world.paired.files.get(id))
-        else {
-            continue;
-        };
-        let leaves = match world.remote.articles.get(id) {
-            Some(Remote::Present(seen)) => {
-                let pulled = |field| {
-                    !seen.version.agrees(&row.remote, field)
-                        && file.version.agrees(&row.local, field)
-                };
-                let named = derived(file.place.stem(), &file.version.slug, id.uuid());
-                (pulled(Field::Slug) && named) || pulled(Field::Category)
-            }
-            Some(Remote::Gone) => untouched(row, file),
-            Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
-        };
-        if leaves {
-            let place = planner.placed(&file.place);
-            planner.names.leave(&place);
-            planner.freed.insert(*id, place);
-        }
-    }
-}
-
-/// The articles whose names were given away although they keep them, or leave them too late.
-pub(super) fn kept_their_names(planner: &Planner<'_>) -> BTreeSet<ArticleId> {
-    let mut kept: BTreeSet<ArticleId> = planner.freed.keys().copied().collect();
-    for action in &planner.plan.actions {
-        let moves = action.as_settle();
-        let moves = moves.is_some_and(|settle| settle.moves_file() && !settle.sends());
-        let goes = moves || action.deletes() == Some(Side::Local);
-        if let Some(id) = action.id.filter(|_| goes && action.held.is_none()) {
-            kept.remove(&id);
-        }
-    }
-    kept
 }
 
 /// Returns whether a name comes from a slug, and not from a writer who chose it.

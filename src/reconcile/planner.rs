@@ -21,8 +21,6 @@ pub(super) struct Planner<'a> {
     /// The files that ask for each address.
     pub(super) addresses: &'a Addresses<'a>,
     pub(super) names: Names,
-    /// Names that were free for others, because these articles seemed to leave them.
-    pub(super) freed: BTreeMap<ArticleId, Place>,
     /// Folders that a pulled address renames, old name to new: categories come before articles.
     pub(super) renamed: BTreeMap<String, String>,
     pub(super) plan: Plan,
@@ -57,7 +55,6 @@ impl<'a> Planner<'a> {
             world,
             addresses,
             names: Names::new(world.local, world.paired),
-            freed: BTreeMap::new(),
             renamed: BTreeMap::new(),
             plan: Plan {
                 problems: world.paired.problems.clone(),

@@ -1,6 +1,6 @@
 //! A comparison without clashes becomes an action, a row of the base, or nothing.
 
-use super::articles::wait;
+use super::articles::waiting;
 use super::change::ThreeWay;
 use super::creation::homeless;
 use super::flags::flag_change;
@@ -65,6 +65,11 @@ pub(super) fn settle_article(
         }),
         to,
     };
+    // Others may have the file's name only if the file is certain to leave it.
+    if settle.moves_file() && !settle.sends() {
+        planner.names.leave(&planner.placed(&file.place));
+        planner.names.stay(&settle.to);
+    }
     if let Some((digest, body)) = way.body {
         planner.plan.bodies.insert(digest, body);
     }
@@ -93,8 +98,7 @@ fn file_settle(
     agreed: bool,
     needs_id: bool,
 ) -> Outcome {
-    let mut fields = settle.send.clone();
-    fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
+    let mut fields = all_fields(&settle.send, pulled);
     fields.extend(settle.send_enabled.map(|_| Field::Enabled));
     fields.sort_unstable();
     fields.dedup();
@@ -166,17 +170,17 @@ fn record_article(planner: &mut Planner<'_>, row: Option<&ArticleRow>, settle: S
 }
 
 fn held_merge(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> Outcome {
-    let mut action = wait(Kind::Merge, case.id, &case.file.place);
-    let pulled = way
-        .pulled
-        .iter()
-        .filter(|field| !way.pushed.contains(field));
-    action.fields = way.pushed.iter().chain(pulled).copied().collect();
-    action.hold(
-        HoldRule::Person,
-        "both sides changed it; `kbsync sync` merges them",
-    );
+    let (kind, side, rule) = (Kind::Merge, Side::Both, HoldRule::Person);
+    let reason = "both sides changed it; `kbsync sync` merges them";
+    let mut action = waiting(kind, side, case.id, &case.file.place, rule, reason);
+    action.fields = all_fields(&way.pushed, &way.pulled);
     planner.push(action)
+}
+
+/// The fields of both lists, each once.
+pub(super) fn all_fields(one: &[Field], other: &[Field]) -> Vec<Field> {
+    let more = other.iter().filter(|field| !one.contains(field));
+    one.iter().chain(more).copied().collect()
 }
 
 /// Returns the place of the file afterwards: a pulled address or category moves the file, unless a writer chose its
@@ -202,18 +206,13 @@ fn place_after(
     } else {
         from.folder.clone()
     };
-    // The file's own name does not count as taken. Others may have it only if this file is certain to leave it first.
-    let freed = planner.freed.contains_key(&id);
-    if !freed {
-        planner.names.leave(&from);
-    }
+    // The file's own name does not count as taken.
+    planner.names.leave(&from);
     let to = if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
         planner.names.give_place(&folder, &way.merged.slug, id)
     } else {
         planner.names.keep_name(&folder, &from, id)
     };
-    if !freed {
-        planner.names.stay(&from);
-    }
+    planner.names.stay(&from);
     Some(to)
 }

@@ -1,6 +1,6 @@
 //! The file is there and the article is not, or cannot be seen.
 
-use super::articles::{untouched, wait};
+use super::articles::{untouched, waiting};
 use super::conflict::OUTRUN;
 use super::creation::create_remote;
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
@@ -24,42 +24,34 @@ pub(super) fn gone(
     let unedited = row.is_some_and(|row| untouched(row, file));
     let wish = world.wish(id, &file.version, None);
     let outrun = wish.is_none() && world.policy.resolve.contains_key(&id);
-    // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
-    let keep = if row.is_some() {
-        world.choice(wish.clone())
-    } else {
-        wish.clone()
+    // Without a base nothing is deleted, and nothing is posted anew, unless a person says so. A person who asks for the
+    // file by name gets it, edited or not.
+    let keep = match (wish, row) {
+        (None, Some(_)) if unedited => Some(Keep::Remote),
+        (None, Some(_)) => world.choice(None),
+        (wish, _) => wish,
     };
-    // A person who asks for the file by name gets it, edited or not.
-    if matches!(wish, Some(Keep::Local | Keep::Both | Keep::Parts(_))) {
-        return create_remote(planner, file, Some(id));
-    }
-    match (unedited, keep) {
-        (true, _) | (false, Some(Keep::Remote)) => {
+    match keep {
+        Some(Keep::Remote) => {
             if !world.policy.direction.pulls() {
                 return Outcome::Excluded;
             }
             let place = planner.placed(&file.place);
+            planner.names.leave(&place);
             planner.push(Action::remove_file(id, place, file.version.clone()))
         }
-        (false, Some(Keep::Local | Keep::Both | Keep::Parts(_))) => {
-            create_remote(planner, file, Some(id))
-        }
-        (false, None) => {
-            let mut action = wait(Kind::Conflict, id, &file.place);
-            let (what, reason) = match row {
-                Some(_) => (
-                    "the article was deleted on the service, and the file was edited",
-                    "deleted on the service, edited here",
-                ),
-                None => (
-                    "the service has no article with its id: it was deleted there, or the file comes from elsewhere",
-                    "no article has its id",
-                ),
+        Some(Keep::Local | Keep::Both | Keep::Parts(_)) => create_remote(planner, file, Some(id)),
+        None => {
+            let reason = if row.is_some() {
+                "the article was deleted on the service, and the file was edited"
+            } else {
+                "the service has no article with its id: it was deleted there, or the file comes from elsewhere"
             };
             let ways = ways_without_article(&file.place.to_string(), row.is_some());
-            let outrun = if outrun { OUTRUN } else { "" };
-            action.hold(HoldRule::Person, format!("{outrun}{what}; {ways}"));
+            let prefix = if outrun { OUTRUN } else { "" };
+            let told = format!("{prefix}{reason}; {ways}");
+            let (kind, side, rule) = (Kind::Conflict, Side::Both, HoldRule::Person);
+            let mut action = waiting(kind, side, id, &file.place, rule, told);
             let standing = world.base.conflicts.get(&id);
             action.step = Step::Conflict(Box::new(Conflict {
                 id,
@@ -69,7 +61,7 @@ pub(super) fn gone(
                 seen: None,
                 // A copy of before stays until this is settled.
                 copy: standing.and_then(|row| row.copy.clone()),
-                fresh: !outrun.is_empty() || standing.is_none_or(|row| row.remote.is_some()),
+                fresh: outrun || standing.is_none_or(|row| row.remote.is_some()),
                 reason: reason.to_owned(),
             }));
             planner.push(action)
@@ -112,20 +104,18 @@ pub(super) fn vanished(
     if !planner.world.policy.direction.pulls() {
         return Outcome::Unknown;
     }
-    let mut action = Action::remove_file(id, planner.placed(&file.place), file.version.clone());
+    let place = planner.placed(&file.place);
     if waits {
+        let mut action = Action::remove_file(id, place, file.version.clone());
         action.hold(HoldRule::MassDeletion, why);
-    } else {
-        action.step = Step::Wait;
-        action.hold(
-            HoldRule::Person,
-            format!(
-                "the article left the listing, and nothing says whether it is gone ({why}); the file stays \
-                 until it is published again or known to be deleted"
-            ),
-        );
+        return planner.push(action);
     }
-    planner.push(action)
+    let (kind, side, rule) = (Kind::Delete, Side::Local, HoldRule::Person);
+    let reason = format!(
+        "the article left the listing, and nothing says whether it is gone ({why}); the file stays until it is published \
+         again or known to be deleted"
+    );
+    planner.push(waiting(kind, side, id, &place, rule, reason))
 }
 
 /// The article cannot be seen: an edit waits, since it would overwrite what nobody has seen.
@@ -144,13 +134,9 @@ pub(super) fn unseen(
     if !planner.world.policy.direction.pushes() {
         return Outcome::Excluded;
     }
-    let mut action = wait(Kind::Update, id, &file.place);
-    action.side = Side::Remote;
+    let reason = format!("the article's present version cannot be read ({why})");
+    let mut action = waiting(Kind::Update, Side::Remote, id, &file.place, rule, reason);
     action.fields = fields;
-    action.hold(
-        rule,
-        format!("the article's present version cannot be read ({why})"),
-    );
     planner.push(action)
 }
 
@@ -161,7 +147,6 @@ pub(super) fn unknown_article_id(
     file: &LocalFile,
     why: &str,
 ) -> Outcome {
-    let mut action = wait(Kind::Conflict, id, &file.place);
     let reason = if why == ANOTHERS {
         format!(
             "the file has the id of an article of another workspace; move it to that workspace's folder, or {NEW_ONE} here"
@@ -171,8 +156,8 @@ pub(super) fn unknown_article_id(
             "it has the id of an article that cannot be read ({why}); publish that article, or {NEW_ONE}"
         )
     };
-    action.hold(HoldRule::Person, reason);
-    planner.push(action)
+    let (kind, side, rule) = (Kind::Conflict, Side::Both, HoldRule::Person);
+    planner.push(waiting(kind, side, id, &file.place, rule, reason))
 }
 
 const NEW_ONE: &str = "remove the `id:` line to create a new article";

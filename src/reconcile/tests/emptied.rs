@@ -75,7 +75,7 @@ fn f041_a_category_that_is_emptied_is_held_whatever_the_limit() {
     assert!(
         reason.contains("would empty start/ (2 articles)")
             && reason.contains("`kbsync approve`")
-            && reason.contains("`kbsync restore start`"),
+            && reason.contains("`kbsync restore FOLDER`"),
         "{reason}"
     );
 }

@@ -202,7 +202,7 @@ const FOLDERS: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "start/ noyaml",
         "",
-        "<- update-category start, its `_category.yaml` was removed, and is written again",
+        "<- update-category start",
     ],
     [
         "two/; a; b in=two",

@@ -97,13 +97,13 @@ const NAMES: &[[&str; 4]] = &[
         "a; b",
         "",
         "a slug=b; b slug=a",
-        "<- move start/a.html (slug), was b.html; <- move start/b.html (slug), was a.html",
+        "<- move start/a.html (slug), was b.html; <- move start/b~#a.html (slug), was a.html",
     ],
     [
         "a; b; c",
         "",
         "a slug=b; b slug=c; c slug=a",
-        "<- move start/a.html (slug), was c.html; <- move start/b.html (slug), was a.html; <- move start/c.html (slug), was b.html",
+        "<- move start/a.html (slug), was c.html; <- move start/b~#a.html (slug), was a.html; <- move start/c~#b.html (slug), was b.html",
     ],
     [
         "a",

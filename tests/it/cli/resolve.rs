@@ -666,7 +666,7 @@ fn on_a_terminal_a_file_whose_article_is_gone_is_asked_for() {
         kb.run(&["sync"]).exits(3);
         let listed = kb.run(&["resolve"]).exits(3).stdout;
         assert!(
-            listed.contains("deleted on the service, edited here"),
+            listed.contains("was deleted on the service, and the file was edited"),
             "{listed}"
         );
         let status = kb.run(&["status"]).exits(0).stdout;
