@@ -12,31 +12,34 @@ use imara_diff::Token;
 use std::collections::{HashMap, HashSet};
 
 /// The number of occurrences of each unit in the base, the local and the remote text.
-pub(super) struct Counts([Vec<u32>; 3]);
+pub(super) struct Counts(Vec<[u32; 3]>);
 
 impl Counts {
     pub(super) fn of(texts: &[Vec<Token>; 3], known: u32) -> Self {
-        Self([0, 1, 2].map(|at: usize| {
-            let mut counts = vec![0; known as usize];
-            for token in &texts[at] {
-                counts[token.0 as usize] += 1;
+        let mut counts = vec![[0; 3]; known as usize];
+        for (at, text) in texts.iter().enumerate() {
+            for token in text {
+                counts[token.0 as usize][at] += 1;
             }
-            counts
-        }))
+        }
+        Self(counts)
     }
 
     /// The number of different units.
     pub(super) fn known(&self) -> usize {
-        self.0[0].len()
+        self.0.len()
     }
 
     fn get(&self, token: Token) -> [u32; 3] {
-        [0, 1, 2].map(|at: usize| self.0[at][token.0 as usize])
+        self.0[token.0 as usize]
     }
 }
 
 /// A change of a unit: its anchors, the unit, and whether the unit was added.
 type Deed = (usize, Token, bool);
+
+/// One side's changes, and at which places of the base.
+type Deeds = HashMap<Deed, Vec<usize>>;
 
 /// Returns whether the two sides' changes cannot be told apart for certain.
 pub(super) fn exists(
@@ -50,7 +53,15 @@ pub(super) fn exists(
     if mine.is_empty() || theirs.is_empty() {
         return false;
     }
-    let different = different(sides, &anchors);
+    let differs = |one: &Deeds, other: &Deeds| -> Vec<usize> {
+        let differing = one
+            .iter()
+            .filter(|(deed, places)| other.get(deed) != Some(places));
+        differing.map(|((between, ..), _)| *between).collect()
+    };
+    // Between these anchors, one side did something that the other did not, or not so.
+    let mut different: HashSet<usize> = differs(&mine, &theirs).into_iter().collect();
+    different.extend(differs(&theirs, &mine));
     mine.iter().any(|(deed, place)| {
         let &(between, token, added) = deed;
         let certain = match counts.get(token) {
@@ -86,8 +97,8 @@ fn places(
     hunks: &[Hunk<'_>],
     anchors: &[usize],
     blank: &impl Fn(Token) -> bool,
-) -> HashMap<Deed, Vec<usize>> {
-    let mut places: HashMap<Deed, Vec<usize>> = HashMap::new();
+) -> Deeds {
+    let mut places = Deeds::new();
     for hunk in hunks {
         let old = base[hunk.start..hunk.end]
             .iter()
@@ -101,22 +112,4 @@ fn places(
         }
     }
     places
-}
-
-/// Finds the anchors between which one side changed something that the other did not, or not so.
-fn different([mine, theirs]: [&[Hunk<'_>]; 2], anchors: &[usize]) -> HashSet<usize> {
-    let alone = |ours: &[Hunk<'_>], others: &[Hunk<'_>]| -> Vec<usize> {
-        let same = |hunk: &Hunk<'_>| {
-            let at =
-                others.partition_point(|other| (other.start, other.end) < (hunk.start, hunk.end));
-            others.get(at) == Some(hunk)
-        };
-        ours.iter()
-            .filter(|hunk| !same(hunk))
-            .map(|hunk| anchors[hunk.start])
-            .collect()
-    };
-    let mut different: HashSet<_> = alone(mine, theirs).into_iter().collect();
-    different.extend(alone(theirs, mine));
-    different
 }

@@ -78,11 +78,6 @@ impl Hunk<'_> {
         let apart = self.end <= other.start;
         apart && !(self.grows && other.grows && all_blank(&base[self.end..other.start], blank))
     }
-
-    /// Returns whether each unit has one that replaces it.
-    fn pairs(&self) -> bool {
-        !self.grows && self.new.len() == self.end - self.start
-    }
 }
 
 /// A stretch of the ancestor with the changes of both sides that cannot be told apart.
@@ -115,27 +110,8 @@ impl Stretch<'_> {
         match &self.sides {
             [_, theirs] if theirs.is_empty() || ours == others => Some(ours),
             [mine, _] if mine.is_empty() => Some(others),
-            _ => self.unit_by_unit(base),
+            _ => None,
         }
-    }
-
-    /// Overlapping changes are the same where they overlap, if each replaces unit by unit.
-    fn unit_by_unit(&self, base: &[Token]) -> Option<Vec<Token>> {
-        let mut units = base[self.start..self.end].to_vec();
-        let mut is_changed = vec![false; units.len()];
-        for hunk in self.sides.iter().flatten() {
-            if !hunk.pairs() {
-                return None;
-            }
-            for (at, &unit) in (hunk.start - self.start..).zip(hunk.new) {
-                if is_changed[at] && units[at] != unit {
-                    return None;
-                }
-                units[at] = unit;
-                is_changed[at] = true;
-            }
-        }
-        Some(units)
     }
 }
 

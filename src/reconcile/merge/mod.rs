@@ -120,11 +120,7 @@ fn merge_units<'a>(
 
     let counts = Counts::of(&texts, interner.num_tokens());
     let merge = |texts: &_| merge_tokens(texts, &blank, &counts);
-    let merged = match merge(&texts) {
-        Ok(merged) => merged,
-        Err(Clash::Doubt) => return Err(ClashReason::Ambiguous),
-        Err(Clash::Overlap) => return Err(ClashReason::Overlap),
-    };
+    let merged = merge(&texts)?;
     for text in &mut texts {
         text.reverse();
     }
@@ -132,16 +128,8 @@ fn merge_units<'a>(
         Ok(upwards) if upwards.iter().rev().eq(&merged) => {
             Ok(merged.into_iter().map(|token| interner[token]).collect())
         }
-        Ok(_) | Err(Clash::Overlap | Clash::Doubt) => Err(ClashReason::Ambiguous),
+        Ok(_) | Err(_) => Err(ClashReason::Ambiguous),
     }
-}
-
-/// Why two sequences of units do not merge.
-enum Clash {
-    /// Both sides changed the same units of the base.
-    Overlap,
-    /// Changes that seem to be apart may be the same one.
-    Doubt,
 }
 
 /// Merges base, local and remote as sequences of units.
@@ -149,16 +137,16 @@ fn merge_tokens(
     [base, local, remote]: &[Vec<Token>; 3],
     blank: &impl Fn(Token) -> bool,
     counts: &Counts,
-) -> Result<Vec<Token>, Clash> {
+) -> Result<Vec<Token>, ClashReason> {
     let sides = [local, remote].map(|side| hunks(base, side, counts.known(), blank));
     if doubt::exists(base, [&sides[0], &sides[1]], counts, blank) {
-        return Err(Clash::Doubt);
+        return Err(ClashReason::Ambiguous);
     }
     let mut merged = Vec::with_capacity(local.len().max(remote.len()));
     let mut at = 0;
     for stretch in stretches(&sides, base, blank) {
         merged.extend_from_slice(&base[at..stretch.start]);
-        merged.extend(stretch.merged(base).ok_or(Clash::Overlap)?);
+        merged.extend(stretch.merged(base).ok_or(ClashReason::Overlap)?);
         at = stretch.end;
     }
     merged.extend_from_slice(&base[at..]);

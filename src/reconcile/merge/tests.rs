@@ -397,21 +397,21 @@ fn insertions_inside_a_change_clash() {
 }
 
 #[test]
-fn equal_changes_are_made_once() {
+fn overlapping_changes_of_which_only_a_part_is_equal_clash() {
     check(&[
         (
             "the same typo, and another edit next to it",
             "<p>a</p><p>b</p><p>c</p>",
             "<p>A</p><p>b</p><p>c</p>",
             "<p>A</p><p>B</p><p>c</p>",
-            Text("<p>A</p><p>B</p><p>c</p>"),
+            Overlap,
         ),
         (
             "overlapping, equal where they overlap",
             "<p>a</p><p>b</p><p>c</p>",
             "<p>A</p><p>B</p><p>c</p>",
             "<p>a</p><p>B</p><p>C</p>",
-            Text("<p>A</p><p>B</p><p>C</p>"),
+            Overlap,
         ),
         (
             "overlapping, different in one",
@@ -420,7 +420,7 @@ fn equal_changes_are_made_once() {
             "<p>a</p><p>Ö</p><p>C</p>",
             Overlap,
         ),
-        ("by lines", "a\nb\nc", "A\nb\nc", "A\nB\nc", Text("A\nB\nc")),
+        ("by lines", "a\nb\nc", "A\nb\nc", "A\nB\nc", Overlap),
     ]);
 }
 
