@@ -1,45 +1,40 @@
 //! The decision table, article by article.
 
 use super::World;
-use super::absent::{forget, removed, removed_unreadable};
 use super::conflict::meet;
-use super::creation::{create_local, plan_fresh};
+use super::creation::{create_local, create_remote};
+use super::missing::{
+    forget, gone, removed, removed_unreadable, unknown_article_id, unseen, vanished,
+};
 use super::plan::{Action, HoldRule, Key, Kind, Outcome, Step};
-use super::planner::{Case, Planner};
 use super::snapshot::{LocalFile, Remote, Seen};
-use super::unseen::{gone, unknown_article_id, unseen, vanished};
+use super::{Case, Planner};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Place, Revision, Side, Version};
 use std::collections::BTreeSet;
 
-/// Decides on every article that has an id, then on the new files. Articles that are gone come first: their files'
-/// names are free for the others.
+/// Decides on every article that has an id, then on the new files. Articles that are gone come first, and those without
+/// a file last: the names that are left are free for the others.
 pub(super) fn plan_articles(planner: &mut Planner<'_>) {
     let world = planner.world;
-    let (base, paired, remote) = (world.base, world.paired, world.remote);
-    let order = |id: &ArticleId| {
-        let file = paired.files.get(id).map(|file| &file.place);
-        let stays = entry_of(world, *id) != Some(&Remote::Gone);
-        (stays, file.is_none(), file, *id)
+    let order = |id| {
+        let file = world.paired.files.get(&id).map(|file| &file.place);
+        let stays = entry_of(world, id) != Some(&Remote::Gone);
+        (stays, file.is_none(), file, id)
     };
-    let ids: BTreeSet<_> = base
-        .articles
-        .keys()
-        .chain(paired.files.keys())
-        .chain(paired.unknown.keys())
-        .chain(remote.articles.keys())
-        .map(order)
-        .collect();
+    let ids: BTreeSet<_> = world.articles().map(order).collect();
     for (.., id) in ids {
         let outcome = article(planner, id);
         planner.plan.outcomes.insert(Key::Article(id), outcome);
     }
-    for file in &paired.fresh {
-        let outcome = plan_fresh(planner, file);
-        planner
-            .plan
-            .outcomes
-            .insert(Key::File(file.place.clone()), outcome);
+    for file in &world.paired.fresh {
+        let outcome = if world.policy.covers(&file.place) {
+            create_remote(planner, file, None)
+        } else {
+            Outcome::Excluded
+        };
+        let key = Key::File(file.place.clone());
+        planner.plan.outcomes.insert(key, outcome);
     }
 }
 

@@ -1,19 +1,25 @@
 //! Categories: their words field by field, their folders by slug.
 //!
-//! They are planned in two passes around the articles: first what is known of them, since a renamed
-//! folder takes its files along; then the folders that articles turned out to need.
+//! They are planned in two passes around the articles: first what is known of them, since a renamed folder takes its
+//! files along; then the folders that articles turned out to need or the settings ask for, and those that went.
 
+use super::Planner;
 use super::change::ThreeWay;
 use super::plan::{Action, HoldRule, Kind, SettleCategory, Step};
-use super::planner::Planner;
 use super::settle::{all_fields, new_address};
 use super::snapshot::{Keep, LocalCategory};
 use super::{World, names};
 use crate::model::base::CategoryRow;
 use crate::model::path::near::likely_meant;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
+use std::collections::BTreeSet;
 
 impl World<'_> {
+    fn known_categories(&self) -> BTreeSet<CategoryId> {
+        let read = self.remote.categories.keys();
+        read.chain(self.base.categories.keys()).copied().collect()
+    }
+
     /// Returns the service's version of a category: as read in this cycle, else as in the base.
     pub(super) fn remote_category(&self, id: CategoryId) -> Option<(CategoryVersion, Revision)> {
         self.remote.categories.get(&id).cloned().or_else(|| {
@@ -116,10 +122,12 @@ fn meet_category(
         None => ThreeWay::first_meeting(local.version.as_ref().unwrap_or(remote), remote),
     };
     let direction = world.policy.direction;
-    let (pulls, pushes) = (direction.pulls(), direction.pushes());
+    let pulls = direction.pulls();
     if !way.clashes.is_empty() {
         let Some(keep) = world.choice(None) else {
-            clash_of_category(planner, local, &way, remote);
+            let fields: Vec<Field> = way.clashes.iter().map(|(field, _)| *field).collect();
+            let reason = clash_of_category(local, &fields, remote);
+            hold_category(planner, local, fields, reason);
             return;
         };
         way.settle_clashes(remote, |_| keep == Keep::Remote);
@@ -132,11 +140,7 @@ fn meet_category(
         }
         return;
     }
-    let send = if pushes {
-        std::mem::take(&mut way.pushed)
-    } else {
-        Vec::new()
-    };
+    way.pushed.retain(|_| direction.pushes());
     let to = folder_after(planner, id, row, local, &way, remote);
     let write =
         pulls && (!way.pulled.is_empty() || local.version.is_none() || local.id != Some(id));
@@ -149,7 +153,7 @@ fn meet_category(
         seen: remote.clone(),
         revision: revision.clone(),
         unsent: way.unsent,
-        send,
+        send: way.pushed,
     };
     category_settle(planner, row, settle, &way.pulled);
 }
@@ -204,27 +208,18 @@ fn category_settle(
     });
 }
 
-/// Clashing fields wait for a person.
-fn clash_of_category(
-    planner: &mut Planner<'_>,
-    local: &LocalCategory,
-    way: &ThreeWay<CategoryVersion>,
-    remote: &CategoryVersion,
-) {
-    let fields: Vec<Field> = way.clashes.iter().map(|(field, _)| *field).collect();
-    // Nothing else shows what the service has.
-    let there: Vec<_> = fields
-        .iter()
-        .map(|field| format!("{}: {}", field.key(), remote.get(*field)))
-        .collect();
-    let reason = format!(
+/// Why clashing fields wait for a person. Nothing else shows what the service has.
+fn clash_of_category(local: &LocalCategory, fields: &[Field], remote: &CategoryVersion) -> String {
+    let there = fields.iter();
+    let there = there.map(|field| format!("{}: {}", field.key(), remote.get(*field)));
+    let there: Vec<_> = there.collect();
+    format!(
         "both sides have their own {} (the service has `{}`); make `_category.yaml` and the \
          service agree, or choose: `kbsync sync {} --prefer local` or `--prefer remote`",
-        Field::keys(&fields, ", "),
+        Field::keys(fields, ", "),
         there.join("`, `"),
         path::quoted(&format!("{}/{}", local.folder, path::CATEGORY_FILE))
-    );
-    hold_category(planner, local, fields, reason);
+    )
 }
 
 fn hold_category(
@@ -259,4 +254,107 @@ fn folder_after(
         planner.renamed.insert(local.folder.clone(), to.clone());
     }
     to
+}
+
+/// Folders that articles need or the settings ask for, and those that went.
+pub(super) fn missing_folders(planner: &mut Planner<'_>) {
+    let world = planner.world;
+    let mut known = world.known_categories();
+    known.retain(|id| !world.paired.categories.contains_key(id));
+    for id in known {
+        let Some((version, revision)) = world.remote_category(id) else {
+            continue;
+        };
+        let row = world.base.categories.get(&id);
+        let wanted = row.is_none()
+            && world.policy.direction.pulls()
+            && world.policy.scope.is_empty()
+            && world.policy.wanted_categories.contains(&id);
+        if wanted && world.hidden_folder(id, &version.slug).is_none() {
+            planner.names.give_folder(id, &version.slug);
+        }
+        let to = planner.names.folder(id).map(str::to_owned);
+        match (to, row) {
+            (Some(folder), _) => {
+                let mut settle = SettleCategory::as_seen(id, version, revision);
+                settle.to = Some(folder.clone());
+                settle.write = true;
+                let step = Step::SettleCategory(Box::new(settle));
+                let (kind, side) = (Kind::CreateCategory, Side::Local);
+                planner.push(Action::new(kind, side, None, folder, step));
+            }
+            (None, Some(row)) => {
+                if let Some(folder) = folder_that_went(world, row, &version.slug) {
+                    folder_gone(planner, row, folder, version, revision);
+                }
+            }
+            // Its articles are not wanted here; it need not be read again for that.
+            (None, None) if !world.policy.wanted_categories.contains(&id) => {
+                let record = SettleCategory::as_seen(id, version, revision);
+                planner.plan.category_records.push(record);
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+/// Returns the folder of a category without one, if it is not there any more. A folder of another category may lie there:
+/// two rows with one folder would give the files in it to the wrong category.
+fn folder_that_went<'b>(world: World<'b>, row: &'b CategoryRow, slug: &str) -> Option<&'b str> {
+    let folder = row.folder.as_deref()?;
+    let mut paired = world.paired.categories.values();
+    let is_left = !world.local.top.contains(&path::fold(folder))
+        || paired.any(|category| category.folder == folder);
+    let mut claimed = world.local.categories.iter();
+    let is_gone = world.local.complete
+        && world.hidden_folder(row.id, slug).is_none()
+        && claimed.all(|category| category.id != Some(row.id));
+    (is_left && is_gone && world.policy.covers_folder(folder)).then_some(folder)
+}
+
+/// The writer removed the folder: the category stays, since the API cannot delete it (`docs/api.md`, A1.3). Said
+/// once.
+fn folder_gone(
+    planner: &mut Planner<'_>,
+    row: &CategoryRow,
+    folder: &str,
+    version: CategoryVersion,
+    revision: Revision,
+) {
+    let note = "its folder was removed here; the category stays on the service, because only the dashboard can delete a \
+                category";
+    let step = Step::SettleCategory(Box::new(SettleCategory {
+        from: Some(folder.to_owned()),
+        file: row.local.clone(),
+        unsent: row.local.clone(),
+        ..SettleCategory::as_seen(row.id, version, revision)
+    }));
+    let mut action = Action::new(Kind::Forget, Side::Local, None, folder, step);
+    action.note = Some(note.to_owned());
+    planner.push(action);
+}
+
+/// Articles without a place wait when their category could not be created or read.
+pub(super) fn wait_for_categories(planner: &mut Planner<'_>) {
+    let mut known: BTreeSet<CategoryId> = planner.world.known_categories();
+    for action in &planner.plan.actions {
+        if let Step::CreateCategory { provisional, .. } = &action.step {
+            known.insert(*provisional);
+        }
+    }
+    for action in &mut planner.plan.actions {
+        let category = match (&action.step, action.as_settle()) {
+            (Step::CreateArticle { version, .. }, _) => Some(version.category),
+            (_, Some(settle)) if settle.send.contains(&Field::Category) => {
+                Some(settle.file.category)
+            }
+            _ => None,
+        };
+        if category.is_some_and(|id| !known.contains(&id)) {
+            action.hold(
+                HoldRule::Waits,
+                "its category does not exist on the service yet; where its folder or _category.yaml is reported, mend that first",
+            );
+        }
+    }
 }

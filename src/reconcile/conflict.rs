@@ -7,11 +7,11 @@
 use super::World;
 use super::articles::waiting;
 use super::change::{self, Clash, ThreeWay};
-use super::merge::{self, ClashReason};
+use super::merge;
 use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
-use super::planner::{Case, Planner};
 use super::settle::settle_article;
 use super::snapshot::{Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
+use super::{Case, Planner};
 use crate::model::base::ConflictRow;
 use crate::model::path::{CONFLICT_EXTENSION, quoted};
 use crate::model::{ArticleId, Field, Place, Side, TextDigest, Version};
@@ -89,10 +89,10 @@ pub(super) fn meet(planner: &mut Planner<'_>, case: Case<'_>) -> Outcome {
     let first = || ThreeWay::first_meeting(&file.version, &seen.version);
     let mut way = match (standing, row) {
         (Some(conflict), _) if world.settled_by_hand(conflict, keep.as_ref()) => {
-            match shown(conflict, seen) {
-                Some(shown) => compare(shown, shown),
+            match &conflict.remote {
+                Some(shown) if *shown == seen.version => compare(shown, shown),
                 // Both moved on: what was settled is not what is there now.
-                None => first(),
+                Some(_) | None => first(),
             }
         }
         (Some(_), Some(_)) if !matches!(keep, Some(Keep::Both | Keep::Parts(_))) => first(),
@@ -224,21 +224,12 @@ pub(crate) fn copies_of<'a>(
 
 /// Returns the clashes, and the other fields that a choice would settle with them: one version is kept as a whole.
 fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
-    let (mut both_changed, mut reasons) = (Vec::new(), Vec::new());
-    for (field, clash) in &way.clashes {
-        match clash {
-            Clash::BothChanged => both_changed.push(format!("the {field}")),
-            Clash::Unmerged(ClashReason::Overlap) => {
-                both_changed.push("the same part of the text".to_owned());
-            }
-            Clash::Differs => reasons.push(format!("the {field} differs from the service's")),
-            Clash::Unmerged(reason) => reasons.push(reason.to_string()),
-        }
-    }
-    if !both_changed.is_empty() {
-        let both_changed = both_changed.join(" and ");
-        reasons.insert(0, format!("both sides changed {both_changed}"));
-    }
+    let reason = |(field, clash): &(Field, Clash)| match clash {
+        Clash::BothChanged => format!("both sides changed the {field}"),
+        Clash::Differs => format!("the {field} differs from the service's"),
+        Clash::Unmerged(reason) => reason.to_string(),
+    };
+    let reasons: Vec<String> = way.clashes.iter().map(reason).collect();
     let reasons = reasons.join(", ");
     let clashes = |field: &Field| way.clashes.iter().any(|(clash, _)| clash == field);
     let mut others = file.version.differing(&seen.version);
@@ -255,14 +246,6 @@ pub(super) const OUTRUN: &str =
 
 /// Said of a conflict of which something else was shown before.
 const ANEW: &str = "a new conflict, because the service's version changed since the last one: ";
-
-/// The version that was shown, while the service still has it.
-fn shown<'c>(conflict: &'c ConflictRow, seen: &Seen) -> Option<&'c Version> {
-    conflict
-        .remote
-        .as_ref()
-        .filter(|shown| **shown == seen.version)
-}
 
 /// Settles the clashes as a person chose; `body` is the text that neither side has.
 fn settle_clashes(way: &mut ThreeWay<Version>, keep: &Keep, case: Case<'_>, body: Option<String>) {

@@ -1,8 +1,8 @@
 //! Articles that only one side has: an article is created for a file, or a file for an article.
 
+use super::Planner;
 use super::World;
 use super::plan::{Action, Kind, Outcome, Settle, Step};
-use super::planner::Planner;
 use super::snapshot::{LocalFile, Seen};
 use crate::model::base::Visibility;
 use crate::model::path::{self, EXTENSION};
@@ -26,28 +26,44 @@ pub(super) fn homeless(
 }
 
 pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen) -> Outcome {
+    match arrive(planner, id, None, seen) {
+        Ok(settle) => planner.push(Action::settle(Kind::Create, Side::Local, settle)),
+        Err(outcome) => outcome,
+    }
+}
+
+/// Returns the step that makes the file of an article without one, which was at a place if it had one. The error is what
+/// becomes of the article if no file is made now.
+pub(super) fn arrive(
+    planner: &mut Planner<'_>,
+    id: ArticleId,
+    was: Option<&Place>,
+    seen: &Seen,
+) -> Result<Settle, Outcome> {
     let world = planner.world;
     if !world.policy.direction.pulls() {
-        return Outcome::Excluded;
+        return Err(Outcome::Excluded);
     }
     let category = seen.version.category;
     let known = planner.names.folder(category).is_some();
     let Some(folder) = planner.folder_for(category) else {
-        return homeless(planner, id, None, seen);
+        return Err(homeless(planner, id, was, seen));
     };
     // The file at the article's own place may be the article's, so no other name is given.
     let own = path::stem_for(&seen.version.slug, id.uuid(), &|_| false);
     let own = Place::new(&folder, format!("{own}{EXTENSION}"));
     let to = planner.names.give_place(&folder, &seen.version.slug, id);
-    if (world.out_of_reach.0)(&own) || !world.policy.covers(&to) {
+    // What was in scope comes back, wherever its file lies now.
+    let covered = was.is_some() || world.policy.covers(&to);
+    if (world.out_of_reach.0)(&own) || !covered {
         planner.names.leave(&to);
         if !known {
             planner.names.take_back(category);
         }
-        return Outcome::Excluded;
+        return Err(Outcome::Excluded);
     }
     if world.local.unreadable.contains(&folder) {
-        return Outcome::Unknown;
+        return Err(Outcome::Unknown);
     }
     if let Some(unread) = unread_for(world, &folder, id) {
         let message = format!(
@@ -55,11 +71,34 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
              or take it out of the mirror"
         );
         planner.problem(own, Some(id), message);
-        return Outcome::Unknown;
+        return Err(Outcome::Unknown);
     }
-    let mut settle = arrive(id, to, seen);
-    settle.settles = world.base.conflicts.contains_key(&id);
-    planner.push(Action::settle(Kind::Create, Side::Local, settle))
+    let mut seen = seen.clone();
+    if seen.visibility == Visibility::Published {
+        seen.flags.enabled.get_or_insert(true);
+        seen.flags.draft.get_or_insert(false);
+    }
+    let file_flags = match seen.visibility {
+        Visibility::Published => Flags::default(),
+        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => Flags {
+            enabled: seen.flags.enabled.filter(|on| !on),
+            draft: seen.flags.draft.filter(|on| *on),
+        },
+    };
+    Ok(Settle {
+        id,
+        before: None,
+        to,
+        file: seen.version.clone(),
+        file_flags,
+        write: true,
+        send: Vec::new(),
+        send_enabled: None,
+        unsent: seen.version.clone(),
+        unsent_flags: file_flags,
+        seen,
+        settles: world.base.conflicts.contains_key(&id),
+    })
 }
 
 /// A file in a folder that cannot be read, and of which nobody knows that it is another article's: a second one
@@ -81,13 +120,6 @@ fn unread_for(world: World<'_>, folder: &str, id: ArticleId) -> Option<String> {
     file.map(ToString::to_string).or_else(hidden)
 }
 
-pub(super) fn plan_fresh(planner: &mut Planner<'_>, file: &LocalFile) -> Outcome {
-    if !planner.world.policy.covers(&file.place) {
-        return Outcome::Excluded;
-    }
-    create_remote(planner, file, None)
-}
-
 pub(super) fn create_remote(
     planner: &mut Planner<'_>,
     file: &LocalFile,
@@ -101,16 +133,6 @@ pub(super) fn create_remote(
     let begun = creations.find(|one| one.is_at(file.version.category, &file.place.file));
     // Where the service has the article, only its id is missing in the file: another slug is an edit, and comes after.
     let made = begun.and_then(|one| Some(one.row.as_ref()?.id));
-    let address = (file.version.category, file.version.slug.as_str());
-    let twin = planner
-        .addresses
-        .get(&address)
-        .and_then(|places| places.iter().find(|place| **place != &file.place));
-    if let Some(twin) = twin.filter(|_| made.is_none()) {
-        let message = format!("its slug \"{}\" is that of {twin}", file.version.slug);
-        planner.problem(&file.place, instead_of, message);
-        return Outcome::Unknown;
-    }
     let action = Action::new(
         Kind::Create,
         Side::Remote,
@@ -127,33 +149,4 @@ pub(super) fn create_remote(
         },
     );
     planner.push(action)
-}
-
-pub(super) fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {
-    let mut seen = seen.clone();
-    if seen.visibility == Visibility::Published {
-        seen.flags.enabled.get_or_insert(true);
-        seen.flags.draft.get_or_insert(false);
-    }
-    let file_flags = match seen.visibility {
-        Visibility::Published => Flags::default(),
-        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => Flags {
-            enabled: seen.flags.enabled.filter(|on| !on),
-            draft: seen.flags.draft.filter(|on| *on),
-        },
-    };
-    Settle {
-        id,
-        before: None,
-        to,
-        file: seen.version.clone(),
-        file_flags,
-        write: true,
-        send: Vec::new(),
-        send_enabled: None,
-        unsent: seen.version.clone(),
-        unsent_flags: file_flags,
-        seen,
-        settles: false,
-    }
 }

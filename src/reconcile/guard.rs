@@ -240,18 +240,19 @@ fn moved_out(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
         );
         return Some((HoldRule::Elsewhere, reason));
     }
+    let rule = HoldRule::Elsewhere;
     // A file that was just saved, or that lost its `id:` line, proves nothing about this article.
-    if facts.stands(HoldRule::Elsewhere, action) {
-        let reason = "its file was moved into another workspace's folder: move the file back; `kbsync approve` deletes the \
-                      article";
-        return Some((HoldRule::Elsewhere, reason.to_owned()));
-    }
-    let path = unread.as_ref()?;
-    let reason = format!(
-        "its file may be in another workspace's folder, and {path} cannot be read; make that path readable; \
-         `kbsync approve` deletes the article"
-    );
-    Some((HoldRule::Unfound, reason))
+    let (rule, what, remedy) = if facts.stands(rule, action) {
+        let what = "its file was moved into another workspace's folder".to_owned();
+        (rule, what, "move the file back")
+    } else {
+        let path = unread.as_ref()?;
+        let what =
+            format!("its file may be in another workspace's folder, and {path} cannot be read");
+        (HoldRule::Unfound, what, "make that path readable")
+    };
+    let reason = format!("{what}: {remedy}; `kbsync approve` deletes the article");
+    Some((rule, reason))
 }
 
 /// An article without a file may never have had one in this mirror, where the state was made for another folder.

@@ -24,9 +24,7 @@
 //! be told is an [`Outcome`](plan::Outcome), never an absence. Every key of the inputs has exactly one
 //! outcome, which is asserted.
 
-mod absent;
 mod action;
-mod addresses;
 mod articles;
 pub mod behind;
 mod categories;
@@ -34,37 +32,36 @@ pub mod change;
 mod conflict;
 mod creation;
 pub mod deletions;
-mod flags;
-mod folders;
 pub mod guard;
 pub mod merge;
+mod missing;
 mod names;
 mod needs;
 pub mod new_categories;
 pub mod order;
 pub mod pairing;
 pub mod plan;
-mod planner;
 pub mod scope;
 mod settle;
 pub mod snapshot;
 #[cfg(test)]
 mod tests;
-mod unseen;
 
-use crate::model::Place;
-pub(crate) use absent::{place_in_conflict, removed_in_conflict};
+use crate::model::base::ArticleRow;
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Place};
 pub(crate) use articles::{is_calm, is_outdated};
 pub(crate) use conflict::{copies_of, copy_of};
-pub(crate) use flags::listed_as_known;
+pub(crate) use missing::{ANOTHERS, place_in_conflict, removed_in_conflict, ways_without_article};
+use names::Names;
 use pairing::Paired;
-use plan::{Key, Plan};
-use planner::Planner;
-use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
-pub(crate) use unseen::{ANOTHERS, ways_without_article};
+use plan::{Action, Key, Outcome, Plan, Problem};
+pub(crate) use settle::listed_as_known;
+use snapshot::{Base, Bodies, LocalFile, LocalSnapshot, Policy, RemoteSnapshot, Seen};
+use std::collections::BTreeMap;
+use std::fmt::Display;
 
 /// The input of a plan.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct World<'a> {
     /// The content of both sides when they last agreed.
     pub base: &'a Base,
@@ -86,20 +83,13 @@ pub struct World<'a> {
 #[derive(Clone, Copy)]
 pub struct OutOfReach<'a>(pub &'a dyn Fn(&Place) -> bool);
 
-impl std::fmt::Debug for OutOfReach<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("OutOfReach")
-    }
-}
-
 /// Makes the plan, before guards and order.
 pub fn reconcile(world: World<'_>) -> Plan {
-    let addresses = planner::addresses(world.paired);
-    let mut planner = Planner::new(world, &addresses);
+    let mut planner = Planner::new(world);
     categories::plan_categories(&mut planner);
     articles::plan_articles(&mut planner);
-    folders::missing_folders(&mut planner);
-    folders::wait_for_categories(&mut planner);
+    categories::missing_folders(&mut planner);
+    categories::wait_for_categories(&mut planner);
     let plan = planner.plan;
     debug_assert!(
         unaccounted(&world, &plan).is_empty(),
@@ -118,14 +108,7 @@ pub fn plan(world: World<'_>, facts: &guard::Facts) -> Plan {
 
 /// Checks the books: keys of the inputs that the plan does not account for.
 pub fn unaccounted(world: &World<'_>, plan: &Plan) -> Vec<Key> {
-    let articles = world
-        .base
-        .articles
-        .keys()
-        .chain(world.paired.files.keys())
-        .chain(world.paired.unknown.keys())
-        .chain(world.remote.articles.keys())
-        .map(|id| Key::Article(*id));
+    let articles = world.articles().map(Key::Article);
     let files = world
         .paired
         .fresh
@@ -135,4 +118,80 @@ pub fn unaccounted(world: &World<'_>, plan: &Plan) -> Vec<Key> {
         .chain(files)
         .filter(|key| !plan.outcomes.contains_key(key))
         .collect()
+}
+
+impl World<'_> {
+    /// Returns the id of every article that anything is known of, perhaps more than once.
+    fn articles(&self) -> impl Iterator<Item = ArticleId> {
+        let known = self.base.articles.keys();
+        let local = self.paired.files.keys().chain(self.paired.unknown.keys());
+        known
+            .chain(local)
+            .chain(self.remote.articles.keys())
+            .copied()
+    }
+}
+
+/// Everything a plan is made from, and the plan so far.
+struct Planner<'a> {
+    world: World<'a>,
+    names: Names,
+    /// Folders that a pulled address renames, old name to new: categories come before articles.
+    renamed: BTreeMap<String, String>,
+    plan: Plan,
+}
+
+/// An article that both sides have, and what the base says of it; `None`: they meet for the first time.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    id: ArticleId,
+    row: Option<&'a ArticleRow>,
+    file: &'a LocalFile,
+    seen: &'a Seen,
+}
+
+impl<'a> Planner<'a> {
+    /// A planner that has decided nothing yet.
+    fn new(world: World<'a>) -> Self {
+        Self {
+            world,
+            names: Names::new(world.local, world.paired),
+            renamed: BTreeMap::new(),
+            plan: Plan {
+                problems: world.paired.problems.clone(),
+                ..Plan::default()
+            },
+        }
+    }
+
+    /// Adds an action. Returns what becomes of its article.
+    fn push(&mut self, action: Action) -> Outcome {
+        self.plan.actions.push(action);
+        Outcome::Planned
+    }
+
+    /// Reports something that is left out.
+    fn problem(&mut self, path: impl Display, id: Option<ArticleId>, message: impl Into<String>) {
+        self.plan.problems.push(Problem::at(path, id, message));
+    }
+
+    /// A place as it is once categories were renamed.
+    fn placed(&self, place: &Place) -> Place {
+        self.renamed.get(&place.folder).map_or_else(
+            || place.clone(),
+            |folder| Place::new(folder, place.file.clone()),
+        )
+    }
+
+    /// The folder of a category; one that has none yet gets it.
+    fn folder_for(&mut self, id: CategoryId) -> Option<String> {
+        if let Some(folder) = self.names.folder(id) {
+            return Some(folder.to_owned());
+        }
+        let (CategoryVersion { slug, .. }, _) = self.world.remote_category(id)?;
+        if let Some(folder) = self.world.hidden_folder(id, &slug) {
+            return Some(folder);
+        }
+        Some(self.names.give_folder(id, &slug))
+    }
 }

@@ -108,25 +108,21 @@ impl Names {
 }
 
 impl World<'_> {
-    /// A folder that cannot be listed and that nobody knows, where a category's folder is not where it was: it may be
-    /// that one under a new name.
-    pub(super) fn out_of_sight(&self, id: CategoryId) -> Option<String> {
-        self.base.categories.get(&id)?.folder.as_ref()?;
-        let rows = || self.base.categories.values();
-        let mut closed = self.local.closed.iter();
-        let unknown = |folder: &&String| rows().all(|row| row.folder.as_ref() != Some(*folder));
-        closed.find(unknown).cloned()
-    }
-
-    /// A folder that cannot be read and that nobody knows, under the name that a category's folder would get: it
-    /// may be that one, from before the state was lost.
-    pub(super) fn unreadable_home(&self, id: CategoryId, slug: &str) -> Option<String> {
-        let rows = || self.base.categories.values();
-        let known = |folder: &String| rows().any(|row| row.folder.as_ref() == Some(folder));
-        let mut unreadable = self.local.unreadable.iter();
-        unreadable
-            .find(|folder| !known(folder) && derived(folder, slug, id.uuid()))
-            .cloned()
+    /// A folder that cannot be read and may be a category's: a second one would claim its articles. It is the category's
+    /// own; or one that nobody knows, under the name that the slug gives, from before the state was lost; or any that
+    /// nobody knows and that cannot be listed, if the category's folder is not where it was.
+    pub(super) fn hidden_folder(&self, id: CategoryId, slug: &str) -> Option<String> {
+        let own = self.base.categories.get(&id);
+        let own = own.and_then(|row| row.folder.as_ref());
+        let known = |folder: &String| {
+            let mut rows = self.base.categories.values();
+            rows.any(|row| row.folder.as_ref() == Some(folder))
+        };
+        let may_be = |folder: &&String| {
+            let moved = own.is_some() && self.local.closed.contains(*folder);
+            own == Some(*folder) || (!known(folder) && (moved || derived(folder, slug, id.uuid())))
+        };
+        self.local.unreadable.iter().find(may_be).cloned()
     }
 }
 

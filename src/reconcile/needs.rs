@@ -1,7 +1,6 @@
 //! Holds actions that need a name, an address or a category which a held action would free, or which stays taken.
 
-use super::addresses::{Address, Holder, frees, takes, waits_for};
-use super::order::{Name, leaves_name, takes_name};
+use super::order::{Address, Holder, Name, frees, leaves_name, takes, takes_name, waits_for};
 use super::plan::{Action, HoldRule, Plan, Step};
 use super::snapshot::Base;
 use std::collections::{BTreeMap, BTreeSet};

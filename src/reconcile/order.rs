@@ -5,45 +5,58 @@
 //! A slug belongs to one article of a category at a time, and to one category of the workspace. An action that takes
 //! a slug which another article leaves in the same plan comes after it. `needs` holds the actions whose slug stays taken.
 
-use super::addresses::{Holder, frees, holders, waits_for};
 use super::needs::wait;
 use super::plan::{Action, Plan, Step};
-use super::snapshot::{Base, RemoteSnapshot};
-use crate::model::{Place, path};
+use super::snapshot::{Base, Remote, RemoteSnapshot};
+use crate::model::{ArticleId, CategoryId, Field, Place, Version, path};
 use std::collections::{BTreeMap, BTreeSet};
-
-pub use super::addresses::{Address, leaves, takes};
 
 /// Puts a guarded plan in order.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(&plan.actions, base, remote);
     wait(plan, &holders, base);
-    let mut actions = std::mem::take(&mut plan.actions);
-    let wanted: BTreeSet<Name> = actions.iter().filter_map(takes_name).collect();
-    actions.sort_by_cached_key(|action| {
-        // A folder's new name may be one that another folder just left: those stay in the order of planning.
-        let path = if renames_folder(action) {
-            String::new()
+    let unheld = || plan.actions.iter().filter(|action| action.held.is_none());
+    let names: BTreeSet<Name> = plan.actions.iter().filter_map(takes_name).collect();
+    let addresses: BTreeSet<Address> = unheld().filter_map(takes).collect();
+    let freeing = unheld().filter_map(|action| Some((frees(action)?, action)));
+    let freeing: BTreeMap<Holder, &Action> = freeing.collect();
+    let keys = plan.actions.iter().map(|action| {
+        let is_wanted = if let Step::RemoveFile { place, .. } = &action.step {
+            names.contains(&name(place))
         } else {
-            action.path.clone()
+            let left = leaves(action).filter(|_| action.held.is_none());
+            left.is_some_and(|address| addresses.contains(&address))
         };
-        (phase(action, &wanted), path)
+        // No actions wait for each other: `wait` holds them.
+        let chain = std::iter::successors(Some(action), |action| {
+            freeing.get(&waits_for(action, &holders)?).copied()
+        });
+        // A folder's new name may be one that another folder just left: those stay in the order of planning.
+        let path = Some(&action.path).filter(|_| !renames_folder(action));
+        (phase(action, is_wanted), chain.count(), path.cloned())
     });
-    plan.actions = by_address(actions, &holders);
+    let keys: Vec<_> = keys.collect();
+    let mut ordered: Vec<_> = keys
+        .into_iter()
+        .zip(std::mem::take(&mut plan.actions))
+        .collect();
+    ordered.sort_by(|(one, _), (other, _)| one.cmp(other));
+    plan.actions = ordered.into_iter().map(|(_, action)| action).collect();
     plan.problems.sort();
     plan.problems.dedup();
 }
 
-fn phase(action: &Action, wanted: &BTreeSet<Name>) -> u8 {
-    match (&action.step, action.side) {
-        (Step::CreateCategory { .. } | Step::SettleCategory(_), _) => 0,
-        (Step::Forget { .. }, _) => 1,
-        (Step::RemoveFile { place, .. }, _) if wanted.contains(&name(place)) => 1,
-        (Step::Settle(settle), _) if !settle.sends() => 2,
-        (Step::Conflict(_) | Step::Wait, _) => 3,
-        (Step::CreateArticle { .. } | Step::Settle(_), _) => 4,
-        (Step::DeleteArticle { .. }, _) => 5,
-        (Step::RemoveFile { .. }, _) => 6,
+fn phase(action: &Action, is_wanted: bool) -> u8 {
+    match &action.step {
+        Step::CreateCategory { .. } | Step::SettleCategory(_) => 0,
+        Step::Forget { .. } => 1,
+        Step::RemoveFile { .. } if is_wanted => 1,
+        Step::Settle(settle) if !settle.sends() => 2,
+        Step::Conflict(_) | Step::Wait => 3,
+        Step::CreateArticle { .. } | Step::Settle(_) => 4,
+        Step::DeleteArticle { .. } if is_wanted => 4,
+        Step::DeleteArticle { .. } => 5,
+        Step::RemoveFile { .. } => 6,
     }
 }
 
@@ -74,29 +87,108 @@ fn renames_folder(action: &Action) -> bool {
     matches!(&action.step, Step::SettleCategory(settle) if settle.from.is_some() && settle.from != settle.to)
 }
 
-/// Orders what changes the service by who waits for whom. No actions wait for each other: [`wait`] holds them.
-fn by_address(actions: Vec<Action>, holders: &BTreeMap<Address, Holder>) -> Vec<Action> {
-    let unheld = actions.iter().enumerate();
-    let unheld = unheld.filter(|(_, action)| action.held.is_none());
-    let freeing: BTreeMap<Holder, usize> = unheld
-        .filter_map(|(index, action)| Some((frees(action)?, index)))
-        .collect();
-    let before = actions
-        .iter()
-        .map(|action| waits_for(action, holders).and_then(|holder| freeing.get(&holder).copied()));
-    let before: Vec<Option<usize>> = before.collect();
-    let mut actions: Vec<Option<Action>> = actions.into_iter().map(Some).collect();
-    let mut ordered = Vec::with_capacity(actions.len());
-    for start in 0..actions.len() {
-        let mut chain = Vec::new();
-        let mut next = Some(start);
-        while let Some((index, action)) =
-            next.and_then(|index| Some((index, actions[index].take()?)))
-        {
-            chain.push(action);
-            next = before[index];
-        }
-        ordered.extend(chain.into_iter().rev());
+/// A public address: a slug in a category, or that of a category itself.
+pub type Address = (Option<CategoryId>, String);
+
+/// The holder of an address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Holder {
+    Article(ArticleId),
+    Category(CategoryId),
+}
+
+/// Returns the holder of each address on the service now; nothing where no action takes an address.
+pub(super) fn holders(
+    actions: &[Action],
+    base: &Base,
+    remote: &RemoteSnapshot,
+) -> BTreeMap<Address, Holder> {
+    let mut holders = BTreeMap::new();
+    if actions.iter().all(|action| takes(action).is_none()) {
+        return holders;
     }
-    ordered
+    for row in base.categories.values() {
+        if !remote.categories.contains_key(&row.id) {
+            holders.insert((None, row.remote.slug.clone()), Holder::Category(row.id));
+        }
+    }
+    for (id, (version, _)) in &remote.categories {
+        holders.insert((None, version.slug.clone()), Holder::Category(*id));
+    }
+    for row in base.articles.values() {
+        // The address that was seen counts, not the recorded one; an article that is gone has none.
+        match remote.articles.get(&row.id) {
+            Some(Remote::Present(_) | Remote::Gone) => {}
+            None | Some(Remote::NotVisible(_) | Remote::Unknown(_)) => {
+                holders.insert(address(&row.remote), Holder::Article(row.id));
+            }
+        }
+    }
+    for (id, entry) in &remote.articles {
+        if let Remote::Present(seen) = entry {
+            holders.insert(address(&seen.version), Holder::Article(*id));
+        }
+    }
+    holders
+}
+
+/// The address that an action takes on the service, if it takes one.
+pub fn takes(action: &Action) -> Option<Address> {
+    match &action.step {
+        // One that the service has made already only gets its id.
+        Step::CreateArticle { version, .. } => action.id.is_none().then(|| address(version)),
+        Step::CreateCategory { version, .. } => Some((None, version.slug.clone())),
+        Step::SettleCategory(settle) => {
+            let sent = settle.send.contains(&Field::Slug);
+            sent.then(|| (None, settle.file.slug.clone()))
+        }
+        Step::Settle(settle) if settle.sends_address() => {
+            let mut after = settle.seen.version.clone();
+            for field in &settle.send {
+                after.take(*field, &settle.file);
+            }
+            Some(address(&after))
+        }
+        Step::Settle(_)
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
+    }
+}
+
+/// The address that an action frees when it is done, if it frees one.
+pub fn leaves(action: &Action) -> Option<Address> {
+    if let Step::DeleteArticle { seen, .. } = &action.step {
+        return Some(address(&seen.version));
+    }
+    takes(action)?;
+    if let Step::SettleCategory(settle) = &action.step {
+        return Some((None, settle.seen.slug.clone()));
+    }
+    Some(address(&action.as_settle()?.seen.version))
+}
+
+fn address(version: &Version) -> Address {
+    (Some(version.category), version.slug.clone())
+}
+
+/// The article or category that an action is about, once that has an id.
+fn about(action: &Action) -> Option<Holder> {
+    if let Step::SettleCategory(settle) = &action.step {
+        return Some(Holder::Category(settle.id));
+    }
+    action.id.map(Holder::Article)
+}
+
+/// The article or category whose address an action frees, if it frees one.
+pub(super) fn frees(action: &Action) -> Option<Holder> {
+    leaves(action).and_then(|_| about(action))
+}
+
+/// Returns the holder that has to leave an address before an action can be done.
+pub(super) fn waits_for(action: &Action, holders: &BTreeMap<Address, Holder>) -> Option<Holder> {
+    let holder = *holders.get(&takes(action)?)?;
+    (about(action) != Some(holder)).then_some(holder)
 }

@@ -390,10 +390,3 @@ impl Problem {
         }
     }
 }
-
-impl Plan {
-    /// Returns whether there is nothing to do, not even for a person.
-    pub fn is_empty(&self) -> bool {
-        self.actions.is_empty() && self.problems.is_empty()
-    }
-}

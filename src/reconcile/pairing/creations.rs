@@ -13,32 +13,24 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The articles that are being created and have nothing at their place.
-pub(super) fn creations_without_file<'b>(
-    base: &'b Base,
-    files: &[LocalFile],
-    local: &LocalSnapshot,
-    folders: &BTreeMap<&str, CategoryId>,
-) -> Vec<&'b Creation> {
-    let lies = |creation: &&Creation| {
-        let mut unknown = local.unknown.iter().map(|unknown| &unknown.place);
-        files.iter().any(|file| is_at(creation, file))
-            || unknown.any(|place| {
-                let category = folders.get(place.folder.as_str());
-                category.is_some_and(|category| creation.is_at(*category, &place.file))
-            })
-    };
-    let creations = base.creations.iter();
-    creations.filter(|creation| !lies(creation)).collect()
-}
-
-/// Holds the files that may belong to these creations. Returns the other files, and the articles that become unknown.
+/// Holds the files that may belong to articles which are being created and have nothing at their place. Returns the other
+/// files, and the articles that become unknown.
 pub(super) fn hold_moved(
     base: &Base,
-    creations: &[&Creation],
+    local: &LocalSnapshot,
+    folders: &BTreeMap<&str, CategoryId>,
     files: Vec<LocalFile>,
     paired: &mut Paired,
 ) -> (Vec<LocalFile>, Vec<ArticleId>) {
+    let is_empty = |creation: &&Creation| {
+        let mut unknown = local.unknown.iter().map(|unknown| &unknown.place);
+        let lies = unknown.any(|place| {
+            let category = folders.get(place.folder.as_str());
+            category.is_some_and(|category| creation.is_at(*category, &place.file))
+        });
+        !lies && !files.iter().any(|file| is_at(creation, file))
+    };
+    let creations: Vec<_> = base.creations.iter().filter(is_empty).collect();
     let mut left = Vec::with_capacity(files.len());
     let mut unknown = Vec::new();
     for file in files {

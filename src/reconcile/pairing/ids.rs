@@ -1,11 +1,13 @@
-//! The id in a file: of two files with one id the one at the place in the state keeps it.
+//! The id in a file, and the places of articles when the two sides last agreed: of two files with one id the one at the
+//! place in the state keeps it.
 
 use super::creations::is_at;
-use super::places::StatePlaces;
+use super::folders;
 use super::{NOT_READY, Paired};
-use crate::model::ArticleId;
+use crate::model::base::ArticleRow;
+use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, RemoteSnapshot};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Gives files the articles that they name. Gives the files that are left.
 pub(super) fn claim_by_id(
@@ -72,27 +74,18 @@ pub(super) fn mark_both_unknown(
     remote: &RemoteSnapshot,
     paired: &mut Paired,
 ) {
-    let named = |file: &&LocalFile| {
-        let id = file.id.as_ref();
-        id.is_some_and(|id| !base.articles.contains_key(id))
-    };
-    let owner = |file: &LocalFile| places.owner_of(file).map(|owner| (owner, file.clone()));
-    let over: Vec<_> = paired
-        .files
-        .values()
-        .filter(named)
-        .filter_map(owner)
+    let files = paired.files.values();
+    let over = files.filter_map(|file| Some((file.id?, places.owner_of(file)?, file)));
+    let over = over.filter(|(id, ..)| !base.articles.contains_key(id));
+    let over: Vec<_> = over
+        .map(|(id, other, file)| (id, other, file.clone()))
         .collect();
-    for (other, file) in over {
-        let Some(id) = file.id.filter(|_| paired.is_free(other)) else {
-            continue;
-        };
-        if remote.articles.get(&other) == Some(&Remote::Gone) {
-            continue;
+    for (id, other, file) in over {
+        if paired.is_free(other) && remote.articles.get(&other) != Some(&Remote::Gone) {
+            report_replaced(other, id, &file, paired);
+            paired.files.remove(&id);
+            paired.doubt(id, "another article's file has its id");
         }
-        report_replaced(other, id, &file, paired);
-        paired.files.remove(&id);
-        paired.doubt(id, "another article's file has its id");
     }
 }
 
@@ -122,4 +115,69 @@ fn report_replaced(of: ArticleId, by: ArticleId, file: &LocalFile, paired: &mut 
     );
     paired.report(&file.place, Some(of), message);
     paired.doubt(of, "its file has another article's id");
+}
+
+/// The places in the state: a category and a file's name, not a folder's. Where a folder is not its
+/// category's any more, the place itself counts.
+pub(super) struct StatePlaces<'a> {
+    by_category: HashMap<(CategoryId, &'a str), ArticleId>,
+    /// The categories of the folders in the state.
+    categories: BTreeMap<&'a str, CategoryId>,
+    exact: HashMap<&'a Place, ArticleId>,
+    base: &'a Base,
+}
+
+impl<'a> StatePlaces<'a> {
+    pub(super) fn of(base: &'a Base) -> Self {
+        let categories = folders::of_rows(base);
+        let rows = base.articles.values();
+        let category = |row: &ArticleRow| categories.get(row.place.folder.as_str()).copied();
+        let known = rows.clone();
+        let known =
+            known.filter_map(|row| Some(((category(row)?, row.place.file.as_str()), row.id)));
+        // The folder was renamed since, and the file could not be read then: it is where its folder is.
+        let renamed = rows.clone().filter(|row| category(row).is_none());
+        let renamed = renamed.map(|row| ((row.local.category, row.place.file.as_str()), row.id));
+        let by_category = renamed.chain(known).collect();
+        Self {
+            by_category,
+            categories,
+            exact: rows.map(|row| (&row.place, row.id)).collect(),
+            base,
+        }
+    }
+
+    /// The article that had this place when the two sides last agreed.
+    pub(super) fn owner(&self, category: Option<CategoryId>, place: &Place) -> Option<ArticleId> {
+        category
+            .and_then(|id| self.by_category.get(&(id, place.file.as_str())))
+            .or_else(|| self.exact.get(place))
+            .copied()
+    }
+
+    /// Returns which of the files that name an article is at the article's recorded place. Another article may have
+    /// had this place, too: its file was moved away, and the two sides do not agree on it since.
+    pub(super) fn home(&self, id: ArticleId, files: &[LocalFile]) -> Option<usize> {
+        let row = self.base.articles.get(&id)?;
+        let folder = row.place.folder.as_str();
+        let category = self.categories.get(folder).copied();
+        let category = category.unwrap_or(row.local.category);
+        let along = |file: &LocalFile| {
+            file.version.category == category && file.place.file == row.place.file
+        };
+        // A renamed folder took its files along: what lies in a new folder of the old name is a copy.
+        let found = files.iter().position(along);
+        let owned = |file: &LocalFile| self.owner_of(file) == Some(id);
+        found.or_else(|| files.iter().position(owned))
+    }
+
+    /// The article whose file this is by its folder's category, wherever that folder is now.
+    pub(super) fn owner_along(&self, file: &LocalFile) -> Option<ArticleId> {
+        let place = (file.version.category, file.place.file.as_str());
+        self.by_category.get(&place).copied()
+    }
+
+    pub(super) fn owner_of(&self, file: &LocalFile) -> Option<ArticleId> {
+        self.owner(Some(file.version.category), &file.place)
+    }
 }

@@ -8,16 +8,14 @@
 mod creations;
 mod folders;
 mod ids;
-mod places;
 
-use crate::model::{ArticleId, CategoryId};
+use crate::model::{ArticleId, CategoryId, Version};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
-    Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen, Unknown,
+    Base, LocalCategory, LocalFile, LocalSnapshot, RemoteSnapshot, Seen, Unknown,
 };
 pub(crate) use creations::may_be_of;
-use ids::claim_by_id;
-use places::StatePlaces;
+use ids::{StatePlaces, claim_by_id};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
@@ -78,8 +76,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let places = StatePlaces::of(base);
     let unready = unready(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
-    let moved = creations::creations_without_file(base, &files, local, &folders);
-    let (files, held) = creations::hold_moved(base, &moved, files, &mut paired);
+    let (files, held) = creations::hold_moved(base, local, &folders, files, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
     paired.mark_unknown(unready, NOT_READY);
     paired.mark_unknown(held, "another file may be the article's");
@@ -137,23 +134,14 @@ fn claim_by_place(
     files: Vec<LocalFile>,
     paired: &mut Paired,
 ) -> Vec<LocalFile> {
+    let mut left = files;
     // A renamed folder takes its files along. A file in a new folder with the old name is another file.
-    let left = claim_each(files, base, local, paired, |file| places.owner_along(file));
-    claim_each(left, base, local, paired, |file| places.owner_of(file))
-}
-
-fn claim_each(
-    files: Vec<LocalFile>,
-    base: &Base,
-    local: &LocalSnapshot,
-    paired: &mut Paired,
-    owner: impl Fn(&LocalFile) -> Option<ArticleId>,
-) -> Vec<LocalFile> {
-    let mut left = Vec::new();
-    for file in files {
-        match owner(&file).filter(|id| paired.is_free(*id)) {
-            Some(id) => claim(id, file, base, local, paired),
-            None => left.push(file),
+    for owner in [StatePlaces::owner_along, StatePlaces::owner_of] {
+        for file in std::mem::take(&mut left) {
+            match owner(places, &file).filter(|id| paired.is_free(*id)) {
+                Some(id) => claim(id, file, base, local, paired),
+                None => left.push(file),
+            }
         }
     }
     left
@@ -196,33 +184,23 @@ fn claim_by_slug(
     if files.is_empty() {
         return;
     }
+    let address = |version: &Version| (version.category, version.slug.clone());
     let has_moved_here = |id: &ArticleId, seen: &Seen| {
-        base.articles.get(id).is_some_and(|row| {
-            row.remote.category != seen.version.category || row.remote.slug != seen.version.slug
-        })
+        let row = base.articles.get(id);
+        row.is_some_and(|row| address(&row.remote) != address(&seen.version))
     };
-    let mut by_slug: BTreeMap<(CategoryId, &str), ArticleId> = BTreeMap::new();
-    for (id, entry) in &remote.articles {
-        if let Remote::Present(seen) = entry
-            && paired.is_free(*id)
-            && !has_moved_here(id, seen)
-        {
-            by_slug.insert((seen.version.category, seen.version.slug.as_str()), *id);
-        }
-    }
+    let listed = remote.articles.iter();
+    let listed = listed.filter_map(|(id, entry)| Some((id, entry.present()?)));
+    let free = listed.filter(|(id, seen)| paired.is_free(**id) && !has_moved_here(id, seen));
+    let by_slug: BTreeMap<_, ArticleId> = free
+        .map(|(id, seen)| (address(&seen.version), *id))
+        .collect();
     for file in files {
         // What is being created from a file is not the article whose address its writer has given it since.
-        if base
-            .creations
-            .iter()
-            .any(|creation| creations::is_at(creation, &file))
-        {
-            paired.fresh.push(file);
-            continue;
-        }
-        let address = (file.version.category, file.version.slug.as_str());
-        let found = by_slug.get(&address).copied();
-        match found.filter(|id| paired.is_free(*id)) {
+        let mut creations = base.creations.iter();
+        let is_created = creations.any(|creation| creations::is_at(creation, &file));
+        let found = by_slug.get(&address(&file.version)).copied();
+        match found.filter(|id| !is_created && paired.is_free(*id)) {
             Some(id) => claim(id, file, base, local, paired),
             None => paired.fresh.push(file),
         }

@@ -311,7 +311,7 @@ const CREATIONS: &[[&str; 4]] = &[
         "a; n creating",
         "a; n slug=a file=n",
         "",
-        "!! start/n.html: its slug \"a\" is that of start/a.html",
+        "-> create start/n.html, held",
     ],
     [
         "a; n creating made",

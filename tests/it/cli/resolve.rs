@@ -622,7 +622,7 @@ fn who_stops_at_a_question_has_settled_nothing() {
     let block = "or [q]uit?";
     let told = kb.run(&["resolve", "--json"]).exits(3).json();
     let reason = told["actions"][0]["reason"].as_str().expect("a text");
-    let both = "both sides changed the title and the same part of the text";
+    let both = "both sides changed the title, both sides changed the same part of the text";
     assert!(reason.contains(both), "{reason}");
     let ran = kb.at_terminal(&resolve, &[(block, "t\r"), (block, "b\r"), (block, "q\r")]);
     assert!(ran.exits(3).stderr.contains("nothing was settled"));

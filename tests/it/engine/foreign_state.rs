@@ -179,7 +179,7 @@ fn f040_f041_an_emptied_mirror_and_an_emptied_folder_are_held_whatever_the_limit
     let ran = kb.run(&["sync"]).exits(3);
     for words in [
         "would empty billing/ (6 articles)",
-        "`kbsync restore billing`",
+        "`kbsync restore FOLDER`",
     ] {
         assert!(ran.stdout.contains(words), "no {words:?} in {ran:#?}");
     }
@@ -192,7 +192,7 @@ fn f040_f041_an_emptied_mirror_and_an_emptied_folder_are_held_whatever_the_limit
     let ran = kb.run(&["sync"]).exits(3);
     assert!(
         ran.stdout
-            .contains("no article of this workspace has a file"),
+            .contains("no article of this workspace would be left"),
         "{ran:#?}"
     );
     assert_eq!(service.sandbox.articles().len(), 11);

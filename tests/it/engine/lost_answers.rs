@@ -179,7 +179,7 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
     let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
     let message = &report.problems[0].message;
-    assert!(message.contains("Move it back to a/new.html"), "{message}");
+    assert!(message.contains("move it back to a/new.html"), "{message}");
     assert_eq!(slugs(&world), ["new", "one"]);
 }
 
@@ -651,7 +651,7 @@ async fn f014_a_new_file_that_was_moved_before_its_id_was_in_it_is_held_with_the
     for _ in 0..2 {
         let report = settle(&world).await;
         let problem = &report.problems[0].message;
-        let advice = format!("If it is {new}, add `id: {new}` to it");
+        let advice = format!("If it is that one, give it the line `id: {new}`");
         assert!(problem.contains(&advice), "{problem}");
         assert_eq!(slugs(&world), ["new", "one"]);
         assert!(!world.exists("a/new.html"));
