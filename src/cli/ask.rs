@@ -269,8 +269,8 @@ async fn once<T>(
         answer = ask(&client) => Ok(answer),
         Some(cause) = told.recv() => {
             let cause = cause.map_or_else(String::new, |cause| format!(" ({cause})"));
-            let error = anyhow::anyhow!("nothing answers at {service}{cause}");
-            Err(Failure { code: ExitCode::Retry, ..Failure::failed(error).help("is the address right?") })
+            let message = format!("nothing answers at {service}{cause}");
+            Err(Failure::new(ExitCode::Retry, message, "is the address right?"))
         }
     }
 }
@@ -337,19 +337,16 @@ fn unanswered(cause: io::Error) -> Failure {
     if cause.kind() == io::ErrorKind::Interrupted {
         // The question has no line break after it; without one, the message is only less readable.
         writeln!(io::stderr()).ok();
-        return Failure {
-            code: ExitCode::Interrupted,
-            ..Failure::failed(anyhow::anyhow!("interrupted at a question"))
-        }
-        .help("nothing was changed");
+        let message = "interrupted at a question";
+        return Failure::new(ExitCode::Interrupted, message, "nothing was changed");
     }
     Failure::failed(anyhow::Error::new(cause).context("no answer could be read"))
 }
 
 fn no_answer() -> Failure {
-    Failure {
-        code: ExitCode::Attention,
-        ..Failure::failed(anyhow::anyhow!("no answer was given"))
-    }
-    .help("nothing was changed")
+    Failure::new(
+        ExitCode::Attention,
+        "no answer was given",
+        "nothing was changed",
+    )
 }

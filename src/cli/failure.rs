@@ -1,7 +1,7 @@
 //! Turns errors into failures for a person: what failed, why, the remedy, and the exit code.
 //!
-//! Errors of the lower modules are typed where a caller branches; here they become text. Each has one `From`, so that
-//! the same error always has the same code and remedy.
+//! Errors of the lower modules are typed where a caller branches; here they become text. All go through [`Failure::of`],
+//! so that the same error always has the same code and remedy.
 
 use super::exit::ExitCode;
 use crate::{
@@ -15,11 +15,8 @@ use crate::{
     service::{self, ServiceError},
     state::{self, StateError},
 };
-use rustix::{
-    io::Errno,
-    process::{Resource, getrlimit},
-};
-use std::{error::Error, fmt, io, os::unix::fs::MetadataExt as _, path::Path};
+use rustix::io::Errno;
+use std::{error::Error, fmt, io};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -33,13 +30,18 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Makes a failure for wrong usage or settings: code 2.
-    pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+    /// Makes a failure with its remedy.
+    pub fn new(code: ExitCode, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
-            code: ExitCode::Usage,
+            code,
             error: anyhow::Error::msg(message.into()),
             help: Some(help.into()),
         }
+    }
+
+    /// Makes a failure for wrong usage or settings: code 2.
+    pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(ExitCode::Usage, message, help)
     }
 
     /// Makes a failure with code 1.
@@ -84,48 +86,30 @@ impl Failure {
             .filter_map(|cause| cause.downcast_ref::<io::Error>())
             .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
     }
-}
 
-impl Failure {
-    /// Makes a failure from an error of the engine.
+    /// Makes a failure from an error of a lower module, with or without context.
     pub fn of(error: anyhow::Error) -> Self {
-        let service = error
+        let asked = error
             .chain()
-            .find_map(|cause| cause.downcast_ref::<ServiceError>());
-        if let Some(service) = service {
-            return Self::stopped(&service.kind, &format!("{error:#}"));
-        }
+            .find_map(|cause| Some(cause.downcast_ref::<ServiceError>()?.kind.clone()));
         let stop = error.downcast_ref::<Stop>();
-        if let Some((kind, message)) = stop.and_then(Stop::service_failure) {
-            return Self::stopped(kind, message);
-        }
-        let advised = error.chain().find_map(|cause| {
-            if let Some(state) = cause.downcast_ref::<StateError>() {
-                return Some((code_of(&state.kind), advice_of_state(&state.kind)));
-            }
-            let disk = match cause.downcast_ref::<ScanError>() {
-                Some(ScanError::Root(error)) => Some(error),
-                Some(ScanError::Rules) => return Some((ExitCode::Usage, Some(SHORTEN_RULES))),
-                Some(ScanError::Threads(_)) => None,
-                None => cause.downcast_ref::<DiskError>(),
-            };
-            disk.map(|disk| advice_of_disk(disk.kind))
-        });
-        let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
+        let stopped = stop.and_then(|stop| Some(stop.service_failure()?.0.clone()));
+        let advised = error.chain().find_map(advice);
         // Bare errors of the lower modules are fragments; errors with context are sentences already.
-        let bare = error.chain().next().is_some_and(|first| {
-            first.is::<StateError>() || first.is::<DiskError>() || first.is::<ScanError>()
+        let is_fragment = error.chain().next().is_some_and(|first| {
+            first.is::<ServiceError>() || first.is::<ScanError>() || advice(first).is_some()
         });
-        let error = if bare {
-            anyhow::Error::new(FailedTo(Boxed(error.into_boxed_dyn_error())))
+        let error = if is_fragment {
+            anyhow::Error::new(FailedTo(error))
         } else {
             error
         };
-        Self {
-            code,
-            help: help.map(str::to_owned),
-            ..Self::failed(error)
+        if let Some(kind) = asked.or(stopped) {
+            return Self::asked(&kind, error);
         }
+        let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
+        let help = help.map(str::to_owned);
+        Self { code, error, help }
     }
 
     /// Makes a failure for a cycle that ended early.
@@ -143,8 +127,9 @@ impl Failure {
 
     /// Makes a failure for the token of a daemon, which the service refused.
     pub fn daemon_token(source: &str) -> Self {
-        let message = format!("the service refused the daemon's token, which is from {source}");
-        Self::failed(anyhow::Error::msg(message)).help(
+        Self::new(
+            ExitCode::Failed,
+            format!("the service refused the daemon's token, which is from {source}"),
             "make a new token in your account on the service, and store it in the same place; the daemon reads a file or a command again \
              before the next try, and must be restarted for a variable",
         )
@@ -153,16 +138,14 @@ impl Failure {
     /// Makes a failure from what the service answered. The request that failed says little to a person whose token is
     /// wrong.
     fn asked(kind: &service::ErrorKind, error: anyhow::Error) -> Self {
-        let (code, help) = advice(kind);
+        let (code, help) = advice_of_service(kind);
         let error = if *kind == service::ErrorKind::Unauthorized {
             error.context("the service refused the token")
         } else {
             error
         };
-        Self {
-            code,
-            ..Self::failed(error).help(help)
-        }
+        let help = Some(help);
+        Self { code, error, help }
     }
 }
 
@@ -178,94 +161,25 @@ impl From<ConfigError> for Failure {
 
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
-        Self::asked(&error.kind.clone(), anyhow::Error::new(FailedTo(error)))
+        Self::of(error.into())
     }
 }
 
 impl From<StateError> for Failure {
     fn from(error: StateError) -> Self {
-        Self {
-            code: code_of(&error.kind),
-            help: advice_of_state(&error.kind).map(str::to_owned),
-            error: anyhow::Error::new(FailedTo(error)),
-        }
+        Self::of(error.into())
     }
 }
 
 impl From<LockError> for Failure {
     fn from(error: LockError) -> Self {
-        let (code, help) = match &error {
-            LockError::Taken(_) => (
-                ExitCode::Retry,
-                "wait for that process to end, or stop it; `kbsync doctor` names it",
-            ),
-            LockError::NotAFolder(_) => (
-                ExitCode::Failed,
-                "put the folder itself there, or move away what is there: the private folder `.kbsync` must be a \
-                 folder that may be written to",
-            ),
-            LockError::NotAFile(_) => (
-                ExitCode::Failed,
-                "move it away; kbsync creates the file anew",
-            ),
-            LockError::Io { source, .. } => (ExitCode::Failed, advice_of_lock(source.kind())),
-        };
-        let owner = match &error {
-            LockError::Io { source, path } if source.kind() == io::ErrorKind::PermissionDenied => {
-                owner_of(path)
-            }
-            LockError::Io { .. }
-            | LockError::Taken(_)
-            | LockError::NotAFolder(_)
-            | LockError::NotAFile(_) => String::new(),
-        };
-        Self {
-            code,
-            ..Self::failed(FailedTo(error)).help(format!("{help}{owner}"))
-        }
+        Self::of(error.into())
     }
 }
 
 impl From<DiskError> for Failure {
     fn from(error: DiskError) -> Self {
-        let (code, help) = advice_of_disk(error.kind);
-        Self {
-            code,
-            help: help.map(str::to_owned),
-            ..Self::failed(FailedTo(error))
-        }
-    }
-}
-
-/// An error whose type no caller needs any more.
-#[derive(Debug)]
-struct Boxed(Box<dyn Error + Send + Sync>);
-
-impl fmt::Display for Boxed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Error for Boxed {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
-    }
-}
-
-/// Errors of the lower modules are fragments that follow "failed to".
-#[derive(Debug)]
-struct FailedTo<E>(E);
-
-impl<E: fmt::Display> fmt::Display for FailedTo<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "failed to {}", self.0)
-    }
-}
-
-impl<E: Error> Error for FailedTo<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
+        Self::of(error.into())
     }
 }
 
@@ -276,34 +190,101 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// With a lower limit of open files, the limit is the likely reason why the state cannot be used.
-const FEWEST_FILES: u64 = 32;
-const RAISE_LIMIT: &str =
-    "too many files are open: raise the limit with `ulimit -n 1024`, and run the command again";
-const SHORTEN_RULES: &str =
-    "shorten .kbsyncignore: name folders or use patterns with `*`; nothing is synced meanwhile";
-const MAKE_ROOM: &str = "make room on this disk, and run the command again";
-const LET_WRITE: &str =
-    "let this user read and write the mirror's folder, `.kbsync` and what is in both";
+/// Errors of the lower modules are fragments that follow "failed to".
+#[derive(Debug)]
+struct FailedTo(anyhow::Error);
 
-fn advice_of_disk(kind: DiskErrorKind) -> (ExitCode, Option<&'static str>) {
-    match kind {
-        DiskErrorKind::Changed => (ExitCode::Retry, None),
-        DiskErrorKind::Denied => (ExitCode::Failed, Some(LET_WRITE)),
-        DiskErrorKind::Full => (ExitCode::Failed, Some(MAKE_ROOM)),
-        DiskErrorKind::ReadOnly => (
-            ExitCode::Failed,
-            Some("mount the mirror's file system for writing, and run the command again"),
-        ),
-        DiskErrorKind::NotFound
-        | DiskErrorKind::Exists
-        | DiskErrorKind::WrongKind
-        | DiskErrorKind::NotEmpty
-        | DiskErrorKind::BadName
-        | DiskErrorKind::Replaced
-        | DiskErrorKind::Other => (ExitCode::Failed, kind.remedy()),
+impl fmt::Display for FailedTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to {}", self.0)
     }
 }
+
+impl Error for FailedTo {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// The code and the remedy of an error of this machine.
+type Advice = (ExitCode, Option<&'static str>);
+
+fn advice(cause: &(dyn Error + 'static)) -> Option<Advice> {
+    if let Some(error) = cause.downcast_ref::<StateError>() {
+        return Some(advice_of_state(&error.kind));
+    }
+    if let Some(error) = cause.downcast_ref::<LockError>() {
+        return Some(advice_of_lock(error));
+    }
+    match cause.downcast_ref::<ScanError>() {
+        Some(ScanError::Rules) => Some((
+            ExitCode::Usage,
+            Some(
+                "shorten .kbsyncignore: name folders or use patterns with `*`; nothing is synced meanwhile",
+            ),
+        )),
+        Some(ScanError::Root(error)) => Some(advice_of_disk(error)),
+        Some(ScanError::Threads(_)) => None,
+        None => cause.downcast_ref::<DiskError>().map(advice_of_disk),
+    }
+}
+
+fn advice_of_disk(error: &DiskError) -> Advice {
+    if error.kind == DiskErrorKind::Changed {
+        return (ExitCode::Retry, None);
+    }
+    (ExitCode::Failed, error.kind.remedy())
+}
+
+fn advice_of_state(kind: &state::ErrorKind) -> Advice {
+    match kind {
+        state::ErrorKind::Full => (ExitCode::Failed, DiskErrorKind::Full.remedy()),
+        // SQLite says only that the file cannot be opened.
+        state::ErrorKind::Io => (
+            ExitCode::Failed,
+            Some(
+                "this user must be able to read and write this file and its folder, and to open more files (`ulimit -n 1024`); \
+                 `kbsync doctor` looks closer",
+            ),
+        ),
+        state::ErrorKind::ForeignBinding { .. } => (ExitCode::Usage, None),
+        state::ErrorKind::Busy => (ExitCode::Retry, None),
+        // The text names the remedy.
+        state::ErrorKind::Corrupt
+        | state::ErrorKind::NotAFile
+        | state::ErrorKind::Gone
+        | state::ErrorKind::Newer { .. } => (ExitCode::Failed, None),
+    }
+}
+
+fn advice_of_lock(error: &LockError) -> Advice {
+    let help = match error {
+        LockError::Taken(_) => {
+            let help = "wait for that process to end, or stop it; `kbsync doctor` names it";
+            return (ExitCode::Retry, Some(help));
+        }
+        LockError::NotAFolder(_) => {
+            "put the folder itself there, or move away what is there: the private folder `.kbsync` must be a folder that may \
+             be written to"
+        }
+        LockError::NotAFile(_) => "move it away; kbsync creates the file anew",
+        LockError::Io { source, .. } => match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "make room on this disk, and run the command again"
+            }
+            io::ErrorKind::ReadOnlyFilesystem => {
+                "mount the file system so that it may be written to, and run the command again"
+            }
+            _ => {
+                "let this user read and write the mirror's folder and `.kbsync`, a folder that may be written to"
+            }
+        },
+    };
+    (ExitCode::Failed, Some(help))
+}
+
+const RAISE_LIMIT: &str =
+    "too many files are open: raise the limit with `ulimit -n 1024`, and run the command again";
 
 /// Returns whether the limit of open files is the reason.
 fn lacks_descriptors(error: &anyhow::Error) -> bool {
@@ -315,68 +296,7 @@ fn lacks_descriptors(error: &anyhow::Error) -> bool {
         .any(|errno| matches!(errno, Errno::MFILE | Errno::NFILE))
 }
 
-/// Returns the remedy if the private folder or its content cannot be created.
-fn advice_of_lock(kind: io::ErrorKind) -> &'static str {
-    if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
-        MAKE_ROOM
-    } else if kind == io::ErrorKind::ReadOnlyFilesystem {
-        "mount the file system so that it may be written to, and run the command again"
-    } else if kind == io::ErrorKind::PermissionDenied {
-        LET_WRITE
-    } else {
-        "the private folder `.kbsync` must be a folder that may be written to"
-    }
-}
-
-/// Names the user that kbsync runs as, and the owner of the nearest folder that is there.
-fn owner_of(path: &Path) -> String {
-    let mut folders = path.ancestors();
-    let found = folders.find_map(|folder| Some((folder, folder.metadata().ok()?)));
-    found.map_or_else(String::new, |(folder, metadata)| {
-        format!(
-            "; kbsync runs as user {}, and {} belongs to user {}",
-            rustix::process::geteuid().as_raw(),
-            folder.display(),
-            metadata.uid()
-        )
-    })
-}
-
-/// Returns a remedy that the error's text does not name.
-fn advice_of_state(kind: &state::ErrorKind) -> Option<&'static str> {
-    let limit = getrlimit(Resource::Nofile).current;
-    match kind {
-        state::ErrorKind::Full => Some(MAKE_ROOM),
-        // SQLite says only that the file cannot be opened.
-        state::ErrorKind::Io if limit.is_some_and(|limit| limit < FEWEST_FILES) => {
-            Some(RAISE_LIMIT)
-        }
-        state::ErrorKind::Io => Some(
-            "this user must be able to read and write this file and its folder; `kbsync doctor` looks closer",
-        ),
-        state::ErrorKind::ForeignBinding { .. }
-        | state::ErrorKind::Busy
-        | state::ErrorKind::Corrupt
-        | state::ErrorKind::NotAFile
-        | state::ErrorKind::Gone
-        | state::ErrorKind::Newer { .. } => None,
-    }
-}
-
-fn code_of(kind: &state::ErrorKind) -> ExitCode {
-    match kind {
-        state::ErrorKind::ForeignBinding { .. } => ExitCode::Usage,
-        state::ErrorKind::Busy => ExitCode::Retry,
-        state::ErrorKind::Corrupt
-        | state::ErrorKind::NotAFile
-        | state::ErrorKind::Gone
-        | state::ErrorKind::Newer { .. }
-        | state::ErrorKind::Full
-        | state::ErrorKind::Io => ExitCode::Failed,
-    }
-}
-
-fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
+fn advice_of_service(kind: &service::ErrorKind) -> (ExitCode, String) {
     match kind {
         service::ErrorKind::Unauthorized => (
             ExitCode::Failed,

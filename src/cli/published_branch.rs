@@ -19,10 +19,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
     let git_heads = wait_for_git(config).await;
     if let Some(busy) = git_heads.busy() {
-        return Err(Failure {
-            code: ExitCode::Retry,
-            ..Failure::failed(anyhow::anyhow!("nothing is synced: {busy}")).help(busy.remedy())
-        });
+        let why = format!("nothing is synced: {busy}");
+        return Err(Failure::new(ExitCode::Retry, why, busy.remedy()));
     }
     match git_heads.not_published(config) {
         None => Ok(()),
@@ -54,10 +52,8 @@ async fn wait_for_git(config: &Config) -> GitHeads {
 
 /// Makes the refusal, with the remedy.
 pub(super) fn refusal(why: &NotPublished) -> Failure {
-    Failure {
-        code: ExitCode::Attention,
-        ..Failure::failed(anyhow::anyhow!("nothing is synced: {why}")).help(why.remedy())
-    }
+    let message = format!("nothing is synced: {why}");
+    Failure::new(ExitCode::Attention, message, why.remedy())
 }
 
 /// Prints that the first sync made a branch the published branch.

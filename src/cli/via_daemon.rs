@@ -191,36 +191,28 @@ async fn refused_token(config: &Config, report: &Report) -> Option<String> {
 }
 
 fn refused(refusal: Refusal) -> Failure {
-    Failure {
-        code: ExitCode::numbered(refusal.code),
-        ..Failure::failed(anyhow::Error::msg(refusal.message)).help(refusal.help)
-    }
+    let code = ExitCode::numbered(refusal.code);
+    Failure::new(code, refusal.message, refusal.help)
 }
 
 /// The daemon has the command, and carries it out if it continues.
 fn unresponsive() -> Failure {
-    let failure = Failure::failed(anyhow::anyhow!("the daemon no longer answers"));
-    Failure {
-        code: ExitCode::Retry,
-        ..failure.help(
-            "the process is suspended, or its machine is too busy; `kbsync doctor` names it. If it continues, it carries out \
-             your command; otherwise stop it and run the command again",
-        )
-    }
+    Failure::new(
+        ExitCode::Retry,
+        "the daemon no longer answers",
+        "the process is suspended, or its machine is too busy; `kbsync doctor` names it. If it continues, it carries out \
+         your command; otherwise stop it and run the command again",
+    )
 }
 
 fn no_answer(error: Option<RequestError>) -> Failure {
-    let failure = match error {
-        Some(error) => {
-            let message = format!("failed to {error}");
-            Failure::failed(anyhow::Error::new(error).context(message))
-        }
-        None => Failure::failed(anyhow::anyhow!("the daemon sent an unexpected response")),
-    };
-    Failure {
-        code: ExitCode::Retry,
-        ..failure.help(
-            "a daemon holds the mirror: run the command again, or stop the daemon; `kbsync doctor` names its process",
-        )
-    }
+    let message = error.map_or_else(
+        || "the daemon sent an unexpected response".to_owned(),
+        |error| format!("failed to {:#}", anyhow::Error::new(error)),
+    );
+    Failure::new(
+        ExitCode::Retry,
+        message,
+        "a daemon holds the mirror: run the command again, or stop the daemon; `kbsync doctor` names its process",
+    )
 }
