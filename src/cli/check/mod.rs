@@ -1,9 +1,8 @@
 //! `kbsync check`: checks the files without the service, for editors and CI.
 //!
 //! The command needs no token, no network and no state, and changes nothing. If there is a state, it shows which
-//! conflicts are open. `mirror::check` finds problems, `read` reads the files, `limit` limits the list; this file prints.
+//! conflicts are open. `mirror::check` finds problems, `read` reads the files; this file prints.
 
-mod limit;
 mod read;
 
 use super::{
@@ -22,7 +21,7 @@ use crate::{
     model::Place,
 };
 use serde::Serialize;
-use std::path::PathBuf;
+use std::{cmp::Reverse, path::PathBuf};
 
 /// Looks for what is wrong in the files.
 #[derive(clap::Args, Debug)]
@@ -83,7 +82,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     findings.retain(|found| is_wanted(&found.path));
     let count = |level| findings.iter().filter(|one| one.level == level).count();
     let (errors, warnings) = (count(Level::Error), count(Level::Warning));
-    let findings = limit::limit(&findings);
+    let findings = limit(&findings);
     let report = Report {
         version: 1,
         files,
@@ -206,6 +205,33 @@ fn for_github(found: &Finding, path: &str) -> String {
     )
 }
 
+/// The most findings of one file that are listed: the full list may have megabytes.
+const LISTED: usize = 100;
+
+/// Limits findings, which are in the order of their paths. Errors are kept before warnings, and a last finding names the
+/// number of the others.
+fn limit(findings: &[Finding]) -> Vec<Finding> {
+    let mut listed = Vec::new();
+    for of_file in findings.chunk_by(|one, other| one.path == other.path) {
+        let mut of_file = of_file.to_vec();
+        if of_file.len() > LISTED {
+            // The sort is stable, so the order of lines stays.
+            of_file.sort_by_key(|found| Reverse(found.level));
+            let left = of_file.split_off(LISTED);
+            of_file.sort();
+            of_file.extend(left.first().map(|first| Finding {
+                line: None,
+                rule: "more-findings",
+                message: format!("{} in this file", several(left.len(), "more finding")),
+                help: "correct those that are listed, and check again".to_owned(),
+                ..first.clone()
+            }));
+        }
+        listed.extend(of_file);
+    }
+    listed
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,5 +258,33 @@ mod tests {
         assert!(lies_in("a/b.html", "a/b.html"));
         assert!(lies_in("a/b.html", ""));
         assert!(!lies_in("ab/b.html", "a"));
+    }
+
+    fn finding(path: &str, line: usize, level: Level) -> Finding {
+        Finding {
+            path: path.to_owned(),
+            line: Some(line),
+            level,
+            rule: "rule",
+            message: String::new(),
+            help: String::new(),
+        }
+    }
+
+    #[test]
+    fn errors_are_listed_before_warnings_and_the_rest_is_counted() {
+        let mut findings: Vec<_> = (1..=100)
+            .map(|line| finding("a", line, Level::Warning))
+            .collect();
+        assert_eq!(limit(&findings), findings);
+        findings.push(finding("a", 101, Level::Error));
+        findings.push(finding("b", 1, Level::Warning));
+        let listed = limit(&findings);
+        let (of_a, of_b) = listed.split_at(101);
+        assert_eq!(of_a[98], findings[98]);
+        assert_eq!(of_a[99].level, Level::Error);
+        assert_eq!(of_a[100].message, "1 more finding in this file");
+        assert_eq!((of_a[100].level, of_a[100].line), (Level::Warning, None));
+        assert_eq!(of_b, &findings[101..]);
     }
 }
