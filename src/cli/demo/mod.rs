@@ -1,4 +1,4 @@
-//! `kbsync demo`: a sandbox, a mirror in a temporary folder, and seven scenes of what can happen between them.
+//! `kbsync demo`: a sandbox, a mirror in a temporary folder, and six scenes of what can happen between them.
 //!
 //! The commands are those of this program, with their real output. After each step both sides are checked, and the
 //! demo fails if one is not as promised. `scenes` has the steps.
@@ -174,13 +174,10 @@ impl<'c> Stage<'c> {
             .map_err(broken)
     }
 
-    /// Removes files, as a writer.
-    fn remove(&self, paths: &[&str]) -> Result<(), Failure> {
-        self.print(format!("{DIM}${DIM:#} rm {}", paths.join(" ")))?;
-        for path in paths {
-            fs::remove_file(self.mirror.join(path)).map_err(broken)?;
-        }
-        Ok(())
+    /// Removes a file, as a writer.
+    fn remove(&self, path: &str) -> Result<(), Failure> {
+        self.print(format!("{DIM}${DIM:#} rm {path}"))?;
+        fs::remove_file(self.mirror.join(path)).map_err(broken)
     }
 
     /// Changes an article in the dashboard, as a colleague.

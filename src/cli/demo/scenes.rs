@@ -1,4 +1,4 @@
-//! The seven scenes, each with its promises.
+//! The six scenes, each with its promises.
 
 use super::Stage;
 use crate::cli::{exit::ExitCode, failure::Failure};
@@ -7,27 +7,18 @@ const INSTALL: &str = "getting-started/install.html";
 const INVOICES: &str = "billing/invoices.html";
 const REFUNDS: &str = "billing/refunds.html";
 const COPY: &str = "billing/refunds.conflict.html";
-const FAQ: [&str; 5] = [
-    "faq/colours.html",
-    "faq/export.html",
-    "faq/languages.html",
-    "faq/limits.html",
-    "faq/support.html",
-];
-
 /// Plays all scenes. The first broken promise ends the demo.
 pub(super) async fn play(stage: &Stage<'_>) -> Result<(), Failure> {
     write_articles(stage);
     first_sync(stage).await?;
     edits(stage).await?;
     conflict(stage).await?;
-    mass_deletion(stage).await?;
     restore(stage).await?;
-    stage.scene("7. And then", "Both sides are equal, and stay so.")?;
+    stage.scene("6. And then", "Both sides are equal, and stay so.")?;
     stage.sandbox().clear_requests();
     let code = stage.kbsync(&["sync"]).await?;
     let is_quiet = code == ExitCode::Done && stage.sandbox().counts().total == 1;
-    stage.check("one request, nothing to do", is_quiet)?;
+    stage.check("a sync without news costs one request", is_quiet)?;
     let code = stage.kbsync(&["status"]).await?;
     stage.check("every step checked out", code == ExitCode::Done)
 }
@@ -51,17 +42,6 @@ fn write_articles(stage: &Stage<'_>) {
             ("invoices", "Invoices", "<p>They come by e-mail.</p>"),
         ],
     );
-    stage.category(
-        "Questions",
-        "faq",
-        &[
-            ("colours", "Colours", "<p>All of them.</p>"),
-            ("export", "Export", "<p>As HTML.</p>"),
-            ("languages", "Languages", "<p>Nineteen.</p>"),
-            ("limits", "Limits", "<p>None that you would meet.</p>"),
-            ("support", "Support", "<p>Day and night.</p>"),
-        ],
-    );
 }
 
 async fn first_sync(stage: &Stage<'_>) -> Result<(), Failure> {
@@ -75,26 +55,20 @@ async fn first_sync(stage: &Stage<'_>) -> Result<(), Failure> {
         .await?;
     stage.check("the folder is a mirror", code == ExitCode::Done)?;
     let code = stage.kbsync(&["sync"]).await?;
-    let paths = [
+    let mut paths = [
         INSTALL,
         "getting-started/first-steps.html",
         REFUNDS,
         INVOICES,
-    ];
-    let mut paths = paths.iter().chain(&FAQ);
+    ]
+    .into_iter();
     let are_equal = paths.all(|path| {
         let article = stage.article(path);
         article.is_some_and(|article| stage.file_has(path, &format!("---\n{}\n", article.text)))
     });
     stage.check(
-        "nine articles, nine files, word for word",
+        "four articles, four files, word for word",
         code == ExitCode::Done && are_equal,
-    )?;
-    stage.sandbox().clear_requests();
-    let code = stage.kbsync(&["sync"]).await?;
-    stage.check(
-        "a sync without news costs one request",
-        code == ExitCode::Done && stage.sandbox().counts().total == 1,
     )
 }
 
@@ -139,7 +113,7 @@ async fn conflict(stage: &Stage<'_>) -> Result<(), Failure> {
             && stage.service_has(REFUNDS, "60 days"),
     )?;
     stage.edit(REFUNDS, "30 days", "45 days")?;
-    stage.remove(&[COPY])?;
+    stage.remove(COPY)?;
     let code = stage.kbsync(&["sync"]).await?;
     stage.check(
         "removing the copy settled it: both sides have your last word",
@@ -147,28 +121,9 @@ async fn conflict(stage: &Stage<'_>) -> Result<(), Failure> {
     )
 }
 
-async fn mass_deletion(stage: &Stage<'_>) -> Result<(), Failure> {
-    stage.scene(
-        "5. You remove many files at once",
-        "A DELETE on the service is permanent, so many of them wait for your approval.",
-    )?;
-    stage.remove(&FAQ)?;
-    let code = stage.kbsync(&["sync"]).await?;
-    stage.check(
-        "nothing was deleted, and the exit code is 3",
-        code == ExitCode::Attention && stage.sandbox().articles().len() == 9,
-    )?;
-    let code = stage.kbsync(&["approve", "--yes"]).await?;
-    let is_gone = FAQ.iter().all(|path| stage.article(path).is_none());
-    stage.check(
-        "your yes approved exactly these",
-        code == ExitCode::Done && is_gone && stage.sandbox().articles().len() == 4,
-    )
-}
-
 async fn restore(stage: &Stage<'_>) -> Result<(), Failure> {
     stage.scene(
-        "6. You want something back",
+        "5. You want something back",
         "Every version that kbsync saw is in its history: even of an article that was permanently deleted on the service.",
     )?;
     stage.kbsync(&["log", INSTALL]).await?;
@@ -181,11 +136,18 @@ async fn restore(stage: &Stage<'_>) -> Result<(), Failure> {
             && stage.file_has(INSTALL, words)
             && stage.service_has(INSTALL, words),
     )?;
-    let code = stage.kbsync(&["restore", "--yes", FAQ[0]]).await?;
+    stage.remove(INVOICES)?;
+    let code = stage.kbsync(&["sync"]).await?;
+    let is_gone = stage.article(INVOICES).is_none();
     stage.check(
-        "a deleted article is back as a new one, and its file says which one it was",
+        "a removed file is removed on the service",
+        code == ExitCode::Done && is_gone,
+    )?;
+    let code = stage.kbsync(&["restore", "--yes", INVOICES]).await?;
+    stage.check(
+        "the deleted article is back as a new one, and its file says which one it was",
         code == ExitCode::Done
-            && stage.article(FAQ[0]).is_some()
-            && stage.file_has(FAQ[0], "# restored from "),
+            && stage.article(INVOICES).is_some()
+            && stage.file_has(INVOICES, "# restored from "),
     )
 }

@@ -14,7 +14,7 @@ fn every_step_checks_out() {
         "\n1. First sync\n",
         "$ kbsync sync\n",
         "⚡ conflict  billing/refunds.html (text)",
-        "$ kbsync approve --yes\n",
+        "$ kbsync restore --yes billing/invoices.html\n",
         "✓ every step checked out\n",
     ] {
         assert!(ran.stdout.contains(line), "no {line:?} in {}", ran.stdout);
