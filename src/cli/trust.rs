@@ -27,18 +27,10 @@ pub(super) struct Args {
     revoke: bool,
 }
 
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Action {
-    Agree,
-    List,
-    Revoke,
-}
-
 #[derive(Serialize)]
 struct Report<'a> {
     version: u32,
-    action: Action,
+    action: &'a str,
     folders: &'a [Agreement],
 }
 
@@ -62,7 +54,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     };
     let agreement = asked.agree(&config.user_state_dir)?;
     if context.out.json {
-        return print(context, Action::Agree, &[agreement]);
+        return print(context, "agree", &[agreement]);
     }
     for line in consent::shown(&agreement.folder, &agreement.service, &asked.source) {
         context.out.line(line)?;
@@ -77,7 +69,7 @@ fn list(context: &Context) -> Outcome {
     let request = context.request();
     let agreed = agreements(&config::user_state_dir(request.env)?)?;
     if context.out.json {
-        return print(context, Action::List, &agreed);
+        return print(context, "list", &agreed);
     }
     if agreed.is_empty() {
         context.out.note("no folder is trusted");
@@ -115,7 +107,7 @@ fn take_back(args: &Args, context: &Context) -> Outcome {
         ));
     };
     if context.out.json {
-        return print(context, Action::Revoke, &[agreement]);
+        return print(context, "revoke", &[agreement]);
     }
     context.out.line(format!(
         "{} is not trusted any more",
@@ -124,7 +116,7 @@ fn take_back(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-fn print(context: &Context, action: Action, folders: &[Agreement]) -> Outcome {
+fn print(context: &Context, action: &str, folders: &[Agreement]) -> Outcome {
     context.out.json(&Report {
         version: 1,
         action,

@@ -1,13 +1,12 @@
 //! `kbsync workspaces`: the workspaces that the token's owner created.
 
 use super::{
-    Outcome, connect::connect, context::Context, cycle::as_report, exit::ExitCode, layout::Column,
+    Outcome, connect::connect, context::Context, cycle, exit::ExitCode, layout::Column,
     pager,
 };
 use crate::{
     config::Need,
     engine::report::{self, Requests},
-    model::WorkspaceId,
     service::{Service as _, ServiceRead as _, Usage, Workspace},
 };
 use serde::Serialize;
@@ -15,32 +14,13 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Report {
     version: u32,
-    workspaces: Vec<Line>,
-}
-
-#[derive(Serialize)]
-struct Line {
-    id: WorkspaceId,
-    name: String,
-    public: bool,
-    custom_domain: Option<String>,
-}
-
-impl From<Workspace> for Line {
-    fn from(workspace: Workspace) -> Self {
-        Self {
-            id: workspace.id,
-            name: workspace.name,
-            public: workspace.public,
-            custom_domain: workspace.custom_domain,
-        }
-    }
+    workspaces: Vec<Workspace>,
 }
 
 pub(super) async fn run(context: &Context) -> Outcome {
     let config = context.config(Need::Service)?;
     let client = connect(context, &config)?;
-    let found = match client.workspaces().await {
+    let workspaces = match client.workspaces().await {
         Ok(found) => found,
         Err(error) => {
             let usage = client.usage();
@@ -49,10 +29,9 @@ pub(super) async fn run(context: &Context) -> Outcome {
                 budget: Some(usage.into()),
                 ..report::Report::new(false)
             };
-            return as_report(context, report, Err(error.into()));
+            return cycle::as_report(context, report, Err(error.into()));
         }
     };
-    let workspaces: Vec<Line> = found.into_iter().map(Line::from).collect();
     if context.out.json {
         context.out.json(&Report {
             version: 1,

@@ -41,7 +41,7 @@ use std::{collections::HashSet, future::Future, sync::Arc};
 pub type Answer<T> = Result<T, ServiceError>;
 
 /// The part of a workspace (`docs/api.md`, A2.1) that kbsync uses.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Workspace {
     /// Its id.
     pub id: WorkspaceId,
