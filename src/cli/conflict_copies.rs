@@ -47,14 +47,9 @@ pub(super) fn hide(mirror: &Path, context: &Context) {
         Ok(Added::Before) => return,
         Ok(Added::Now) => {
             let line = line();
-            context.out.note(match repository {
-                Some(_) => format!(
-                    "git ignores conflict copies: {line} was added to {shown}; commit that file"
-                ),
-                None => format!(
-                    "{line} was added to {shown}: a git repository here will ignore conflict copies"
-                ),
-            });
+            context.out.note(format!(
+                "{line} was added to {shown}, so that git ignores conflict copies; commit that file"
+            ));
             return;
         }
         Ok(Added::NotAFile) => "it is not a regular file".to_owned(),

@@ -58,9 +58,15 @@ fn it_never_overwrites() {
 fn it_names_the_flags_that_are_missing() {
     let kb = Kb::new();
     for (arguments, error) in [
-        (&["init"][..], "--service and --workspace are missing"),
-        (&["init", "--service", SERVICE], "--workspace is missing"),
-        (&["init", "--workspace", WORKSPACE], "--service is missing"),
+        (&["init"][..], "the service or the workspace is not named"),
+        (
+            &["init", "--service", SERVICE],
+            "the service or the workspace is not named",
+        ),
+        (
+            &["init", "--workspace", WORKSPACE],
+            "the service or the workspace is not named",
+        ),
     ] {
         kb.run(arguments)
             .exits(2)
@@ -226,8 +232,7 @@ fn git_ignores_the_copies_of_conflicts() {
     kb.write(".gitignore", "*.tmp");
     let ran = kb.run(&GIVEN).exits(0);
     assert!(
-        ran.stderr.contains("a git repository here will ignore")
-            && !ran.stderr.contains("commit that"),
+        ran.stderr.contains("so that git ignores conflict copies"),
         "{ran:#?}"
     );
     assert_eq!(kb.read(".gitignore"), "*.tmp\n*.conflict.html\n");
@@ -239,7 +244,7 @@ fn git_ignores_the_copies_of_conflicts() {
     git(&kb, &["init", "--quiet", "-b", "main"]);
     let ran = kb.run(&GIVEN).exits(0);
     assert!(
-        ran.stderr.contains(".gitignore; commit that file"),
+        ran.stderr.contains("conflict copies; commit that file"),
         "{ran:#?}"
     );
     assert_eq!(kb.read(".gitignore"), "*.conflict.html\n");
