@@ -1,8 +1,7 @@
 //! `kbsync workspaces`: the workspaces that the token's owner created.
 
 use super::{
-    Outcome, connect::connect, context::Context, cycle, exit::ExitCode, layout::Column,
-    pager,
+    Outcome, connect::connect, context::Context, cycle, exit::ExitCode, layout::Column, pager,
 };
 use crate::{
     config::Need,

@@ -15,11 +15,9 @@ use crate::engine::progress::{self, Teller};
 use crate::engine::report::Status;
 use crate::mirror::disk::{Disk, Durability};
 use crate::model::base::ArticleRow;
-use crate::model::path::{EXTENSION, fold, stem_for};
-use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest};
+use crate::model::{KnownFile, Side, Stamp, TextDigest};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::state::{RowChange, SeenVersion};
-use std::collections::BTreeMap;
 
 /// Files in one batch.
 const BATCH: usize = 2048;
@@ -91,7 +89,6 @@ fn settle_batch<D: Disk>(
     } else {
         Durability::Now
     };
-    let opened = open_circles(actions);
     let mut jobs = Vec::with_capacity(actions.len());
     let mut unwritable: Option<Stop> = None;
     for action in actions {
@@ -106,7 +103,6 @@ fn settle_batch<D: Disk>(
             state.say(action, Status::Skipped, Some(unwritable.message.clone()));
             continue;
         }
-        let settle = opened.get(&settle.id).unwrap_or(settle);
         let job = prepare(journal, action, settle, durability, state)?;
         if let Some(Err(StepResult::MirrorUnwritable(stop))) = &job.outcome {
             unwritable = Some(stop.clone());
@@ -120,15 +116,8 @@ fn settle_batch<D: Disk>(
     let done: Vec<&Action> = done.map(|job| job.action).collect();
     forget_refusals_and_approvals(journal.store, &done)?;
     for mut job in jobs {
-        let note = || {
-            let settle = opened.get(&job.settle.id)?;
-            Some(format!(
-                "as {}, because files take each other's names; you may rename it",
-                settle.to
-            ))
-        };
         let result = match job.outcome.take() {
-            Some(Ok(_)) | None => StepResult::Done(note()),
+            Some(Ok(_)) | None => StepResult::Done(None),
             Some(Err(result)) => result,
         };
         report_step(teller, job.action, result, state);
@@ -325,40 +314,4 @@ impl Job<'_> {
         );
         HistoryEntry::of_file(seen, &old.bytes)
     }
-}
-
-/// Files that take each other's names in a circle: one of them gets the name of an article whose address is taken, so
-/// that the others find theirs free. That file keeps this name: no later cycle looks at an article that did not change.
-fn open_circles(actions: &[Action]) -> BTreeMap<ArticleId, Settle> {
-    let settles = actions.iter().filter_map(|action| {
-        let Step::Settle(settle) = &action.step else {
-            return None;
-        };
-        Some((settle.from()?, &**settle))
-    });
-    let moves: BTreeMap<&Place, &Settle> = settles
-        .filter(|(from, settle)| **from != settle.to)
-        .collect();
-    let mut opened = BTreeMap::new();
-    for settle in moves.values() {
-        let follows = |last: &&Settle| moves.get(&last.to).copied();
-        let chain = std::iter::successors(follows(settle), follows).take(moves.len());
-        let closed = chain
-            .take_while(|next| !opened.contains_key(&next.id))
-            .any(|next| next.id == settle.id);
-        if closed {
-            let stem = stem_for(settle.to.stem(), settle.id.uuid(), &|folded| {
-                folded == fold(settle.to.stem())
-            });
-            let to = Place::new(&settle.to.folder, format!("{stem}{EXTENSION}"));
-            opened.insert(
-                settle.id,
-                Settle {
-                    to,
-                    ..Settle::clone(settle)
-                },
-            );
-        }
-    }
-    opened
 }
