@@ -28,7 +28,7 @@ use crate::reconcile::guard::ByGit;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;
 use crate::state::store::Store;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The reason of a hold: a commit removed files whose newest text is in no commit.
 const REMOVED_UNSEEN: &str = "git removed these files, and their newest text is in no commit: the person who removed them \
@@ -72,11 +72,12 @@ pub(super) fn by_git(
     let actions = || plan.actions.iter();
     let removals = actions().filter(|action| action.deletes() == Some(Side::Remote));
     let removals = removals.filter_map(|action| Some((action.path.clone(), action.id?)));
-    let mut removals: BTreeMap<String, ArticleId> = removals.collect();
+    // Two articles may have their files at one path.
+    let mut removals: Vec<(String, ArticleId)> = removals.collect();
     // A reason for all removals leaves nothing to ask.
     if let Some(why) = &observed.request.git_hold {
         let all = std::mem::take(&mut removals);
-        found.removed = all.into_values().map(|id| (id, why.clone())).collect();
+        found.removed = all.into_iter().map(|(_, id)| (id, why.clone())).collect();
     }
     if !git.is_there() {
         return Ok(found);
@@ -88,23 +89,23 @@ pub(super) fn by_git(
     let created: Vec<_> = created.collect();
     let mut paths = paths_of(&changed);
     paths.extend(created.iter().map(|(_, path)| path.clone()));
-    paths.extend(removals.keys().cloned());
+    paths.extend(removals.iter().map(|(path, _)| path.clone()));
     if paths.is_empty() {
         return Ok(found);
     }
     if !removals.is_empty() {
-        for (path, why) in git.held_removals(&removals.keys().cloned().collect()) {
-            found
-                .removed
-                .extend(removals.get(&path).map(|id| (*id, why)));
-        }
+        let removed = removals.iter().map(|(path, _)| path.clone());
+        let why = git.held_removals(&removed.collect());
+        let held = removals.iter();
+        let held = held.filter_map(|(path, id)| Some((*id, why.get(path)?.clone())));
+        found.removed.extend(held);
     }
     let committed = git.committed(&paths);
     let mut duplicates = Vec::new();
     if let Ok(committed) = &committed {
         changed.retain(|file| file.is_in(committed));
         // HEAD still has the file: a person removed it, and not a pull.
-        removals.retain(|path, _| !committed.contains_key(path));
+        removals.retain(|(path, _)| !committed.contains_key(path));
         duplicates.extend(created.into_iter().filter_map(|(action, path)| {
             let place_now = place_now(committed.get(&path)?, action, observed)?;
             Some(Duplicate {
@@ -116,7 +117,7 @@ pub(super) fn by_git(
     }
     let mut paths = paths_of(&changed);
     paths.extend(duplicates.iter().map(|one| one.path.clone()));
-    paths.extend(removals.keys().cloned());
+    paths.extend(removals.iter().map(|(path, _)| path.clone()));
     let since = match &committed {
         Ok(_) if paths.is_empty() => return Ok(found),
         Ok(_) => git.committed_since(&paths),

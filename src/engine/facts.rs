@@ -15,7 +15,7 @@ use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
 use crate::service::Service;
 use crate::state::Parked;
 use crate::state::store::Store;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A day in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -86,7 +86,7 @@ fn elsewhere<S: Service, D: Disk>(
     (engine.neighbours)(&actions.filter_map(|action| action.id).collect())
 }
 
-/// Removes the refusals without an action, or of an action that changed, after a complete cycle.
+/// Removes the refusal of an action that changed, and after a complete cycle the refusals without an action.
 pub(super) fn forget_refusals(
     store: &mut Store,
     plan: &Plan,
@@ -95,16 +95,15 @@ pub(super) fn forget_refusals(
     let is_whole = observed.request.is_whole()
         && observed.request.in_motion.paths.is_empty()
         && observed.is_complete();
+    let actions = plan.actions.iter();
+    let planned: BTreeMap<_, _> = actions
+        .map(|action| (action.key(), action.fingerprint()))
+        .collect();
     let mut moot = store.parked()?;
-    if !is_whole || moot.is_empty() {
-        return Ok(());
-    }
-    for action in &plan.actions {
-        let key = action.key();
-        if (moot.get(&key)).is_some_and(|parked| parked.fingerprint == action.fingerprint()) {
-            moot.remove(&key);
-        }
-    }
+    moot.retain(|key, parked| match planned.get(key) {
+        Some(fingerprint) => *fingerprint != parked.fingerprint,
+        None => is_whole,
+    });
     if moot.is_empty() {
         return Ok(());
     }

@@ -57,13 +57,12 @@ use crate::state::store::{Store, TimeOfDay};
 use gathered::Gathered;
 use journal::Journal;
 use neighbours::Neighbours;
-use report::{Report, Status};
+use report::Report;
 use settings::{CycleRequest, Look, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The number of times that a cycle looks again at articles that changed on the service between the look and the write,
-/// and gets nothing done.
+/// The number of times that a cycle looks again at articles that changed on the service between the look and the write.
 const MAX_LOOKS: u32 = 3;
 
 /// One workspace's two sides, and what is remembered of them.
@@ -227,17 +226,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(report)
     }
 
-    /// Runs one cycle. Articles that changed on the service between the look and the write, or were not written soon enough
-    /// after the look, are looked at again, at most three times for nothing: a command does not fail because a colleague
-    /// saved.
+    /// Runs one cycle. An article that changed on the service between the look and the write is looked at again, at most
+    /// three times: a command does not fail because a colleague saved.
     ///
     /// # Errors
     ///
     /// When the state or the mirror itself cannot be used.
     pub async fn settle(&mut self, request: &CycleRequest) -> anyhow::Result<Report> {
         let mut report = cycle::run_and_report(self, request).await?;
-        let mut looks = 0;
-        while !report.overtaken.is_empty() && looks < MAX_LOOKS {
+        for _look in 0..MAX_LOOKS {
+            if report.overtaken.is_empty() {
+                break;
+            }
             let paths = std::mem::take(&mut report.overtaken);
             let again = CycleRequest {
                 look: Look::of(&paths),
@@ -246,9 +246,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 resolve: BTreeMap::new(),
                 ..request.clone()
             };
-            let next = cycle::run_and_report(self, &again).await?;
-            looks = if next.has(Status::Done) { 0 } else { looks + 1 };
-            report.replace(&paths, next);
+            report.replace(&paths, cycle::run_and_report(self, &again).await?);
         }
         report.put_below(&self.settings.prefix);
         Ok(report)

@@ -5,11 +5,12 @@
 //! list: a restart does not end the roll-back.
 
 use super::observation::Observation;
+use super::open_actions;
 use super::report::{Report, Status};
 use crate::engine::keys::GONE_BACK;
 use crate::model::{ArticleId, Side, Timestamp, Version};
 use crate::reconcile::guard::Rollbacks;
-use crate::reconcile::plan::Settle;
+use crate::reconcile::plan::{HoldRule, Settle};
 use crate::state::store::Store;
 use std::collections::BTreeMap;
 
@@ -71,12 +72,16 @@ pub(super) fn note_rollbacks(
     Ok(())
 }
 
-/// Reads which articles' files went back to older versions lately, and when that was sent. Of a clock that went back
-/// nothing can be told: the moment counts.
+/// Reads which articles' files went back to older versions lately, or since some of them are held, and when that was
+/// sent. Of a clock that went back nothing can be told: the moment counts.
 fn recent(store: &Store) -> anyhow::Result<BTreeMap<ArticleId, Timestamp>> {
     let now = store.now();
     let rows: BTreeMap<String, (ArticleId, Timestamp)> = store.waiting(GONE_BACK)?;
-    let is_recent = |at: Timestamp| now <= at || now.millis_since(at) < RECENT;
+    let held = open_actions::held(store)?;
+    let goes_on = held
+        .iter()
+        .any(|held| held.rule == Some(HoldRule::MassRollback) && held.side != Side::Local);
+    let is_recent = |at: Timestamp| goes_on || now <= at || now.millis_since(at) < RECENT;
     Ok(rows
         .into_values()
         .filter(|(_, at)| is_recent(*at))

@@ -1,13 +1,15 @@
 //! The guard read: nobody is overwritten unseen. See `docs/decisions/09-read-before-write.md`.
 //!
 //! A version is *seen* while the listing or GET that showed it is younger than `guard_window`. Otherwise it
-//! is read again before it is replaced: by a GET, or a probe of an unpublished one. Of many, those that are left are
-//! looked at anew, all at once. What changed meanwhile is left to that look as well, which decides anew.
+//! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
+//! probe. What changed meanwhile is left to the next cycle, which decides anew.
 
 use super::category_send::is_category_seen;
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::history::edited_there;
+use crate::engine::listing::{Listing, list};
+use crate::engine::memory::Memory;
 use crate::engine::observation::version_of;
 use crate::engine::pending::{PENDING, is_pending};
 use crate::engine::settings::Settings;
@@ -17,12 +19,13 @@ use crate::model::{ArticleId, Revision, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::{Action, Step};
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{Answer, Purpose, RemoteArticle, Service};
+use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service, ServiceError};
 use crate::state::store::Store;
 use tokio::time::Instant;
 
-/// The number of writes in one cycle after which a version that was read too long ago is left to another look.
-const LOOK_AGAIN_AFTER: u64 = 2;
+/// From this many unsent writes on, one listing is cheaper than a GET for each. If a listing was out of
+/// date before it vouched for as many, the next one would be, too.
+const LIST_FROM: usize = 2;
 
 /// Makes sure that the version to be replaced is still the one that was decided on. Returns why the write must not go on;
 /// `None`: it may.
@@ -38,16 +41,23 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     let window = engine.settings.guard_window;
     let read_first = state.observed.service.read_first.contains(&id);
     if is_seen(&engine.settings, id, state) {
-        let is_read_again = state.reseen.contains_key(&id);
-        return Ok(changed(id, seen, state).filter(|_| is_read_again));
+        if state.reseen.contains_key(&id) {
+            state.listing_uses = state.listing_uses.map(|uses| uses + 1);
+            return Ok(changed(id, seen, state));
+        }
+        return Ok(None);
     }
-    // After a few writes one look at all that is left costs less than a read before each of them.
-    let is_of_many = state.done >= LOOK_AGAIN_AFTER && state.observed.request.resolve.is_empty();
-    let is_listed = !read_first && seen.visibility == Visibility::Published;
-    if !window.is_zero() && is_of_many && is_listed {
-        return Ok(Some(StepResult::Overtaken(
-            "it was read too long ago to be replaced".to_owned(),
-        )));
+    // A listing does not vouch for an article that must be read again.
+    let several = state.listing_uses.is_none_or(|uses| uses >= LIST_FROM);
+    let listing = !read_first && state.to_send >= LIST_FROM && several;
+    if !window.is_zero() && listing && seen.visibility == Visibility::Published {
+        state.reseen.remove(&id);
+        if let Some(result) = list_again(engine, state).await? {
+            return Ok(Some(result));
+        }
+        if state.reseen.contains_key(&id) {
+            return Ok(changed(id, seen, state));
+        }
     }
     let article = match read_one(&engine.service, id, seen.visibility).await {
         Ok(article) => article,
@@ -121,6 +131,53 @@ pub(super) async fn read_one(
             service.probe(id, Purpose::Push).await
         }
     }
+}
+
+/// Lists the workspace once more, for all that still waits to be sent. Returns why nothing more is sent, if the listing
+/// fails.
+async fn list_again<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<Option<StepResult>> {
+    let at = Instant::now();
+    let base = &state.observed.base;
+    let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
+    let request = ListRequest {
+        workspace: engine.settings.workspace,
+        categories: base.categories.keys().copied().collect(),
+        validator: None,
+        known: Some(memory.known_entries(&base.articles)),
+        purpose: Purpose::Push,
+    };
+    let (service, store) = (&engine.service, &mut engine.store);
+    let mut listing = match list(service, request, Some(&base.articles), store, memory).await {
+        Ok(listing) => listing,
+        Err(error) => return Ok(Some(failed(error.downcast::<ServiceError>()?))),
+    };
+    listing.recall(&base.articles, memory);
+    state.listing_uses = Some(1);
+    take_second_listing(&listing, at, state);
+    Ok(None)
+}
+
+/// Takes a second listing: it counts for all that still waits to be sent. Where it has a revision that nobody has
+/// read the words of, these are read before they are replaced.
+fn take_second_listing(listing: &Listing, at: Instant, state: &mut ApplyState<'_>) {
+    for (id, entry) in &listing.articles {
+        if let Remote::Present(seen) = entry {
+            let old = is_old_copy(state, *id, &seen.version, &seen.revision);
+            // One listing that may be old does not vouch for another: these are asked for one by one.
+            if old || state.observed.service.read_first.contains(id) {
+                state.reseen.remove(id);
+                state.observed.service.read_first.insert(*id);
+                continue;
+            }
+            let version = (seen.version.clone(), seen.revision.clone());
+            state.latest.insert(*id, version);
+            state.reseen.insert(*id, at);
+        }
+    }
+    mark_for_reading(&listing.bodiless, state);
 }
 
 /// Articles that an answer shows under a revision that nobody has read the words of are read before they are replaced.

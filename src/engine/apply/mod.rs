@@ -64,6 +64,8 @@ pub(super) async fn apply<S: Service, D: Disk>(
         .iter()
         .filter(|action| ready(action) && action.sends())
         .count();
+    // Who looked at a few articles does not list them all because they took long.
+    let listing_uses = observed.extent.has_few().then_some(0);
     let mut state = ApplyState {
         observed,
         report,
@@ -72,6 +74,8 @@ pub(super) async fn apply<S: Service, D: Disk>(
         obstacles: Obstacles::after(stop),
         latest: BTreeMap::new(),
         reseen: BTreeMap::new(),
+        listing_uses,
+        to_send,
         edited_copies: Vec::new(),
         done: 0,
     };
@@ -130,6 +134,9 @@ async fn step<S: Service, D: Disk>(
         return Ok(());
     }
     if let Some((status, reason)) = state.obstacles.of(&action) {
+        if action.sends() {
+            state.to_send = state.to_send.saturating_sub(1);
+        }
         state.obstacles.block(&action);
         state.say(&action, status, Some(reason));
         return Ok(());
@@ -258,6 +265,7 @@ fn forget_refusals_and_approvals(store: &mut Store, done: &[&Action]) -> Outcome
 
 fn report_step(teller: &Teller, action: &Action, result: StepResult, state: &mut ApplyState<'_>) {
     if action.sends() {
+        state.to_send = state.to_send.saturating_sub(1);
         state.done += 1;
         progress::done(teller, state.done);
     }

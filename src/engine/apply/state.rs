@@ -29,7 +29,11 @@ pub(in crate::engine) struct ApplyState<'a> {
     pub(in crate::engine) reseen: BTreeMap<ArticleId, Instant>,
     /// The copies of settled conflicts that somebody edited.
     pub(in crate::engine) edited_copies: Vec<(ArticleId, Place)>,
-    /// The steps of this cycle that sent something, or tried to.
+    /// How many articles the last listing of this run vouched for.
+    pub(in crate::engine) listing_uses: Option<usize>,
+    /// Articles that still wait to be sent, for deciding how to look again.
+    pub(in crate::engine) to_send: usize,
+    /// Requests made and steps done, for progress.
     pub(in crate::engine) done: u64,
 }
 

@@ -97,11 +97,15 @@ fn report_unclaimed(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired)
         .map(|file| file.place.to_string())
         .collect();
     let names = names.join(" or ");
+    let remedy = match claimants {
+        [_] => {
+            "remove the `id:` line if it is a new article, or move it to another name if it is the article's own"
+        }
+        _ => "remove the `id:` line from all but the article's own",
+    };
     for file in claimants {
-        let message = format!(
-            "kbsync cannot tell whether {names} is the file of article {id}: remove the `id:` line from each that is a new \
-             article, or move the article's own file to another name"
-        );
+        let message =
+            format!("kbsync cannot tell whether {names} is the file of article {id}: {remedy}");
         paired.report(&file.place, Some(id), message);
     }
     paired.doubt(id, "kbsync cannot tell which file is its own");

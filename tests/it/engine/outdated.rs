@@ -122,9 +122,9 @@ async fn f022_what_an_old_listing_hides_is_not_overwritten() {
     }
 }
 
-/// Where the listing took too long, each is read again: that answer may be old, though the listing was not.
+/// Of several a second listing is asked for, where the first took too long: it may be old, though the first was not.
 #[tokio::test]
-async fn f022_what_an_old_second_answer_hides_is_not_overwritten() {
+async fn f022_what_a_second_old_listing_hides_is_not_overwritten() {
     let (mut world, ids, past) = pushed().await;
     world.sync().await;
     world.settings.guard_window = Duration::from_nanos(1);
@@ -145,8 +145,6 @@ async fn f022_what_an_old_second_answer_hides_is_not_overwritten() {
     let expected = PATHS.map(|path| format!("update remote {path} skipped"));
     assert_eq!(lines(&report), expected);
     assert_eq!(report.requests.put, 0, "{report:#?}");
-    // One of the two reads was answered with an old copy.
-    world.sync().await;
     for id in ids {
         assert_eq!(text_of(&world, id), newer);
         assert!(kept(&world, id, newer));
