@@ -78,7 +78,10 @@ impl LoopState {
                 self.work_queue.watch_started();
             }
             Event::Tick => {}
-            Event::Command(command) => self.work_queue.add_command(command),
+            Event::Command(command) => {
+                self.progress.add(&command);
+                self.work_queue.add_command(command);
+            }
             Event::SyncNow => self.work_queue.sync_now(),
             Event::Reload => self.reload = true,
             Event::Stop => {

@@ -173,13 +173,16 @@ impl QueuedCommand {
     }
 }
 
-/// Sends the engine's progress to the client whose command is running.
+/// Sends the engine's progress to the client whose command is running, and each wait also to those whose commands are
+/// next.
 #[derive(Clone, Debug, Default)]
 pub struct ProgressSink(Arc<Mutex<Listeners>>);
 
 #[derive(Debug, Default)]
 struct Listeners {
     running: Option<mpsc::Sender<Step>>,
+    /// The channels of all commands without a final response. A channel is closed when the command has its response.
+    queued: Vec<mpsc::WeakSender<Step>>,
     /// The last wait, and when it ends.
     wait: Option<(WaitNote, Instant)>,
 }
@@ -197,6 +200,15 @@ impl Listeners {
 }
 
 impl ProgressSink {
+    /// Adds a command that has to wait for the cycle of another one.
+    pub fn add(&self, command: &QueuedCommand) {
+        let mut listeners = self.listeners();
+        if let Some(note) = listeners.wait() {
+            let _missed = command.steps.try_send(Step::Waiting(note));
+        }
+        listeners.queued.push(command.steps.downgrade());
+    }
+
     /// Sends the progress to this command's client from now on; `None`: to nobody.
     pub fn send_to(&self, command: Option<&QueuedCommand>) {
         let mut listeners = self.listeners();
@@ -217,9 +229,13 @@ impl ProgressSink {
     /// Sends the beginning of a wait.
     pub fn waits(&self, note: WaitNote) {
         let mut listeners = self.listeners();
-        if let Some(steps) = &listeners.running {
-            let _missed = steps.try_send(Step::Waiting(note.clone()));
-        }
+        listeners.queued.retain(|steps| {
+            let steps = steps.upgrade();
+            if let Some(steps) = &steps {
+                let _missed = steps.try_send(Step::Waiting(note.clone()));
+            }
+            steps.is_some()
+        });
         let until = Instant::now() + note.wait;
         listeners.wait = Some((note, until));
     }

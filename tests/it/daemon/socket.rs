@@ -187,3 +187,26 @@ fn a_command_hears_what_the_daemon_waits_for() {
     assert_eq!(code, Some(0), "{text}");
     assert!(text.starts_with(alone), "{text}");
 }
+
+#[test]
+fn a_command_behind_a_waiting_cycle_hears_why_as_well() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let retry_after = Some(RetryAfter::Seconds(3));
+    let listing = Matcher::new("GET", "/api/base/*/articles");
+    let refused = FaultKind::RateLimited { retry_after };
+    service
+        .sandbox
+        .inject(Fault::always(listing, refused).times(1));
+    service.sandbox.clear_requests();
+    daemon.signal(Signal::USR1);
+    until("the poll waits", || {
+        let mut requests = service.sandbox.requests().into_iter();
+        requests.any(|request| request.status == 429)
+    });
+    let (code, text) = said(kb.process(&["sync"]));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.starts_with("the service asked for a pause"), "{text}");
+    daemon.stop();
+}
