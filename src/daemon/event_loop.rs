@@ -25,7 +25,7 @@ use crate::{
     web::shared_status::SharedStatus,
 };
 use chrono::{DateTime, Utc};
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, pin::pin, sync::Arc, time::Duration};
 use tokio::{
     sync::mpsc::Receiver,
     time::{Instant, sleep_until},
@@ -101,6 +101,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 log_once: LogOnce::default(),
                 failure: None,
                 paused: None,
+                announced: BTreeSet::new(),
             },
         }
     }
@@ -170,13 +171,29 @@ impl<C: CycleRunner> EventLoop<C> {
         ended
     }
 
-    /// Logs the files that were saved and wait for their push interval: a person wonders why they are not live.
+    /// Logs the files that were saved and wait for their push interval or the end of an outage: a person wonders why
+    /// they are not live.
     fn announce_delayed(&mut self, now: Moment) {
         for (path, wait) in self.state.work_queue.newly_delayed(now) {
             if self.is_saved(&path) {
                 let wait = in_words(Duration::from_secs(wait.as_secs() + 1));
                 tracing::info!(path, "saved; will be sent in {wait}");
             }
+        }
+        let Some((outage, mut changed)) = self.state.work_queue.stopped() else {
+            return;
+        };
+        changed.retain(|path| !self.state.announced.contains(path));
+        let waiting = DuePaths {
+            changed,
+            ..DuePaths::default()
+        };
+        for path in self.cycles.drop_unchanged(waiting).changed {
+            tracing::info!(
+                path,
+                "saved; will be sent when syncing works again ({outage})"
+            );
+            self.state.announced.insert(path);
         }
     }
 
@@ -278,6 +295,7 @@ impl<C: CycleRunner> EventLoop<C> {
                 tracing::warn!("{outage}{source}; next try in {wait}{then}");
             }
             Some(OutageChange::Ended(after)) => {
+                self.state.announced.clear();
                 let after = in_words(Duration::from_secs(after.as_secs()));
                 tracing::info!("syncing works again, after {after}");
             }

@@ -21,7 +21,7 @@ use crate::{
     reconcile::plan::Kind,
     web::shared_status::SharedStatus,
 };
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +44,8 @@ pub(super) struct LoopState {
     pub(super) failure: Option<String>,
     /// The pause that was logged last.
     pub(super) paused: Option<Pause>,
+    /// The saved files that were announced in this outage.
+    pub(super) announced: BTreeSet<String>,
 }
 
 impl LoopState {

@@ -232,6 +232,14 @@ impl WorkQueue {
         self.debounce.newly_delayed(now.steady)
     }
 
+    /// Returns the outage, and the changed files that wait for its end.
+    pub fn stopped(&self) -> Option<(Outage, BTreeSet<String>)> {
+        let outage = self.outage.current()?;
+        let files = self.due.changed.iter();
+        let files = files.filter(|path| summary::is_file(path));
+        Some((outage, files.cloned().collect()))
+    }
+
     /// Returns why git pauses the sync.
     pub fn paused(&self) -> Option<Pause> {
         let busy = self.git.iter().find_map(|known| known.state.busy);

@@ -19,7 +19,10 @@ impl WorkQueue {
         let git = self.paused().map(|_| now.steady + GIT_CHECK_INTERVAL);
         let work = self.work_deadline();
         let held = self.debounce.next_held(now.steady);
-        [Some(poll), git, work, held].into_iter().flatten().min()
+        // In an outage a person is told of a saved file as soon as it is quiet.
+        let told = self.outage.current().and(self.debounce.next_deadline());
+        let deadlines = [Some(poll), git, work, held, told];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Returns when waiting work may run.

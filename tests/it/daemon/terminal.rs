@@ -1,8 +1,9 @@
 //! `kbsync run` on a terminal: what a writer sees who leaves it open beside the editor.
 
-use crate::support::daemon::{Daemon, article, mirror, until};
+use crate::support::daemon::{Daemon, article, articles, mirror, until};
 use crate::support::kb::{Kb, Service, WORKSPACE};
 use anstream::adapter::strip_str;
+use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use rustix::process::Signal;
 
 /// What the terminal shows, without colours and times of day.
@@ -106,6 +107,44 @@ fn a_writer_reads_at_once_that_the_service_does_not_answer() {
         status.contains("the service did not answer (connection refused)")
     });
     assert!(!status.contains("not known yet"), "{status}");
+    daemon.stop();
+}
+
+#[test]
+fn a_writer_reads_once_that_a_saved_file_waits_for_the_service() {
+    let service = Service::start();
+    let mut kb = mirror(&service);
+    kb.set("KBSYNC_DRILL_HURRY", "1");
+    let daemon = Daemon::spawn_at_terminal(&kb, 200, &[]);
+    let count = |line: &str| {
+        let lines = shown(&daemon);
+        lines.iter().filter(|one| one.contains(line)).count()
+    };
+    let sees = |line: &str| until(line, || count(line) > 0);
+    sees("both sides are equal");
+    let down = FaultKind::Status(503, "{}".to_owned());
+    service.sandbox.inject(Fault::always(Matcher::any(), down));
+    let paths = articles(&kb);
+    let save = |path: &str, text: &str| kb.write(path, &(kb.read(path) + text));
+    let waits = |path: &str| {
+        format!(
+            "{path}: saved; will be sent when syncing works again (the service cannot be reached)"
+        )
+    };
+    // The first save meets the outage, the second comes while it lasts.
+    for path in &paths[..2] {
+        save(path, "<p>Once.</p>\n");
+        sees(&waits(path));
+    }
+    save(&paths[0], "<p>Twice.</p>\n");
+    save(&paths[2], "<p>Once.</p>\n");
+    sees(&waits(&paths[2]));
+    for path in &paths[..3] {
+        assert_eq!(count(&waits(path)), 1, "{:#?}", shown(&daemon));
+    }
+    service.sandbox.clear_faults();
+    daemon.signal(Signal::USR1);
+    sees("syncing works again, after");
     daemon.stop();
 }
 
