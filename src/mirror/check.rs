@@ -11,7 +11,11 @@ use crate::{
     },
     model::{
         ArticleId, Place, lint,
-        path::{CATEGORY_FILE, EXTENSION, NameProblem, slug_of_stem},
+        path::{
+            CATEGORY_FILE, EXTENSION, NameProblem,
+            near::{likely_meant, maybe_mistyped},
+            slug_of_stem,
+        },
     },
 };
 use serde::Serialize;
@@ -269,6 +273,7 @@ fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
             },
         }
     }
+    mistyped(files, parsed, findings);
     let remedy = "choose another name for one of the folders, or set `slug:`";
     doubles(slugs, "double-slug", remedy, findings);
     let remedy = "one is a copy of the other: delete the `id:` line of the copy, and the copy becomes a new category";
@@ -341,6 +346,21 @@ fn dead_links(
                 "correct the path, which is relative to this file, or write the whole address; {SENT}"
             );
             findings.error(place, "dead-link", message, help).line = Some(before + line);
+        }
+    }
+}
+
+/// Reports new folders whose names look mistyped. A folder with an id is known to the service.
+fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
+    let has_id =
+        |words: &Result<CategoryDocument, _>| matches!(words, Ok(words) if words.id().is_some());
+    let known = parsed.iter().filter(|(_, words)| has_id(words));
+    let known: BTreeSet<&str> = known.map(|(folder, _)| folder.as_str()).collect();
+    let folders = files.articles.keys().map(|place| place.folder.as_str());
+    for folder in &folders.collect::<BTreeSet<_>>() - &known {
+        if let Some(meant) = likely_meant(folder, known.iter().copied()) {
+            let help = "if you mean a new category, ignore this: the next sync holds it until `kbsync approve`";
+            findings.warning(folder, "new-category", maybe_mistyped(meant), help);
         }
     }
 }

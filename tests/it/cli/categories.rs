@@ -220,7 +220,7 @@ fn a_new_category_whose_name_is_near_to_another_one_s_is_asked_after_and_made() 
     assert_eq!(service.sandbox.articles().len(), 2);
     // There is one question; for a name that resembles no other, there is none.
     kb.write("billing/three.html", "---\ntitle: Three\n---\n<p>3</p>\n");
-    for arguments in [&["diff"][..], &["sync"]] {
+    for arguments in [&["check"][..], &["diff"], &["sync"]] {
         let ran = kb.run(arguments).exits(0);
         assert!(!format!("{ran:?}").contains("meant"), "{ran:#?}");
     }
