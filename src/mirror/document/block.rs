@@ -86,7 +86,8 @@ impl Block {
             ));
         }
         let mut block = Self {
-            entries: read_entries(&yaml, &lines)?,
+            entries: read_entries(&yaml, &lines)
+                .map_err(|problem| likely_mistake(&lines).unwrap_or(problem))?,
             indent: 0,
         };
         if let Some(first) = block.entries.first() {
@@ -168,6 +169,28 @@ fn normalise(raw: &str) -> Result<Cow<'_, str>, NotReady> {
 fn ends_document(line: &str) -> bool {
     line.strip_prefix("...")
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
+/// Finds the two likely mistakes in YAML that cannot be read: a colon in a plain text, and a key without a colon.
+fn likely_mistake(lines: &[&str]) -> Option<NotReady> {
+    let is_word = |key: &str| key.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (1..).zip(lines).find_map(|(number, line)| {
+        let line = line.trim_end();
+        let Some((key, value)) = line.split_once(':') else {
+            let (key, value) = line.split_once(' ')?;
+            let message = format!("there is no colon after `{key}`");
+            let remedy = format!("write `{key}: {value}`");
+            let is_key = super::KEYS.contains(&key);
+            return is_key.then(|| NotReady::at(number, message, remedy));
+        };
+        let value = value.trim();
+        let is_plain = !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '#']);
+        let is_meant = !key.is_empty() && is_word(key) && is_plain && value.contains(": ");
+        let message = format!("the text after `{key}:` has a colon in it");
+        let quoted = value.replace('"', "\\\"");
+        let remedy = format!("put it into quotes: `{key}: \"{quoted}\"`");
+        is_meant.then(|| NotReady::at(number, message, remedy))
+    })
 }
 
 /// The deepest nesting below a key of the writer's own.

@@ -201,11 +201,17 @@ fn no_front_matter(text: &str) -> NotReady {
             "this is a pointer of git LFS, not the file",
             "run `git lfs pull`, or take `*.html` out of LFS",
         )
+    } else if let Some(first) = text.lines().next().filter(|first| first.starts_with("---")) {
+        NotReady::at(
+            1,
+            format!("the first line is {first:?}"),
+            "it must be `---` and nothing else, with a line end behind it",
+        )
     } else {
         NotReady::at(
             1,
             "there is no front matter",
-            "begin the file with a line of `---` and nothing else, a line `title: …` and a line of `---`",
+            "begin the file with a line of `---`, a line `title: …` and a line of `---`",
         )
     }
 }
