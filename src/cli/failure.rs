@@ -1,7 +1,7 @@
 //! Turns errors into failures for a person: what failed, why, the remedy, and the exit code.
 //!
-//! Errors of the lower modules are typed where a caller branches; here they become text. All go through [`Failure::of`],
-//! so that the same error always has the same code and remedy.
+//! Errors of the lower modules are typed where a caller branches; here they become text. All go through
+//! [`Failure::of`], so that the same error always has the same code and remedy.
 
 use super::exit::ExitCode;
 use crate::{
@@ -268,17 +268,16 @@ fn advice_of_lock(error: &LockError) -> Advice {
              be written to"
         }
         LockError::NotAFile(_) => "move it away; kbsync creates the file anew",
-        LockError::Io { source, .. } => match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        LockError::Io { source, .. } => {
+            let kind = source.kind();
+            if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
                 "make room on this disk, and run the command again"
-            }
-            io::ErrorKind::ReadOnlyFilesystem => {
+            } else if kind == io::ErrorKind::ReadOnlyFilesystem {
                 "mount the file system so that it may be written to, and run the command again"
-            }
-            _ => {
+            } else {
                 "let this user read and write the mirror's folder and `.kbsync`, a folder that may be written to"
             }
-        },
+        }
     };
     (ExitCode::Failed, Some(help))
 }
