@@ -12,7 +12,7 @@ use super::print::{DIM, ERROR, escape};
 use super::report::{self, several, waiting as waiting_for};
 use super::scope::{self, Part};
 use super::session::{Session, SessionReport};
-use super::{Outcome, ask, cycle, published_branch, via_daemon};
+use super::{Outcome, ask, cycle, git_head, via_daemon};
 use crate::config::{Config, Need};
 use crate::daemon::job::Approval;
 use crate::engine::report::{Line, Report, Status};
@@ -49,12 +49,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 /// `held` receives the actions that the question is about.
 async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    published_branch::may_write(&config).await?;
+    git_head::may_write(&config).await?;
     let is_handed = via_daemon::status(&config).await.is_some();
     let mut session = if is_handed {
         Session::reading(context, &config)?
     } else {
-        Session::writing(context, &config, "approve")?
+        Session::writing(context, &config, "approve", None)?
     };
     let waiting = look(&mut session, &config, is_handed).await?;
     session.finish();

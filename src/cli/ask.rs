@@ -1,7 +1,7 @@
 //! Questions to a person at a terminal, on stderr.
 
 use super::{
-    connect::{Account, connect_to},
+    connect::{self, Account},
     context::Context,
     exit::ExitCode,
     failure::Failure,
@@ -264,7 +264,10 @@ async fn once<T>(
             tell.send(note.cause).ok();
         }
     });
-    let client = connect_to(context, account, notify)?;
+    let token = connect::read_token(context, account)?;
+    let client = connect::client(context, account, token, |options| {
+        options.notify = Some(notify);
+    })?;
     tokio::select! {
         answer = ask(&client) => Ok(answer),
         Some(cause) = told.recv() => {

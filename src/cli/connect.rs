@@ -6,7 +6,7 @@ use crate::{
     engine::report::BudgetLeft,
     service::{
         budget::{Budget, Limits},
-        client::{Client, ClientError, ClientOptions, Notify, TokenAccepted, WaitNote},
+        client::{Client, ClientError, ClientOptions, TokenAccepted, WaitNote},
         origin::{Origin, OriginError, check_origin},
         token::Token,
     },
@@ -30,33 +30,9 @@ pub(super) fn connect_with(
     config: &Config,
     set: impl FnOnce(&mut ClientOptions),
 ) -> Result<Client, Failure> {
-    consent(context, config)?;
-    connect_as(context, config, token(context, config)?, set)
-}
-
-/// The same, with a token that was read before.
-pub(super) fn connect_as(
-    context: &Context,
-    config: &Config,
-    token: Token,
-    set: impl FnOnce(&mut ClientOptions),
-) -> Result<Client, Failure> {
-    let mut options = options(context, account(config), token)?;
-    set(&mut options);
-    Client::new(options).map_err(no_client)
-}
-
-/// Reads the token. The caller has checked that the user agreed to its source.
-pub(super) fn token(context: &Context, config: &Config) -> Result<Token, Failure> {
-    read_token(context, account(config))
-}
-
-/// Checks the conditions for reading the token: there is a source, and the user has agreed to it.
-pub(super) fn consent(context: &Context, config: &Config) -> Result<(), Failure> {
-    if config.token.is_none() {
-        return Err(TokenSource::missing().into());
-    }
-    consent::settle(context, config)
+    consent::settle(context, config)?;
+    let token = read_token(context, account(config))?;
+    client(context, account(config), token, set)
 }
 
 /// Returns the rest of the budget, without a request or the token. `None`: this mirror has not used a budget yet.
@@ -77,7 +53,8 @@ pub(super) fn last_budget(config: &Config) -> Option<Budget> {
         .ok()?
 }
 
-fn account(config: &Config) -> Account<'_> {
+/// Returns the service of the settings, and its user.
+pub(super) fn account(config: &Config) -> Account<'_> {
     Account {
         service: &config.service,
         token: config.token.as_ref(),
@@ -99,18 +76,19 @@ pub(super) struct Account<'a> {
 }
 
 /// Builds a client. The token is sent only to the origin that it belongs to (failures row 133).
-pub(super) fn connect_to(
+pub(super) fn client(
     context: &Context,
     account: Account<'_>,
-    notify: Notify,
+    token: Token,
+    set: impl FnOnce(&mut ClientOptions),
 ) -> Result<Client, Failure> {
-    let token = read_token(context, account)?;
     let mut options = options(context, account, token)?;
-    options.notify = Some(notify);
+    set(&mut options);
     Client::new(options).map_err(no_client)
 }
 
-fn read_token(context: &Context, account: Account<'_>) -> Result<Token, Failure> {
+/// Reads the token. The caller has checked that the user agreed to its source.
+pub(super) fn read_token(context: &Context, account: Account<'_>) -> Result<Token, Failure> {
     let source = account.token.ok_or_else(TokenSource::missing)?;
     let secret = source.read(&*context.env, account.mirror)?;
     Token::new(secret.expose_secret())
@@ -133,7 +111,13 @@ fn options(
     } else {
         check_origin(dir, &token, &origin, context.global.trust_service).map_err(not_trusted)?
     };
-    let budget = opened(account, &origin, &token).map_err(|error| {
+    let opened = Budget::open(dir, &origin, &token, limits(account.budget)).and_then(|budget| {
+        if let Some(mirror) = account.mirror {
+            budget.remember(dir, mirror, &origin)?;
+        }
+        Ok(budget)
+    });
+    let budget = opened.map_err(|error| {
         let message = format!("failed to open the request budget in {}", dir.display());
         Failure::failed(anyhow::Error::new(error).context(message)).help(OTHER_DIR)
     })?;
@@ -153,15 +137,6 @@ fn options(
         })
     });
     Ok(options)
-}
-
-fn opened(account: Account<'_>, origin: &Origin, token: &Token) -> std::io::Result<Budget> {
-    let dir = account.user_state_dir;
-    let budget = Budget::open(dir, origin, token, limits(account.budget))?;
-    if let Some(mirror) = account.mirror {
-        budget.remember(dir, mirror, origin)?;
-    }
-    Ok(budget)
 }
 
 fn limits(limits: BudgetLimits) -> Limits {

@@ -20,8 +20,12 @@ pub(super) fn check(context: &Context, config: &Config) -> Result<(), Failure> {
     }
 }
 
-/// Refuses settings that the user did not agree to, or asks on a terminal and records a yes.
+/// Refuses settings that the user did not agree to, or asks on a terminal and records a yes. Without a token there is
+/// nothing to do.
 pub(super) fn settle(context: &Context, config: &Config) -> Result<(), Failure> {
+    if config.token.is_none() {
+        return Err(TokenSource::missing().into());
+    }
     let Some(asked) = missing(context, config)? else {
         return Ok(());
     };
@@ -80,35 +84,33 @@ pub(super) fn is_sandbox(context: &Context, source: &TokenSource, origin: &Origi
 
 /// Returns the lines that show a folder's request.
 pub(super) fn shown(folder: &str, service: &str, source: &TokenSource) -> [String; 3] {
-    let token = match source {
+    [
+        format!("  folder   {}", escape(folder)),
+        format!("  service  {}, which gets the token", escape(service)),
+        format!("  token    {}", escape(&described(source))),
+    ]
+}
+
+fn described(source: &TokenSource) -> String {
+    match source {
         TokenSource::Env(name) if name == TOKEN_VARIABLE => {
             "your own, from KBSYNC_TOKEN or KBSYNC_TOKEN_FILE".to_owned()
         }
         TokenSource::Env(name) => format!("the value of the variable {name}"),
         TokenSource::File(path) => format!("the text of the file {}", path.display()),
         TokenSource::Command(command) => format!("the output of the command `{command}`"),
-    };
-    [
-        format!("  folder   {}", escape(folder)),
-        format!("  service  {}, which gets the token", escape(service)),
-        format!("  token    {}", escape(&token)),
-    ]
+    }
 }
 
 fn refused(context: &Context, mirror: &Path, asked: &Asked) -> Failure {
-    // Somebody else wrote these texts: escaping keeps them from forging a line.
-    let wants = match &asked.source {
-        TokenSource::Env(name) if name == TOKEN_VARIABLE => "send your token".to_owned(),
-        TokenSource::Env(name) => format!("read the variable {name} and send its value"),
-        TokenSource::File(path) => format!("read the file {} and send its text", path.display()),
-        TokenSource::Command(command) => format!("run `{command}` and send its output"),
-    };
     let message = format!(
-        "the settings of {} would {wants} to {}, and you have not agreed to that",
+        "the settings of {} would send a token to {}, and you have not agreed to that: {}",
         asked.folder.display(),
-        asked.service
+        asked.service,
+        described(&asked.source)
     );
     Failure::usage(
+        // Somebody else wrote these texts: escaping keeps them from forging a line.
         escape(&message).into_owned(),
         format!(
             "if you trust that folder, run `{}`",

@@ -4,7 +4,7 @@ use super::{
     Outcome,
     connect::budget_left,
     context::Context,
-    published_branch, report,
+    git_head, report,
     scope::{self, Part},
     session::Session,
     version_spec::never_synced,
@@ -60,38 +60,9 @@ enum Prefer {
     Remote,
 }
 
-/// The three commands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    /// Both ways.
-    Sync,
-    /// Towards the mirror.
-    Pull,
-    /// Towards the service.
-    Push,
-}
-
-impl Way {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Sync => "sync",
-            Self::Pull => "pull",
-            Self::Push => "push",
-        }
-    }
-
-    const fn direction(self) -> Direction {
-        match self {
-            Self::Sync => Direction::Both,
-            Self::Pull => Direction::Pull,
-            Self::Push => Direction::Push,
-        }
-    }
-}
-
-pub(super) async fn run(args: Args, way: Way, context: &Context) -> Outcome {
+pub(super) async fn run(args: Args, direction: Direction, context: &Context) -> Outcome {
     let dry_run = args.dry_run;
-    let outcome = cycle(args, way, context).await;
+    let outcome = cycle(args, direction, context).await;
     as_report(context, Report::new(dry_run), outcome)
 }
 
@@ -110,7 +81,7 @@ pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome)
     Err(failure)
 }
 
-async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
+async fn cycle(args: Args, direction: Direction, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let parts = scope::parts(context, &config, &args.paths)?;
     let request = CycleRequest {
@@ -125,17 +96,14 @@ async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
             Prefer::Local => OnConflict::Local,
             Prefer::Remote => OnConflict::Remote,
         }),
-        ..CycleRequest::new(way.direction())
+        ..CycleRequest::new(direction)
     };
-    work(
-        context,
-        &config,
-        way.word(),
-        &parts,
-        &request,
-        args.exit_code,
-    )
-    .await
+    let doing = match direction {
+        Direction::Both => "sync",
+        Direction::Pull => "pull",
+        Direction::Push => "push",
+    };
+    work(context, &config, doing, &parts, &request, args.exit_code).await
 }
 
 /// What a fresh clone or a CI job without its state is told.
@@ -152,7 +120,7 @@ pub(super) async fn work(
     exit_code: bool,
 ) -> Outcome {
     if !request.dry_run {
-        published_branch::may_write(config).await?;
+        git_head::may_write(config).await?;
     }
     // A state that cannot be read fails the cycle, which says why.
     let is_first = never_synced(config, parts).unwrap_or(false);
@@ -164,14 +132,14 @@ pub(super) async fn work(
         if let Some(session_report) = via_daemon::to_daemon(context, config, command).await? {
             session_report
         } else {
-            let mut session = Session::writing(context, config, doing)?;
+            let mut session = Session::writing(context, config, doing, None)?;
             session.cycles(parts, request).await?
         }
     };
     let code = session_report.code(exit_code);
     report::print(context, &session_report, code)?;
     if request.dry_run
-        && let Some(why) = published_branch::refusal_of(config)
+        && let Some(why) = git_head::refusal_of(config)
     {
         context.out.note(why);
     }

@@ -3,7 +3,7 @@
 //! Their waits count as progress, and are reported to the commands that wait for the daemon.
 
 use super::{
-    connect::{self, connect_as},
+    connect::{self, account},
     consent,
     context::Context,
     failure::Failure,
@@ -62,8 +62,8 @@ impl<'r> Clients<'r> {
 
     /// Makes the first clients.
     pub(super) fn connect(&mut self) -> Result<Vec<Client>, Failure> {
-        connect::consent(self.context, self.config)?;
-        let token = connect::token(self.context, self.config)?;
+        consent::settle(self.context, self.config)?;
+        let token = connect::read_token(self.context, account(self.config))?;
         self.connect_as(token)
     }
 
@@ -77,7 +77,7 @@ impl<'r> Clients<'r> {
             )));
         }
         consent::check(self.context, &fresh)?;
-        let token = connect::token(self.context, self.config)?;
+        let token = connect::read_token(self.context, account(self.config))?;
         if self.token.as_ref() == Some(&token) {
             return Ok(None);
         }
@@ -87,7 +87,8 @@ impl<'r> Clients<'r> {
     fn connect_as(&mut self, token: Token) -> Result<Vec<Client>, Failure> {
         let mut clients = Vec::new();
         for _workspace in self.config.roots() {
-            let client = connect_as(self.context, self.config, token.clone(), |options| {
+            let account = account(self.config);
+            let client = connect::client(self.context, account, token.clone(), |options| {
                 options.notify = Some(self.waits());
                 options.answered = Some(self.answers());
                 options.stop = self.stop.clone();

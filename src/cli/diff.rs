@@ -64,6 +64,9 @@ pub(super) struct Args {
     exit_code: bool,
 }
 
+/// The equal lines around a change that `patch` gets.
+pub(super) const CONTEXT: usize = 3;
+
 /// Instead of a whole mirror as one difference.
 const NEVER_SYNCED: &str = "never synced here, so there is nothing to compare with; `kbsync diff --remote` compares with the service";
 
@@ -149,7 +152,7 @@ pub(super) fn print(
         let files = found.pairs.iter().map(|pair| FileDiff {
             path: pair.new_path.as_deref(),
             old_path: pair.old_path.as_deref(),
-            diff: as_patch(pair),
+            diff: as_patch(pair, CONTEXT),
         });
         return Ok(out.json(&Report {
             version: 1,
@@ -217,7 +220,7 @@ pub(super) fn formatted(out: Output, pair: &Pair, view: View) -> String {
     } else if out.is_for_person() {
         for_person(pair, view, out.width())
     } else {
-        as_patch_with(pair, view.context.unwrap_or(3))
+        as_patch(pair, view.context.unwrap_or(CONTEXT))
     }
 }
 
@@ -231,11 +234,7 @@ pub(super) fn show(context: &Context, text: &str) -> io::Result<()> {
 }
 
 /// Formats one difference for `patch`.
-pub(super) fn as_patch(pair: &Pair) -> String {
-    as_patch_with(pair, 3)
-}
-
-fn as_patch_with(pair: &Pair, context: usize) -> String {
+pub(super) fn as_patch(pair: &Pair, context: usize) -> String {
     // Writing into a string cannot fail, here and below.
     let mut text = renamed(pair);
     if pair.old == pair.new {
@@ -414,15 +413,15 @@ mod tests {
     fn it_is_what_patch_reads() {
         let changed = pair(Some("1\n2\n3\n4\n5\n"), Some("1\n2\n3\nfour\n5"));
         assert_eq!(
-            as_patch(&changed),
+            as_patch(&changed, 3),
             "--- a/s/a.html\n+++ b/s/a.html\n@@ -1,5 +1,5 @@\n 1\n 2\n 3\n-4\n-5\n+four\n+5\n\\ No newline at end of file\n"
         );
         assert_eq!(
-            as_patch(&pair(None, Some("x\n"))),
+            as_patch(&pair(None, Some("x\n")), 3),
             "--- /dev/null\n+++ b/s/a.html\n@@ -0,0 +1 @@\n+x\n"
         );
         assert_eq!(
-            as_patch(&pair(Some("x\n"), None)),
+            as_patch(&pair(Some("x\n"), None), 3),
             "--- a/s/a.html\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
         );
     }
@@ -438,7 +437,7 @@ mod tests {
         };
         let expected = "rename from \"s/a\\n::error::x.html\"\nrename to s/b.html\n\
                         --- \"a/s/a\\n::error::x.html\"\n+++ b/s/b.html\n@@ -1 +1 @@\n-x\n+y\n";
-        assert_eq!(as_patch(&moved), expected);
+        assert_eq!(as_patch(&moved, 3), expected);
     }
 
     #[test]

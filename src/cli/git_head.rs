@@ -1,16 +1,19 @@
-//! Git around the mirror, for one-shot commands: the same rules as in the daemon.
+//! Git around the mirror, for one-shot commands: the same rules as in the daemon (`daemon::work_queue`).
 //!
 //! The state has the HEAD at which both sides last agreed on removals, and the published branch. Both the commands
-//! and the daemon store them.
+//! and the daemon store them. Commands that write are refused while the published branch is not checked out, or while
+//! git is busy; commands that only read, and dry runs, are not.
 
-use super::{scope::Part, session::SessionReport};
+use super::{
+    ask, context::Context, exit::ExitCode, failure::Failure, scope::Part, session::SessionReport,
+};
 use crate::{
     config::{Config, Root},
-    daemon::git::{self, Busy, Head, Known, NotPublished, Remembered, Trees, View},
+    daemon::git::{self, Busy, Git, Head, Known, NotPublished, Remembered, Trees, View},
     engine::{GitView, settings::CycleRequest, status::Branches},
     state::Store,
 };
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 /// The repositories of the workspaces' folders.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -75,12 +78,8 @@ impl GitHeads {
         &self,
         parts: &'p [Part],
     ) -> impl Iterator<Item = (&'p Part, String)> {
-        self.0.iter().filter_map(|known| {
-            let part = parts
-                .iter()
-                .find(|part| key(&part.root.path) == known.prefix)?;
-            Some((part, known.first.clone()?))
-        })
+        let known = self.0.iter();
+        known.filter_map(|known| Some((part_of(known, parts)?, known.first.clone()?)))
     }
 
     /// Returns the HEADs to store after cycles over these parts. Only cycles over the whole mirror that could push
@@ -102,14 +101,18 @@ impl GitHeads {
             return Vec::new();
         }
         let agreed = self.0.iter().filter_map(|known| {
-            let part = parts
-                .iter()
-                .find(|part| key(&part.root.path) == known.prefix)?;
+            let part = part_of(known, parts)?;
             let head = known.state.head.clone()?;
             (known.agreed.as_ref() != Some(&head)).then_some((part, head))
         });
         agreed.collect()
     }
+}
+
+/// Returns the workspace of a repository's entry.
+fn part_of<'p>(known: &Known, parts: &'p [Part]) -> Option<&'p Part> {
+    let mut parts = parts.iter();
+    parts.find(|part| key(&part.root.path) == known.prefix)
 }
 
 fn remembered(root: &Root) -> Remembered {
@@ -122,4 +125,83 @@ fn remembered(root: &Root) -> Remembered {
 /// Returns the key of a workspace among the repositories.
 fn key(folder: &Path) -> String {
     folder.to_string_lossy().into_owned()
+}
+
+/// How long a command waits for a git command that changes files.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The interval of the checks while a command waits.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Refuses a command that would write now.
+pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
+    let git_heads = wait_for_git(config).await;
+    if let Some(busy) = git_heads.busy() {
+        let why = format!("nothing is synced: {busy}");
+        return Err(Failure::new(ExitCode::Retry, why, busy.remedy()));
+    }
+    match git_heads.not_published(config) {
+        None => Ok(()),
+        Some(why) => Err(refusal(&why)),
+    }
+}
+
+/// Returns what a dry run says where the real command is refused.
+pub(super) fn refusal_of(config: &Config) -> Option<String> {
+    let why = GitHeads::look(config).not_published(config)?;
+    Some(format!(
+        "without --dry-run this is refused: {why}; {}",
+        why.remedy()
+    ))
+}
+
+/// Waits until git no longer changes files, at most [`PATIENCE`].
+async fn wait_for_git(config: &Config) -> GitHeads {
+    let until = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let git_heads = GitHeads::look(config);
+        if git_heads.busy() != Some(Busy::Lock) || tokio::time::Instant::now() >= until {
+            return git_heads;
+        }
+        tracing::debug!("waiting for git, which is changing files");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Makes the refusal, with the remedy.
+pub(super) fn refusal(why: &NotPublished) -> Failure {
+    let message = format!("nothing is synced: {why}");
+    Failure::new(ExitCode::Attention, message, why.remedy())
+}
+
+/// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the branch
+/// that the team shares. `None`: the folder is in no repository, or the repository does not show that branch.
+pub(super) fn chosen(
+    folder: &Path,
+    asks: bool,
+    context: &Context,
+) -> Result<Option<String>, Failure> {
+    let Some(git) = Git::find(folder) else {
+        return Ok(None);
+    };
+    let state = git.state();
+    let Some(branch) = git.shared_branch(&state) else {
+        context.out.note(
+            "kbsync cannot tell which branch of this git repository is shared: write `git: {branch: NAME}`, with the name of \
+             the published branch, into kbsync.yaml",
+        );
+        return Ok(None);
+    };
+    if asks {
+        // The branches of a repository in the reftable format cannot be read.
+        let exists = |name: &str| state.reftable || !git.tips(name).is_empty();
+        context
+            .out
+            .note("this folder is in a git repository, of which one branch is synced");
+        return ask::branch(&branch, exists).map(Some);
+    }
+    context.out.note(format!(
+        "this folder is in a git repository, and branch {branch} is the published branch: nothing is synced on other branches"
+    ));
+    Ok(Some(branch))
 }

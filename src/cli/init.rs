@@ -11,7 +11,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     first_sync_preview::{Counts, FirstSyncPreview},
-    published_branch,
+    git_head,
 };
 use crate::{
     config::{
@@ -183,7 +183,7 @@ async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSetti
         workspace: chosen.workspace,
         name: chosen.name,
         poll: args.poll,
-        branch: published_branch::chosen(folder, asks, context)?,
+        branch: git_head::chosen(folder, asks, context)?,
     })
 }
 

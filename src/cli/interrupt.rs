@@ -38,29 +38,10 @@ pub(super) enum Work {
     ByDaemon,
 }
 
-/// Runs the work until its end or a signal, which drops it. `so_far` returns the progress for the message. A second signal
-/// ends work that does not yield.
-pub(super) async fn unless_interrupted<T>(
-    kind: Work,
-    work: impl Future<Output = Result<T, Failure>>,
-    so_far: impl FnOnce() -> String,
-) -> Result<T, Failure> {
-    let (done, _never) = until_told(kind, None, work, so_far).await?;
-    Ok(done)
-}
-
-/// Runs the work until its end. At a signal `stop` is cancelled, and work that ends by that has a result all the same:
-/// the failure beside it says what the signal means.
+/// Runs the work until its end or a signal. At a signal `stop` is cancelled, and work that ends by that has a result
+/// all the same: the failure beside it says what the signal means. Without `stop` the work is dropped. `so_far`
+/// returns the progress for the message. A second signal ends work that does not yield.
 pub(super) async fn until_stopped<T>(
-    kind: Work,
-    stop: CancellationToken,
-    work: impl Future<Output = Result<T, Failure>>,
-    so_far: impl FnOnce() -> String,
-) -> Result<(T, Option<Failure>), Failure> {
-    until_told(kind, Some(stop), work, so_far).await
-}
-
-async fn until_told<T>(
     kind: Work,
     stop: Option<CancellationToken>,
     work: impl Future<Output = Result<T, Failure>>,
@@ -189,20 +170,14 @@ fn end(code: ExitCode) -> ! {
 }
 
 fn broken_off(kind: Work, code: ExitCode, so_far: &str) -> Failure {
-    let message = format!("stopped{so_far}");
-    let failure = Failure {
-        code,
-        ..Failure::failed(anyhow::Error::msg(message))
+    let help = match kind {
+        Work::Look => "nothing was changed on either side",
+        Work::ByDaemon => {
+            "the daemon goes on with the command: `kbsync log` and `kbsync status` show what it did"
+        }
+        Work::Step | Work::Last => "what was done is kept; the next `kbsync sync` continues",
     };
-    match kind {
-        Work::Look => failure.help("nothing was changed on either side"),
-        Work::ByDaemon => failure.help(
-            "the daemon goes on with the command: `kbsync log` and `kbsync status` show what it did",
-        ),
-        Work::Step | Work::Last => failure.help(
-            "what was done is kept; the next `kbsync sync` continues",
-        ),
-    }
+    Failure::new(code, format!("stopped{so_far}"), help)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use super::{
     Outcome,
     context::Context,
-    diff::{View, as_patch, formatted, show},
+    diff::{CONTEXT, View, as_patch, formatted, show},
     exit::ExitCode,
     failure::Failure,
     layout::{self, Column},
@@ -53,7 +53,7 @@ impl Args {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Report {
     version: u32,
     path: Option<String>,
@@ -130,10 +130,8 @@ fn events(
         return Ok(context.out.json(&Report {
             version: 1,
             path: path.map(|path| path.trim_end_matches('/').to_owned()),
-            id: None,
-            versions: Vec::new(),
             events: events.into_iter().map(event_line).collect(),
-            others: Vec::new(),
+            ..Report::default()
         })?);
     }
     if events.is_empty() {
@@ -369,7 +367,7 @@ fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Fa
     for kept in named.history.versions.iter().take(limit) {
         let diff = if args.patch {
             let pair = difference(named, kept)?;
-            Some(pair.as_ref().map_or_else(String::new, as_patch))
+            Some(pair.map_or_else(String::new, |pair| as_patch(&pair, CONTEXT)))
         } else {
             None
         };

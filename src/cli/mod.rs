@@ -37,10 +37,8 @@ mod man;
 mod new;
 mod open;
 mod pager;
-mod panic;
 mod paths;
 mod progress;
-mod published_branch;
 mod report;
 mod resolve;
 mod restore;
@@ -58,6 +56,7 @@ mod via_daemon;
 mod workspaces;
 
 use crate::engine::report::Report;
+use crate::reconcile::snapshot::Direction;
 use clap::FromArgMatches as _;
 use context::Context;
 use exit::ExitCode;
@@ -270,9 +269,9 @@ impl Command {
             Self::Init(args) => init::run(args, context).await,
             Self::Trust(args) => trust::run(&args, context),
             Self::Workspaces => workspaces::run(context).await,
-            Self::Sync(args) => cycle::run(args, cycle::Way::Sync, context).await,
-            Self::Pull(args) => cycle::run(args, cycle::Way::Pull, context).await,
-            Self::Push(args) => cycle::run(args, cycle::Way::Push, context).await,
+            Self::Sync(args) => cycle::run(args, Direction::Both, context).await,
+            Self::Pull(args) => cycle::run(args, Direction::Pull, context).await,
+            Self::Push(args) => cycle::run(args, Direction::Push, context).await,
             Self::Run(args) => run::run(&args, context).await,
             Self::Status(args) => status::run(&args, context).await,
             Self::Diff(args) => diff::run(&args, context).await,

@@ -53,7 +53,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         Err(error) if error.kind == ErrorKind::NotFound => {
             // The article is to blame only if the workspace is there.
             client.workspace(named.part.root.workspace).await?;
-            return Err(no_page(&named.name));
+            let message = format!("{} has no public page", named.name);
+            let help = "the article is hidden, or it was deleted; `kbsync status` says which";
+            return Err(Failure::new(ExitCode::Failed, message, help));
         }
         Err(error) => return Err(error.into()),
     };
@@ -82,11 +84,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         context.out.line(format!("opened {url}"))?;
     }
     Ok(ExitCode::Done)
-}
-
-fn no_page(name: &str) -> Failure {
-    Failure::failed(anyhow::anyhow!("{name} has no public page"))
-        .help("the article is hidden, or it was deleted; `kbsync status` says which")
 }
 
 /// Returns whether a browser took the address.

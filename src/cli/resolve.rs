@@ -30,11 +30,7 @@ use crate::{
     },
     reconcile::snapshot::{self, Direction},
 };
-use std::{
-    io,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{io, path::PathBuf, process::Command};
 
 /// Settles conflicts.
 #[derive(clap::Args, Debug)]
@@ -73,10 +69,19 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
     if args.paths.is_empty() {
         return list(context, &config);
     }
-    // One path that is not in conflict stops all: nothing is asked and nothing is settled.
-    let conflicts = args.paths.iter().map(|path| named(context, &config, path));
-    let conflicts: Vec<Vec<_>> = conflicts.collect::<Result<_, _>>()?;
-    let conflicts: Vec<(Part, Found)> = conflicts.into_iter().flatten().collect();
+    let mut conflicts: Vec<(Part, Found)> = Vec::new();
+    for path in &args.paths {
+        let (part, path) = scope::part(context, &config, path)?;
+        let found = conflicts_at(&config, &part, &path)?;
+        // One path that is not in conflict stops all: nothing is asked and nothing is settled.
+        if found.is_empty() {
+            return Err(Failure::usage(
+                format!("{} is not in conflict", quoted(&part.path(&path))),
+                "`kbsync resolve` lists the conflicts",
+            ));
+        }
+        conflicts.extend(found.into_iter().map(|found| (part.clone(), found)));
+    }
     let is_one = conflicts.len() == 1;
     let mut request = CycleRequest::new(Direction::Both);
     let mut parts: Vec<Part> = Vec::new();
@@ -133,20 +138,6 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::worst([done, left]))
 }
 
-/// Returns the conflicts that an argument names, each with its workspace.
-fn named(context: &Context, config: &Config, path: &Path) -> Result<Vec<(Part, Found)>, Failure> {
-    let (part, path) = scope::part(context, config, path)?;
-    let found = conflicts_at(config, &part, &path)?;
-    if found.is_empty() {
-        return Err(Failure::usage(
-            format!("{} is not in conflict", quoted(&part.path(&path))),
-            "`kbsync resolve` lists the conflicts",
-        ));
-    }
-    let found = found.into_iter();
-    Ok(found.map(|found| (part.clone(), found)).collect())
-}
-
 /// Lists the open conflicts, as the report of a sync does.
 fn list(context: &Context, config: &Config) -> Outcome {
     let mut report = Report::new(false);
@@ -180,11 +171,8 @@ fn may_ask(context: &Context, paths: &[PathBuf]) -> Result<(), Failure> {
     if ask::possible() && !context.out.json && !context.out.quiet {
         return Ok(());
     }
-    let paths: Vec<_> = paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    let paths: Vec<_> = paths.iter().map(|path| quoted(path)).collect();
+    let paths = paths.iter().map(|path| path.display().to_string());
+    let paths: Vec<_> = paths.map(|path| quoted(&path).into_owned()).collect();
     let paths = paths.join(" ");
     Err(Failure::usage(
         "which version is to be kept?",

@@ -1,11 +1,11 @@
 //! `kbsync run`: puts the daemon together. [`crate::daemon`] does the work.
 
 use super::{
-    Outcome, connect, consent::warn_of_limits, context::Context, daemon_clients::Clients,
-    exit::ExitCode, failure::Failure, locks, logging::Style, panic,
+    Outcome, consent, context::Context, daemon_clients::Clients, exit::ExitCode, failure::Failure,
+    locks, logging::Style,
 };
 use crate::{
-    config::{Config, Need, Options, TokenSource, parse_listen},
+    config::{Config, Need, Root, TokenSource, parse_listen},
     daemon::{
         control::{self, ProgressSink},
         engines::{Engines, Reload, WorkspaceEngine},
@@ -20,7 +20,7 @@ use crate::{
     service::client::Client,
     web::{self, shared_status::SharedStatus},
 };
-use std::{net::SocketAddr, path::Path, sync::Arc};
+use std::{net::SocketAddr, panic::set_hook, sync::Arc};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -34,12 +34,12 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
-    panic::ends_the_process();
+    end_the_process_after_a_panic();
     let config = context.config(Need::Workspace)?;
     let listen = args.listen.as_deref().map(parse_listen).transpose();
     let listen = listen.map_err(|wrong| wrong.given_by("--listen"))?;
-    connect::consent(context, &config)?;
-    warn_of_limits(&config);
+    consent::settle(context, &config)?;
+    consent::warn_of_limits(&config);
     let settings = config.options.clone();
     let locks = locks::take(&config, control::LOCK_LABEL, None)?;
     // From here on, a signal ends the daemon in order.
@@ -51,10 +51,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let (stop, progress) = (CancellationToken::new(), ProgressSink::default());
     let mut clients = Clients::new(context, &config, &status, &progress, &stop);
     let folders = config.roots().into_iter();
-    let trees = Trees::of(folders.map(|root| {
-        let prefix = with_slash(open::prefix(&config, &root));
-        (prefix, root.path)
-    }));
+    let folders = folders.map(|root| (prefix(&config, &root), root.path));
+    let trees = Trees::of(folders.clone());
+    let watched = folders.map(|(prefix, path)| watch::Root { prefix, path });
+    let rescan = watch::Rescan::new(settings.rescan);
+    let watch = watch::Options::new(watched.collect(), private.clone(), rescan);
     let services = clients.connect()?;
     let workspaces = config
         .roots()
@@ -67,7 +68,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
                 .map_err(Failure::of)?
                 .with_teller(progress_callback(&progress, &status));
             Ok(WorkspaceEngine {
-                prefix: with_slash(open::prefix(&config, root)),
+                prefix: prefix(&config, root),
                 engine,
                 lock,
             })
@@ -88,7 +89,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let reconnect = Box::new(move || clients.reconnect().map_err(|failure| failure.with_remedy()));
     let daemon = Daemon {
         cycles: Engines::new(workspaces, trees, reload(context, &config), reconnect),
-        watch: watched(&config, &private, &settings),
+        watch,
         settings,
         signals,
         control,
@@ -143,23 +144,9 @@ fn over(ended: Ended) -> Outcome {
     }
 }
 
-fn watched(config: &Config, private: &Path, settings: &Options) -> watch::Options {
-    let roots = config
-        .roots()
-        .into_iter()
-        .map(|root| watch::Root {
-            prefix: with_slash(open::prefix(config, &root)),
-            path: root.path,
-        })
-        .collect();
-    watch::Options::new(
-        roots,
-        private.to_owned(),
-        watch::Rescan::new(settings.rescan),
-    )
-}
-
-fn with_slash(prefix: String) -> String {
+/// Returns a workspace's folder below the mirror, with a slash behind it.
+fn prefix(config: &Config, root: &Root) -> String {
+    let prefix = open::prefix(config, root);
     if prefix.is_empty() {
         prefix
     } else {
@@ -208,4 +195,21 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
             .collect();
         Ok((fresh.options.clone(), engines))
     })
+}
+
+/// Makes a panic of any thread end the process, with a line in the log, whatever the build's panic strategy is. If
+/// only a thread died, the daemon would keep running without noticing changes. The supervisor starts the daemon
+/// again, and the next start recovers as after a kill.
+fn end_the_process_after_a_panic() {
+    set_hook(Box::new(|panic| {
+        let current = std::thread::current();
+        let place = panic.location().map(ToString::to_string);
+        tracing::error!(
+            thread = current.name().unwrap_or("unnamed"),
+            place = place.as_deref(),
+            "the program is at fault, and ends: {}",
+            panic.payload_as_str().unwrap_or("for no stated reason")
+        );
+        std::process::abort();
+    }));
 }

@@ -9,13 +9,13 @@ use super::git_head::GitHeads;
 use super::interrupt::{Work, until_stopped};
 use super::progress::Progress;
 use super::scope::{self, Part};
-use super::{locks, published_branch, report};
+use super::{locks, report};
 use crate::config::{Config, Root};
 use crate::daemon::control::Step;
 use crate::daemon::git::{self, Remembered};
 use crate::engine::report::{Ending, Report, Requests};
 use crate::engine::settings::CycleRequest;
-use crate::engine::{Engine, Teller, open};
+use crate::engine::{Engine, open};
 use crate::mirror::RealDisk;
 use crate::mirror::lock::Lock;
 use crate::reconcile::plan::Problem;
@@ -68,17 +68,9 @@ impl<'c> Session<'c> {
         Ok(session)
     }
 
-    /// Opens a session that writes, under the lock.
+    /// Opens a session that writes, under the lock. `refilled`: the workspace whose files are all restored, and whose
+    /// folder may be empty.
     pub(super) fn writing(
-        context: &'c Context,
-        config: &'c Config,
-        doing: &str,
-    ) -> Result<Self, Failure> {
-        Self::writing_into(context, config, doing, None)
-    }
-
-    /// Opens a session that restores all files of a workspace, whose folder may be empty.
-    pub(super) fn writing_into(
         context: &'c Context,
         config: &'c Config,
         doing: &str,
@@ -105,7 +97,8 @@ impl<'c> Session<'c> {
         };
         let stop = self.stop.clone();
         let cycles = Box::pin(self.run_cycles(parts, request));
-        let (mut session_report, interrupted) = until_stopped(kind, stop, cycles, so_far).await?;
+        let (mut session_report, interrupted) =
+            until_stopped(kind, Some(stop), cycles, so_far).await?;
         // Work that was about to be done is done.
         let was_stopped = session_report.report.stopped.is_some();
         session_report
@@ -185,7 +178,10 @@ impl<'c> Session<'c> {
         let all = scope::all(self.config);
         let git_heads = self.git_heads.clone();
         for (part, branch) in git_heads.first_branches(&all) {
-            published_branch::note_first(self.context, &branch);
+            self.context.out.note(format!(
+                "branch {branch} is the published branch from now on, and nothing is synced on other branches; to publish \
+                 another branch, write `git: {{branch: …}}` into kbsync.yaml"
+            ));
             let what = Remembered {
                 branch: Some(branch),
                 head: None,
@@ -237,7 +233,9 @@ impl<'c> Session<'c> {
             open::write_state(self.config, &part.root).map_err(Failure::of)?
         };
         let engine = open::engine(self.config, &part.root, client, store).map_err(Failure::of)?;
-        let mut engine = engine.with_teller(self.progress_callback());
+        let progress = self.progress.clone();
+        let mut engine =
+            engine.with_teller(Arc::new(move |step| lock(&progress).show(step.into())));
         engine.set_git(self.git_heads.view(&part.root));
         Ok(engine)
     }
@@ -274,11 +272,6 @@ impl<'c> Session<'c> {
         })?;
         lock(&self.progress).set_budget(client.budget().clone());
         Ok(client)
-    }
-
-    fn progress_callback(&self) -> Teller {
-        let progress = self.progress.clone();
-        Arc::new(move |step| lock(&progress).show(step.into()))
     }
 }
 

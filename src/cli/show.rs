@@ -65,7 +65,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         as_json(context, &named, kept, file)?;
         return Ok(ExitCode::Done);
     }
-    let file = file.ok_or_else(|| not_kept(&named, kept))?;
+    let file = file.ok_or_else(|| {
+        let (name, number) = (&named.name, kept.number);
+        Failure::new(
+            ExitCode::Failed,
+            format!("the text of {name}@{number} is not in the state any more"),
+            format!("`kbsync log {name}` lists the other versions"),
+        )
+    })?;
     if context.out.is_for_person() {
         for line in file.lines() {
             context.out.verbatim(escape_line(line))?;
@@ -74,18 +81,6 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         context.out.bytes(file.as_bytes())?;
     }
     Ok(ExitCode::Done)
-}
-
-fn not_kept(named: &VersionSpec, kept: &StoredVersion) -> Failure {
-    Failure::failed(anyhow::anyhow!(
-        "the text of {}@{} is not in the state any more",
-        named.name,
-        kept.number
-    ))
-    .help(format!(
-        "`kbsync log {}` lists the other versions",
-        named.name
-    ))
 }
 
 fn as_json(

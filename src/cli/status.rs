@@ -27,7 +27,7 @@ use crate::{
         settings::CycleRequest,
         status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
-    mirror::{RealDisk, lock::Lock},
+    mirror::RealDisk,
     model::{
         Side, Timestamp,
         path::{CATEGORY_FILE, EXTENSION, quoted},
@@ -80,7 +80,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         context.out.json_report(&found, failure.as_ref(), code)?;
     } else {
         // A daemon's own lines say the same, and more.
-        let busy = busy(&config).filter(|_| daemon.is_none());
+        let busy = via_daemon::holder(&config).filter(|_| daemon.is_none());
+        let busy = busy.map(|owner| owner.to_string());
         let conflicts = conflict::open(&config)?;
         let occupied = |path: &str| config.mirror.join(path).symlink_metadata().is_ok();
         let may_write = git_heads.busy().is_none() && git_heads.not_published(&config).is_none();
@@ -261,13 +262,6 @@ fn never_compared(status: &Status) -> usize {
 
 fn is_never_synced(status: &Status) -> bool {
     status.last_sync.is_none() && never_compared(status) > 0
-}
-
-/// Returns the process that works on the mirror.
-fn busy(config: &Config) -> Option<String> {
-    let holder = |root: &crate::config::Root| Lock::holder(&root.path).ok().flatten();
-    let owner = config.roots().iter().find_map(holder)?;
-    Some(owner.to_string())
 }
 
 /// Returns the lines. `may_write`: commands that write are not refused because of git. `occupied` returns whether there is

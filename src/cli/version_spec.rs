@@ -116,17 +116,11 @@ pub(super) fn described(history: &History) -> String {
 /// Describes a subject's fate and its title.
 pub(super) fn became(history: &History) -> String {
     let newest = history.newest();
-    let seen = newest.map_or_else(String::new, |kept| {
-        format!("last seen {}", local_time(kept.at))
-    });
-    let state = match (&history.now_at, history.ended, history.article()) {
-        (Some(place), _, _) => format!("now {place}, {seen}"),
+    let state = match (&history.now_at, history.ended, newest) {
+        (Some(place), _, _) => format!("now {place}"),
         (None, Some(at), _) => format!("deleted {}", local_time(at)),
-        (None, None, None) => format!("never created, {seen}"),
-        (None, None, Some(_)) if history.was_met() => {
-            format!("no article of this workspace, {seen}")
-        }
-        (None, None, Some(_)) => format!("never fetched, {seen}"),
+        (None, None, Some(newest)) => format!("last seen {}", local_time(newest.at)),
+        (None, None, None) => "never seen".to_owned(),
     };
     let title = newest.map_or("", |kept| kept.seen.version.title.as_str());
     format!("{state}, \"{}\"", escape(title))

@@ -4,7 +4,7 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    interrupt::{Work, unless_interrupted},
+    interrupt::{Work, until_stopped},
     progress::Progress,
     scope::Part,
     session::SessionReport,
@@ -12,12 +12,12 @@ use super::{
 use crate::{
     config::Config,
     daemon::{
-        control::{self, Command, DaemonStatus, Refusal, RequestError, Response},
+        control::{self, Command, DaemonStatus, RequestError, Response},
         job::{Approval, CycleCommand},
     },
     drill::failpoint,
     engine::{report::Report, settings::CycleRequest},
-    mirror::lock::{Lock, PRIVATE_FOLDER},
+    mirror::lock::{Lock, Owner, PRIVATE_FOLDER},
     reconcile::{new_categories::NewCategories, snapshot::Direction},
     service::ErrorKind,
 };
@@ -42,6 +42,12 @@ pub(super) fn is_daemon_there(config: &Config) -> bool {
         let holder = Lock::holder(&root.path).ok().flatten();
         holder.is_some_and(|owner| owner.doing == control::LOCK_LABEL)
     })
+}
+
+/// Returns the process that works on the mirror.
+pub(super) fn holder(config: &Config) -> Option<Owner> {
+    let roots = config.roots();
+    roots.iter().find_map(|root| Lock::holder(&root.path).ok()?)
 }
 
 /// Makes the daemon's command from a request.
@@ -100,9 +106,9 @@ pub(super) async fn to_daemon(
         })
         .await)
     };
-    let word = Box::pin(unless_interrupted(Work::ByDaemon, waiting, String::new)).await;
+    let word = Box::pin(until_stopped(Work::ByDaemon, None, waiting, String::new)).await;
     progress.finish();
-    let Some(word) = word? else {
+    let (Some(word), _) = word? else {
         return Err(unresponsive());
     };
     match word {
@@ -115,7 +121,10 @@ pub(super) async fn to_daemon(
                 failures: Vec::new(),
             }))
         }
-        Ok(Response::Failed(refusal)) => Err(refused(refusal)),
+        Ok(Response::Failed(refusal)) => {
+            let code = ExitCode::numbered(refusal.code);
+            Err(Failure::new(code, refusal.message, refusal.help))
+        }
         // The daemon is starting or has no socket; the lock names the holder.
         Err(RequestError::NotListening(_)) => Ok(None),
         Ok(Response::Status(_) | Response::Progress(_)) | Err(_) => Err(no_answer(word.err())),
@@ -132,24 +141,23 @@ async fn while_it_lives<T>(
     let mut asked = std::pin::pin!(asked);
     let (mut silences, mut pause, mut heard) = (0, FIRST_CHECK, Instant::now());
     while silences < MAX_SILENCES {
-        let wait = tokio::time::sleep(failpoint::wait(pause));
+        let status = async {
+            tokio::time::sleep(failpoint::wait(pause)).await;
+            let status = control::request(private, Command::Status, |_| ());
+            tokio::time::timeout(PATIENCE, status).await
+        };
+        let answer = tokio::select! {
+            word = &mut asked => return Some(word),
+            answer = status => answer,
+        };
         pause = CHECK_INTERVAL;
-        tokio::select! {
-            word = &mut asked => return Some(word),
-            () = wait => {}
+        if answer.is_ok() {
+            (silences, heard) = (0, Instant::now());
+        } else {
+            silences += 1;
         }
-        tokio::select! {
-            word = &mut asked => return Some(word),
-            answer = tokio::time::timeout(PATIENCE, control::request(private, Command::Status, |_| ())) => {
-                if answer.is_ok() {
-                    (silences, heard) = (0, Instant::now());
-                } else {
-                    silences += 1;
-                }
-                if silences == 1 {
-                    silent(heard.elapsed());
-                }
-            }
+        if silences == 1 {
+            silent(heard.elapsed());
         }
     }
     None
@@ -157,11 +165,7 @@ async fn while_it_lives<T>(
 
 /// Notes that the daemon is silent, and what Ctrl-C would do.
 fn note_silence(context: &Context, config: &Config, silence: Duration) {
-    let owners = config.roots().into_iter();
-    let mut owners = owners.filter_map(|root| Lock::holder(&root.path).ok().flatten());
-    let pid = owners
-        .next()
-        .map_or_else(String::new, |owner| format!(" (pid {})", owner.pid));
+    let pid = holder(config).map_or_else(String::new, |owner| format!(" (pid {})", owner.pid));
     let silence = silence.as_secs();
     context.out.note(format!(
         "The daemon{pid} has not answered for {silence} s; still waiting. Ctrl-C stops waiting; the daemon goes on."
@@ -188,11 +192,6 @@ async fn refused_token(config: &Config, report: &Report) -> Option<String> {
         Some((ErrorKind::Unauthorized, _)) => status(config).await?.refused_token,
         Some(_) | None => None,
     }
-}
-
-fn refused(refusal: Refusal) -> Failure {
-    let code = ExitCode::numbered(refusal.code);
-    Failure::new(code, refusal.message, refusal.help)
 }
 
 /// The daemon has the command, and carries it out if it continues.

@@ -208,8 +208,8 @@ fn for_github(found: &Finding, path: &str) -> String {
 /// The most findings of one file that are listed: the full list may have megabytes.
 const LISTED: usize = 100;
 
-/// Limits findings, which are in the order of their paths. Errors are kept before warnings, and a last finding names the
-/// number of the others.
+/// Limits findings, which are in the order of their paths. Errors are kept before warnings, and a last finding names
+/// the number of the others.
 fn limit(findings: &[Finding]) -> Vec<Finding> {
     let mut listed = Vec::new();
     for of_file in findings.chunk_by(|one, other| one.path == other.path) {

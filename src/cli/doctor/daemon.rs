@@ -12,19 +12,14 @@ pub(super) async fn check(config: &Config, is_away: bool) -> Check {
     // The daemon may see what this process does not: another token, another network, an earlier failure.
     match via_daemon::status(config).await {
         Some(found) => says(found, is_away),
-        None if via_daemon::is_daemon_there(config) => silent(),
+        None if via_daemon::is_daemon_there(config) => Check::new(
+            "daemon",
+            Verdict::Bad,
+            "the daemon has the mirror, and does not answer",
+        )
+        .help("if the daemon has just been started, wait; otherwise stop it; its log may say more"),
         None => Check::good("daemon", "none is running; `kbsync run` starts one"),
     }
-}
-
-/// A daemon that does not answer.
-fn silent() -> Check {
-    Check::new(
-        "daemon",
-        Verdict::Bad,
-        "the daemon has the mirror, and does not answer",
-    )
-    .help("if the daemon has just been started, wait; otherwise stop it; its log may say more")
 }
 
 /// Judges a daemon's status. A daemon that only waits for a service that is away has no fault of its own.

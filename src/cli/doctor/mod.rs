@@ -3,26 +3,25 @@
 //! All checks run even after a fault. The command changes nothing, and makes one request for each workspace.
 //! `machine` checks the operating system; the rest uses our own modules.
 
-mod copies;
 mod daemon;
 mod machine;
 
 use super::{
-    Outcome,
+    Outcome, conflict_copies,
     connect::connect,
     consent,
     context::Context,
     exit::ExitCode,
     failure::Failure,
+    git_head,
     git_head::GitHeads,
     print::{DIM, ERROR, GOOD, WARNING, escape_block},
-    published_branch,
     report::{grouped, several},
     via_daemon,
 };
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
-    daemon::control::DaemonStatus,
+    daemon::{control::DaemonStatus, git::Git},
     engine::open,
     mirror::lock::Lock,
     model::time::wait_in_words,
@@ -122,20 +121,22 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             }
         }
     }
-    let code = ExitCode::worst(checks.iter().map(|check| check.code));
-    let healthy = checks.iter().all(|check| check.result != Verdict::Bad);
+    print(context, &checks)
+}
+
+fn print(context: &Context, checks: &[Check]) -> Outcome {
     if context.out.json {
         context.out.json(&Report {
             version: 1,
-            healthy,
-            checks: &checks,
+            healthy: checks.iter().all(|check| check.result != Verdict::Bad),
+            checks,
         })?;
     } else {
-        for check in &checks {
+        for check in checks {
             context.out.line(shown(check))?;
         }
     }
-    Ok(code)
+    Ok(ExitCode::worst(checks.iter().map(|check| check.code)))
 }
 
 /// Prints one line about the daemon. Exits with 1 unless the daemon is healthy.
@@ -155,17 +156,7 @@ async fn health(context: &Context) -> Outcome {
             daemon::says(found, false)
         }
     };
-    let code = check.code;
-    if context.out.json {
-        context.out.json(&Report {
-            version: 1,
-            healthy: check.result == Verdict::Good,
-            checks: &[check],
-        })?;
-    } else {
-        context.out.line(shown(&check))?;
-    }
-    Ok(code)
+    print(context, &[check])
 }
 
 async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>) {
@@ -191,7 +182,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
         checks.push(lock(&root));
     }
     checks.extend(branch(config));
-    checks.extend(copies::check(config));
+    checks.extend(copies(config));
     let is_away = checks.iter().any(|check| check.code == ExitCode::Retry);
     checks.push(daemon::check(config, is_away).await);
     checks.extend(machine::checks(&config.mirror));
@@ -225,10 +216,10 @@ async fn ask(config: &Config, client: &Client, checks: &mut Vec<Check>) {
 
 /// Reports why the service was not asked.
 fn unasked(refusal: &Refusal) -> Check {
-    let (why, free_in) = match refusal {
-        Refusal::Minute { free_in } => ("the requests of this minute are spent", free_in),
-        Refusal::Day { free_in } => ("the requests of this day are spent", free_in),
-        Refusal::Blocked { free_in } => ("the service asked for a pause", free_in),
+    let free_in = match refusal {
+        Refusal::Minute { free_in } | Refusal::Day { free_in } | Refusal::Blocked { free_in } => {
+            free_in
+        }
         Refusal::Broken { path, source } => {
             let message = format!("requests cannot be counted in {}: {source}", path.display());
             return Check::new("service", Verdict::Bad, message)
@@ -238,8 +229,12 @@ fn unasked(refusal: &Refusal) -> Check {
     let wait = wait_in_words(*free_in);
     Check {
         code: ExitCode::Retry,
-        ..Check::new("service", Verdict::Unknown, format!("not asked: {why}"))
-            .help(format!("ask again in {wait}"))
+        ..Check::new(
+            "service",
+            Verdict::Unknown,
+            "not asked: the requests are spent",
+        )
+        .help(format!("ask again in {wait}"))
     }
 }
 
@@ -321,12 +316,24 @@ fn branch(config: &Config) -> Option<Check> {
     if let Some(why) = git_heads.not_published(config) {
         return Some(Check {
             result: Verdict::Warning,
-            ..Check::failed("git", &published_branch::refusal(&why))
+            ..Check::failed("git", &git_head::refusal(&why))
         });
     }
     let published = git_heads.repository()?.published.name()?;
     let message = format!("branch {published} is published, and checked out");
     Some(Check::good("git", message))
+}
+
+/// Checks that git ignores conflict copies; `None`: the mirror is in no repository.
+fn copies(config: &Config) -> Option<Check> {
+    let mirror = config.mirror.canonicalize().ok()?;
+    Git::find(&mirror)?;
+    let Some(exclude) = conflict_copies::committed_by(&mirror) else {
+        return Some(Check::good("git-ignore", "git ignores conflict copies"));
+    };
+    let message = "git would commit conflict copies (NAME.conflict.html)";
+    let check = Check::new("git-ignore", Verdict::Warning, message);
+    Some(check.help(conflict_copies::command(&exclude)))
 }
 
 fn lock(root: &Root) -> Check {

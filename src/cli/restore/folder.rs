@@ -3,7 +3,7 @@
 
 use super::{Asked, Group};
 use crate::{
-    cli::{context::Context, failure::Failure, scope},
+    cli::{context::Context, failure::Failure, report::several, scope},
     config::Config,
     engine::{
         history, open,
@@ -49,26 +49,14 @@ pub(super) fn group(
 /// its own.
 fn none_missing(path: &Path, deleted: usize) -> Failure {
     let message = format!("no file of an article is missing in {}", path.display());
-    let were = match deleted {
-        0 => {
-            return Failure::usage(
-                message,
-                "name a file to restore its previous version, or name a deleted article; `kbsync log` lists both",
-            );
-        }
-        1 => {
-            "1 article of it was deleted on the service. Bring it back as a new article".to_owned()
-        }
-        more => format!(
-            "{more} articles of it were deleted on the service. Bring them back as new articles"
-        ),
-    };
+    let help = "name a file to restore its previous version, or name a deleted article; `kbsync log` lists both";
+    if deleted == 0 {
+        return Failure::usage(message, help);
+    }
     let folder = path.to_string_lossy();
-    let folder = quoted(&folder);
-    Failure::usage(
-        message,
-        format!("{were} with:\n  kbsync restore {folder} --deleted"),
-    )
+    let (were, folder) = (several(deleted, "deleted article"), quoted(&folder));
+    let help = format!("{were} of it can come back anew:\n  kbsync restore {folder} --deleted");
+    Failure::usage(message, help)
 }
 
 impl Group {

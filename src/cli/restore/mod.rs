@@ -15,8 +15,9 @@ use super::{
     cycle, diff,
     exit::ExitCode,
     failure::Failure,
-    interrupt::{Work, unless_interrupted},
-    published_branch, report,
+    git_head,
+    interrupt::{Work, until_stopped},
+    report,
     scope::Part,
     session::{Session, SessionReport},
     via_daemon,
@@ -94,7 +95,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
         diff::print(context, &preview, Some(view))?;
         return Ok(ExitCode::Done);
     }
-    published_branch::may_write(&config).await?;
+    git_head::may_write(&config).await?;
     if !args.yes && !live::agreed(context, &config, &planned)? {
         context.out.note("nothing was restored");
         return Ok(ExitCode::Attention);
@@ -185,8 +186,30 @@ async fn carry_out_all(
         ..SessionReport::default()
     };
     let mut is_first = true;
-    for one in planned.into_iter().filter(|one| !one.found.is_empty()) {
-        match Box::pin(carry_out(context, config, one)).await {
+    let planned = planned.into_iter().filter(|one| !one.found.is_empty());
+    for Planned { group, found, .. } in planned {
+        let requests: Vec<RestoreRequest> = requests(&group.asked).collect();
+        let part = Part {
+            scope: found
+                .iter()
+                .map(|file| file.target.place.to_string())
+                .collect(),
+            ..group.part
+        };
+        let request = CycleRequest::new(Direction::Both);
+        let asked = CycleCommand {
+            restore: requests.clone(),
+            ..via_daemon::cycle_command(std::slice::from_ref(&part), &request, Vec::new())
+        };
+        // The daemon does it, if it has the mirror.
+        let done = match via_daemon::to_daemon(context, config, asked)
+            .await
+            .transpose()
+        {
+            Some(done) => done,
+            None => Box::pin(here(context, config, part, &requests, group.whole)).await,
+        };
+        match done {
             Ok(done) => {
                 all.report.add(done.report);
                 all.failures.extend(done.failures);
@@ -203,31 +226,6 @@ async fn carry_out_all(
     }
     all.report.add_restored(Vec::new(), refused);
     Ok(all)
-}
-
-/// Restores the versions of one workspace: by way of the daemon, if it has the mirror.
-async fn carry_out(
-    context: &Context,
-    config: &Config,
-    Planned { group, found, .. }: Planned,
-) -> Result<SessionReport, Failure> {
-    let requests: Vec<RestoreRequest> = requests(&group.asked).collect();
-    let part = Part {
-        scope: found
-            .iter()
-            .map(|file| file.target.place.to_string())
-            .collect(),
-        ..group.part
-    };
-    let request = CycleRequest::new(Direction::Both);
-    let asked = CycleCommand {
-        restore: requests.clone(),
-        ..via_daemon::cycle_command(std::slice::from_ref(&part), &request, Vec::new())
-    };
-    match via_daemon::to_daemon(context, config, asked).await? {
-        Some(session_report) => Ok(session_report),
-        None => here(context, config, part, &requests, group.whole).await,
-    }
 }
 
 fn failure_of(refused: Refused) -> Failure {
@@ -251,13 +249,13 @@ async fn here(
         let mut store = open::write_state(config, root).map_err(Failure::of)?;
         unfinished::begin(&mut store, restore::articles_of(requests)).map_err(Failure::of)?;
     }
-    let mut session = Session::writing_into(context, config, "restore", refilled)?;
+    let mut session = Session::writing(context, config, "restore", refilled)?;
     let mut engine = session.engine(&part, false)?;
     let mut report = Report::new(false);
     report.coverage.is_partial = true;
     let so_far = session.so_far();
     let writing = Box::pin(async { Ok(engine.restore(requests).await) });
-    let restored = unless_interrupted(Work::Step, writing, so_far).await?;
+    let (restored, _) = until_stopped(Work::Step, None, writing, so_far).await?;
     session.give_back(engine);
     let scope = restored.places;
     let is_empty = scope.is_empty();

@@ -241,10 +241,10 @@ fn one(context: &Context, named: VersionSpec) -> Result<VersionSpec, Failure> {
         "several articles had this path; the article that was deleted last comes back: {}",
         described(&named.history)
     ));
-    for (command, became) in &commands[1..] {
+    for (command, _) in &commands[1..] {
         context
             .out
-            .note(format!("for another article: `{command}` ({became})"));
+            .note(format!("for another article: `{command}`"));
     }
     Ok(named)
 }

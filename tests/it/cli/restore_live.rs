@@ -168,7 +168,7 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
     let ran = kb.run(&["restore", "start"]).exits(2);
     assert!(
         ran.stderr
-            .contains("3 articles of it were deleted on the service")
+            .contains("3 deleted articles of it can come back anew")
             && ran.stderr.contains("\n  kbsync restore start --deleted\n"),
         "{ran:#?}"
     );

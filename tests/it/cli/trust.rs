@@ -86,7 +86,7 @@ fn f133_a_fresh_clone_runs_no_command_and_sends_nothing() {
         let ran = kb.run(arguments).exits(2);
         let told = format!("{}{}", ran.stdout, ran.stderr);
         assert!(
-            told.contains("run `touch RAN; printenv KB` and send its output to http://127."),
+            told.contains("the output of the command `touch RAN; printenv KB`"),
             "{ran:#?}"
         );
         let folder = kb.mirror();
@@ -105,10 +105,10 @@ fn f133_a_fresh_clone_reads_no_variable_and_no_file() {
     for (token, wants) in [
         (
             "token: {env: AWS_SECRET_ACCESS_KEY}",
-            "read the variable AWS_SECRET_ACCESS_KEY and send its value to",
+            "the value of the variable AWS_SECRET_ACCESS_KEY",
         ),
-        ("token: {file: secret}", "and send its text to"),
-        ("", "send your token to"),
+        ("token: {file: secret}", "the text of the file "),
+        ("", "your own, from KBSYNC_TOKEN"),
     ] {
         let mut kb = stranger.clone_with(token);
         kb.write("secret", "CANARY-file");
@@ -130,7 +130,7 @@ fn f133_a_fresh_clone_reads_no_variable_and_no_file() {
         .set("KBSYNC_DIR", &mirror.to_string_lossy());
     kb.run(&["sync"])
         .exits(2)
-        .complains("send your token", "kbsync trust");
+        .complains("would send a token to", "kbsync trust");
     stranger.was_left_alone();
 }
 
@@ -141,7 +141,7 @@ fn f133_a_command_of_several_lines_cannot_forge_a_message() {
     let ran = kb.run(&["workspaces"]).exits(2);
     assert!(
         ran.stderr
-            .contains("run `x\\nerror: all is well\\u{1b}[2J`"),
+            .contains("the output of the command `x\\nerror: all is well\\u{1b}[2J`"),
         "{ran:#?}"
     );
 }
@@ -234,7 +234,7 @@ fn what_the_user_names_needs_no_consent() {
     kb.set("KBSYNC_TOKEN", "");
     kb.run(&["sync"])
         .exits(2)
-        .complains("run `touch RAN`", "kbsync trust");
+        .complains("the command `touch RAN`", "kbsync trust");
     assert!(!kb.exists("RAN"));
 }
 
@@ -271,7 +271,7 @@ fn agreements_are_listed_and_taken_back() {
     assert_eq!(revoked["folders"], expected);
     kb.run(&["sync"])
         .exits(2)
-        .complains("send your token", "kbsync trust");
+        .complains("would send a token to", "kbsync trust");
     kb.run(&["trust"]).exits(0);
     // From another folder, also after the settings are gone.
     kb.remove("kbsync.yaml");
@@ -410,7 +410,7 @@ fn the_sandbox_s_own_token_goes_to_any_port_of_this_machine_at_once() {
     kb.write("kbsync.yaml", "service: https://kb.invalid\n");
     kb.run(&["workspaces"])
         .exits(2)
-        .complains("send your token", "kbsync trust");
+        .complains("would send a token to", "kbsync trust");
 }
 
 /// Gives a file to another user; `None`: the test is not run by root.
@@ -453,7 +453,7 @@ fn settings_of_another_user_are_used_only_where_they_are_named() {
     // Their command needs consent all the same.
     kb.run(&["sync"])
         .exits(2)
-        .complains("run `touch RAN`", "kbsync trust");
+        .complains("the command `touch RAN`", "kbsync trust");
     assert!(!kb.exists("RAN"));
 }
 
