@@ -214,8 +214,13 @@ fn f054_doubles_are_reported_and_neither_is_sent() {
             &format!("---\ntitle: {name}\nslug: same\n---\n"),
         );
     }
-    let json = quiet.unchanged(&["sync", "--json"]).exits(4).json();
-    assert!(json["problems"].to_string().contains("same"), "{json:#}");
+    let json = quiet.unchanged(&["sync", "--json"]).exits(3).json();
+    let actions = json["actions"].as_array().expect("a list");
+    assert_eq!(actions.len(), 2, "{json:#}");
+    for action in actions {
+        assert_eq!(action["status"], "held", "{json:#}");
+        assert!(action["reason"].to_string().contains("same"), "{json:#}");
+    }
 }
 
 #[test]

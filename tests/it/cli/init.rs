@@ -58,15 +58,9 @@ fn it_never_overwrites() {
 fn it_names_the_flags_that_are_missing() {
     let kb = Kb::new();
     for (arguments, error) in [
-        (&["init"][..], "the service or the workspace is not named"),
-        (
-            &["init", "--service", SERVICE],
-            "the service or the workspace is not named",
-        ),
-        (
-            &["init", "--workspace", WORKSPACE],
-            "the service or the workspace is not named",
-        ),
+        (&["init"][..], "--service and --workspace are missing"),
+        (&["init", "--service", SERVICE], "--workspace is missing"),
+        (&["init", "--workspace", WORKSPACE], "--service is missing"),
     ] {
         kb.run(arguments)
             .exits(2)
