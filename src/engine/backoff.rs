@@ -266,7 +266,7 @@ pub(in crate::engine) fn attempts_after(
                     || observed.base.articles.contains_key(id)
                     || observed.paired.files.contains_key(id)
             }
-            // It ends with the observed.request.
+            // It ends with its request.
             Target::Request(_) => true,
             // What nobody has asked for in days is not wanted any more.
             Target::Category(_) => before.now.millis_since(attempt.last_asked) < 3 * ASK_AGAIN,

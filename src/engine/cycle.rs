@@ -81,8 +81,8 @@ pub(super) fn begin<S, D>(engine: &mut Engine<S, D>, request: &CycleRequest) {
     engine.store.set_dry_run(request.dry_run);
 }
 
-/// Goes on with a look at everything.
-fn look_at_all<S, D>(engine: &mut Engine<S, D>) {
+/// Makes the next look a whole one.
+fn widen_look<S, D>(engine: &mut Engine<S, D>) {
     Arc::make_mut(&mut engine.request).look = Look::Whole;
 }
 
@@ -109,7 +109,7 @@ async fn run_cycle<S: Service, D: Disk>(
     }
     if !recovered.open.is_empty() {
         // What the journal has still to settle is nobody's edit and nobody's removal.
-        look_at_all(engine);
+        widen_look(engine);
         let request = Arc::make_mut(&mut engine.request);
         request.in_motion.paths.extend(recovered.open);
     }
@@ -179,7 +179,7 @@ pub(super) async fn decide<S: Service, D: Disk>(
 ) -> anyhow::Result<(Plan, Observation)> {
     loop {
         let Some(observed) = Box::pin(observe(engine)).await? else {
-            look_at_all(engine);
+            widen_look(engine);
             continue;
         };
         let extent = observed.extent;
@@ -194,11 +194,11 @@ pub(super) async fn decide<S: Service, D: Disk>(
                 Ok(())
             })?;
         }
-        look_at_all(engine);
+        widen_look(engine);
     }
 }
 
-/// Makes the plan for what was seen.
+/// Makes the plan for what was seen. Refusals, restores and creations that it shows to be over end.
 fn plan_for<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     mut observed: Observation,

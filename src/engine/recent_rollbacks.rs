@@ -72,8 +72,8 @@ pub(super) fn note_rollbacks(
     Ok(())
 }
 
-/// Reads which articles' files went back to older versions lately, or since some of them are held, and when that was
-/// sent. Of a clock that went back nothing can be told: the moment counts.
+/// Returns the articles whose older files were sent in the last hour, or, while a roll-back is held, since it began. A
+/// time in the future counts as recent.
 fn recent(store: &Store) -> anyhow::Result<BTreeMap<ArticleId, Timestamp>> {
     let now = store.now();
     let rows: BTreeMap<String, (ArticleId, Timestamp)> = store.waiting(GONE_BACK)?;

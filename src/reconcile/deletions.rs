@@ -72,8 +72,9 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         .iter()
         .filter(|action| concerned(action))
         .count();
-    // Articles that cannot be read now, and that nobody was shown yet, count as well.
+    // Those that were held just now because they empty a category count, too.
     waiting += all.len() - left;
+    // So do articles that cannot be read now, and that nobody was shown yet.
     waiting += usize::from(side == Side::Remote) * plan.removed_unread;
     let against = against_deleting(facts, side, left, waiting, released);
     let concerned = plan.actions.iter_mut().filter(|action| concerned(action));

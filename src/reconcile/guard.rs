@@ -113,8 +113,8 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// Holds what would bring files back, where a part of the mirror could not be read: a file that seems to be
-/// removed may lie there, and would be there twice.
+/// Holds what would bring files back, where a look failed in part: a file that seems to be removed may lie where nobody
+/// could look, and would be there twice.
 pub fn hold_restores(plan: &mut Plan, doubt: &str) {
     let restores = |action: &&mut Action| action.kind == Kind::Restore && action.held.is_none();
     for action in plan.actions.iter_mut().filter(restores) {

@@ -21,7 +21,7 @@
 //! | created | created, same place | equal: adopt; differ: conflict |
 //!
 //! Everything here is pure: no clock, no files, no network, no logging; nothing can fail. Whatever cannot
-//! be told is an [`Outcome`](plan::Outcome), never an absence. Every key of the inputs has exactly one
+//! be told is an [`Outcome`], never an absence. Every key of the inputs has exactly one
 //! outcome, which is asserted.
 
 mod action;

@@ -85,8 +85,8 @@ fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> Vec<Need> {
     needs
 }
 
-/// Holds actions that take an address which somebody keeps, or which two actions take. Of actions that take each
-/// other's in a circle nobody leaves first. A category takes no address that another category still has. Returns whether
+/// Holds actions that take an address which somebody keeps, or which two actions take. Actions that take each
+/// other's addresses in a circle are all held. A category takes no address that another category still has. Returns whether
 /// it held any.
 fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base: &Base) -> bool {
     let leaving = leaving(&plan.actions, holders);

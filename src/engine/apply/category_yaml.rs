@@ -1,4 +1,4 @@
-//! `_category.yaml`: read as it was scanned, written with what is new, and both versions entry.
+//! `_category.yaml`: read as it was scanned, written with what is new, and both versions go into the history.
 
 use super::ApplyState;
 use crate::engine::form::{MAX_YAML, category_changes, category_version, words_of};

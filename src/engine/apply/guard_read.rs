@@ -234,7 +234,7 @@ pub(super) fn changed_meanwhile() -> StepResult {
     StepResult::Overtaken("the article changed on the service since it was read".to_owned())
 }
 
-/// Keeps what a step is going to need. Gives why it is not begun, if that is not there.
+/// Reserves the requests of a step. Returns why the step cannot begin.
 pub(super) async fn reserve_for_step(
     service: &impl Service,
     settings: &Settings,
@@ -242,7 +242,7 @@ pub(super) async fn reserve_for_step(
     state: &ApplyState<'_>,
 ) -> Option<StepResult> {
     let requests = requests_of(settings, action, state);
-    // One request is had or not.
+    // A single request needs no reservation.
     if requests < 2 {
         return None;
     }

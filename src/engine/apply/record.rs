@@ -192,9 +192,8 @@ pub(super) fn forget_validator(store: &mut Store) -> Outcome<()> {
     Ok(())
 }
 
-/// A category's row when its folder got a new name from us, and no more was done. What the name says for the slug, if
-/// it does, is from us on both halves of the base: whatever slug the service has by now is another one then, though a
-/// colleague may have taken back the one that the folder was renamed for.
+/// A category's row when its folder got a new name from us, and no more was done. If the new
+/// name gives the slug, both halves of the base get it: any other slug on the service is then a newer edit.
 pub(in crate::engine) fn row_renamed(
     row: &CategoryRow,
     folder: &str,

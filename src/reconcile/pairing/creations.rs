@@ -1,8 +1,8 @@
 //! New files that say what an article without a file says: created, they might be there twice.
 //!
 //! Title and text have to be equal. Nothing else compares words to find out which article a file is. The articles are
-//! those of the base, those that only the service has, and those that are being created: whether the service has such a
-//! one may not be known, and where nothing shows it only its file can tell. So the file at the place of an article that the
+//! those of the base, those that only the service has, and those that are being created: the service
+//! may or may not have such a one, and if no answer shows it, only its file tells. So the file at the place of an article that the
 //! service shows with other words than were sent is held as well.
 
 use super::Paired;

@@ -121,7 +121,7 @@ impl Writing<'_> {
         self.run("DELETE FROM conflicts WHERE article = ?1", [id])
     }
 
-    /// Parks what is not to be tried again unseen. Parked as it is already, it costs no write.
+    /// Remembers an action that is not tried again until it changes. An equal row costs no write.
     pub fn park(&mut self, parked: &Parked) -> Outcome<()> {
         self.run(
             "INSERT INTO parked (key, fingerprint, reason, at) VALUES (?1, ?2, ?3, ?4) \

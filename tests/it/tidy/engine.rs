@@ -4,7 +4,7 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 36] = [
+const ORDER: [&str; 35] = [
     // Values and rules.
     "clock",
     "form",
@@ -13,7 +13,6 @@ const ORDER: [&str; 36] = [
     "progress",
     "refusal",
     "settings",
-    "spool",
     "index",
     "stop",
     "neighbours",
