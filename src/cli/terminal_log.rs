@@ -10,7 +10,7 @@ use super::{
 };
 use crate::engine::report::Line;
 use dialoguer::console::Term;
-use std::{collections::BTreeMap, fmt};
+use std::fmt::{self, Write as _};
 use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
@@ -29,60 +29,86 @@ pub(super) struct ForPeople {
     pub(super) with_time: bool,
 }
 
-/// The fields of an event, by their names.
+/// The fields of an event that are shown.
 #[derive(Default)]
-struct Shown(BTreeMap<&'static str, String>);
+struct Shown {
+    message: String,
+    action: String,
+    path: String,
+    side: String,
+    fields: String,
+    reason: String,
+    more: String,
+    error: String,
+}
 
 impl Visit for Shown {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.insert(field.name(), format!("{value:?}"));
+        let at = match field.name() {
+            "message" => &mut self.message,
+            "action" => &mut self.action,
+            "path" => &mut self.path,
+            "side" => &mut self.side,
+            "fields" => &mut self.fields,
+            "reason" => &mut self.reason,
+            "more" => &mut self.more,
+            "error" => &mut self.error,
+            _ => return,
+        };
+        // Writing into a string cannot fail.
+        write!(at, "{value:?}").ok();
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.insert(field.name(), value.to_owned());
+        self.record_debug(field, &format_args!("{value}"));
     }
 }
 
 impl Shown {
-    fn of(&self, name: &str) -> &str {
-        self.0.get(name).map_or("", String::as_str)
-    }
-
     fn line(&self, level: Level) -> String {
-        let (start, names) = match (self.action(), level) {
-            (Some(action), _) => (report::action_line(&action), ["more", "reason"].as_slice()),
-            (None, Level::ERROR) => (format!("{ERROR}error{ERROR:#}"), WORDS),
-            (None, Level::WARN) => (format!("{WARNING}!{WARNING:#}"), WORDS),
-            (None, Level::INFO | Level::DEBUG | Level::TRACE) => (String::new(), WORDS),
-        };
-        let parts = names.iter().map(|name| self.of(name));
-        let parts = parts.filter(|part| !part.is_empty()).map(escape);
-        let parts = parts.collect::<Vec<_>>().join(": ");
-        match (start.is_empty(), parts.is_empty()) {
-            (true, _) => parts,
-            (false, true) => start,
-            (false, false) => format!("{start}: {parts}"),
+        if let Some(action) = self.action() {
+            let mut text = report::action_line(&action);
+            if !self.more.is_empty() {
+                // Writing into a string cannot fail, here and below.
+                write!(text, " and {} more", self.more).ok();
+            }
+            if !self.reason.is_empty() {
+                write!(text, ": {}", escape(&self.reason)).ok();
+            }
+            return text;
         }
+        let mut text = match level {
+            Level::ERROR => format!("{ERROR}error:{ERROR:#} "),
+            Level::WARN => format!("{WARNING}!{WARNING:#} "),
+            Level::INFO | Level::DEBUG | Level::TRACE => String::new(),
+        };
+        let parts = [&self.path, &self.message, &self.reason, &self.error];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        text += &parts
+            .map(|part| escape(part))
+            .collect::<Vec<_>>()
+            .join(": ");
+        text
     }
 
     /// Returns the action that the event reports: as done, or as waiting.
     fn action(&self) -> Option<Line> {
-        let (word, status) = match self.of("message") {
-            "held" => (self.of("action"), "held"),
-            "waits" => (self.of("action"), "skipped"),
-            word => (word, "done"),
+        let (word, status) = match self.message.as_str() {
+            "held" => (&self.action, "held"),
+            "waits" => (&self.action, "skipped"),
+            _ => (&self.message, "done"),
         };
-        let fields = self.of("fields").split(',').filter(|key| !key.is_empty());
+        let fields: Vec<&str> = self
+            .fields
+            .split(',')
+            .filter(|key| !key.is_empty())
+            .collect();
         let line = serde_json::json!({
-            "action": word, "side": self.of("side"), "path": self.of("path"),
-            "fields": fields.collect::<Vec<_>>(), "status": status,
+            "action": word, "side": self.side, "path": self.path, "fields": fields, "status": status,
         });
         serde_json::from_value(line).ok()
     }
 }
-
-/// What is shown of an event that is no action.
-const WORDS: &[&str] = &["path", "message", "reason", "error"];
 
 impl<S, N> FormatEvent<S, N> for ForPeople
 where
