@@ -47,8 +47,9 @@ pub(super) fn hide(mirror: &Path, context: &Context) {
         Ok(Added::Before) => return,
         Ok(Added::Now) => {
             let line = line();
+            let commit = repository.map_or("", |_| "; commit that file");
             context.out.note(format!(
-                "{line} was added to {shown}, so that git ignores conflict copies; commit that file"
+                "{line} was added to {shown}, so that git ignores conflict copies{commit}"
             ));
             return;
         }

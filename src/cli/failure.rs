@@ -16,7 +16,7 @@ use crate::{
     state::{self, StateError},
 };
 use rustix::io::Errno;
-use std::{error::Error, fmt, io};
+use std::{error::Error, fmt, io, os::unix::fs::MetadataExt as _};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -95,6 +95,7 @@ impl Failure {
         let stop = error.downcast_ref::<Stop>();
         let stopped = stop.and_then(|stop| Some(stop.service_failure()?.0.clone()));
         let advised = error.chain().find_map(advice);
+        let owner = error.chain().find_map(owner_if_denied);
         // Bare errors of the lower modules are fragments; errors with context are sentences already.
         let is_fragment = error.chain().next().is_some_and(|first| {
             first.is::<ServiceError>() || first.is::<ScanError>() || advice(first).is_some()
@@ -108,7 +109,10 @@ impl Failure {
             return Self::asked(&kind, error);
         }
         let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
-        let help = help.map(str::to_owned);
+        let help = help.map(|help| match owner {
+            Some(owner) => format!("{help}; {owner}"),
+            None => help.to_owned(),
+        });
         Self { code, error, help }
     }
 
@@ -257,6 +261,22 @@ fn advice_of_state(kind: &state::ErrorKind) -> Advice {
     }
 }
 
+/// Names the user that kbsync runs as and the owner of the nearest folder that is there, where the lock may not be written:
+/// in a container these are not the same.
+fn owner_if_denied(cause: &(dyn Error + 'static)) -> Option<String> {
+    let LockError::Io { source, path } = cause.downcast_ref::<LockError>()? else {
+        return None;
+    };
+    let mut folders = path.ancestors();
+    let found = folders.find_map(|folder| Some((folder, folder.metadata().ok()?)));
+    let (folder, metadata) = found.filter(|_| source.kind() == io::ErrorKind::PermissionDenied)?;
+    let user = rustix::process::geteuid().as_raw();
+    let (folder, owner) = (folder.display(), metadata.uid());
+    Some(format!(
+        "kbsync runs as user {user}, and {folder} belongs to user {owner}"
+    ))
+}
+
 fn advice_of_lock(error: &LockError) -> Advice {
     let help = match error {
         LockError::Taken(_) => {
@@ -275,7 +295,7 @@ fn advice_of_lock(error: &LockError) -> Advice {
             } else if kind == io::ErrorKind::ReadOnlyFilesystem {
                 "mount the file system so that it may be written to, and run the command again"
             } else {
-                "let this user read and write the mirror's folder and `.kbsync`, a folder that may be written to"
+                "let this user read and write the mirror's folder and `.kbsync` in it, folders that may be written to"
             }
         }
     };

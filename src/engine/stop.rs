@@ -127,5 +127,11 @@ pub fn ending_of(kind: &ErrorKind) -> Ending {
 
 /// An error of the service ends the cycle and is reported; any other is the caller's.
 pub(super) fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
-    error.downcast::<ServiceError>().map(Stop::of)
+    match error.downcast_ref::<ServiceError>() {
+        Some(cause) => Ok(Stop {
+            cause: StopCause::Service(cause.kind.clone()),
+            message: format!("{error:#}"),
+        }),
+        None => Err(error),
+    }
 }

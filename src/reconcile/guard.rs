@@ -187,8 +187,8 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts, side: Side) {
     for action in concerned {
         if count > MAX_ROLLBACKS && !approved {
             let reason = format!(
-                "{count} files or articles went back to older versions at once, as after an old checkout or a restored \
-                 backup; `kbsync approve` shows and releases them"
+                "{count} files or articles went back to older versions within an hour, as after an old checkout or a restored \
+                 backup; `kbsync approve` shows and releases them, `kbsync restore PATH` brings the newer text of a file back"
             );
             action.hold(rule, reason);
         } else if facts.stands(rule, action) {

@@ -109,7 +109,7 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base
         };
         let holder = holder.map(|holder| path_of(holder, &plan.actions, base));
         let holder = holder.or_else(|| other.cloned())?;
-        Some((rule, taken(&address.1, &holder)))
+        Some((rule, taken(&address.1, &holder, rule)))
     };
     let held: Vec<_> = plan.actions.iter().map(judge).collect();
     let changed = held.iter().any(Option::is_some);
@@ -121,7 +121,12 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base
     changed
 }
 
-fn taken(slug: &str, by: &str) -> String {
+fn taken(slug: &str, by: &str, rule: HoldRule) -> String {
+    if rule == HoldRule::Waits {
+        return format!(
+            "its slug \"{slug}\" is that of {by} until this sync ends; run `kbsync sync` once more"
+        );
+    }
     format!(
         "its slug \"{slug}\" is that of {by}: choose another, or run `kbsync sync` again once {by} has another one (if it is in \
          conflict, `kbsync resolve` settles that); two that take each other's slugs go by a third one"

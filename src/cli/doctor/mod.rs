@@ -216,10 +216,10 @@ async fn ask(config: &Config, client: &Client, checks: &mut Vec<Check>) {
 
 /// Reports why the service was not asked.
 fn unasked(refusal: &Refusal) -> Check {
-    let free_in = match refusal {
-        Refusal::Minute { free_in } | Refusal::Day { free_in } | Refusal::Blocked { free_in } => {
-            free_in
-        }
+    let (why, free_in) = match refusal {
+        Refusal::Minute { free_in } => ("the requests of this minute are spent", free_in),
+        Refusal::Day { free_in } => ("the requests of this day are spent", free_in),
+        Refusal::Blocked { free_in } => ("the service asked for a pause", free_in),
         Refusal::Broken { path, source } => {
             let message = format!("requests cannot be counted in {}: {source}", path.display());
             return Check::new("service", Verdict::Bad, message)
@@ -229,12 +229,8 @@ fn unasked(refusal: &Refusal) -> Check {
     let wait = wait_in_words(*free_in);
     Check {
         code: ExitCode::Retry,
-        ..Check::new(
-            "service",
-            Verdict::Unknown,
-            "not asked: the requests are spent",
-        )
-        .help(format!("ask again in {wait}"))
+        ..Check::new("service", Verdict::Unknown, format!("not asked: {why}"))
+            .help(format!("ask again in {wait}"))
     }
 }
 

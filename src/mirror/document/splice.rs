@@ -94,10 +94,15 @@ pub(super) fn apply(
 fn is_new(block: &Block, (key, wanted): &Edit) -> bool {
     let held = block.get(key).and_then(Entry::text).unwrap_or_default();
     match wanted {
-        Some(Written::Word(word)) => !held.eq_ignore_ascii_case(word),
+        Some(Written::Word(word)) => plain(held) != plain(word),
         Some(Written::Text(text)) => held != text,
         None => !held.is_empty(),
     }
+}
+
+/// A word without what does not count: an id may have hyphens and braces or not.
+fn plain(word: &str) -> String {
+    word.replace(['-', '{', '}'], "").to_ascii_lowercase()
 }
 
 /// Applies edits by writing the block anew, whether or not that is needed.

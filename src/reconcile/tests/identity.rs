@@ -102,7 +102,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a -; n id=a; m id=a",
         "",
-        "!! start/m.html: kbsync cannot tell whether start/m.html or start/n.html is the file of article #a: remove the `id:` line from each that is a new article, or move the article's own file to another name; !! start/n.html: kbsync cannot tell whether start/m.html or start/n.html is the file of article #a: remove the `id:` line from each that is a new article, or move the article's own file to another name",
+        "!! start/m.html: kbsync cannot tell whether start/m.html or start/n.html is the file of article #a: remove the `id:` line from all but the article's own; !! start/n.html: kbsync cannot tell whether start/m.html or start/n.html is the file of article #a: remove the `id:` line from all but the article's own",
     ],
     [
         "two/; a; b in=two",
@@ -352,7 +352,7 @@ const CREATIONS: &[[&str; 4]] = &[
         "a; n creating",
         "a -; n id=a",
         "",
-        "!! start/n.html: kbsync cannot tell whether start/n.html is the file of article #a: remove the `id:` line from each that is a new article, or move the article's own file to another name",
+        "!! start/n.html: kbsync cannot tell whether start/n.html is the file of article #a: remove the `id:` line if it is a new article, or move it to another name if it is the article's own",
     ],
 ];
 

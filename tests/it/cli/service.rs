@@ -119,7 +119,8 @@ fn doctor_waits_for_no_budget() {
     let ran = kb.run(&["doctor"]).exits(5);
     assert!(begun.elapsed().as_secs() < 30, "it waited");
     assert!(
-        ran.stdout.contains("not asked: the requests are spent"),
+        ran.stdout
+            .contains("not asked: the requests of this minute are spent"),
         "{ran:#?}"
     );
     assert!(ran.stdout.contains("ask again in "), "{ran:#?}");

@@ -162,7 +162,7 @@ fn files_and_folders_that_exchange_their_names_name_each_other() {
     rename(&kb, "third", "other");
     let told = kb.run(&["sync"]).exits(3).stdout.replace('\n', " ");
     assert!(
-        told.contains("run `kbsync sync` again once start/ has another one"),
+        told.contains("until this sync ends; run `kbsync sync` once more"),
         "{told}"
     );
     kb.run(&["sync"]).exits(0);

@@ -267,7 +267,7 @@ async fn f085_more_than_ten_files_that_go_back_are_held() {
         let report = world.sync().await;
         assert_eq!(held(&report), 11);
         assert_eq!(report.outcome.exit_code(), 3);
-        assert!(reason(&report, &file(0)).contains("older versions at once"));
+        assert!(reason(&report, &file(0)).contains("older versions within an hour"));
     }
     assert_eq!(world.sent().len(), 1, "a new version goes through");
     assert!(world.on_service(ids[0]).text.contains("Three"));
@@ -298,7 +298,7 @@ async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_i
         sent.push((report.requests.put, held(&report)));
         if let Some(line) = report.actions.iter().find(|line| line.path == file(8)) {
             let reason = line.reason.clone().unwrap_or_default();
-            assert!(reason.contains("older versions at once"), "{reason}");
+            assert!(reason.contains("older versions within an hour"), "{reason}");
         }
     }
     assert_eq!(sent, [(4, 0), (4, 0), (0, 4), (0, 8)]);
