@@ -13,6 +13,7 @@ use crate::{
     model::{ArticleId, KnownFile, Version},
     state::{
         Creation, DisplacedRow, Entry, Journalled, Outcome, PendingRequest, RequestId, RowChange,
+        Target,
     },
 };
 use rusqlite::params;
@@ -114,7 +115,11 @@ impl Writing<'_> {
     /// Makes a row true.
     pub fn apply(&mut self, change: &RowChange) -> Outcome<()> {
         match change {
-            RowChange::Article(row) => self.put_article(row),
+            RowChange::Article(row) => {
+                // An answer that was stored before the row says less than the row.
+                self.remove_attempt(Target::Article(row.id))?;
+                self.put_article(row)
+            }
             RowChange::NoArticle(id) => self.remove_article(*id),
             RowChange::Created(id) => self.end_creation(*id),
             RowChange::Category(row) => self.put_category(row),
