@@ -6,7 +6,7 @@ use super::open_actions::OpenAction;
 use super::settings::CycleRequest;
 use crate::engine::observation::Observation;
 use crate::model::{Side, Timestamp};
-use crate::reconcile::deletions::{Deletions, Earlier, Stock};
+use crate::reconcile::deletions::{Deletions, Earlier, Inventory};
 use crate::reconcile::plan::{HoldRule, Plan};
 use crate::state::home::Fit;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,18 +42,18 @@ pub(super) fn deletions<S, D>(
     if folders.is_empty() {
         return Ok(deletions);
     }
-    let mut lately = BTreeMap::new();
+    let mut recent = BTreeMap::new();
     for (side, folders) in folders {
         let now = store.now();
         let mut earlier = Earlier {
             day: number(store.deletions_since(now.before(WINDOW), side)?),
-            closely: 0,
+            in_series: 0,
         };
         if let Some(since) = series_begin(now, side, held, &engine.request) {
-            earlier.closely = number(store.deletions_since(since, side)?);
+            earlier.in_series = number(store.deletions_since(since, side)?);
             for folder in folders {
                 let count = number(store.deletions_in(folder, since, side)?);
-                lately.insert((side, folder.to_owned()), count);
+                recent.insert((side, folder.to_owned()), count);
             }
         }
         match side {
@@ -70,10 +70,10 @@ pub(super) fn deletions<S, D>(
         .as_ref()
         .map(|home| home.fit(store))
         .transpose()?;
-    deletions.stock = Stock {
+    deletions.inventory = Inventory {
         homes: rows.map(|row| (row.id, row.local.category)).collect(),
         no_files: !observed.base.articles.keys().any(is_here),
-        lately,
+        recent,
         from_elsewhere: fit == Some(Fit::Elsewhere),
     };
     Ok(deletions)

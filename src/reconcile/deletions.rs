@@ -24,7 +24,7 @@ pub struct Deletions {
     /// The same in the mirror.
     pub local: Earlier,
     /// The articles that deletions are counted against.
-    pub stock: Stock,
+    pub inventory: Inventory,
 }
 
 /// The number of deleted articles on one side.
@@ -32,19 +32,19 @@ pub struct Deletions {
 pub struct Earlier {
     /// In the last 24 hours.
     pub day: usize,
-    /// Of these, the deletions that belong to the same act: what goes at once is not always seen at once.
-    pub closely: usize,
+    /// Of these, the deletions of the current series: what goes at once is not always seen at once.
+    pub in_series: usize,
 }
 
 /// The articles of the base, against which deletions are counted. The default is empty, and holds nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Stock {
+pub struct Inventory {
     /// The category of every article of the base.
     pub homes: BTreeMap<ArticleId, CategoryId>,
     /// Whether none of these articles has a file any more.
     pub no_files: bool,
     /// Recent deletions by side and folder: a daemon sees the removal of a folder in several cycles.
-    pub lately: BTreeMap<(Side, String), usize>,
+    pub recent: BTreeMap<(Side, String), usize>,
     /// Whether the state was made for another folder than this mirror.
     pub from_elsewhere: bool,
 }
@@ -91,7 +91,7 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
 
 /// Holds the deletions that would empty a category or the mirror.
 fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
-    let Stock { homes, lately, .. } = &facts.deletions.stock;
+    let Inventory { homes, recent, .. } = &facts.deletions.inventory;
     let home = |action: &Action| homes.get(&action.id?).copied();
     let mut going: BTreeMap<CategoryId, usize> = BTreeMap::new();
     // A deletion that waits because something cannot be read counts: the article may be gone.
@@ -101,7 +101,7 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
     }
     let all: usize = going.values().sum();
     let emptied = homes.len() >= SEVERAL
-        && (all == homes.len() || (side == Side::Remote && facts.deletions.stock.no_files));
+        && (all == homes.len() || (side == Side::Remote && facts.deletions.inventory.no_files));
     let left = |category| homes.values().filter(|home| **home == category).count();
     going.retain(|category, count| emptied || *count == left(*category));
     for action in &mut plan.actions {
@@ -110,7 +110,7 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
             continue;
         };
         let folder = action.path.split('/').next().unwrap_or_default();
-        let before = lately.get(&(side, folder.to_owned()));
+        let before = recent.get(&(side, folder.to_owned()));
         let count = count + before.copied().unwrap_or_default();
         let what = if emptied {
             "no article of this workspace would be left".to_owned()
@@ -148,11 +148,11 @@ fn against_deleting(
     released: bool,
 ) -> Option<(HoldRule, String)> {
     let limit = facts.deletions.limit.limit(facts.deletions.articles);
-    let (Earlier { day, closely }, place) = match side {
+    let (Earlier { day, in_series }, place) = match side {
         Side::Remote => (facts.deletions.remote, "on the service"),
         Side::Local | Side::Both => (facts.deletions.local, "in the mirror"),
     };
-    let at_once = count + waiting + closely;
+    let at_once = count + waiting + in_series;
     if let Some(doubt) = &facts.doubt {
         let reason = format!("nothing is deleted in a cycle in which {doubt}");
         return Some((HoldRule::Doubt, reason));

@@ -1,7 +1,7 @@
 //! The checks before effects: a mistake is held before it is sent.
 //!
 //! Guards only ever hold; what they release again (an approval, a flag) is given to them as a fact. They
-//! read no clock: what counts as lately is counted by the caller.
+//! read no clock: what counts as recent is counted by the caller.
 
 use super::behind::{Behind, hold_behind};
 use super::deletions::{Deletions, hold_deletions};
@@ -161,7 +161,7 @@ fn duel(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
 fn hold_rollbacks(plan: &mut Plan, facts: &Facts, side: Side) {
     let rule = HoldRule::MassRollback;
     let sent = side == Side::Remote;
-    let (older, lately) = if sent {
+    let (older, recent) = if sent {
         (&facts.rollbacks.local, facts.rollbacks.recent_local)
     } else {
         (&facts.rollbacks.remote, 0)
@@ -183,7 +183,7 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts, side: Side) {
     let concerned: Vec<_> = concerned.collect();
     let all = concerned.iter().map(|action| action.fingerprint());
     let approved = facts.approved.is_superset(&all.collect());
-    let count = concerned.len() + lately;
+    let count = concerned.len() + recent;
     for action in concerned {
         if count > MAX_ROLLBACKS && !approved {
             let reason = format!(
@@ -200,8 +200,8 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts, side: Side) {
     }
 }
 
-/// A missing file that a restore was about to write is no removal. It waits by itself: other removals have nothing to do
-/// with it.
+/// A missing file that a restore was about to write is no removal. It waits by itself: other removals have nothing to
+/// do with it.
 fn unrestored(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     let holds = facts.restoring.contains(&action.id?) && action.deletes() == Some(Side::Remote);
     let reason = || {
@@ -270,7 +270,7 @@ fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> 
              held; {ways}"
         )
     };
-    let holds = facts.deletions.stock.from_elsewhere || facts.stands(rule, action);
+    let holds = facts.deletions.inventory.from_elsewhere || facts.stands(rule, action);
     (holds && !facts.deletions.allowed).then(|| (rule, reason()))
 }
 

@@ -12,7 +12,7 @@ fn stocked(base: &str, local: &str, remote: &str) -> Small {
     world.facts.deletions.limit.percent = 100;
     world.facts.deletions.articles = 1000;
     let rows = world.base.articles.values();
-    world.facts.deletions.stock.homes = rows.map(|row| (row.id, row.local.category)).collect();
+    world.facts.deletions.inventory.homes = rows.map(|row| (row.id, row.local.category)).collect();
     world
 }
 
@@ -84,13 +84,13 @@ fn f041_a_category_that_is_emptied_is_held_whatever_the_limit() {
 fn f041_the_last_of_a_category_waits_when_the_others_went_a_moment_before() {
     let mut world = stocked("a; x in=two", "a -", "");
     let here = (Side::Remote, "start".to_owned());
-    world.facts.deletions.stock.lately.insert(here, 1);
+    world.facts.deletions.inventory.recent.insert(here, 1);
     assert_eq!(rules(&world), [MASS]);
     // In another folder, or on the other side, it is another deed.
-    world.facts.deletions.stock.lately.clear();
+    world.facts.deletions.inventory.recent.clear();
     for other in [(Side::Remote, "two"), (Side::Local, "start")] {
         let other = (other.0, other.1.to_owned());
-        world.facts.deletions.stock.lately.insert(other, 1);
+        world.facts.deletions.inventory.recent.insert(other, 1);
     }
     assert_eq!(rules(&world), [None]);
 }
@@ -106,7 +106,7 @@ fn f040_an_emptied_mirror_is_held_whatever_the_limit() {
         ("a; x in=two", "a -", "", false, &[None]),
     ] {
         let mut world = stocked(base, local, remote);
-        world.facts.deletions.stock.no_files = no_files;
+        world.facts.deletions.inventory.no_files = no_files;
         assert_eq!(rules(&world), wanted, "{base} | {local} | {remote}");
     }
 }
@@ -136,11 +136,11 @@ fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
     const FOREIGN: Option<HoldRule> = Some(HoldRule::ForeignState);
     for (local, remote, side) in [("a -", "", Side::Remote), ("", "a gone", Side::Local)] {
         let mut world = stocked("a; b; c", local, remote);
-        world.facts.deletions.stock.from_elsewhere = true;
+        world.facts.deletions.inventory.from_elsewhere = true;
         assert_eq!(rules(&world), [FOREIGN]);
         // Bound by now, and not released.
         let mut standing = world.clone();
-        standing.facts.deletions.stock.from_elsewhere = false;
+        standing.facts.deletions.inventory.from_elsewhere = false;
         assert_eq!(rules(&standing), [None]);
         let id = super::small::article("a");
         standing
@@ -161,7 +161,7 @@ fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
     }
     // Edits go on.
     let mut world = stocked("a; b", "a title=X", "b title=Y");
-    world.facts.deletions.stock.from_elsewhere = true;
+    world.facts.deletions.inventory.from_elsewhere = true;
     assert!(
         world
             .plan()

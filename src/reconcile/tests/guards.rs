@@ -110,16 +110,16 @@ fn f041_f042_deletions_that_went_through_a_moment_ago_count() {
     for (local, remote) in [("-", ""), ("", "gone")] {
         let mut world = many(6, local, remote);
         let here = local.is_empty();
-        let mut lately = |count: usize| {
+        let mut recent = |count: usize| {
             *(if here {
-                &mut world.facts.deletions.local.closely
+                &mut world.facts.deletions.local.in_series
             } else {
-                &mut world.facts.deletions.remote.closely
+                &mut world.facts.deletions.remote.in_series
             }) = count;
             rules(&world)
         };
-        assert_eq!(lately(4), [None]);
-        assert_eq!(lately(5), [Some(HoldRule::MassDeletion)]);
+        assert_eq!(recent(4), [None]);
+        assert_eq!(recent(5), [Some(HoldRule::MassDeletion)]);
         let reason = world.plan().actions[0].held.clone().expect("held").reason;
         let told = "11 deletions";
         assert!(reason.contains(told), "{reason}");
