@@ -6,8 +6,8 @@ use super::category_yaml::{NewYaml, ScannedYaml, read_yaml, write_yaml};
 use super::record::{category_row, row_renamed, rows_along};
 use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
-use crate::engine::apply::create::wait_for_person;
 use crate::engine::apply::not_done;
+use crate::engine::apply::wait_for_person;
 use crate::engine::form::MAX_YAML;
 use crate::engine::in_motion::InMotion;
 use crate::engine::journal::Journal;
@@ -196,8 +196,8 @@ fn settle_here<D: Disk>(
     Ok(())
 }
 
-/// Returns the side that has the written words, and the cause, for the history: the service has them only once they were
-/// sent.
+/// Returns the side that has the written words, and the cause, for the history: the service has them only once they
+/// were sent.
 fn seen(settle: &SettleCategory, is_known: bool, is_there: bool) -> (Side, &'static str) {
     match (settle.send.is_empty(), is_known, is_there) {
         (false, _, _) => (Side::Local, "merge"),

@@ -1,8 +1,8 @@
 //! The copies of conflicts: files beside the articles' files that show the service's version.
 //!
 //! A copy is replaced or removed only while it is byte for byte what kbsync wrote. An edited copy belongs to the person
-//! who edited it: the copy stays, and a newer version of the service gets another name. Which conflicts there are is not
-//! decided here. See `docs/decisions/07-conflict-copies.md`.
+//! who edited it: the copy stays, and a newer version of the service gets another name. Which conflicts there are is
+//! not decided here. See `docs/decisions/07-conflict-copies.md`.
 
 use super::ApplyState;
 use crate::engine::form::MAX_FILE;

@@ -1,11 +1,11 @@
 //! POST: a new article, never twice; then its id is written into its file.
 //!
-//! The slug is always sent, and the service refuses a second article with the same slug in a category. So the slug is the
-//! idempotency key: after a lost answer the POST is sent again, in this cycle or a later one, and a 422 means that an
-//! earlier try may have arrived. The next listing tells (`pending::creations`).
+//! The slug is always sent, and the service refuses a second article with the same slug in a category. So the slug is
+//! the idempotency key: after a lost answer the POST is sent again, in this cycle or a later one, and a 422 means that
+//! an earlier try may have arrived. The next listing tells (`pending::creations`).
 
 use super::copies::clear_copies;
-use super::{ApplyState, StepResult, file_changed, not_written};
+use super::{ApplyState, StepResult, file_changed, not_written, wait_for_person};
 use crate::engine::Engine;
 use crate::engine::apply::not_done;
 use crate::engine::form::{MAX_FILE, says, text_lf};
@@ -18,11 +18,10 @@ use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Creation, Sent};
 use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest};
-use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
 use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service};
 use crate::state::store::Store;
-use crate::state::{FigureRow, Parked, PendingRequest, RowChange};
+use crate::state::{FigureRow, PendingRequest, RowChange};
 
 /// A new article for a file.
 pub(super) struct New<'a> {
@@ -160,8 +159,8 @@ async fn post<S: Service, D: Disk>(
     not_done(&mut engine.store, new.action, error).map(Err)
 }
 
-/// Stores what is about to be sent. It is sent to the address of the first try, since only that slug can tell whether one
-/// arrived; another address is an edit, then.
+/// Stores what is about to be sent. It is sent to the address of the first try, since only that slug can tell whether
+/// one arrived; another address is an edit, then.
 fn begin_creation(
     store: &mut Store,
     new: &New<'_>,
@@ -236,9 +235,9 @@ fn record_answer(
     Ok(row)
 }
 
-/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. `defaults`: the flags of a new file
-/// that does not say. Returns the row that is true then: without a stamp, since the file may hold more by now than was
-/// sent.
+/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. `defaults`: the flags of a new
+/// file that does not say. Returns the row that is true then: without a stamp, since the file may hold more by now than
+/// was sent.
 fn write_id<D: Disk>(
     journal: &mut Journal<'_, D>,
     defaults: Flags,
@@ -295,8 +294,8 @@ fn write_id<D: Disk>(
         .map_err(|error| not_written(&error)))
 }
 
-/// Returns whether a file is the one that the scan found, though it may have been saved since: another one may have been
-/// moved to its place. A copy has another article's id.
+/// Returns whether a file is the one that the scan found, though it may have been saved since: another one may have
+/// been moved to its place. A copy has another article's id.
 fn is_scanned(
     new: &New<'_>,
     content: &Content,
@@ -320,21 +319,4 @@ fn file_at(disk: &impl Disk, place: &Place) -> Result<(Content, Document), StepR
     let document =
         Document::parse_with_markers(&content.bytes).map_err(|_not_ready| file_changed())?;
     Ok((content, document))
-}
-
-/// Remembers what only a person can settle, so that the same is not sent in every cycle.
-pub(super) fn wait_for_person(
-    store: &mut Store,
-    action: &Action,
-    reason: String,
-) -> anyhow::Result<StepResult> {
-    let now = store.now();
-    let parked = Parked {
-        key: action.key(),
-        fingerprint: action.fingerprint(),
-        reason: format!("{FOR_A_PERSON}{reason}"),
-        at: now,
-    };
-    store.write(|tx| tx.park(&parked))?;
-    Ok(StepResult::Held(reason))
 }

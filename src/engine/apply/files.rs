@@ -4,7 +4,7 @@
 //! made durable one by one, which is quicker for them (`engine::journal`).
 
 use super::copies::clear_copies;
-use super::record::{event_of, row_after, trusted_scan};
+use super::record::{event_of, row_after, scanned_stamp, trusted_scan};
 use super::render::{Rendered, rendered};
 use super::{ApplyState, StepResult, forget_refusals_and_approvals, not_written, report_step};
 use crate::engine::Stop;
@@ -147,9 +147,7 @@ fn prepare<'a, D: Disk>(
         outcome: None,
     };
     if !settle.touches_file() {
-        let stamp = state.observed.mirror.stamps.get(&settle.to).copied();
-        job.stamp =
-            stamp.and_then(|stamp| trusted_scan(stamp, state.observed, journal.store.now()));
+        job.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
         return Ok(job);
     }
     let Rendered { bytes, old, lf } = match rendered(journal, settle, state)? {
@@ -261,13 +259,7 @@ fn take_over<D: Disk>(
 
 impl Job<'_> {
     fn row(&self, state: &ApplyState<'_>) -> ArticleRow {
-        row_after(
-            state.row_for(self.settle),
-            self.settle,
-            self.stamp,
-            self.text_lf,
-            false,
-        )
+        row_after(state, self.settle, self.stamp, self.text_lf, false)
     }
 
     /// The rows that become true with the file.

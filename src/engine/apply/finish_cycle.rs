@@ -41,8 +41,8 @@ impl NextLook {
     }
 }
 
-/// Stores the stamps of the files that were read and found to hold what the base says: they are not read again. It is for
-/// a cycle that had nothing to do: where files are written, a scanned stamp may be that of the file before.
+/// Stores the stamps of the files that were read and found to hold what the base says: they are not read again. It is
+/// for a cycle that had nothing to do: where files are written, a scanned stamp may be that of the file before.
 pub(in crate::engine) fn refresh_stamps(
     store: &mut Store,
     observed: &Observation,
@@ -178,8 +178,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Returns the rows of the categories that were read, with new times of reading. A category that is settled counts as read
-/// now; if a change is left to the next cycle, as unread; otherwise its time stays.
+/// Returns the rows of the categories that were read, with new times of reading. A category that is settled counts as
+/// read now; if a change is left to the next cycle, as unread; otherwise its time stays.
 fn category_read_times(
     store: &Store,
     observed: &Observation,
@@ -205,8 +205,8 @@ fn category_read_times(
     Ok(rows)
 }
 
-/// Returns whether an action may have changed the service. A tag may name content, and the content from before our write
-/// may return: then the tag would vouch for what we wrote.
+/// Returns whether an action may have changed the service. A tag may name content, and the content from before our
+/// write may return: then the tag would vouch for what we wrote.
 fn may_send(line: &Line) -> bool {
     match (line.side, line.action) {
         (Side::Local, _) | (_, Kind::Adopt | Kind::Forget) => false,

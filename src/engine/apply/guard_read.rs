@@ -2,7 +2,8 @@
 //!
 //! A version is *seen* while the listing or GET that showed it is younger than `guard_window`. Otherwise it
 //! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
-//! probe. What changed meanwhile is left to the next cycle, which decides anew.
+//! probe. What changed meanwhile is left to the next cycle, which decides anew. A step that needs a read and a write
+//! reserves both requests first: a read whose write must wait for budget would be in vain.
 
 use super::category_send::is_category_seen;
 use super::{ApplyState, StepResult, failed};
@@ -27,7 +28,8 @@ use tokio::time::Instant;
 /// date before it vouched for as many, the next one would be, too.
 const LIST_FROM: usize = 2;
 
-/// Makes sure that the version to be replaced is still the one that was decided on. Returns why the write must not go on;
+/// Makes sure that the version to be replaced is still the one that was decided on. Returns why the write must not go
+/// on;
 /// `None`: it may.
 pub(super) async fn ensure_seen<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
@@ -83,7 +85,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     Ok(other)
 }
 
-/// Returns whether an article was seen lately enough to be replaced.
+/// Returns whether an article was seen recently enough to be replaced.
 pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>) -> bool {
     let window = settings.guard_window;
     let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;

@@ -1,8 +1,8 @@
 //! The second half of a cycle: do what the plan says, step by step, and record each outcome.
 //!
-//! Confirm, then record: a row changes only after the other side said yes and the bytes are durable. Before
-//! every request for an article the request is stored as pending, and before every change of the mirror a row of the journal, so that a crash
-//! between any two lines is understood by the next run.
+//! Confirm, then record: a row changes only after the other side said yes and the bytes are durable. A request for an
+//! article is stored as pending before it is sent, and a change of the mirror is written to the journal before it is
+//! made, so the next run understands a crash between any two lines.
 
 mod category;
 mod category_send;
@@ -36,6 +36,7 @@ use crate::engine::observation::Observation;
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::Sent;
 use crate::model::{Field, TextDigest};
+use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
@@ -210,21 +211,25 @@ async fn carry_out<S: Service, D: Disk>(
     })
 }
 
-/// Remembers a refusal, so that the same is not sent again, and says it.
-pub(super) fn refused(
-    store: &mut Store,
-    action: &Action,
-    error: &ServiceError,
-) -> anyhow::Result<StepResult> {
-    let now = store.now();
+/// Remembers why an action was not done, so that the same is not sent in every cycle.
+fn park(store: &mut Store, action: &Action, reason: String) -> Outcome<()> {
     let parked = Parked {
         key: action.key(),
         fingerprint: action.fingerprint(),
-        reason: error.to_string(),
-        at: now,
+        reason,
+        at: store.now(),
     };
-    store.write(|tx| tx.park(&parked))?;
-    Ok(StepResult::Failed(error.to_string()))
+    store.write(|tx| tx.park(&parked))
+}
+
+/// Parks what only a person can settle.
+fn wait_for_person(
+    store: &mut Store,
+    action: &Action,
+    reason: String,
+) -> anyhow::Result<StepResult> {
+    park(store, action, format!("{FOR_A_PERSON}{reason}"))?;
+    Ok(StepResult::Held(reason))
 }
 
 /// Returns the outcome of an action that the service, or what stands before it, answered with an error: what is
@@ -236,7 +241,8 @@ pub(super) fn not_done(
 ) -> anyhow::Result<StepResult> {
     match error.kind {
         ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-            refused(store, action, &error)
+            park(store, action, error.to_string())?;
+            Ok(StepResult::Failed(error.to_string()))
         }
         ErrorKind::Unauthorized
         | ErrorKind::NotFound

@@ -1,7 +1,7 @@
 //! Rows: what the base says after a step.
 //!
-//! Articles follow their folder: the place in the state is a folder's category and a file's name, whatever the folder is
-//! called and whether the file can be read now or not.
+//! Articles follow their folder: the place in the state is a folder's category and a file's name, whatever the folder
+//! is called and whether the file can be read now or not.
 
 use super::ApplyState;
 use crate::engine::keys::VALIDATOR;
@@ -19,10 +19,22 @@ use crate::state::store::Store;
 use crate::state::{Deed, Outcome, RowChange};
 use std::collections::BTreeSet;
 
+/// The base row after a step that left the file as it was scanned, or written since; see [`row_after`].
+pub(super) fn row_as_scanned(
+    state: &ApplyState<'_>,
+    settle: &Settle,
+    now: Timestamp,
+    is_sent: bool,
+) -> ArticleRow {
+    let mirror = &state.observed.mirror;
+    let stamp = scanned_stamp(&settle.to, state.observed, now);
+    let text_lf = mirror.text_lf.get(&settle.file.text).copied();
+    row_after(state, settle, stamp, text_lf, is_sent)
+}
+
 /// The base row after a step; `is_sent`: after its request as well, if the service stores just what is sent.
-/// `read_first`: what was seen may be an old copy itself, and tells nothing of another one.
 pub(super) fn row_after(
-    (old, read_first): (Option<&ArticleRow>, bool),
+    state: &ApplyState<'_>,
     settle: &Settle,
     stamp: Option<Stamp>,
     local_text_lf: Option<TextDigest>,
@@ -34,6 +46,9 @@ pub(super) fn row_after(
         let seen = settle.seen.version.clone();
         (&settle.unsent, settle.unsent_flags, seen)
     };
+    let old = state.row(settle.id);
+    // What was seen may be an old copy itself, and tells nothing of another one.
+    let may_be_old = state.observed.service.read_first.contains(&settle.id);
     let kept = |row: &ArticleRow| row.local.text == local.text;
     ArticleRow {
         id: settle.id,
@@ -58,7 +73,7 @@ pub(super) fn row_after(
         stamp: stamp.filter(|_| *local == settle.file && flags == settle.file_flags),
         replaced: old.and_then(|row| row.replaced.clone()),
         earlier: match old {
-            Some(old) if read_first || is_sent => old.earlier.clone(),
+            Some(old) if may_be_old || is_sent => old.earlier.clone(),
             Some(old) => old.earlier_once_pulled(&settle.seen.revision),
             None => Vec::new(),
         },
@@ -74,8 +89,18 @@ fn sent_over(settle: &Settle) -> Version {
     after
 }
 
-/// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's
-/// stamp that was racy when it was read stays so, however much time has passed.
+/// The stamp of the file at a place as it was scanned (or written since), if it may be trusted from now on.
+pub(super) fn scanned_stamp(
+    place: &Place,
+    observed: &Observation,
+    now: Timestamp,
+) -> Option<Stamp> {
+    let stamp = observed.mirror.stamps.get(place).copied();
+    stamp.and_then(|stamp| trusted_scan(stamp, observed, now))
+}
+
+/// A stamp of this cycle's scan, if it may be trusted from now on. A file's stamp that was racy when it was read stays
+/// so, however much time has passed.
 pub(super) fn trusted_scan(stamp: Stamp, observed: &Observation, now: Timestamp) -> Option<Stamp> {
     trusted(stamp, now).filter(|stamp| !observed.mirror.racy.contains(stamp))
 }
@@ -148,24 +173,14 @@ pub(super) fn record_quietly(
     categories: &[SettleCategory],
     state: &ApplyState<'_>,
 ) -> Outcome<()> {
-    let now = store.now();
     if records.is_empty() && categories.is_empty() {
         return Ok(());
     }
+    let now = store.now();
     let rows: Vec<ArticleRow> = records
         .iter()
         .filter(|settle| !state.obstacles.blocks(&settle.to.folder))
-        .map(|settle| {
-            let stamp = state.observed.mirror.stamps.get(&settle.to).copied();
-            let stamp = stamp.and_then(|stamp| trusted_scan(stamp, state.observed, now));
-            let lf = state
-                .observed
-                .mirror
-                .text_lf
-                .get(&settle.file.text)
-                .copied();
-            row_after(state.row_for(settle), settle, stamp, lf, false)
-        })
+        .map(|settle| row_as_scanned(state, settle, now, false))
         .collect();
     let categories: Vec<CategoryRow> = categories
         .iter()
@@ -192,8 +207,8 @@ pub(super) fn forget_validator(store: &mut Store) -> Outcome<()> {
     Ok(())
 }
 
-/// A category's row when its folder got a new name from us, and no more was done. If the new
-/// name gives the slug, both halves of the base get it: any other slug on the service is then a newer edit.
+/// A category's row when its folder got a new name from us, and no more was done. If the new name gives the slug, both
+/// halves of the base get it: any other slug on the service is then a newer edit.
 pub(in crate::engine) fn row_renamed(
     row: &CategoryRow,
     folder: &str,
@@ -212,8 +227,8 @@ pub(in crate::engine) fn row_renamed(
 }
 
 /// The rows of the articles in a category's folder under the name that it has now, also of those whose own category has
-/// another folder: pairing looks for their files there. A file that was left behind, and lies where it was and not in the
-/// folder, keeps its place.
+/// another folder: pairing looks for their files there. A file that was left behind, and lies where it was and not in
+/// the folder, keeps its place.
 pub(in crate::engine) fn rows_along(
     base: &Base,
     observed: &Observation,

@@ -3,7 +3,7 @@
 use super::copies::clear_copies;
 use super::files::settle_first_half;
 use super::guard_read::changed_meanwhile;
-use super::record::{event_of, row_after, trusted_scan};
+use super::record::{event_of, row_as_scanned};
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::apply::guard_read::ensure_seen;
@@ -157,15 +157,7 @@ fn rows_when_sent(
     state: &ApplyState<'_>,
 ) -> Vec<RowChange> {
     // Of the file as it was scanned or written: it may have been saved again since.
-    let stamp = state.observed.mirror.stamps.get(&settle.to).copied();
-    let stamp = stamp.and_then(|stamp| trusted_scan(stamp, state.observed, now));
-    let lf = state
-        .observed
-        .mirror
-        .text_lf
-        .get(&settle.file.text)
-        .copied();
-    let row = row_after(state.row_for(settle), settle, stamp, lf, true);
+    let row = row_as_scanned(state, settle, now, true);
     let pushed = agreed(row.id, &row.place, &settle.file, "pushed");
     let event = event_of(action, row.id);
     let mut rows = vec![

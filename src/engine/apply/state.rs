@@ -1,5 +1,6 @@
-//! The state that the steps of a cycle share: articles created, versions seen, the end of a step, and what stands in the
-//! way of the steps that are still to come (a stop, a doubt, a category or an address that another step was to settle).
+//! The state that the steps of a cycle share: articles created, versions seen, the end of a step, and what stands in
+//! the way of the steps that are still to come (a stop, a doubt, a category or an address that another step was to
+//! settle).
 
 use super::is_of_category;
 use crate::engine::Stop;
@@ -8,9 +9,8 @@ use crate::engine::report::{Line, Report, Status};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place, Revision, Version};
 use crate::reconcile::order::{self, Address};
-use crate::reconcile::plan::{Action, Settle, SettleCategory, Step};
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use crate::reconcile::plan::{Action, SettleCategory, Step};
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
 /// The state of applying a plan.
@@ -81,14 +81,6 @@ impl ApplyState<'_> {
 
     pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
         self.observed.base.articles.get(&id)
-    }
-
-    /// The base row of what a step settles, and whether what was seen of it may be an old copy.
-    pub(super) fn row_for(&self, settle: &Settle) -> (Option<&ArticleRow>, bool) {
-        (
-            self.row(settle.id),
-            self.observed.service.read_first.contains(&settle.id),
-        )
     }
 }
 
