@@ -280,8 +280,8 @@ async fn to_daemon(
     })
 }
 
-/// Returns the consequences of the approval, for the question. `with_category`: the number of articles that come with the
-/// new categories.
+/// Returns the consequences of the approval, for the question. `with_category`: the number of articles that come with
+/// the new categories.
 fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: usize) -> String {
     let (mut articles, mut files, mut older, mut moved, mut created) = (0, 0, 0, 0, 0);
     let mut categories = Vec::new();

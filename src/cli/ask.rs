@@ -171,7 +171,8 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
     chosen(listed.into_iter().nth(at), service)
 }
 
-/// Chooses the only workspace of the token's owner, without a question. `None`: there is no token, or not exactly one workspace.
+/// Chooses the only workspace of the token's owner, without a question. `None`: there is no token, or not exactly one
+/// workspace.
 pub(super) async fn only_workspace(
     service: &str,
     context: &Context,

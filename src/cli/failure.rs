@@ -261,8 +261,8 @@ fn advice_of_state(kind: &state::ErrorKind) -> Advice {
     }
 }
 
-/// Names the user that kbsync runs as and the owner of the nearest folder that is there, where the lock may not be written:
-/// in a container these are not the same.
+/// Names the user that kbsync runs as and the owner of the nearest folder that is there, where the lock may not be
+/// written: in a container these are not the same.
 fn owner_if_denied(cause: &(dyn Error + 'static)) -> Option<String> {
     let LockError::Io { source, path } = cause.downcast_ref::<LockError>()? else {
         return None;

@@ -97,8 +97,8 @@ fn ignores_ctrl_c(status: &str) -> bool {
     ignored.is_some_and(|mask| mask & 0b10 != 0)
 }
 
-/// At a question Ctrl-C calls `interrupted`, also where the process was started with Ctrl-C ignored: a person sits there.
-/// SIGTERM ends the process.
+/// At a question Ctrl-C calls `interrupted`, also where the process was started with Ctrl-C ignored: a person sits
+/// there. SIGTERM ends the process.
 pub(super) fn at_question(interrupted: impl FnOnce() + Send + 'static) {
     let signals = (
         signal(SignalKind::interrupt()),

@@ -202,8 +202,8 @@ fn goes_on(status: &Status, config: &Config) -> Option<String> {
 /// Requests for a change: one to read the article, one to write it.
 const PER_CHANGE: u32 = 2;
 
-/// Returns how long the budget makes the local changes take, if it is more than a moment. `free_in`: when the next request
-/// may be sent.
+/// Returns how long the budget makes the local changes take, if it is more than a moment. `free_in`: when the next
+/// request may be sent.
 fn time_to_send(status: &Status, config: &Config, free_in: Option<Duration>) -> Option<String> {
     let budget = status.budget?;
     if is_never_synced(status) {
@@ -264,8 +264,8 @@ fn is_never_synced(status: &Status) -> bool {
     status.last_sync.is_none() && never_compared(status) > 0
 }
 
-/// Returns the lines. `may_write`: commands that write are not refused because of git. `occupied` returns whether there is
-/// a file at a path.
+/// Returns the lines. `may_write`: commands that write are not refused because of git. `occupied` returns whether there
+/// is a file at a path.
 fn shown(
     status: &Status,
     busy: Option<&str>,

@@ -1,9 +1,9 @@
 //! The event loop: handles events, and runs one cycle at a time.
 //!
-//! The work queue decides what to do; this file only waits. Events are handled while a cycle runs. A stop signal cancels
-//! all further requests, so that the request in flight is the last one and the cycle ends by itself. A cycle that does not
-//! end within [`GRACE`] is abandoned, as in a crash, and the next start recovers. A second stop signal ends the loop at
-//! once.
+//! The work queue decides what to do; this file only waits. Events are handled while a cycle runs. A stop signal
+//! cancels all further requests, so that the request in flight is the last one and the cycle ends by itself. A cycle
+//! that does not end within [`GRACE`] is abandoned, as in a crash, and the next start recovers. A second stop signal
+//! ends the loop at once.
 
 use super::{
     Event,

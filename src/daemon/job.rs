@@ -1,5 +1,5 @@
-//! The values that the loop and the cycles exchange, the port behind which cycles run, and the request that a job makes to
-//! the engine of one workspace: paths below the mirror become paths below its folder.
+//! The values that the loop and the cycles exchange, the port behind which cycles run, and the request that a job makes
+//! to the engine of one workspace: paths below the mirror become paths below its folder.
 
 use super::{
     control::Refusal,
@@ -234,8 +234,8 @@ pub(super) fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     Some(with_holds(job, request, prefix))
 }
 
-/// Excludes paths in motion, and holds the removals that git made. A cycle over saved paths must see the paths in motion
-/// as well, to recognise moves.
+/// Excludes paths in motion, and holds the removals that git made. A cycle over saved paths must see the paths in
+/// motion as well, to recognise moves.
 fn with_holds(job: &Job, request: CycleRequest, prefix: &str) -> CycleRequest {
     let limited = match job.scope {
         Scope::Everything | Scope::Mirror => false,

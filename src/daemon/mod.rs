@@ -7,11 +7,12 @@
 //!   control ──┘           └──────┘  └──► engines: one cycle at a time
 //! ```
 //! Event sources are tasks and threads that only send. When the channel is full, the sources wait; events that the
-//! system drops meanwhile become a doubt, so no change is ever missed in silence. The loop receives events while a cycle
-//! runs, and adds them to the work that waits.
+//! system drops meanwhile become a doubt, so no change is ever missed in silence. The loop receives events while a
+//! cycle runs, and adds them to the work that waits.
 //!
 //! In reading order: [`job`] (the values that the loop and the cycles exchange), [`work_queue`] with [`debounce`],
-//! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`sources`] and [`control`], then [`engines`] (the real cycles), and [`start`] (wires all of it).
+//! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`sources`] and
+//! [`control`], then [`engines`] (the real cycles), and [`start`] (wires all of it).
 
 pub mod control;
 pub mod debounce;

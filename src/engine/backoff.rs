@@ -34,7 +34,8 @@ pub(super) const NOT_LISTED: &str = "it is not listed";
 pub(in crate::engine) enum Answer {
     /// The version in the base.
     AsRecorded,
-    /// An article that is not in the listing, and the words of its file: a file that was saved again is a reason to ask.
+    /// An article that is not in the listing, and the words of its file: a file that was saved again is a reason to
+    /// ask.
     Article {
         remote: Remote,
         file: Option<Digest>,
@@ -190,7 +191,8 @@ impl Backoff {
         Some(remote).filter(|_| is_same_file(then, file))
     }
 
-    /// Returns the visibility of an article that is listed although it was disabled, if a probe said so of this revision; `None`: ask.
+    /// Returns the visibility of an article that is listed although it was disabled, if a probe said so of this
+    /// revision; `None`: ask.
     pub(super) fn of_listed(&self, id: ArticleId, seen: &Seen) -> Option<Seen> {
         let Answer::Listed {
             revision,

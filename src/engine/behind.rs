@@ -1,17 +1,18 @@
 //! Asks git what it did to files: for the guards, which hold what git may have done.
 //!
-//! A file is *behind* when it has the content of the checked-out commit, and the newer content of the base was not committed
-//! since both sides last agreed: `git stash`, `git checkout FILE` or `git restore` set the newer content aside, perhaps for a
-//! `git pull`. If the newer content was committed, a later commit replaced it on purpose, and the file is an edit. A file
-//! whose content was written by a commit made here is an edit, too. If git cannot say, a file with an older version, or
-//! one that was held as behind, counts as behind. Articles and `_category.yaml` have the same rule.
+//! A file is *behind* when it has the content of the checked-out commit, and the newer content of the base was not
+//! committed since both sides last agreed: `git stash`, `git checkout FILE` or `git restore` set the newer content
+//! aside, perhaps for a `git pull`. If the newer content was committed, a later commit replaced it on purpose, and the
+//! file is an edit. A file whose content was written by a commit made here is an edit, too. If git cannot say, a file
+//! with an older version, or one that was held as behind, counts as behind. Articles and `_category.yaml` have the same
+//! rule.
 //!
-//! A file is a *duplicate* when git brought it back to where an article or a category was before: the committed file has
-//! the id of one that is elsewhere now. A copy that a person committed here is meant. If git cannot say, a copy is a new
-//! article as it is without git.
+//! A file is a *duplicate* when git brought it back to where an article or a category was before: the committed file
+//! has the id of one that is elsewhere now. A copy that a person committed here is meant. If git cannot say, a copy is
+//! a new article as it is without git.
 //!
-//! A removal is *unseen* when the newest version of the file is in no commit: the person who removed the file may not have
-//! seen that version. If git cannot say, these are all the files.
+//! A removal is *unseen* when the newest version of the file is in no commit: the person who removed the file may not
+//! have seen that version. If git cannot say, these are all the files.
 
 use super::history::category as category_history;
 use super::open_actions::OpenAction;
@@ -60,7 +61,8 @@ struct Duplicate<'a> {
     place_now: String,
 }
 
-/// Asks git about the files of a plan: for their committed contents, and for the history of those files where it matters.
+/// Asks git about the files of a plan: for their committed contents, and for the history of those files where it
+/// matters.
 pub(super) fn by_git(
     store: &Store,
     git: &dyn GitView,
@@ -212,8 +214,8 @@ impl Changed<'_> {
         now != newest && !committed.contains_key(&now.to_string())
     }
 
-    /// Returns whether a file that is as committed is behind: no commit has the newest known version, under the file's old
-    /// or new name. `is_older`: the history knows the file's version.
+    /// Returns whether a file that is as committed is behind: no commit has the newest known version, under the file's
+    /// old or new name. `is_older`: the history knows the file's version.
     fn is_behind(&self, since: &Since, is_older: bool, is_suspicious: bool) -> bool {
         let [now, newest] = &self.places;
         // A commit made here proves nothing for an older version: the commit may precede the newer text.

@@ -1,7 +1,8 @@
 //! The first sync of a state: its bond to the mirror, and the treatment of new categories.
 //!
-//! The first writing cycle binds an empty state to its mirror. Any other state is bound at the end of its first complete
-//! cycle. Until then each cycle holds the deletions of a state from elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
+//! The first writing cycle binds an empty state to its mirror. Any other state is bound at the end of its first
+//! complete cycle. Until then each cycle holds the deletions of a state from elsewhere, and held deletions stay held
+//! after the binding ([`HoldRule::ForeignState`]).
 
 use super::open_actions::OpenAction;
 use crate::engine::keys::MIRROR_READ;

@@ -1,7 +1,7 @@
 //! The engine's port to git: questions about a workspace's files. The caller supplies the implementation.
 //!
-//! Paths are relative to the workspace's folder, `folder/file`. The engine asks only when the answer matters, so that an
-//! ordinary cycle costs nothing. An answer may hold an action, and never allows one.
+//! Paths are relative to the workspace's folder, `folder/file`. The engine asks only when the answer matters, so that
+//! an ordinary cycle costs nothing. An answer may hold an action, and never allows one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,14 +12,14 @@ pub trait GitView: Send + Sync {
         false
     }
 
-    /// Returns what is checked out now, compared with the time before the cycle's scan. The engine asks before a cycle's
-    /// first effect.
+    /// Returns what is checked out now, compared with the time before the cycle's scan. The engine asks before a
+    /// cycle's first effect.
     fn checkout(&self) -> Checkout {
         Checkout::Same
     }
 
-    /// Returns the files among `gone` (the files missing from the mirror) that git may have removed, each with the reason
-    /// for people. The articles of these files stay on the service. The engine asks after the scan.
+    /// Returns the files among `gone` (the files missing from the mirror) that git may have removed, each with the
+    /// reason for people. The articles of these files stay on the service. The engine asks after the scan.
     fn held_removals(&self, _gone: &BTreeSet<String>) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
@@ -64,8 +64,8 @@ pub struct Since {
     /// The contents in the merge base of HEAD and the agreed commit, and in the commits after it, by path. Of a long
     /// history, the newest commits. `None`: git does not know the agreed commit, as in a shallow clone.
     pub contents: Option<BTreeMap<String, Vec<Vec<u8>>>>,
-    /// The files that commits made here wrote or removed, and that HEAD still has in that form. Empty after a reset or a
-    /// checkout.
+    /// The files that commits made here wrote or removed, and that HEAD still has in that form. Empty after a reset or
+    /// a checkout.
     pub by_own_commits: BTreeSet<String>,
 }
 

@@ -47,7 +47,8 @@ impl MirrorView {
         Self::look(disk, store, None)
     }
 
-    /// Looks at the mirror, and loads the rows of the articles whose file changed, where only the words of files differ from the index.
+    /// Looks at the mirror, and loads the rows of the articles whose file changed, where only the words of files differ
+    /// from the index.
     pub(super) fn read_changed<D: Disk>(disk: &D, store: &mut Store) -> anyhow::Result<Self> {
         let index = match store.conflicts()?.as_slice() {
             [] => Some(Index::of(store.index()?)),

@@ -123,8 +123,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// Looks into the folders of other workspaces before an article is deleted because its file is missing, and compares
-    /// the state with its own folder: by the word of another folder's state nothing is deleted.
+    /// Looks into the folders of other workspaces before an article is deleted because its file is missing, and
+    /// compares the state with its own folder: by the word of another folder's state nothing is deleted.
     #[must_use]
     pub fn with_folders(mut self, neighbours: Neighbours, home: Option<Home>) -> Self {
         self.neighbours = neighbours;
@@ -226,8 +226,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(report)
     }
 
-    /// Runs one cycle. An article that changed on the service between the look and the write is looked at again, at most
-    /// three times: a command does not fail because a colleague saved.
+    /// Runs one cycle. An article that changed on the service between the look and the write is looked at again, at
+    /// most three times: a command does not fail because a colleague saved.
     ///
     /// # Errors
     ///

@@ -97,8 +97,8 @@ pub(in crate::engine) struct ServiceSide {
     /// Whether an answer showed a published article that the listing lacks, or has under another revision or as an old
     /// copy: the listing's tag does not vouch for that article.
     pub(in crate::engine) unlisted: bool,
-    /// Articles whose version may be out of date (a stored answer, two different answers, a possible old copy): they are
-    /// read again before a write.
+    /// Articles whose version may be out of date (a stored answer, two different answers, a possible old copy): they
+    /// are read again before a write.
     pub(in crate::engine) read_first: BTreeSet<ArticleId>,
     /// The meaning of the listing's entries, to be stored once their figures are recorded.
     pub(in crate::engine) entries: Option<Vec<ListingEntry>>,
@@ -168,8 +168,8 @@ impl Observation {
     }
 
     /// Marks the articles that say what our own last write left, under a revision that nobody has told us: a colleague
-    /// may have saved them as they were, or that PUT was made twice, since its first answer was lost, and this is an old
-    /// copy of what the first one made.
+    /// may have saved them as they were, or that PUT was made twice, since its first answer was lost, and this is an
+    /// old copy of what the first one made.
     fn mark_unclaimed_revisions(&mut self) {
         let articles = &self.remote.articles;
         let unclaimed = |row: &&ArticleRow| match articles.get(&row.id) {

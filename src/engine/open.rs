@@ -1,6 +1,7 @@
 //! From checked settings to an engine: for the commands and for the daemon.
 //!
-//! [`write_state`] opens the state for changes. [`read_state`] changes nothing at all, makes nothing, and needs no lock.
+//! [`write_state`] opens the state for changes. [`read_state`] changes nothing at all, makes nothing, and needs no
+//! lock.
 
 use super::settings::Settings;
 pub use super::settings::prefix;

@@ -1,8 +1,8 @@
 //! Articles that go back to older versions, in this plan and in the last cycles. An archive that is unpacked over the
 //! mirror makes older files in small batches: the guard counts the batches of an hour as one roll-back.
 //!
-//! Only the cycles of a daemon add articles to the batches, because a person's command is no accident. The state keeps the
-//! list: a restart does not end the roll-back.
+//! Only the cycles of a daemon add articles to the batches, because a person's command is no accident. The state keeps
+//! the list: a restart does not end the roll-back.
 
 use super::observation::Observation;
 use super::open_actions;

@@ -161,8 +161,8 @@ pub struct Report {
     /// The reason for an early end; for this crate's own use.
     #[serde(skip)]
     pub stopped: Option<Stop>,
-    /// Paths of which one side changed after it was read, or was created as an earlier file said: the cycle looks at them
-    /// again.
+    /// Paths of which one side changed after it was read, or was created as an earlier file said: the cycle looks at
+    /// them again.
     #[serde(skip)]
     pub overtaken: BTreeSet<String>,
 }
@@ -187,8 +187,8 @@ impl Report {
         }
     }
 
-    /// Asks for a commit of the `id:` lines that were written into files, once for all of them: git would take these lines
-    /// for changes that a pull overwrites.
+    /// Asks for a commit of the `id:` lines that were written into files, once for all of them: git would take these
+    /// lines for changes that a pull overwrites.
     pub(super) fn want_ids_committed(&mut self) {
         let mut lines = self.actions.iter_mut();
         let made = lines.rfind(|line| {

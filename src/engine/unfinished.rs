@@ -1,7 +1,7 @@
 //! The articles that a restore was to bring back and that have no file yet.
 //!
-//! A restore that is broken off, or refuses a file, leaves some of them out. Their absence is no removal by a person: as
-//! long as they are remembered, no article is deleted on the service for it (failures row 40).
+//! A restore that is broken off, or refuses a file, leaves some of them out. Their absence is no removal by a person:
+//! as long as they are remembered, no article is deleted on the service for it (failures row 40).
 
 use crate::engine::keys::RESTORING;
 use crate::engine::observation::Observation;

@@ -1,7 +1,8 @@
 //! Checks and adds the rule by which git ignores conflict copies.
 //!
-//! The check reads the files that git reads: the user's and the repository's exclude files, and each `.gitignore` from the
-//! work tree down to the mirror. The rule is only ever appended; a file that is a link, or no regular file, stays unchanged.
+//! The check reads the files that git reads: the user's and the repository's exclude files, and each `.gitignore` from
+//! the work tree down to the mirror. The rule is only ever appended; a file that is a link, or no regular file, stays
+//! unchanged.
 
 use crate::model::path::CONFLICT_EXTENSION;
 use ignore::{

@@ -298,8 +298,8 @@ pub(super) fn missing_folders(planner: &mut Planner<'_>) {
     }
 }
 
-/// Returns the folder of a category without one, if it is not there any more. A folder of another category may lie there:
-/// two rows with one folder would give the files in it to the wrong category.
+/// Returns the folder of a category without one, if it is not there any more. A folder of another category may lie
+/// there: two rows with one folder would give the files in it to the wrong category.
 fn folder_that_went<'b>(world: World<'b>, row: &'b CategoryRow, slug: &str) -> Option<&'b str> {
     let folder = row.folder.as_deref()?;
     let mut paired = world.paired.categories.values();

@@ -56,7 +56,8 @@ impl World<'_> {
         })
     }
 
-    /// A conflict is settled by hand when its copy was there and is not any more. A choice made by a command counts first.
+    /// A conflict is settled by hand when its copy was there and is not any more. A choice made by a command counts
+    /// first.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<&Keep>) -> bool {
         let gone = || {
             // The copy may be in a folder that cannot be listed.

@@ -32,8 +32,8 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
     }
 }
 
-/// Returns the step that makes the file of an article without one, which was at a place if it had one. The error is what
-/// becomes of the article if no file is made now.
+/// Returns the step that makes the file of an article without one, which was at a place if it had one. The error is
+/// what becomes of the article if no file is made now.
 pub(super) fn arrive(
     planner: &mut Planner<'_>,
     id: ArticleId,

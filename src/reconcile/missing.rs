@@ -167,8 +167,8 @@ pub(super) fn gone(
     }
 }
 
-/// How a file without an article can be settled. `was_here`: its article was on both sides once, and the state knows the
-/// file without its `id:` line as well.
+/// How a file without an article can be settled. `was_here`: its article was on both sides once, and the state knows
+/// the file without its `id:` line as well.
 pub(crate) fn ways_without_article(path: &str, was_here: bool) -> String {
     let path = quoted(path);
     let ways = format!(

@@ -108,9 +108,9 @@ impl Names {
 }
 
 impl World<'_> {
-    /// A folder that cannot be read and may be a category's: a second one would claim its articles. It is the category's
-    /// own; or one that nobody knows, under the name that the slug gives, from before the state was lost; or any that
-    /// nobody knows and that cannot be listed, if the category's folder is not where it was.
+    /// A folder that cannot be read and may be a category's: a second one would claim its articles. It is the
+    /// category's own; or one that nobody knows, under the name that the slug gives, from before the state was lost; or
+    /// any that nobody knows and that cannot be listed, if the category's folder is not where it was.
     pub(super) fn hidden_folder(&self, id: CategoryId, slug: &str) -> Option<String> {
         let own = self.base.categories.get(&id);
         let own = own.and_then(|row| row.folder.as_ref());

@@ -85,9 +85,9 @@ fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> Vec<Need> {
     needs
 }
 
-/// Holds actions that take an address which somebody keeps, or which two actions take. Actions that take each
-/// other's addresses in a circle are all held. A category takes no address that another category still has. Returns whether
-/// it held any.
+/// Holds actions that take an address which somebody keeps, or which two actions take. Actions that take each other's
+/// addresses in a circle are all held. A category takes no address that another category still has. Returns whether it
+/// held any.
 fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base: &Base) -> bool {
     let leaving = leaving(&plan.actions, holders);
     let mut takers: BTreeMap<Address, Vec<String>> = BTreeMap::new();

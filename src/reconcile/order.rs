@@ -1,9 +1,9 @@
 //! The order of a plan: categories, then what only touches the mirror, then what changes the service, and
 //! deletions last, but for those whose slug somebody else waits for.
 //!
-//! A name in the mirror belongs to one file at a time: a removal that frees one comes first.
-//! A slug belongs to one article of a category at a time, and to one category of the workspace. An action that takes
-//! a slug which another article leaves in the same plan comes after it. `needs` holds the actions whose slug stays taken.
+//! A name in the mirror belongs to one file at a time: a removal that frees one comes first. A slug belongs to one
+//! article of a category at a time, and to one category of the workspace. An action that takes a slug which another
+//! article leaves in the same plan comes after it. `needs` holds the actions whose slug stays taken.
 
 use super::needs::wait;
 use super::plan::{Action, Plan, Step};

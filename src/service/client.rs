@@ -1,9 +1,9 @@
 //! The HTTP client: each request goes through the budget, the retry rule and the judgement of its answer.
 //!
-//! Every request is counted before it is sent. No write is sent twice, unless the service refused the first for lack
-//! of budget (failures rows 14 to 17). Redirects are not followed. After the stop signal no request begins, and a read
-//! in flight ends at once; a write in flight is finished, so that its outcome is recorded. `answer` says what an answer means, `retry` when
-//! to repeat a request; the endpoints are in `endpoints`, listings in `listing`.
+//! Every request is counted before it is sent. No write is sent twice, unless the service refused the first for lack of
+//! budget (failures rows 14 to 17). Redirects are not followed. After the stop signal no request begins, and a read in
+//! flight ends at once; a write in flight is finished, so that its outcome is recorded. `answer` says what an answer
+//! means, `retry` when to repeat a request; the endpoints are in `endpoints`, listings in `listing`.
 
 pub use super::options::{
     Answered, ClientError, ClientOptions, Notify, TokenAccepted, WaitNote, WaitReason,

@@ -210,8 +210,8 @@ pub struct NewArticle {
     pub keywords: String,
 }
 
-/// Changes to an article: the body of `PUT /api/article/{id}` (A4.7). Fields that are `None` are not sent; an empty body
-/// is a probe.
+/// Changes to an article: the body of `PUT /api/article/{id}` (A4.7). Fields that are `None` are not sent; an empty
+/// body is a probe.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct ArticlePatch {
     /// Moves the article.

@@ -45,8 +45,8 @@ pub(super) fn group(
     Ok(Some(group))
 }
 
-/// Makes the failure for a folder without missing files. Deleted articles come back as new articles, which needs a flag of
-/// its own.
+/// Makes the failure for a folder without missing files. Deleted articles come back as new articles, which needs a flag
+/// of its own.
 fn none_missing(path: &Path, deleted: usize) -> Failure {
     let message = format!("no file of an article is missing in {}", path.display());
     let help = "name a file to restore its previous version, or name a deleted article; `kbsync log` lists both";

@@ -1,9 +1,9 @@
 //! `kbsync restore`: brings versions back into the mirror, and from there to the service; or all files that are missing
 //! in a folder, or all articles that were deleted there.
 //!
-//! The user sees the changes on the service first, and agrees to them. Then this command writes the files under the lock, or
-//! the daemon does so if it holds the lock. Then a cycle over these files sends them, like an edit by hand. Several
-//! workspaces follow one after the other.
+//! The user sees the changes on the service first, and agrees to them. Then this command writes the files under the
+//! lock, or the daemon does so if it holds the lock. Then a cycle over these files sends them, like an edit by hand.
+//! Several workspaces follow one after the other.
 
 mod folder;
 mod live;

@@ -2,8 +2,8 @@
 //!
 //! The lock's holder binds it, only the owner may open it, and it is removed at the end. The daemon has a task for each
 //! client, which only sends events. A client must send its request within [`REQUEST_LIMIT`], and the number of such
-//! clients is bounded. A command then waits for its cycle without a time limit; the number of waiting commands is bounded
-//! as well.
+//! clients is bounded. A command then waits for its cycle without a time limit; the number of waiting commands is
+//! bounded as well.
 
 use super::{Command, DaemonStatus, QueuedCommand, Refusal, Request, Response, Step, VERSION};
 use crate::{

@@ -2,9 +2,9 @@
 //!
 //! On any other branch nothing is sent and nothing is written. The branch is named in the settings. Else it is the
 //! default branch of the server in a clone, and the branch that was checked out at the first sync elsewhere. The record
-//! is in the state of the first workspace whose folder is in the repository: the published branch, and the HEAD at which
-//! both sides last agreed on removals. Users add and remove repositories at any time, so each look searches for the
-//! repositories again.
+//! is in the state of the first workspace whose folder is in the repository: the published branch, and the HEAD at
+//! which both sides last agreed on removals. Users add and remove repositories at any time, so each look searches for
+//! the repositories again.
 
 use super::{Git, GitState, Head};
 use crate::{config::PublishedBranch, model::path::quoted, state::Store};
@@ -197,7 +197,7 @@ pub struct Known {
     pub prefix: String,
     /// The git folder.
     pub git: Git,
-    /// What git is doing.
+    /// The state of the work tree.
     pub state: GitState,
     /// HEAD when both sides last agreed on removals; `None`: no sync recorded a HEAD.
     pub agreed: Option<Head>,
@@ -213,8 +213,8 @@ impl Known {
         self.published.refuses(&self.git, &self.state)
     }
 
-    /// Returns why every removal is held; `None`: not all are held. With a published branch, the [`super::View`] judges a
-    /// moved HEAD file by file.
+    /// Returns why every removal is held; `None`: not all are held. With a published branch, the [`super::View`] judges
+    /// a moved HEAD file by file.
     pub fn hold(&self) -> Option<&'static str> {
         if self.state.sparse {
             return Some(super::SPARSE);

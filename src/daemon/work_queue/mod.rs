@@ -210,8 +210,8 @@ impl WorkQueue {
         self.debounce.judge(drop_unchanged);
     }
 
-    /// Returns the time until the service is asked again: at the next poll, or after an outage's pause for the work that
-    /// waits.
+    /// Returns the time until the service is asked again: at the next poll, or after an outage's pause for the work
+    /// that waits.
     pub fn next_try(&self, now: Moment) -> Duration {
         let waits = self.full_cycle.is_some() || !self.due.is_empty() || !self.doubts.is_empty();
         let retry_at = self.outage.retry_at();

@@ -113,15 +113,16 @@ impl History {
         distinct
     }
 
-    /// Returns the version that [`History::distinct`] lists for a version: itself, or an earlier one that says the same.
+    /// Returns the version that [`History::distinct`] lists for a version: itself, or an earlier one that says the
+    /// same.
     pub fn listed<'h>(&'h self, kept: &'h StoredVersion) -> &'h StoredVersion {
         let mut distinct = self.distinct().into_iter().map(|(one, _)| one);
         let listed = distinct.find(|one| one.number <= kept.number && same(one, kept));
         listed.unwrap_or(kept)
     }
 
-    /// Returns the number of the version that both sides have now, of those that [`History::distinct`] gives. `None`: it
-    /// lives no more, or was never on both sides.
+    /// Returns the number of the version that both sides have now, of those that [`History::distinct`] gives. `None`:
+    /// it lives no more, or was never on both sides.
     pub fn present(&self) -> Option<u64> {
         self.now_at.as_ref()?;
         let mut versions = self.versions.iter();
@@ -150,8 +151,8 @@ pub(super) fn has_address(kept: &StoredVersion) -> bool {
     kept.seen.subject.is_category() || ignored_name(&kept.seen.place.file).is_none()
 }
 
-/// Returns whether two versions say the same. A version of the service has no place in the mirror, and a category has no
-/// file there.
+/// Returns whether two versions say the same. A version of the service has no place in the mirror, and a category has
+/// no file there.
 fn same(one: &StoredVersion, other: &StoredVersion) -> bool {
     let mut version = one.seen.version.clone();
     let is_there = [one.seen.side, other.seen.side].contains(&Side::Remote);
@@ -221,7 +222,8 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
                 now_at = shown.map(|row| row.place);
             }
             if now_at.is_none() {
-                // A version that was never on both sides was never met here: a copied file may have another workspace's id.
+                // A version that was never on both sides was never met here: a copied file may have another workspace's
+                // id.
                 let met = versions.iter().any(|kept| kept.seen.side == Side::Both);
                 let last = ended::last(store, *id, &ended::ENDS)?.map(|event| event.at);
                 ended = last.or(met.then_some(newest.at));
@@ -243,8 +245,8 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
     }))
 }
 
-/// Returns the file that a version was, or would have been; `None`: its body is not kept any more. A hidden article stays
-/// hidden in it: `enabled` and `draft` are those of today, or of its end.
+/// Returns the file that a version was, or would have been; `None`: its body is not kept any more. A hidden article
+/// stays hidden in it: `enabled` and `draft` are those of today, or of its end.
 pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
     if let Some(whole) = kept.seen.file
         && let Some(file) = store.body(whole)?

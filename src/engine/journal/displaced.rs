@@ -124,7 +124,8 @@ impl<D: Disk> Journal<'_, D> {
         })
     }
 
-    /// Stores a text in the second place where the first one fails. Returns whether it is stored, and a problem for a person.
+    /// Stores a text in the second place where the first one fails. Returns whether it is stored, and a problem for a
+    /// person.
     fn set_words_beside(&mut self, place: &Place, bytes: &[u8]) -> (bool, String) {
         let beside = self.write_beside(place, bytes);
         let kept = store_text(self.store, place, bytes, CAUSE);

@@ -219,7 +219,8 @@ impl<D: Disk> Journal<'_, D> {
         Err(Failed { error, open })
     }
 
-    /// Returns the stamp that is expected of a file that was read: a stamp within the clock's grain does not vouch for its bytes.
+    /// Returns the stamp that is expected of a file that was read: a stamp within the clock's grain does not vouch for
+    /// its bytes.
     fn expect(&self, known: KnownFile) -> Expect {
         match trusted(known.stamp, self.store.now()) {
             Some(stamp) => Expect::Stamp(stamp),

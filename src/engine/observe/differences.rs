@@ -1,8 +1,8 @@
 //! The differences from the index: the few articles that a look has to compare, where that is enough.
 //!
 //! It is enough while the base is at rest: the last look at everything left nothing open. Then an article whose stamp
-//! and entry are those of the index is [`Quiet`](crate::reconcile::plan::Outcome::Quiet), and its row is not loaded. A look
-//! at some paths asks less of the base, and more of the articles at these paths ([`super::paths`]).
+//! and entry are those of the index is [`Quiet`](crate::reconcile::plan::Outcome::Quiet), and its row is not loaded. A
+//! look at some paths asks less of the base, and more of the articles at these paths ([`super::paths`]).
 //!
 //! It is not enough where a file or an entry came, went or moved, a category's words changed, or something cannot be
 //! read. Then all rows are loaded and compared.

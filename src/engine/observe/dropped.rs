@@ -1,9 +1,10 @@
 //! Drops rows of the base before the cycle draws conclusions from them.
 //!
-//! - An article whose file was removed while `.kbsyncignore` named the file is forgotten. Without the rule the file comes back
-//!   from the service, and the article is not deleted.
-//! - A category's row is damaged when no article in its folder has the row's id, and the articles have an id without a row.
-//!   Without the row, `_category.yaml` or the slug identifies the category again; with the row, its articles would move.
+//! - An article whose file was removed while `.kbsyncignore` named the file is forgotten. Without the rule the file
+//!   comes back from the service, and the article is not deleted.
+//! - A category's row is damaged when no article in its folder has the row's id, and the articles have an id without a
+//!   row. Without the row, `_category.yaml` or the slug identifies the category again; with the row, its articles would
+//!   move.
 
 use super::Engine;
 use super::local::Scanned;
@@ -16,8 +17,8 @@ use crate::state::Deed;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while a request is pending
-/// or a part of the mirror is unreadable: the file may be elsewhere.
+/// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while a request is
+/// pending or a part of the mirror is unreadable: the file may be elsewhere.
 pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,

@@ -36,8 +36,8 @@ pub(super) fn note_if_foreign(
     foreign
 }
 
-/// Reports a problem, if anything here claims to be that category. A file that only names an article in it is reported with
-/// that file.
+/// Reports a problem, if anything here claims to be that category. A file that only names an article in it is reported
+/// with that file.
 pub(super) fn report_foreign(
     settings: &Settings,
     id: CategoryId,

@@ -56,8 +56,8 @@ pub(in crate::engine) struct MirrorScanner<'a, D> {
 }
 
 impl<D: Disk> MirrorScanner<'_, D> {
-    /// Looks at the mirror, or at some files of it, and reads the files without a known stamp. `None`: some files are not
-    /// enough to look at.
+    /// Looks at the mirror, or at some files of it, and reads the files without a known stamp. `None`: some files are
+    /// not enough to look at.
     pub(in crate::engine) fn look(
         &mut self,
         base: &Base,
@@ -159,8 +159,8 @@ impl Found {
         rows.map(|row| row.map(|row| (row.id, row))).collect()
     }
 
-    /// Returns whether the mirror has the files and folders of the index, at their places, and nothing else that counts:
-    /// files that were read say other words at most.
+    /// Returns whether the mirror has the files and folders of the index, at their places, and nothing else that
+    /// counts: files that were read say other words at most.
     pub(in crate::engine) fn is_as_indexed(
         &self,
         index: &Index,

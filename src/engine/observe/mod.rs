@@ -154,7 +154,8 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     Ok(Some(observed))
 }
 
-/// Asks for articles that were not listed, and for the ids that only files have. Returns whether it meant to ask for any.
+/// Asks for articles that were not listed, and for the ids that only files have. Returns whether it meant to ask for
+/// any.
 async fn ask<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,

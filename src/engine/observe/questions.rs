@@ -1,6 +1,7 @@
 //! Articles that are not in the listing: which to ask for, and what the answers mean.
 //!
-//! Absent is not deleted: an article is gone only when a GET and a probe both say so. See `docs/decisions/10-absent-is-not-deleted.md`.
+//! Absent is not deleted: an article is gone only when a GET and a probe both say so. See
+//! `docs/decisions/10-absent-is-not-deleted.md`.
 
 use crate::engine::Engine;
 use crate::engine::backoff::{self, Backoff};

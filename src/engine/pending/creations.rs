@@ -1,11 +1,13 @@
 //! Articles that are being created: from before the POST is sent until the article's id is in its file.
 //!
-//! - While a creation stands, its article is no part of the base, whatever the service shows of it, and its file is a new
-//!   one. The step that creates the article is the look: it sends the POST again, or only writes the id that is missing.
-//! - A listing that shows what was sent, at the address to which it was sent, is an answer to the POST as well. Where it
-//!   shows other words there, the service may have rewritten them, or somebody else has written them: a person says which.
-//! - A creation ends with the rows of its article, in the change that writes the id. It ends without them where its file
-//!   is gone for certain, or is an article's: what arrived is then an ordinary article of the service.
+//! - While a creation stands, its article is no part of the base, whatever the service shows of it, and its file is a
+//!   new one. The step that creates the article is the look: it sends the POST again, or only writes the id that is
+//!   missing.
+//! - A listing that shows what was sent, at the address to which it was sent, is an answer to the POST as well. Where
+//!   it shows other words there, the service may have rewritten them, or somebody else has written them: a person says
+//!   which.
+//! - A creation ends with the rows of its article, in the change that writes the id. It ends without them where its
+//!   file is gone for certain, or is an article's: what arrived is then an ordinary article of the service.
 
 use crate::engine::history::{agreed, met, note_recreated};
 use crate::engine::listing::visibility_of;
@@ -217,7 +219,8 @@ pub(in crate::engine) fn record_created(
     Ok(())
 }
 
-/// The base's flags of a file that was sent with `sent` and says `now`: where it says what was sent, it has no new wish.
+/// The base's flags of a file that was sent with `sent` and says `now`: where it says what was sent, it has no new
+/// wish.
 pub(in crate::engine) fn flags_when_sent(settings: &Settings, now: Flags, sent: Flags) -> Flags {
     let said = |now: Option<bool>, sent: Option<bool>, usual: bool| {
         if sent.is_none_or(|sent| now.unwrap_or(usual) == sent) {
@@ -281,8 +284,8 @@ fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
     found.0 == category && is_same_word(slug, found.1)
 }
 
-/// Returns whether an article of the base has the address to which something was sent. If something arrived all the same,
-/// it has another address by now, and is an article like any other.
+/// Returns whether an article of the base has the address to which something was sent. If something arrived all the
+/// same, it has another address by now, and is an article like any other.
 fn is_address_taken(creation: &Creation, base: &Base, observed: &Observation) -> bool {
     let mut entries = observed.remote.articles.iter();
     entries.any(|(id, entry)| match entry {
@@ -303,8 +306,8 @@ fn is_same_word(sent: &str, found: &str) -> bool {
     sent.trim().to_lowercase() == found.trim().to_lowercase()
 }
 
-/// The row of an article that was found where it was sent. Whether the service rewrote the other words or a colleague did
-/// is not known: what was sent is the base, and the next cycle pulls the rest.
+/// The row of an article that was found where it was sent. Whether the service rewrote the other words or a colleague
+/// did is not known: what was sent is the base, and the next cycle pulls the rest.
 fn row_of(place: &Place, sent: &Sent, id: ArticleId, seen: &Seen) -> ArticleRow {
     let mut remote = sent.version.clone();
     remote.text = seen.version.text;
@@ -324,7 +327,8 @@ fn row_of(place: &Place, sent: &Sent, id: ArticleId, seen: &Seen) -> ArticleRow 
     }
 }
 
-/// The row of a new article as it was sent. Its flags in the file are those that were sent, until its file is read again.
+/// The row of a new article as it was sent. Its flags in the file are those that were sent, until its file is read
+/// again.
 pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> ArticleRow {
     ArticleRow {
         id,
@@ -359,8 +363,8 @@ fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool 
         && !local.unreadable.contains(folder)
         && taken.is_none_or(|taken| !taken.contains(&path::fold(&creation.place.file)));
     let may_be = |file: &LocalFile| may_be_of(creation, file, base);
-    // A file that is not ready may be the moved file, unless it is at an article's place. It has a problem of its own. An
-    // ignored file has none.
+    // A file that is not ready may be the moved file, unless it is at an article's place. It has a problem of its own.
+    // An ignored file has none.
     let is_known = |place: &Place| base.articles.values().any(|row| row.place == *place);
     let has_problem = |place: &Place| {
         let path = place.to_string();

@@ -3,10 +3,10 @@
 //!
 //! - A request is stored with the version that it is meant to replace and the rows that become true. While it is
 //!   pending, nothing else is sent for its article, and nobody knows what the article is.
-//! - The look is a probe: the server that carries out writes answers it. A GET, where probes are off, may be answered by a
-//!   replica that lags: what it shows as it was, or does not find, is believed in a later cycle only.
-//! - The outcome and the end of the request are one transaction. What did not arrive, or was changed since, only ends: the
-//!   ordinary three-way decision follows, with the base as it was.
+//! - The look is a probe: the server that carries out writes answers it. A GET, where probes are off, may be answered
+//!   by a replica that lags: what it shows as it was, or does not find, is believed in a later cycle only.
+//! - The outcome and the end of the request are one transaction. What did not arrive, or was changed since, only ends:
+//!   the ordinary three-way decision follows, with the base as it was.
 
 mod answered;
 pub(super) mod creations;
@@ -489,8 +489,8 @@ pub(super) fn worth_another_try(error: &ServiceError) -> bool {
     is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }
 
-/// Returns whether a PUT or DELETE without an answer is worth a look. A throttled one is, because nobody has waited for it
-/// yet.
+/// Returns whether a PUT or DELETE without an answer is worth a look. A throttled one is, because nobody has waited for
+/// it yet.
 pub(super) fn worth_another_look(error: &ServiceError) -> bool {
     is_throttled(error) || worth_another_try(error)
 }

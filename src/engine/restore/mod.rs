@@ -1,9 +1,9 @@
 //! Bringing versions of the history back into the mirror. Nothing is sent here: a cycle over the files does that.
 //!
-//! - The file of an article that lives is edited: it gets the version's words, while its `id`, its address (name, folder,
-//!   `slug:`), `enabled`, `draft` and the writer's own keys and comments stay.
-//! - A deleted article gets a new file without an `id`, so that a cycle creates it as a new article. A comment names the
-//!   old one; the comment is the writer's, and is never sent.
+//! - The file of an article that lives is edited: it gets the version's words, while its `id`, its address (name,
+//!   folder, `slug:`), `enabled`, `draft` and the writer's own keys and comments stay.
+//! - A deleted article gets a new file without an `id`, so that a cycle creates it as a new article. A comment names
+//!   the old one; the comment is the writer's, and is never sent.
 //! - The replaced text is in the history before it is replaced.
 //!
 //! `target` finds the place, `content` makes the text, `write` hands it to the journal, `unfinished` remembers what a
@@ -45,8 +45,8 @@ use write::write_restored;
 pub struct RestoreRequest {
     /// The article, category or file.
     pub subject: Subject,
-    /// The version's number; `None`: the last one of a deleted article, the one before the present one of an article that
-    /// lives.
+    /// The version's number; `None`: the last one of a deleted article, the one before the present one of an article
+    /// that lives.
     #[serde(default)]
     pub number: Option<u64>,
     /// A new place for a deleted article's file; `None`: where it was.
@@ -137,8 +137,8 @@ impl RestoredFile {
         }
     }
 
-    /// Predicts the effect on readers; `None`: they see no change. A new article whose file has no flags gets `fresh`. In
-    /// doubt a version goes live.
+    /// Predicts the effect on readers; `None`: they see no change. A new article whose file has no flags gets `fresh`.
+    /// In doubt a version goes live.
     pub fn goes_live(&self, fresh: &NewArticles) -> Option<GoesLive> {
         if self.is_silent {
             return None;

@@ -105,7 +105,8 @@ fn name_folder<D: Disk>(
     Ok((!is_agreed).then(|| place.to_string()))
 }
 
-/// Makes a version of a text of the file as a scan reads it, so that the next one has nothing to add. Stores its bodies.
+/// Makes a version of a text of the file as a scan reads it, so that the next one has nothing to add. Stores its
+/// bodies.
 fn version_of(
     store: &mut Store,
     file: &RestoredFile,

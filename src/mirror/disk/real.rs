@@ -1,8 +1,8 @@
 //! The mirror on a real file system: every call is relative to an open directory.
 //!
-//! The root is opened once; a folder by one name and without following a link, for each call or for the files of a batch.
-//! Files beneath an open directory cannot be swapped for a link between a check and its use.
-//! The calls themselves are in `open`, slots in `slots`, putting files in place is in `place`.
+//! The root is opened once; a folder by one name and without following a link, for each call or for the files of a
+//! batch. Files beneath an open directory cannot be swapped for a link between a check and its use. The calls
+//! themselves are in `open`, slots in `slots`, putting files in place is in `place`.
 
 use super::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Listing,

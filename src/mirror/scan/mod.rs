@@ -274,7 +274,8 @@ fn read_layout(disk: &impl Disk) -> Result<(Layout, Vec<String>), ScanError> {
     }
 }
 
-/// Walks folders with several threads; the calling one runs the sink. Returns the result for each folder, by its number.
+/// Walks folders with several threads; the calling one runs the sink. Returns the result for each folder, by its
+/// number.
 fn walk_all<D: Disk>(
     walk: &folder::Walk<'_, D>,
     folders: &[String],

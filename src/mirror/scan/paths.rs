@@ -1,5 +1,5 @@
-//! Looks beside the whole scan: at a few files alone, at files under names that are no article's, and once more at files
-//! that appeared meanwhile.
+//! Looks beside the whole scan: at a few files alone, at files under names that are no article's, and once more at
+//! files that appeared meanwhile.
 
 use super::{CategoryContent, Scan, ScanError, ScannedCategory, ScannedFile, folder, read_layout};
 use crate::{
@@ -12,9 +12,9 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// Looks at some files, as a cycle over paths does, and reads each of them; no folder is listed. `None`: one of them needs
-/// a whole scan. The result proves no absence, so there is none where anything else than readable files in readable
-/// folders is met.
+/// Looks at some files, as a cycle over paths does, and reads each of them; no folder is listed. `None`: one of them
+/// needs a whole scan. The result proves no absence, so there is none where anything else than readable files in
+/// readable folders is met.
 pub fn scan_paths(
     disk: &impl Disk,
     places: &BTreeSet<Place>,
@@ -117,9 +117,9 @@ pub(super) fn stray(folder: &str, name: &str) -> Option<Place> {
     (looks_like_html(name) && !name.starts_with(TEMPORARY)).then(|| Place::new(folder, name))
 }
 
-/// Lists the mirror once more, when the file of an article is missing. A file that moves from a folder not yet listed to
-/// a folder already listed is seen in neither, and is not gone; it may also have replaced another one there. Gives the files that may be articles and of which `is_known` does not know the
-/// place with its stamp.
+/// Lists the mirror once more, when the file of an article is missing. A file that moves from a folder not yet listed
+/// to a folder already listed is seen in neither, and is not gone; it may also have replaced another one there. Gives
+/// the files that may be articles and of which `is_known` does not know the place with its stamp.
 pub fn appeared(
     disk: &impl Disk,
     layout: &Layout,

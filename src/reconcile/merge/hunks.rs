@@ -104,7 +104,8 @@ impl Stretch<'_> {
         })
     }
 
-    /// Returns the units with both sides' changes: those of one side alone, or those that both made. `None`: they clash.
+    /// Returns the units with both sides' changes: those of one side alone, or those that both made. `None`: they
+    /// clash.
     pub(super) fn merged(&self, base: &[Token]) -> Option<Vec<Token>> {
         let [ours, others] = self.renditions(base);
         match &self.sides {

@@ -1,8 +1,8 @@
 //! New files that say what an article without a file says: created, they might be there twice.
 //!
 //! Title and text have to be equal. Nothing else compares words to find out which article a file is. The articles are
-//! those of the base, those that only the service has, and those that are being created: the service
-//! may or may not have such a one, and if no answer shows it, only its file tells. So the file at the place of an article that the
+//! those of the base, those that only the service has, and those that are being created: the service may or may not
+//! have such a one, and if no answer shows it, only its file tells. So the file at the place of an article that the
 //! service shows with other words than were sent is held as well.
 
 use super::Paired;
@@ -13,8 +13,8 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Holds the files that may belong to articles which are being created and have nothing at their place. Returns the other
-/// files, and the articles that become unknown.
+/// Holds the files that may belong to articles which are being created and have nothing at their place. Returns the
+/// other files, and the articles that become unknown.
 pub(super) fn hold_moved(
     base: &Base,
     local: &LocalSnapshot,
@@ -82,7 +82,8 @@ pub(super) fn is_at(creation: &Creation, file: &LocalFile) -> bool {
     creation.is_at(file.version.category, &file.place.file)
 }
 
-/// Reports the articles that are being created of which nothing else is said, and which no step of the plan gives a file.
+/// Reports the articles that are being created of which nothing else is said, and which no step of the plan gives a
+/// file.
 pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
     for creation in &base.creations {
         let Some(id) = creation.article() else {

@@ -66,8 +66,8 @@ fn only_claimant(base: &Base, claimants: &[LocalFile]) -> Option<usize> {
     own.next().is_none().then_some(keeper)
 }
 
-/// Marks two articles as unknown: the file at the place of one has the id of the other, which the state does not know, as
-/// a file from another mirror has. An article that is gone from the service has nothing left to lose.
+/// Marks two articles as unknown: the file at the place of one has the id of the other, which the state does not know,
+/// as a file from another mirror has. An article that is gone from the service has nothing left to lose.
 pub(super) fn mark_both_unknown(
     base: &Base,
     places: &StatePlaces<'_>,
@@ -89,8 +89,8 @@ pub(super) fn mark_both_unknown(
     }
 }
 
-/// Reports files that name an article, of which none can be said to be its file: several, none of them where the article
-/// was, or one that lies where another article is being created from a copy.
+/// Reports files that name an article, of which none can be said to be its file: several, none of them where the
+/// article was, or one that lies where another article is being created from a copy.
 fn report_unclaimed(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
     let names: Vec<_> = claimants
         .iter()

@@ -2,8 +2,9 @@
 //!
 //! In order: the id in the file; the place in the state, so that a renamed folder takes its files along; category and
 //! slug, where the service has an article that nothing else claims; else it is new, unless its title and its text are
-//! those of an article without a file, or were sent to create one from another place: then a person says which of the two
-//! it is. Words are never compared otherwise. Of two files with one id the one at the place in the state keeps it, and the other is a new article.
+//! those of an article without a file, or were sent to create one from another place: then a person says which of the
+//! two it is. Words are never compared otherwise. Of two files with one id the one at the place in the state keeps it,
+//! and the other is a new article.
 
 mod creations;
 mod folders;
@@ -107,7 +108,8 @@ fn unready(
     articles.collect()
 }
 
-/// Gives each file its folder's category. In a folder without a category, the article that a file names becomes unknown.
+/// Gives each file its folder's category. In a folder without a category, the article that a file names becomes
+/// unknown.
 fn with_categories(
     local: &LocalSnapshot,
     folders: &BTreeMap<&str, CategoryId>,
@@ -214,8 +216,8 @@ fn mark_unproven(
     folders: &BTreeMap<&str, CategoryId>,
     paired: &mut Paired,
 ) {
-    // Several folders claim such a category, or a folder of another workspace lies there: a file that has no id may lie in
-    // any of them.
+    // Several folders claim such a category, or a folder of another workspace lies there: a file that has no id may lie
+    // in any of them.
     let categories = local.categories.iter();
     let unclear: Vec<_> = categories
         .filter(|category| !folders.contains_key(category.folder.as_str()))

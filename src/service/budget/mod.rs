@@ -1,10 +1,10 @@
 //! The budget: 60 requests a minute and 1,440 a day (`docs/api.md`, A8.1), never exceeded.
 //!
-//! The budget counts the requests of all processes of this machine with one token, in a small file. Both windows
-//! roll. A request is counted before it is sent, so lost requests count as well; only a request that never left this
-//! machine is uncounted. The service's own count may lower the rest of the budget, never raise it; a refusal lowers the
-//! rest of the minute only. An operation of several requests reserves them before it begins, so that it is not left half
-//! done. The client does the waiting.
+//! The budget counts the requests of all processes of this machine with one token, in a small file. Both windows roll.
+//! A request is counted before it is sent, so lost requests count as well; only a request that never left this machine
+//! is uncounted. The service's own count may lower the rest of the budget, never raise it; a refusal lowers the rest of
+//! the minute only. An operation of several requests reserves them before it begins, so that it is not left half done.
+//! The client does the waiting.
 
 pub mod clock;
 mod counts;
@@ -251,8 +251,8 @@ impl Budget {
         .await
     }
 
-    /// Fills the minute: the service refused a request because nothing is left of it. Who spent it is unknown, so the day
-    /// counts only the request itself.
+    /// Fills the minute: the service refused a request because nothing is left of it. Who spent it is unknown, so the
+    /// day counts only the request itself.
     pub async fn fill_minute(&self) -> Result<(), Refusal> {
         self.turn(|counts, now| counts.fill_minute(now, self.minute_left(counts, now)))
             .await

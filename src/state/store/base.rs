@@ -1,8 +1,9 @@
 //! The base: a row for each article and category on which both sides agreed, and whether the base is at rest.
 //!
 //! The base is at rest when the last whole look left nothing open, and no row was written since that a look at a few
-//! articles could not see. The mark is a value that the engine chooses. A write of a category's words removes it, and so does
-//! one of a conflict, of a new or removed article, of an article's place, and of a row that waits for another write.
+//! articles could not see. The mark is a value that the engine chooses. A write of a category's words removes it, and
+//! so does one of a conflict, of a new or removed article, of an article's place, and of a row that waits for another
+//! write.
 
 use super::{
     Store, Writing,

@@ -1,5 +1,5 @@
-//! What was done: the activity log, and the memory of the guards (approvals, deletions of the last days, and ids that we
-//! deleted).
+//! What was done: the activity log, and the memory of the guards (approvals, deletions of the last days, and ids that
+//! we deleted).
 
 use super::{Store, Writing, columns::count};
 use crate::{

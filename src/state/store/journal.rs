@@ -2,8 +2,9 @@
 //! files that were displaced.
 //!
 //! A row stands from before the first file is touched, or the request is sent, until the transaction that applies its
-//! rows. Numbers of slots are never given twice, not even after a row is gone. The table of the requests keeps its first
-//! name, `intents`; the digests that a request names stand beside it, so that its bodies and versions are not pruned.
+//! rows. Numbers of slots are never given twice, not even after a row is gone. The table of the requests keeps its
+//! first name, `intents`; the digests that a request names stand beside it, so that its bodies and versions are not
+//! pruned.
 
 use super::{
     Store, Writing,

@@ -22,8 +22,8 @@ impl Store {
         self.one(sql, [key], |row| row.get(0))
     }
 
-    /// Reads a single value that [`Writing::put_value`] wrote. A later version may have written it in another form: then
-    /// there is none.
+    /// Reads a single value that [`Writing::put_value`] wrote. A later version may have written it in another form:
+    /// then there is none.
     pub fn value<T: DeserializeOwned>(&self, key: &str) -> Outcome<Option<T>> {
         let text = self.meta(key)?;
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))

@@ -645,8 +645,8 @@ async fn what_a_run_that_was_killed_met_is_kept_before_anything_is_asked() {
     assert_eq!(texts, [Some("<p>Met.</p>".into())]);
 }
 
-/// An article is met for the first time by a run that is killed when its file is there. The file is not ready since, and
-/// a colleague goes on: both versions are kept, and each of them once, however often it is looked at.
+/// An article is met for the first time by a run that is killed when its file is there. The file is not ready since,
+/// and a colleague goes on: both versions are kept, and each of them once, however often it is looked at.
 #[tokio::test]
 async fn what_a_killed_run_met_is_kept_once_while_its_file_is_not_ready() {
     silence_deaths();

@@ -24,8 +24,8 @@ async fn agreed() -> (World, Uuid, Past) {
     (world, id, past)
 }
 
-/// A PUT arrives, and neither its answer nor what is asked for then does; or what is asked for shows what the service made
-/// of it.
+/// A PUT arrives, and neither its answer nor what is asked for then does; or what is asked for shows what the service
+/// made of it.
 async fn unanswered(world: &World, id: Uuid, looked: bool) {
     let sandbox = world.sandbox();
     sandbox.set_options(|options| options.normalise.sanitise = true);
@@ -94,7 +94,8 @@ async fn f022_after_a_put_without_an_answer_other_words_are_not_sent_over_what_o
     }
 }
 
-/// It was asked for right away, and what it has become was seen: that an old listing and an old answer agree says nothing.
+/// It was asked for right away, and what it has become was seen: that an old listing and an old answer agree says
+/// nothing.
 #[tokio::test]
 async fn f022_what_was_seen_after_a_put_without_an_answer_is_newer_than_what_it_replaced() {
     let (world, id, past) = agreed().await;
@@ -158,8 +159,8 @@ async fn f022_the_tag_of_an_old_listing_does_not_vouch_for_what_it_hides() {
     assert_eq!(text_of(&world, id), THEIRS);
 }
 
-/// The listing is from before a PUT that got no answer, and the article is as that made it: the PUT is over, and what it
-/// replaced is known.
+/// The listing is from before a PUT that got no answer, and the article is as that made it: the PUT is over, and what
+/// it replaced is known.
 #[tokio::test]
 async fn f022_a_put_without_an_answer_that_is_found_to_have_arrived_is_not_made_again() {
     let (world, id, past) = agreed().await;

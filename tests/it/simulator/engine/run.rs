@@ -581,8 +581,8 @@ impl Run<'_> {
             (None, None) => return,
         };
         let mut world = self.shared.lock();
-        // A slug that a hidden article has is asked for once a day, in vain: nothing remembers whose it is. A merge that
-        // asks for it has put what a colleague wrote into its file by then.
+        // A slug that a hidden article has is asked for once a day, in vain: nothing remembers whose it is. A merge
+        // that asks for it has put what a colleague wrote into its file by then.
         let is_refused = |line: &&Line| {
             let reason = line.reason.as_deref().unwrap_or_default();
             line.status == Status::Failed && reason.contains("status 422")
