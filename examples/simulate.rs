@@ -224,7 +224,7 @@ fn worlds(wish: &Wish) -> ExitCode {
         sum.on_disk,
         sum.steps,
         sum.cycles,
-        sum.sifted,
+        sum.incremental,
         runs / took,
         sum.failures.len()
     );

@@ -1,4 +1,4 @@
-//! The facts about a plan's deletions: the earlier ones that belong to the same act, and the articles that they are
+//! The facts about a plan's deletions: the earlier ones of the same series, and the articles that they are
 //! counted against. Judged in `reconcile::deletions`.
 
 use super::Engine;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const WINDOW: i64 = 24 * 60 * 60 * 1000;
 
 /// Deletions within so many milliseconds of each other are one series.
-const CLOSELY: i64 = 60 * 1000;
+const SERIES_GAP: i64 = 60 * 1000;
 
 /// Gathers the facts about a plan's deletions; the default, for a plan without deletions.
 pub(super) fn deletions<S, D>(
@@ -28,8 +28,7 @@ pub(super) fn deletions<S, D>(
     let mut folders: BTreeMap<Side, BTreeSet<&str>> = BTreeMap::new();
     for action in &plan.actions {
         if let Some(side) = action.deletes() {
-            let folder = action.path.split('/').next().unwrap_or_default();
-            folders.entry(side).or_default().insert(folder);
+            folders.entry(side).or_default().insert(action.folder());
         }
     }
     let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
@@ -97,5 +96,5 @@ fn series_begin(
         None if request.is_background => now,
         None => return None,
     };
-    Some(begin.before(CLOSELY))
+    Some(begin.before(SERIES_GAP))
 }

@@ -10,7 +10,7 @@ use crate::engine::recent_rollbacks::rollbacks;
 use crate::engine::unfinished;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Side, Timestamp};
-use crate::reconcile::guard::{Elsewhere, FOR_A_PERSON, Facts, is_unasked};
+use crate::reconcile::guard::{Elsewhere, FOR_A_PERSON, Facts};
 use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
 use crate::service::Service;
 use crate::state::Parked;
@@ -80,9 +80,13 @@ fn elsewhere<S: Service, D: Disk>(
     plan: &Plan,
     approved: &BTreeSet<Digest>,
 ) -> Elsewhere {
-    let unasked =
-        |action: &&Action| is_unasked(action, Side::Remote, engine.request.allow_deletes, approved);
-    let actions = plan.actions.iter().filter(unasked);
+    let is_unasked = |action: &&Action| {
+        action.held.is_none()
+            && action.deletes() == Some(Side::Remote)
+            && !engine.request.allow_deletes
+            && !approved.contains(&action.fingerprint())
+    };
+    let actions = plan.actions.iter().filter(is_unasked);
     (engine.neighbours)(&actions.filter_map(|action| action.id).collect())
 }
 

@@ -15,7 +15,7 @@ use crate::state::store::Store;
 use std::collections::BTreeMap;
 
 /// The time in which batches are counted as one roll-back, in milliseconds.
-const RECENT: u64 = 60 * 60 * 1000;
+const RECENT: i64 = 60 * 60 * 1000;
 
 /// Finds the articles that the plan takes back to an older version on either side.
 pub(super) fn rollbacks<'p>(
@@ -30,7 +30,7 @@ pub(super) fn rollbacks<'p>(
         };
         let knew = |version: &Version, side| {
             let known = store.knew(settle.id, version.digest(), side);
-            known.map(|at| at.is_some())
+            known.map(|number| number.is_some())
         };
         if let Some(had) = settle.had().filter(|had| **had != row.local)
             && knew(had, Side::Local)?
@@ -72,18 +72,18 @@ pub(super) fn note_rollbacks(
     Ok(())
 }
 
-/// Returns the articles whose older files were sent in the last hour, or, while a roll-back is held, since it began. A
-/// time in the future counts as recent.
+/// Returns the articles whose older files were sent in the last hour; while a roll-back is held, since an hour before
+/// it was. A time in the future counts as recent.
 fn recent(store: &Store) -> anyhow::Result<BTreeMap<ArticleId, Timestamp>> {
     let now = store.now();
     let rows: BTreeMap<String, (ArticleId, Timestamp)> = store.waiting(GONE_BACK)?;
     let held = open_actions::held(store)?;
-    let goes_on = held
-        .iter()
-        .any(|held| held.rule == Some(HoldRule::MassRollback) && held.side != Side::Local);
-    let is_recent = |at: Timestamp| goes_on || now <= at || now.millis_since(at) < RECENT;
-    Ok(rows
-        .into_values()
-        .filter(|(_, at)| is_recent(*at))
-        .collect())
+    let held = held.iter();
+    let held = held
+        .filter(|held| held.rule == Some(HoldRule::MassRollback) && held.side != Side::Local)
+        .map(|held| held.since);
+    let begin = held.min().map_or(now, |since| since.min(now));
+    let begin = begin.before(RECENT);
+    let rows = rows.into_values();
+    Ok(rows.filter(|(_, at)| *at >= begin).collect())
 }

@@ -6,6 +6,11 @@ use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, Version};
 use std::fmt;
 
 impl Action {
+    /// The folder of the path.
+    pub fn folder(&self) -> &str {
+        self.path.split('/').next().unwrap_or_default()
+    }
+
     /// An action that is not held, without fields and without a note.
     pub fn new(
         kind: Kind,

@@ -11,6 +11,7 @@ use super::snapshot::{LocalFile, Remote, Seen};
 use super::{Case, Planner};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Place, Revision, Side, Version};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Decides on every article that has an id, then on the new files. Articles that are gone come first, and those without
@@ -116,16 +117,22 @@ pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Versi
 }
 
 /// An old copy of what our own writes replaced counts as the version that we wrote.
-fn fresh_or_base(row: Option<&ArticleRow>, seen: &Seen) -> Seen {
+fn fresh_or_base<'s>(row: Option<&ArticleRow>, seen: &'s Seen) -> Cow<'s, Seen> {
     match row {
-        Some(row) if row.has_replaced(&seen.version, &seen.revision) => Seen {
+        Some(row) if row.has_replaced(&seen.version, &seen.revision) => Cow::Owned(Seen {
             version: row.remote.clone(),
             revision: row.revision.clone(),
             flags: row.remote_flags,
             visibility: row.visibility,
-        },
-        _ => seen.clone(),
+        }),
+        _ => Cow::Borrowed(seen),
     }
+}
+
+/// Makes the action of an article that only a person can settle.
+pub(super) fn undecided(id: ArticleId, place: &Place, reason: impl Into<String>) -> Action {
+    let (kind, side) = (Kind::Conflict, Side::Both);
+    waiting(kind, side, id, place, HoldRule::Person, reason)
 }
 
 /// An action that only waits, and is shown with the reason.

@@ -51,8 +51,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// The reason for a hold. It names the remedy that always works first. Where several files may have one reason, it says
-/// PATH, so that a report and a log say it once.
+/// The reason for a hold. It names the remedy that always works first.
 fn reason(action: &Action, behind: &Behind) -> String {
     let is_category = matches!(
         action.step,
@@ -102,7 +101,7 @@ fn reason(action: &Action, behind: &Behind) -> String {
     let (name, path) = if is_category {
         (CATEGORY_FILE, format!("{}/{CATEGORY_FILE}", action.path))
     } else {
-        ("the file", "PATH".to_owned())
+        ("the file", action.path.clone())
     };
     format!(
         "{name} may have gone back to the committed version, {cause}: no commit that kbsync found has the newest one; \

@@ -193,8 +193,8 @@ fn category_settle(
     let (kind, side) = match (settle.send.is_empty(), pulled.is_empty()) {
         (false, true) => (Kind::UpdateCategory, Side::Remote),
         (false, false) => (Kind::UpdateCategory, Side::Both),
-        // A known category's `_category.yaml` was removed, and is written again.
         (true, true) if row.is_none() => (Kind::Adopt, Side::Both),
+        // Also where a known category's `_category.yaml` was removed, and is written again.
         (true, _) => (Kind::UpdateCategory, Side::Local),
     };
     let is_moved = settle.send.contains(&Field::Slug);

@@ -110,18 +110,18 @@ impl<V: Texts> ThreeWay<V> {
             let equal = local.same(remote, field);
             match (here, there) {
                 (false, false) => {}
-                // An edit that arrives at what the service made of the last one needs no sending.
-                (true, false) if !local.same(remote, field) => out.pushed.push(field),
                 (false, true) => {
                     out.merged.adopt(field, remote);
                     out.unsent.adopt(field, remote);
                     out.pulled.push(field);
                 }
-                (true, _) if equal || !there => {
+                // An edit that arrives at what the service made of the last one needs no sending.
+                (true, _) if equal => {
                     out.unsent.adopt(field, remote);
                     out.agreed.push(field);
                 }
-                (true, _) => out.clashes.push((field, Clash::BothChanged)),
+                (true, false) => out.pushed.push(field),
+                (true, true) => out.clashes.push((field, Clash::BothChanged)),
             }
         }
         out

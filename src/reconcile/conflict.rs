@@ -5,16 +5,16 @@
 //! versions that were shown.
 
 use super::World;
-use super::articles::waiting;
+use super::articles::undecided;
 use super::change::{self, Clash, ThreeWay};
 use super::merge;
-use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
+use super::plan::{Conflict, Outcome, Step};
 use super::settle::settle_article;
 use super::snapshot::{Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
 use super::{Case, Planner};
 use crate::model::base::ConflictRow;
 use crate::model::path::{CONFLICT_EXTENSION, quoted};
-use crate::model::{ArticleId, Field, Place, Side, TextDigest, Version};
+use crate::model::{ArticleId, Field, Place, TextDigest, Version};
 
 impl World<'_> {
     /// A person's word on an article, while both versions are the ones that were shown to them.
@@ -59,16 +59,9 @@ impl World<'_> {
     /// A conflict is settled by hand when its copy was there and is not any more. A choice made by a command counts
     /// first.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<&Keep>) -> bool {
-        let gone = || {
-            // The copy may be in a folder that cannot be listed.
-            self.local.complete
-                && self.local.closed.is_empty()
-                && !self.local.unreadable.contains(&conflict.place.folder)
-                && copy_of(self.local, conflict).is_none()
-        };
         match keep {
             Some(keep) => *keep == Keep::Local,
-            None => conflict.copy.is_some() && gone(),
+            None => has_lost_copy(self.local, conflict),
         }
     }
 }
@@ -149,6 +142,14 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
     let world = planner.world;
     let standing = world.base.conflicts.get(&id);
     let place = planner.placed(&file.place);
+    let fields = way.clashes.iter().map(|(field, _)| *field).collect();
+    if world.policy.direction == Direction::Push {
+        let told = "both sides changed it, so this will be a conflict: `kbsync sync` puts the service's version beside \
+                    your file, and changes nothing else";
+        let mut action = undecided(id, &place, told);
+        action.fields = fields;
+        return planner.push(action);
+    }
     let lies = standing.and_then(|conflict| copy_of(world.local, conflict));
     // A copy in another folder keeps the conflict as well, so the message names its path.
     let elsewhere = lies
@@ -171,24 +172,14 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         None if anew && !outrun => format!("{ANEW}{}", reasons(way, file, seen)),
         None => reasons(way, file, seen),
     };
-    let told = if world.policy.direction == Direction::Push {
-        "both sides changed it, so this will be a conflict: `kbsync sync` puts the service's version beside your file, and \
-         changes nothing else"
-            .to_owned()
-    } else {
-        format!(
-            "{}{reason}; `kbsync resolve {}` settles it, or edit the file and delete {}",
-            if outrun { OUTRUN } else { "" },
-            quoted(&place.to_string()),
-            elsewhere.as_ref().unwrap_or(&copy),
-        )
-    };
-    let (kind, side, rule) = (Kind::Conflict, Side::Both, HoldRule::Person);
-    let mut action = waiting(kind, side, id, &place, rule, told);
-    action.fields = way.clashes.iter().map(|(field, _)| *field).collect();
-    if world.policy.direction == Direction::Push {
-        return planner.push(action);
-    }
+    let told = format!(
+        "{}{reason}; `kbsync resolve {}` settles it, or edit the file and delete {}",
+        if outrun { OUTRUN } else { "" },
+        quoted(&place.to_string()),
+        elsewhere.as_ref().unwrap_or(&copy),
+    );
+    let mut action = undecided(id, &place, told);
+    action.fields = fields;
     action.step = Step::Conflict(Box::new(Conflict {
         id,
         place,
@@ -207,6 +198,15 @@ pub(crate) fn copy_of<'a>(local: &'a LocalSnapshot, conflict: &ConflictRow) -> O
     let copy = conflict.copy.as_ref()?;
     let shown = Place::new(&conflict.place.folder, copy);
     copies_of(local, conflict).max_by_key(|place| **place == shown)
+}
+
+/// Returns whether a conflict's copy was there, and is gone for certain: it is in no folder that cannot be listed.
+pub(crate) fn has_lost_copy(local: &LocalSnapshot, conflict: &ConflictRow) -> bool {
+    conflict.copy.is_some()
+        && local.complete
+        && local.closed.is_empty()
+        && !local.unreadable.contains(&conflict.place.folder)
+        && copy_of(local, conflict).is_none()
 }
 
 /// Returns the places of all copies of a conflict.

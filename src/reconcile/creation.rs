@@ -53,7 +53,7 @@ pub(super) fn arrive(
     let own = path::stem_for(&seen.version.slug, id.uuid(), &|_| false);
     let own = Place::new(&folder, format!("{own}{EXTENSION}"));
     let to = planner.names.give_place(&folder, &seen.version.slug, id);
-    // What was in scope comes back, wherever its file lies now.
+    // An article that was in scope comes back, though its category's folder may not be in scope.
     let covered = was.is_some() || world.policy.covers(&to);
     if (world.out_of_reach.0)(&own) || !covered {
         planner.names.leave(&to);
@@ -133,13 +133,14 @@ pub(super) fn create_remote(
     let begun = creations.find(|one| one.is_at(file.version.category, &file.place.file));
     // Where the service has the article, only its id is missing in the file: another slug is an edit, and comes after.
     let made = begun.and_then(|one| Some(one.row.as_ref()?.id));
+    let place = planner.placed(&file.place);
     let action = Action::new(
         Kind::Create,
         Side::Remote,
         made,
-        planner.placed(&file.place),
+        place.clone(),
         Step::CreateArticle {
-            place: planner.placed(&file.place),
+            place,
             version: file.version.clone(),
             flags: Flags {
                 enabled: Some(file.flags.enabled.unwrap_or(world.policy.new_enabled)),

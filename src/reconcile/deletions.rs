@@ -109,7 +109,7 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
         let Some(count) = count.filter(|_| action.deletes() == Some(side)) else {
             continue;
         };
-        let folder = action.path.split('/').next().unwrap_or_default();
+        let folder = action.folder();
         let before = recent.get(&(side, folder.to_owned()));
         let count = count + before.copied().unwrap_or_default();
         let what = if emptied {

@@ -1,7 +1,7 @@
 //! The checks before effects: a mistake is held before it is sent.
 //!
 //! Guards only ever hold; what they release again (an approval, a flag) is given to them as a fact. They
-//! read no clock: what counts as recent is counted by the caller.
+//! read no clock: the caller counts recent events.
 
 use super::behind::{Behind, hold_behind};
 use super::deletions::{Deletions, hold_deletions};
@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::model::limits::MaxDeletes;
 
-/// The number of articles of one side that may go back to older versions in one cycle, or in cycles that follow each
-/// other closely: an archive that is unpacked over the mirror comes in small batches.
+/// The number of articles of one side that may go back to older versions within an hour: an archive that is
+/// unpacked over the mirror comes in small batches.
 pub const MAX_ROLLBACKS: usize = 10;
 
 /// The facts that the guards need besides the plan. The default is a workspace in which nothing happened yet.
@@ -50,7 +50,7 @@ pub struct Facts {
 pub struct Rollbacks {
     /// Articles whose file equals an older version.
     pub local: BTreeSet<ArticleId>,
-    /// Other articles whose file went back to an older version a moment ago, and was sent.
+    /// Other articles whose older file was sent within the last hour.
     pub recent_local: usize,
     /// Articles that on the service equal an older version.
     pub remote: BTreeSet<ArticleId>,
@@ -212,19 +212,6 @@ fn unrestored(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
         )
     };
     holds.then(|| (HoldRule::Unrestored, reason()))
-}
-
-/// Returns whether a person was not asked yet about a deletion that nothing holds.
-pub fn is_unasked(
-    action: &Action,
-    side: Side,
-    allow_deletes: bool,
-    approved: &BTreeSet<Digest>,
-) -> bool {
-    action.held.is_none()
-        && action.deletes() == Some(side)
-        && !allow_deletes
-        && !approved.contains(&action.fingerprint())
 }
 
 /// A file that was moved into another workspace's folder is not gone, and nothing can move the article there.

@@ -1,7 +1,7 @@
 //! One side does not have it, or it cannot be seen there: it goes on the other side too, comes back, or waits.
 
 use super::Planner;
-use super::articles::{untouched, waiting};
+use super::articles::{undecided, untouched, waiting};
 use super::conflict::OUTRUN;
 use super::creation::{arrive, create_remote};
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
@@ -27,9 +27,7 @@ pub(super) fn removed(
     if let Some(conflict) = conflict.filter(|row| !wished && !world.settled_by_hand(row, None)) {
         // Without a file there is no local version to keep, and the message says so.
         let place = place_in_conflict(world.base, conflict);
-        let (kind, side, rule) = (Kind::Conflict, Side::Both, HoldRule::Person);
-        let reason = removed_in_conflict(place);
-        return planner.push(waiting(kind, side, id, place, rule, reason));
+        return planner.push(undecided(id, place, removed_in_conflict(place)));
     }
     if !edited {
         if !world.policy.direction.pushes() {
@@ -145,15 +143,14 @@ pub(super) fn gone(
             } else {
                 "the service has no article with its id: it was deleted there, or the file comes from elsewhere"
             };
-            let ways = ways_without_article(&file.place.to_string(), row.is_some());
+            let place = planner.placed(&file.place);
+            let ways = ways_without_article(&place.to_string(), row.is_some());
             let prefix = if outrun { OUTRUN } else { "" };
-            let told = format!("{prefix}{reason}; {ways}");
-            let (kind, side, rule) = (Kind::Conflict, Side::Both, HoldRule::Person);
-            let mut action = waiting(kind, side, id, &file.place, rule, told);
+            let mut action = undecided(id, &place, format!("{prefix}{reason}; {ways}"));
             let standing = world.base.conflicts.get(&id);
             action.step = Step::Conflict(Box::new(Conflict {
                 id,
-                place: planner.placed(&file.place),
+                place,
                 local: file.version.clone(),
                 flags: file.flags,
                 seen: None,
@@ -233,7 +230,8 @@ pub(super) fn unseen(
         return Outcome::Excluded;
     }
     let reason = format!("the article's present version cannot be read ({why})");
-    let mut action = waiting(Kind::Update, Side::Remote, id, &file.place, rule, reason);
+    let place = planner.placed(&file.place);
+    let mut action = waiting(Kind::Update, Side::Remote, id, &place, rule, reason);
     action.fields = fields;
     planner.push(action)
 }
@@ -254,8 +252,8 @@ pub(super) fn unknown_article_id(
             "it has the id of an article that cannot be read ({why}); publish that article, or {NEW_ONE}"
         )
     };
-    let (kind, side, rule) = (Kind::Conflict, Side::Both, HoldRule::Person);
-    planner.push(waiting(kind, side, id, &file.place, rule, reason))
+    let place = planner.placed(&file.place);
+    planner.push(undecided(id, &place, reason))
 }
 
 const NEW_ONE: &str = "remove the `id:` line to create a new article";

@@ -20,8 +20,8 @@
 //! | none | created | create local |
 //! | created | created, same place | equal: adopt; differ: conflict |
 //!
-//! Everything here is pure: no clock, no files, no network, no logging; nothing can fail. Whatever cannot
-//! be told is an [`Outcome`], never an absence. Every key of the inputs has exactly one
+//! Everything here is pure: no clock, no files, no network, no logging; nothing can fail. An unknown
+//! result is an [`Outcome`], never a missing key. Every key of the inputs has exactly one
 //! outcome, which is asserted.
 
 mod action;
@@ -50,7 +50,7 @@ mod tests;
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Place};
 pub(crate) use articles::{is_calm, is_outdated};
-pub(crate) use conflict::{copies_of, copy_of};
+pub(crate) use conflict::{copies_of, copy_of, has_lost_copy};
 pub(crate) use missing::{ANOTHERS, place_in_conflict, removed_in_conflict, ways_without_article};
 use names::Names;
 use pairing::Paired;
@@ -79,7 +79,7 @@ pub struct World<'a> {
     pub out_of_reach: OutOfReach<'a>,
 }
 
-/// Returns whether nothing may be written at a place: it is ignored, or in motion.
+/// The test for places where nothing may be written: they are ignored, or in motion.
 #[derive(Clone, Copy)]
 pub struct OutOfReach<'a>(pub &'a dyn Fn(&Place) -> bool);
 

@@ -51,16 +51,16 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
 fn frees_when_done(action: &Action) -> Vec<Need> {
     let name = leaves_name(action).map(Need::Name);
     let address = frees(action).map(Need::Address);
-    let mut settles: Vec<Need> = name.into_iter().chain(address).collect();
+    let mut freed: Vec<Need> = name.into_iter().chain(address).collect();
     if let Step::CreateCategory { folder, .. } = &action.step {
-        settles.push(Need::Folder(folder.clone()));
+        freed.push(Need::Folder(folder.clone()));
     } else if let Step::SettleCategory(settle) = &action.step
         && settle.from != settle.to
     {
         let folders = [&settle.from, &settle.to].into_iter().flatten();
-        settles.extend(folders.cloned().map(Need::Folder));
+        freed.extend(folders.cloned().map(Need::Folder));
     }
-    settles
+    freed
 }
 
 /// The names and addresses that an action needs and others have.
@@ -68,8 +68,7 @@ fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> Vec<Need> {
     let name = takes_name(action).map(Need::Name);
     let address = waits_for(action, holders).map(Need::Address);
     let mut needs: Vec<Need> = name.into_iter().chain(address).collect();
-    let folder = action.path.split('/').next().unwrap_or_default();
-    let folder = Need::Folder(folder.to_owned());
+    let folder = Need::Folder(action.folder().to_owned());
     match &action.step {
         Step::Settle(settle) => {
             let from = settle.from().map(|place| place.folder.clone());
@@ -154,7 +153,8 @@ fn path_of(holder: Holder, actions: &[Action], base: &Base) -> String {
     }
 }
 
-/// Returns who leaves an address in this plan: whoever waits for nobody, and whoever waits for these.
+/// Returns the holders that leave their address in this plan: those that wait for no other, and those that wait for one
+/// of these.
 fn leaving(actions: &[Action], holders: &BTreeMap<Address, Holder>) -> BTreeSet<Holder> {
     let mut leaving = BTreeSet::new();
     loop {

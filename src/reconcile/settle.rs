@@ -57,14 +57,14 @@ pub(super) fn settle_article(
         settles: planner.world.base.conflicts.contains_key(&id),
         send: way.pushed,
         before: Some(FileBefore {
-            place: from,
+            place: from.clone(),
             version: file.version.clone(),
         }),
         to,
     };
     // Others may have the file's name only if the file is certain to leave it.
     if settle.moves_file() && !settle.sends() {
-        planner.names.leave(&planner.placed(&file.place));
+        planner.names.leave(&from);
         planner.names.stay(&settle.to);
     }
     if let Some((digest, body)) = way.body {
@@ -169,7 +169,8 @@ fn record_article(planner: &mut Planner<'_>, row: Option<&ArticleRow>, settle: S
 fn held_merge(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> Outcome {
     let (kind, side, rule) = (Kind::Merge, Side::Both, HoldRule::Person);
     let reason = "both sides changed it; `kbsync sync` merges them";
-    let mut action = waiting(kind, side, case.id, &case.file.place, rule, reason);
+    let place = planner.placed(&case.file.place);
+    let mut action = waiting(kind, side, case.id, &place, rule, reason);
     action.fields = all_fields(&way.pushed, &way.pulled);
     planner.push(action)
 }

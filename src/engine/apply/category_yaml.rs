@@ -95,7 +95,7 @@ pub(super) fn write_yaml<D: Disk>(
     // One that went missing comes back as it was.
     let last = match &document {
         Some(_) => None,
-        None => last_document(journal.store, id)?,
+        None => last_document(journal.store, id, None)?,
     };
     let form = document.as_ref().or(last.as_ref());
     let written = form.and_then(CategoryDocument::slug);

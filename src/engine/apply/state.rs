@@ -150,7 +150,7 @@ impl Obstacles {
             let reason = format!("its slug \"{slug}\" is not free yet");
             return Some((Status::Held, reason));
         }
-        let folder = action.path.split('/').next().unwrap_or_default();
+        let folder = action.folder();
         (!is_of_category(action) && self.categories.contains(folder)).then(|| {
             let reason = format!("the category of {folder}/ has to be settled first");
             (Status::Held, reason)

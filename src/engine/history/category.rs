@@ -73,12 +73,14 @@ pub(in crate::engine) fn last_here(
     }
 }
 
-/// Returns the last document of the file itself; `None`: it cannot be parsed.
+/// Returns the last document of the file itself, as [`last_here`] finds it; `None`: there is none, or it cannot be
+/// parsed.
 pub(in crate::engine) fn last_document(
     store: &Store,
     id: CategoryId,
+    folder: Option<&str>,
 ) -> Outcome<Option<CategoryDocument>> {
-    let last = last_here(store, id, None)?;
+    let last = last_here(store, id, folder)?;
     Ok(last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok()))
 }
 

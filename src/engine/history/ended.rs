@@ -15,7 +15,7 @@ const LOOK_BACK: usize = 100;
 /// The actions that end an article.
 pub(super) const ENDS: [&str; 2] = ["delete", "forget"];
 
-/// Returns the last line of the log about one of some actions.
+/// Returns the newest event of an article with one of these actions.
 pub(super) fn last(store: &Store, id: ArticleId, actions: &[&str]) -> Outcome<Option<Event>> {
     let mut events = store.events_of(id, LOOK_BACK)?.into_iter();
     Ok(events.find(|event| actions.contains(&event.deed.action.as_str())))

@@ -130,10 +130,10 @@ impl<D: Disk> Preparer<'_, D> {
         request: &RestoreRequest,
     ) -> anyhow::Result<Option<History>> {
         let mut versions = history.versions.iter();
-        let was_here = versions.any(|kept| kept.seen.side != Side::Remote && has_address(kept));
+        let was_in_file = versions.any(|kept| was_here(kept) && has_address(kept));
         let conflict = history.article();
         let conflict = conflict.and_then(|id| self.view.base.conflicts.get(&id));
-        match conflict.filter(|_| request.number.is_none() && !was_here) {
+        match conflict.filter(|_| request.number.is_none() && !was_in_file) {
             Some(row) => Ok(history::of(self.store, Subject::File(row.place.clone()))?),
             None => Ok(None),
         }

@@ -2,7 +2,7 @@
 
 use super::RestoredFile;
 use crate::engine::form::{category_file, category_version, hides_a_new_article, needs_whole};
-use crate::engine::history::category::last_here;
+use crate::engine::history::category::last_document;
 use crate::engine::journal::Journal;
 use crate::engine::mirror_view::MirrorView;
 use crate::mirror::disk::{At, Disk};
@@ -79,9 +79,7 @@ fn name_folder<D: Disk>(
     let Some(row) = own.filter(|_| !others.iter().any(is_here)) else {
         return Ok(None);
     };
-    let last = last_here(journal.store, id, Some(folder))?;
-    let last = last.and_then(|last| CategoryDocument::parse(last.as_bytes()).ok());
-    let text = match last {
+    let text = match last_document(journal.store, id, Some(folder))? {
         Some(last) => last.edit(&CategoryChanges {
             id: Some(id),
             ..CategoryChanges::default()

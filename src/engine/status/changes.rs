@@ -56,9 +56,11 @@ pub(super) fn changes(view: &MirrorView, store: &Store) -> anyhow::Result<Vec<Ch
 /// Returns whether the history knows the file's version, and a newer one that replaced it.
 fn is_older(store: &Store, row: &ArticleRow, file: &LocalFile) -> anyhow::Result<bool> {
     // Flags have no history.
-    let has_words = file.version != row.local;
+    if file.version == row.local {
+        return Ok(false);
+    }
     let known = store.knew(row.id, file.version.digest(), Side::Local)?;
-    Ok(has_words && known.is_some())
+    Ok(known.is_some())
 }
 
 fn edited(row: &ArticleRow, file: &LocalFile) -> Option<Change> {

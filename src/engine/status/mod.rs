@@ -149,8 +149,6 @@ pub fn status<D: Disk>(disk: &D, store: &mut Store, settings: &Settings) -> anyh
     let invisible = invisible(store)?;
     let mut problems = view.problems;
     problems.extend(failed(store)?);
-    problems.sort();
-    problems.dedup();
     let last_sync = last_poll(store)?.map(Timestamp::to_rfc3339);
     let never_synced = last_sync.is_none().then(|| settings.prefix.clone());
     let mut status = Status {
@@ -217,8 +215,6 @@ impl Status {
             }
         }
         self.problems.extend(report.problems.iter().cloned());
-        self.problems.sort();
-        self.problems.dedup();
         self.budget = report.budget.or(self.budget);
         self.sort();
     }
@@ -232,6 +228,8 @@ impl Status {
     }
 
     fn sort(&mut self) {
+        self.problems.sort();
+        self.problems.dedup();
         self.changes.sort();
         for list in [&mut self.conflicts, &mut self.held, &mut self.invisible] {
             list.sort();

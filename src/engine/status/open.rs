@@ -10,7 +10,9 @@ use crate::model::{ArticleId, Side};
 use crate::reconcile::guard::not_again;
 use crate::reconcile::plan::{HoldRule, Problem};
 use crate::reconcile::snapshot::Base;
-use crate::reconcile::{copy_of, place_in_conflict, removed_in_conflict, ways_without_article};
+use crate::reconcile::{
+    has_lost_copy, place_in_conflict, removed_in_conflict, ways_without_article,
+};
 use crate::state::Target;
 use crate::state::store::Store;
 use std::collections::BTreeSet;
@@ -18,12 +20,7 @@ use std::collections::BTreeSet;
 /// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
 pub(super) fn open_conflicts(view: &MirrorView) -> Vec<Open> {
     let (base, local, paired) = (&view.base, &view.local, &view.paired);
-    let stands = |row: &ConflictRow| {
-        row.remote.is_none()
-            || row.copy.is_none()
-            || local.unreadable.contains(&row.place.folder)
-            || copy_of(local, row).is_some()
-    };
+    let stands = |row: &ConflictRow| row.remote.is_none() || !has_lost_copy(local, row);
     base.conflicts
         .values()
         .filter(|row| stands(row))

@@ -59,7 +59,7 @@ pub(super) fn exists(
             .filter(|(deed, places)| other.get(deed) != Some(places));
         differing.map(|((between, ..), _)| *between).collect()
     };
-    // Between these anchors, one side did something that the other did not, or not so.
+    // The anchors after which the two sides made different changes.
     let mut different: HashSet<usize> = differs(&mine, &theirs).into_iter().collect();
     different.extend(differs(&theirs, &mine));
     mine.iter().any(|(deed, place)| {

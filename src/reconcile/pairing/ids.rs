@@ -9,7 +9,7 @@ use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Gives files the articles that they name. Gives the files that are left.
+/// Gives files the articles that they name. Returns the files that are left.
 pub(super) fn claim_by_id(
     base: &Base,
     places: &StatePlaces<'_>,

@@ -186,7 +186,6 @@ fn claim_by_slug(
     if files.is_empty() {
         return;
     }
-    let address = |version: &Version| (version.category, version.slug.clone());
     let has_moved_here = |id: &ArticleId, seen: &Seen| {
         let row = base.articles.get(id);
         row.is_some_and(|row| address(&row.remote) != address(&seen.version))
@@ -207,6 +206,10 @@ fn claim_by_slug(
             None => paired.fresh.push(file),
         }
     }
+}
+
+fn address(version: &Version) -> (CategoryId, &str) {
+    (version.category, &version.slug)
 }
 
 /// Marks the articles of which absence is not proven.

@@ -148,7 +148,7 @@ fn versions_that_are_alike_count_once() {
 }
 
 #[test]
-fn what_a_base_a_conflict_or_an_intent_names_stays() {
+fn what_a_base_a_conflict_or_a_pending_request_names_stays() {
     let mut store = memory();
     for body in 0..8 {
         record(&mut store, 0, 1, body, Some(body));

@@ -1248,7 +1248,7 @@ async fn a_colleagues_edit_of_a_category_after_a_lost_put_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn a_dry_run_after_a_crash_leaves_the_intents_to_the_run_that_follows() {
+async fn a_dry_run_after_a_crash_leaves_the_pending_requests_to_the_next_run() {
     let (world, ..) = one_article().await;
     write_new(&world);
     fail_once(&world, POST, FaultKind::ResetAfter);

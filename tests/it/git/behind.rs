@@ -326,7 +326,7 @@ fn f087_the_commands_that_are_named_do_what_is_said_of_them() {
     for command in [
         "`git stash pop`",
         "`git pull`",
-        "`kbsync restore PATH`",
+        "`kbsync restore start/one.html`",
         "`kbsync approve`",
     ] {
         assert!(ran.stdout.replace('\n', " ").contains(command), "{ran:#?}");

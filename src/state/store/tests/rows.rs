@@ -269,7 +269,7 @@ fn f010_a_value_that_does_not_read_is_an_error() {
 }
 
 #[test]
-fn intents_are_read_in_the_order_in_which_they_were_added() {
+fn pending_requests_are_read_in_the_order_in_which_they_were_added() {
     let mut store = memory();
     let ids = store
         .write_at(NOW, |tx| {

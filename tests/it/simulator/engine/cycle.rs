@@ -51,7 +51,7 @@ impl Run<'_> {
         let is_incremental = report
             .as_ref()
             .is_ok_and(|report| report.coverage.is_incremental);
-        self.sifted += u64::from(is_incremental);
+        self.incremental += u64::from(is_incremental);
         let died = death::came();
         death::set(None);
         let shared = self.shared.clone();

@@ -110,7 +110,7 @@ pub(crate) struct Tally {
     /// Cycles in them.
     pub(crate) cycles: u64,
     /// Of these, the ones that compared only what was not as it was.
-    pub(crate) sifted: u64,
+    pub(crate) incremental: u64,
     /// Runs that were compared with another one.
     pub(crate) compared: u64,
     /// Of these, with one on a real folder.
@@ -127,7 +127,7 @@ impl Tally {
     pub(crate) fn add(&mut self, other: Self) {
         self.runs += other.runs;
         self.cycles += other.cycles;
-        self.sifted += other.sifted;
+        self.incremental += other.incremental;
         self.steps += other.steps;
         self.compared += other.compared;
         self.on_disk += other.on_disk;
@@ -154,7 +154,7 @@ pub(crate) fn seeds(
         let outcome = seed(bench, number);
         tally.runs += 1;
         tally.cycles += outcome.cycles as u64;
-        tally.sifted += outcome.sifted;
+        tally.incremental += outcome.incremental;
         tally.steps += outcome.trace.steps.len() as u64;
         let (relation, violation) = judge(bench, number, &outcome, compare, &mut tally);
         if let Some(violation) = violation {

@@ -69,7 +69,7 @@ pub(crate) struct Outcome {
     /// Cycles that were run.
     pub(crate) cycles: usize,
     /// Of these, the ones that compared only what was not as it was.
-    pub(crate) sifted: u64,
+    pub(crate) incremental: u64,
     /// What is held at the end.
     pub(crate) held: Held,
     /// What is left at the end.
@@ -181,7 +181,7 @@ impl Bench {
             compares_all: self.compares_all,
             first: true,
             cycles: 0,
-            sifted: 0,
+            incremental: 0,
             rested: None,
             equal: false,
             held: Held::default(),
@@ -240,7 +240,7 @@ pub(super) struct Run<'a> {
     compares_all: bool,
     pub(super) cycles: usize,
     /// Cycles that compared a few articles only.
-    pub(super) sifted: u64,
+    pub(super) incremental: u64,
     /// What there was when it came to rest for the first time.
     rested: Option<Rested>,
     /// Whether the last cycle of all left both sides equal.
@@ -300,7 +300,7 @@ impl Run<'_> {
             violation: world.ledger.violation.clone(),
             hash: world.hash,
             cycles: self.cycles,
-            sifted: self.sifted,
+            incremental: self.incremental,
             held: self.held.clone(),
             left,
             halfway: Vec::new(),

@@ -77,10 +77,10 @@ async fn edits_on_either_side_are_compared_by_themselves() {
         "merge both a/n0.html done".to_owned(),
         "update local b/n5.html done".to_owned(),
     ];
-    let (mut done, sifted) = sync(&mut engine).await;
+    let (mut done, incremental) = sync(&mut engine).await;
     both.sort();
     done.sort();
-    assert_eq!((done, sifted), (both, true));
+    assert_eq!((done, incremental), (both, true));
     // Readers change an entry's bytes, and nothing else.
     world.sandbox().visit(ids[3], 7);
     assert_eq!(sync(&mut engine).await, (vec![], true));
@@ -183,8 +183,8 @@ async fn whatever_is_not_as_simple_is_compared_with_everything() {
         let (world, mut engine, ids) = stage().await;
         change(&world, &ids);
         let planned = plan(&mut engine).await;
-        let (done, sifted) = sync(&mut engine).await;
-        assert!(!sifted, "{name}: {done:?}");
+        let (done, incremental) = sync(&mut engine).await;
+        assert!(!incremental, "{name}: {done:?}");
         let words = |line: &String| line.rsplit_once(' ').map(|(words, _)| words.to_owned());
         let done_words: Vec<_> = done.iter().filter_map(words).collect();
         assert_eq!(planned, done_words, "{name}");
@@ -343,9 +343,9 @@ fn happen(world: &World, random: &mut Random, round: usize) {
 
 #[tokio::test]
 async fn a_few_articles_come_to_what_all_of_them_come_to() {
-    let mut sifted = 0;
+    let mut incremental = 0;
     for seed in 0..3 {
-        let mut random = Random::stream(seed, "sift");
+        let mut random = Random::stream(seed, "incremental");
         let (world, mut engine, _) = stage().await;
         for round in 0..12 {
             for _ in 0..random.below(3) {
@@ -353,11 +353,11 @@ async fn a_few_articles_come_to_what_all_of_them_come_to() {
             }
             let planned = plan(&mut engine).await;
             let (done, few) = sync(&mut engine).await;
-            sifted += usize::from(few);
+            incremental += usize::from(few);
             let words = |line: &String| line.rsplit_once(' ').map(|(words, _)| words.to_owned());
             let done: Vec<_> = done.iter().filter_map(words).collect();
             assert_eq!(planned, done, "seed {seed}, round {round}, few: {few}");
         }
     }
-    assert!(sifted > 3, "{sifted}");
+    assert!(incremental > 3, "{incremental}");
 }
