@@ -74,7 +74,7 @@ impl PutOrDelete {
 enum Look {
     /// It was carried out. What the service has now; `None`: the article is gone.
     Arrived(Option<Box<RemoteArticle>>),
-    /// The service has what the request was to replace.
+    /// The service has what the request was to replace; or nobody can tell, and asking anew does no harm.
     NotArrived,
     /// The service has something else; `None`: it does not show the article.
     Changed(Option<Box<RemoteArticle>>),
@@ -283,11 +283,11 @@ async fn look_after<S: Service, D: Disk>(
     let is_believed = is_sure || is_later;
     let now = match answer {
         Ok(now) => Box::new(now),
-        // What a GET does not find may be hidden; a later cycle has nothing better to ask.
+        // What a GET does not find may be hidden, or new to that server: the questions about absent articles tell.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
             return Ok(match change {
-                PutOrDelete::Delete(_) => Look::Arrived(None),
-                // Absent is not deleted: the questions about absent articles tell.
+                PutOrDelete::Delete(_) if is_sure => Look::Arrived(None),
+                PutOrDelete::Delete(_) => Look::NotArrived,
                 PutOrDelete::Put(_) => Look::Changed(None),
             });
         }
