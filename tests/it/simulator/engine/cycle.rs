@@ -142,7 +142,18 @@ impl Run<'_> {
                     ),
                 );
             }
-            self.settled = report.outcome == Ending::Done && !world.is_rationed();
+            // No listing says of a new article whether it was deleted meanwhile, or is not shown yet.
+            let is_gone = |line: &Line| {
+                let is_new =
+                    line.action == Kind::Create && line.side == kbsync::model::Side::Remote;
+                is_new
+                    && line
+                        .id
+                        .is_some_and(|id| !world.kb.articles.contains_key(&id))
+            };
+            self.settled = report.outcome == Ending::Done
+                && !world.is_rationed()
+                && !report.actions.iter().any(is_gone);
         }
         let held = Held::of(world, report);
         if complete {
