@@ -406,7 +406,10 @@ fn id_of(block: &Block) -> Result<Option<uuid::Uuid>, NotReady> {
 fn flag_of(block: &Block, field: Field) -> Result<Option<bool>, NotReady> {
     let key = field.key();
     // A misspelt `enabled: false` would publish the article. A key of one's own has other values.
-    let has_flag = |entry: &Entry| matches!(entry.text(), Some("true" | "false"));
+    let has_flag = |entry: &Entry| {
+        let text = entry.text().unwrap_or_default();
+        text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
+    };
     if let Some(fault) = misspelt(block, field, &KEYS, has_flag) {
         return Err(fault);
     }

@@ -221,7 +221,7 @@ fn f122_what_is_not_ready_says_where_and_what_to_do() {
         ),
         ("---\ntitel: Refund\n---\n", Some(2), "`titel` is not a key"),
         (
-            "---\ntitle: T\nenabeld: false\n---\n",
+            "---\ntitle: T\nenabeld: False\n---\n",
             Some(3),
             "`enabeld` is not a key",
         ),
