@@ -39,7 +39,9 @@ pub enum Verdict {
     CategoryFile,
     /// A copy that a conflict put beside a file.
     ConflictCopy,
-    /// Something where an article could be, that is none: present and unknown.
+    /// Something where an article could be, that is out of scope, for the stated reason.
+    Ignored(String),
+    /// Something where an article could be, that is no file, with the remedy: present and unknown.
     NoArticle(String),
     /// Not ours, and worth a word to the writer.
     Stray(String),
@@ -142,7 +144,7 @@ impl Layout {
             };
         }
         match (kind, ignored) {
-            (_, Some(why)) => Verdict::NoArticle(why),
+            (_, Some(why)) => Verdict::Ignored(why),
             (Kind::File, None) => Verdict::Article,
             (Kind::Folder, None) => Verdict::NoArticle(
                 "a folder; move it away, or give it a name without `.html`".to_owned(),
@@ -267,7 +269,7 @@ mod tests {
             assert!(
                 matches!(
                     layout.in_folder("start", name, Kind::File),
-                    Verdict::NoArticle(_)
+                    Verdict::Ignored(_)
                 ),
                 "{name}"
             );
@@ -317,6 +319,20 @@ mod tests {
             );
         }
         assert!(layout.ignores_folder("internal"));
+        assert!(matches!(
+            layout.in_folder("start", "a-draft.html", Kind::File),
+            Verdict::Ignored(_)
+        ));
+        // A rule for folders ignores no file.
+        let folders = self::layout("*.html/\n");
+        assert!(matches!(
+            folders.in_folder("start", "a.html", Kind::Folder),
+            Verdict::Ignored(_)
+        ));
+        assert_eq!(
+            folders.in_folder("start", "a.html", Kind::File),
+            Verdict::Article
+        );
         assert!(matches!(
             layout.in_root("internal", Kind::Folder),
             RootVerdict::Ignored(_)

@@ -87,8 +87,6 @@ fn folder(
                 let id = id_in(disk, &place);
                 files.copies.push((place, id));
             }
-            // Files that are ignored on purpose need no finding.
-            Verdict::NoArticle(_) if layout.ignores(&place) => {}
             Verdict::NoArticle(why) | Verdict::Stray(why) => {
                 files.strays.push((place.to_string(), why));
             }
@@ -98,7 +96,8 @@ fn folder(
                     files.inner.push(place);
                 }
             }
-            Verdict::Aside => {}
+            // What is ignored on purpose needs no finding.
+            Verdict::Ignored(_) | Verdict::Aside => {}
         }
     }
     Ok(())

@@ -89,16 +89,19 @@ impl<D: Disk> Walk<'_, D> {
         let place = || Place::new(folder, entry.name.clone());
         match self.layout.in_folder(folder, &entry.name, entry.kind) {
             Verdict::Article => Some(self.article(folder, entry, found)),
-            Verdict::NoArticle(why) => {
+            Verdict::Ignored(why) => {
                 if entry.kind == Kind::File {
                     found.strays.extend(paths::stray(folder, &entry.name));
-                } else if !self.layout.ignores(&place()) {
-                    found.problems.push((place().to_string(), why.clone()));
                 }
                 Some(ScannedFile::Present {
                     place: place(),
                     why,
                 })
+            }
+            Verdict::NoArticle(why) => {
+                let place = place();
+                found.problems.push((place.to_string(), why.clone()));
+                Some(ScannedFile::Present { place, why })
             }
             Verdict::ConflictCopy => {
                 let place = place();
@@ -107,9 +110,7 @@ impl<D: Disk> Walk<'_, D> {
                 None
             }
             Verdict::Stray(why) => {
-                if entry.kind == Kind::File {
-                    found.strays.extend(paths::stray(folder, &entry.name));
-                }
+                found.strays.extend(paths::stray(folder, &entry.name));
                 found.problems.push((place().to_string(), why));
                 None
             }
