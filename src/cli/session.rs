@@ -178,15 +178,15 @@ impl<'c> Session<'c> {
         let all = scope::all(self.config);
         let git_heads = self.git_heads.clone();
         for (part, branch) in git_heads.first_branches(&all) {
+            let what = Remembered {
+                branch: Some(branch.clone()),
+                head: None,
+            };
+            self.write(part, |store| git::remember(store, &what))?;
             self.context.out.note(format!(
                 "branch {branch} is the published branch from now on, and nothing is synced on other branches; to publish \
                  another branch, write `git: {{branch: …}}` into kbsync.yaml"
             ));
-            let what = Remembered {
-                branch: Some(branch),
-                head: None,
-            };
-            self.write(part, |store| git::remember(store, &what))?;
         }
         for (part, head) in git_heads.agreed(self.config, parts, request, session_report) {
             let what = Remembered {
