@@ -183,7 +183,9 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
     }
     checks.extend(branch(config));
     checks.extend(copies(config));
-    let is_away = checks.iter().any(|check| check.code == ExitCode::Retry);
+    let is_away = checks
+        .iter()
+        .any(|check| check.name == "service" && check.code == ExitCode::Retry);
     checks.push(daemon::check(config, is_away).await);
     checks.extend(machine::checks(&config.mirror));
 }
