@@ -56,7 +56,7 @@ pub(crate) struct Files {
     pub(crate) copies: Vec<(Place, Option<ArticleId>)>,
     /// The open conflicts; `None`: there is no state.
     pub(crate) open: Option<Open>,
-    /// Names and places that a sync reports as problems, with the reason and the remedy.
+    /// Files and folders that no sync takes where they are or as they are named, with the reason and the remedy.
     pub(crate) strays: Vec<(String, String)>,
     /// Lines of `.kbsyncignore` that cannot be used, with the reason.
     pub(crate) patterns: Vec<(String, String)>,
@@ -223,14 +223,12 @@ fn keys<'k>(
 fn body(place: &Place, document: &Document, findings: &mut Findings) {
     let before = document.lines_before_text();
     for found in lint::lint_html(document.text()) {
-        let reported = match found.severity {
-            Level::Warning => findings.warning(place, found.rule, found.message, found.remedy),
-            Level::Error => {
-                let help = format!("{}; {SENT}", found.remedy);
-                findings.error(place, found.rule, found.message, help)
-            }
+        let help = match found.severity {
+            Level::Warning => found.remedy,
+            Level::Error => format!("{}; {SENT}", found.remedy),
         };
-        reported.line = Some(before + found.line);
+        let reported = findings.error(place, found.rule, found.message, help);
+        (reported.level, reported.line) = (found.severity, Some(before + found.line));
     }
 }
 
@@ -416,16 +414,14 @@ impl Findings {
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> &mut Finding {
-        let at = self.0.len();
-        self.0.push(Finding {
+        self.0.push_mut(Finding {
             path: path.to_string(),
             line: None,
             level: Level::Error,
             rule,
             message: message.into(),
             help: help.into(),
-        });
-        &mut self.0[at]
+        })
     }
 
     /// Reports that a file could be better.
