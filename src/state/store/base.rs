@@ -19,7 +19,7 @@ use crate::{
 };
 use rusqlite::{Row, params};
 
-macro_rules! columns {
+macro_rules! article_columns {
     () => {
         "id, folder, file, \
          local_title, local_slug, local_category, local_introtext, local_keywords, local_text, \
@@ -31,16 +31,19 @@ macro_rules! columns {
     };
 }
 
-const ALL: &str = concat!("SELECT ", columns!(), " FROM articles");
-const ONE: &str = concat!("SELECT ", columns!(), " FROM articles WHERE id = ?1");
-const AT_PLACE: &str = concat!(
-    "SELECT ",
-    columns!(),
-    " FROM articles WHERE folder = ?1 AND file = ?2"
-);
+/// A query for columns.
+macro_rules! select {
+    ($columns:ident, $from:literal) => {
+        concat!("SELECT ", $columns!(), " FROM ", $from)
+    };
+}
+
+const ALL: &str = select!(article_columns, "articles");
+const ONE: &str = select!(article_columns, "articles WHERE id = ?1");
+const AT_PLACE: &str = select!(article_columns, "articles WHERE folder = ?1 AND file = ?2");
 const PUT: &str = concat!(
     "INSERT OR REPLACE INTO articles (",
-    columns!(),
+    article_columns!(),
     ", local_digest, remote_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
      ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)"
 );
@@ -48,16 +51,15 @@ const PUT: &str = concat!(
 /// The columns of the index `articles_index`, and no others.
 macro_rules! index_columns {
     () => {
-        "SELECT id, folder, file, stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
-         remote_digest, revision, written IS revision, visibility, remote_enabled, remote_draft \
-         FROM articles "
+        "id, folder, file, stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
+         remote_digest, revision, written IS revision, visibility, remote_enabled, remote_draft"
     };
 }
 
-pub(super) const INDEX: &str = concat!(index_columns!(), "ORDER BY folder, file");
-pub(super) const HIDDEN: &str = concat!(
-    index_columns!(),
-    "WHERE visibility <> 'published' ORDER BY folder, file"
+pub(super) const INDEX: &str = select!(index_columns, "articles ORDER BY folder, file");
+pub(super) const HIDDEN: &str = select!(
+    index_columns,
+    "articles WHERE visibility <> 'published' ORDER BY folder, file"
 );
 
 impl Store {
@@ -230,7 +232,7 @@ impl Writing<'_> {
     }
 
     /// Removes the mark before a write of an article's row, unless only its versions change.
-    pub(super) fn end_rest_before_article(&mut self, row: &ArticleRow) -> Outcome<()> {
+    fn end_rest_before_article(&mut self, row: &ArticleRow) -> Outcome<()> {
         if !self.is_at_rest()? {
             return Ok(());
         }
@@ -243,7 +245,7 @@ impl Writing<'_> {
     }
 
     /// Removes the mark before a write of a category's row, unless only its times change.
-    pub(super) fn end_rest_before_category(&mut self, row: &CategoryRow) -> Outcome<()> {
+    fn end_rest_before_category(&mut self, row: &CategoryRow) -> Outcome<()> {
         if !self.is_at_rest()? {
             return Ok(());
         }
@@ -306,12 +308,8 @@ macro_rules! category_columns {
     };
 }
 
-const ALL_CATEGORIES: &str = concat!("SELECT ", category_columns!(), " FROM categories");
-const ONE_CATEGORY: &str = concat!(
-    "SELECT ",
-    category_columns!(),
-    " FROM categories WHERE id = ?1"
-);
+const ALL_CATEGORIES: &str = select!(category_columns, "categories");
+const ONE_CATEGORY: &str = select!(category_columns, "categories WHERE id = ?1");
 const PUT_CATEGORY: &str = concat!(
     "INSERT OR REPLACE INTO categories (",
     category_columns!(),
