@@ -171,15 +171,7 @@ pub fn remembered(store: &Store) -> Remembered {
 
 /// Adds to the record: HEAD, after both sides agreed on removals, or the published branch. `None` stays as it is.
 pub fn remember(store: &mut Store, what: &Remembered) -> anyhow::Result<()> {
-    let known = remembered(store);
-    let head = what
-        .head
-        .as_ref()
-        .filter(|head| known.head.as_ref() != Some(*head));
-    let head = head.map(serde_json::to_string).transpose()?;
-    if head.is_none() && what.branch.is_none() {
-        return Ok(());
-    }
+    let head = what.head.as_ref().map(serde_json::to_string).transpose()?;
     store.write(|tx| {
         let values = [(HEAD, &head), (BRANCH, &what.branch)];
         let mut given = values

@@ -100,7 +100,7 @@ impl WorkQueue {
         }
     }
 
-    /// Returns the HEADs that may be stored after a cycle: those of a mirror without waiting or held removals.
+    /// Returns the HEADs to store after a cycle: those that moved, in a mirror without waiting or held removals.
     pub fn heads_to_remember(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
         let looked = match &job.scope {
             Scope::Everything | Scope::Mirror => true,
@@ -118,7 +118,7 @@ impl WorkQueue {
             && outcome.report.settled_removals();
         let heads = job.git.iter().filter(|_| heads_agree).filter_map(|known| {
             let head = known.state.head.clone()?;
-            Some((known.prefix.clone(), head))
+            (known.agreed.as_ref() != Some(&head)).then(|| (known.prefix.clone(), head))
         });
         heads.collect()
     }
