@@ -290,13 +290,15 @@ fn advice_of_lock(error: &LockError) -> Advice {
         LockError::NotAFile(_) => "move it away; kbsync creates the file anew",
         LockError::Io { source, .. } => {
             let kind = source.kind();
-            if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
-                "make room on this disk, and run the command again"
-            } else if kind == io::ErrorKind::ReadOnlyFilesystem {
-                "mount the file system so that it may be written to, and run the command again"
-            } else {
-                "let this user read and write the mirror's folder and `.kbsync` in it, folders that may be written to"
-            }
+            let shared =
+                if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
+                    DiskErrorKind::Full.remedy()
+                } else if kind == io::ErrorKind::ReadOnlyFilesystem {
+                    DiskErrorKind::ReadOnly.remedy()
+                } else {
+                    None
+                };
+            shared.unwrap_or("let this user read and write the mirror's folder and `.kbsync` in it")
         }
     };
     (ExitCode::Failed, Some(help))

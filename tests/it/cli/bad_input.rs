@@ -321,7 +321,7 @@ fn f096_a_folder_that_cannot_be_written_to_is_reported() {
     // Not even root can make a folder there.
     kb.run(&["-C", "/proc", "sync"])
         .exits(1)
-        .complains("/proc/.kbsync", "may be written to");
+        .complains("/proc/.kbsync", "read and write the mirror's folder");
     assert_eq!(service.sandbox.counts().total, 0);
 }
 
