@@ -17,7 +17,6 @@ use crate::config::{Config, Need};
 use crate::daemon::job::Approval;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::CycleRequest;
-use crate::engine::{Clock as _, SystemClock, open_actions};
 use crate::model::Side;
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
@@ -357,27 +356,22 @@ async fn release(
     let HeldItems { part, actions, .. } = waiting;
     let request = session.guarded(&CycleRequest::new(Direction::Both));
     let mut engine = session.engine(&part, false)?;
-    let now = SystemClock.now();
     let marks: Vec<_> = actions
         .iter()
         .map(|action| (action.side, action.fingerprint()))
         .collect();
-    engine.store_mut().write_at(now, |state| {
-        marks
-            .iter()
-            .try_for_each(|(side, mark)| state.approve(*side, &mark.to_string(), *mark))
+    engine.store_mut().write(|state| {
+        let mut marks = marks.iter();
+        marks.try_for_each(|(side, mark)| state.approve(*side, *mark))
     })?;
     let outcome = engine.settle(&request).await;
     let cut_off = outcome
         .as_ref()
         .map_or(true, |report| report.stopped.is_some());
     if !cut_off {
-        engine.store_mut().write_at(now, |state| {
-            marks.iter().try_for_each(|(side, mark)| {
-                state
-                    .take_approval(*side, &mark.to_string(), *mark)
-                    .map(|_was_left| ())
-            })
+        engine.store_mut().write(|state| {
+            let mut marks = marks.iter();
+            marks.try_for_each(|(side, mark)| state.take_approval(*side, *mark))
         })?;
     }
     session.give_back(engine);

@@ -291,11 +291,10 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         }
         self.engine.store_mut().write(|tx| {
             for Approval { side, mark } in &command.approve {
-                let kind = mark.to_string();
                 if store {
-                    tx.approve(*side, &kind, *mark)?;
+                    tx.approve(*side, *mark)?;
                 } else {
-                    tx.take_approval(*side, &kind, *mark)?;
+                    tx.take_approval(*side, *mark)?;
                 }
             }
             Ok(())

@@ -57,7 +57,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     let approvals = store.approvals()?.into_iter();
     let is_fresh = |at| i64::try_from(now.millis_since(at)).is_ok_and(|age| age < APPROVAL_EXPIRES);
     let approved = approvals.filter(|approval| is_fresh(approval.at));
-    let approved = approved.map(|approval| approval.set).collect();
+    let approved = approved.map(|approval| approval.fingerprint).collect();
     Ok(Facts {
         deletions: deletions(engine, plan, observed, &held)?,
         doubt: observed.doubt.clone(),

@@ -313,10 +313,8 @@ pub struct Parked {
 pub struct Approval {
     /// The side that the action changes.
     pub side: Side,
-    /// The kind of action, such as `delete` or `roll-back`.
-    pub kind: String,
     /// The action's fingerprint.
-    pub set: Digest,
+    pub fingerprint: Digest,
     /// When it was given.
     pub at: Timestamp,
 }

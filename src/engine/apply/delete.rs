@@ -136,7 +136,9 @@ pub(super) fn forget_article<D: Disk>(
 pub(super) fn was_approved(store: &Store, action: &Action) -> Outcome<bool> {
     let mark = action.fingerprint();
     let approvals = store.approvals()?;
-    Ok(approvals.iter().any(|approval| approval.set == mark))
+    Ok(approvals
+        .iter()
+        .any(|approval| approval.fingerprint == mark))
 }
 
 /// Returns the rows that become true with the deletion of an article on one side.

@@ -262,8 +262,7 @@ fn forget_refusals_and_approvals(store: &mut Store, done: &[&Action]) -> Outcome
     store.write(|tx| {
         for action in done {
             tx.unpark(&action.key())?;
-            let fingerprint = action.fingerprint();
-            tx.take_approval(action.side, &fingerprint.to_string(), fingerprint)?;
+            tx.take_approval(action.side, action.fingerprint())?;
         }
         Ok(())
     })

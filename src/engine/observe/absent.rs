@@ -100,8 +100,8 @@ fn questions(
     observed: &mut Observation,
 ) -> anyhow::Result<Vec<questions::Question>> {
     let limit = settings.max_deletes.limit(base.articles.len());
-    let approvals = store.approvals()?;
-    let approved = approvals.into_iter().map(|approval| approval.set).collect();
+    let approvals = store.approvals()?.into_iter();
+    let approved = approvals.map(|approval| approval.fingerprint).collect();
     let backoff = Backoff::read(store, &observed.request)?;
     let rules = questions::Rules {
         limit: if observed.request.allow_deletes {

@@ -41,14 +41,13 @@ impl Store {
         )
     }
 
-    /// Reads the sets of held actions that a person released.
+    /// Reads the held actions that a person released.
     pub fn approvals(&self) -> Outcome<Vec<Approval>> {
-        self.all("SELECT side, kind, held, at FROM approvals", [], |row| {
+        self.all("SELECT side, held, at FROM approvals", [], |row| {
             Ok(Approval {
                 side: row.get(0)?,
-                kind: row.get(1)?,
-                set: row.get(2)?,
-                at: row.get(3)?,
+                fingerprint: row.get(1)?,
+                at: row.get(2)?,
             })
         })
     }
@@ -107,21 +106,20 @@ impl Writing<'_> {
         )
     }
 
-    /// Releases exactly one set of held actions. An earlier approval of that side and kind is void.
-    pub fn approve(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<()> {
+    /// Releases exactly one held action. `kind` is a part of the table's key, so it holds the fingerprint, too.
+    pub fn approve(&mut self, side: Side, fingerprint: Digest) -> Outcome<()> {
         self.run(
             "INSERT OR REPLACE INTO approvals (side, kind, held, at) VALUES (?1, ?2, ?3, ?4)",
-            params![side, kind, set, self.now],
+            params![side, fingerprint.to_string(), fingerprint, self.now],
         )
     }
 
-    /// Uses up an approval. `false`: there is none of exactly this set.
-    pub fn take_approval(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<bool> {
-        let taken = self.run_and_count(
-            "DELETE FROM approvals WHERE side = ?1 AND kind = ?2 AND held = ?3",
-            params![side, kind, set],
-        )?;
-        Ok(taken > 0)
+    /// Uses up an approval, if there is one of exactly this action.
+    pub fn take_approval(&mut self, side: Side, fingerprint: Digest) -> Outcome<()> {
+        self.run(
+            "DELETE FROM approvals WHERE side = ?1 AND held = ?2",
+            params![side, fingerprint],
+        )
     }
 
     /// Counts a deletion that was carried out towards one side.

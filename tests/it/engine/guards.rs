@@ -49,7 +49,7 @@ async fn approve(world: &World) -> usize {
         {
             let mark = action.fingerprint();
             store
-                .write_at(now, |tx| tx.approve(action.side, &mark.to_string(), mark))
+                .write_at(now, |tx| tx.approve(action.side, mark))
                 .expect("written");
             released += 1;
         }

@@ -350,10 +350,8 @@ async fn a_released_roll_back_keeps_what_it_rolls_back() {
     let (_, _, mut rows) = held.into_parts();
     for action in &plan.actions {
         let mark = action.fingerprint();
-        rows.write_at(stage.clock.now(), |tx| {
-            tx.approve(action.side, &mark.to_string(), mark)
-        })
-        .expect("written");
+        rows.write_at(stage.clock.now(), |tx| tx.approve(action.side, mark))
+            .expect("written");
     }
     drop(rows);
     let (report, asked) = witnessed(&stage, &both_ways()).await;

@@ -169,7 +169,7 @@ async fn what_was_not_asked_for_is_read_before_it_is_deleted() {
         .write_at(now, |tx| {
             marks
                 .iter()
-                .try_for_each(|mark| tx.approve(Side::Remote, &mark.to_string(), *mark))
+                .try_for_each(|mark| tx.approve(Side::Remote, *mark))
         })
         .expect("written");
     // Edited since it was last asked for.

@@ -10,7 +10,8 @@ use crate::{
     },
     state::{
         Approval, ArticleRow, CategoryRow, ConflictRow, Creation, Deed, Deletion, ErrorKind, Event,
-        FigureRow, Parked, PendingRequest, RowChange, Sent, StateError, Store, Update, Visibility,
+        FigureRow, Outcome, Parked, PendingRequest, RowChange, Sent, StateError, Store, Update,
+        Visibility, Writing,
     },
 };
 use proptest::prelude::*;
@@ -397,33 +398,30 @@ fn the_log_is_read_newest_first_and_by_file_or_folder() {
 }
 
 #[test]
-fn an_approval_releases_exactly_one_set_once() {
+fn an_approval_releases_exactly_one_action_once() {
     let mut store = memory();
-    let (set, grown) = (digest("set"), digest("grown set"));
-    store
-        .write_at(NOW, |tx| {
-            tx.approve(Side::Remote, "delete", digest("earlier"))?;
-            tx.approve(Side::Remote, "delete", set)
-        })
-        .expect("written");
+    let (fingerprint, changed) = (digest("action"), digest("changed action"));
     let approval = Approval {
         side: Side::Remote,
-        kind: "delete".to_owned(),
-        set,
+        fingerprint,
         at: NOW,
     };
-    assert_eq!(store.approvals().expect("rows"), [approval]);
-    store
-        .write_at(NOW, |tx| {
-            assert!(!tx.take_approval(Side::Remote, "delete", grown)?);
-            assert!(!tx.take_approval(Side::Local, "delete", set)?);
-            assert!(!tx.take_approval(Side::Remote, "roll-back", set)?);
-            assert!(tx.take_approval(Side::Remote, "delete", set)?);
-            assert!(!tx.take_approval(Side::Remote, "delete", set)?);
-            Ok(())
-        })
-        .expect("written");
-    assert_eq!(store.approvals().expect("rows"), []);
+    let mut after = |work: &dyn Fn(&mut Writing<'_>) -> Outcome<()>| {
+        store.write_at(NOW, work).expect("written");
+        store.approvals().expect("rows")
+    };
+    let approved = after(&|tx| {
+        tx.approve(Side::Remote, fingerprint)?;
+        tx.approve(Side::Remote, fingerprint)
+    });
+    assert_eq!(approved, [approval]);
+    let left = after(&|tx| {
+        tx.take_approval(Side::Remote, changed)?;
+        tx.take_approval(Side::Local, fingerprint)
+    });
+    assert_eq!(left.len(), 1);
+    let left = after(&|tx| tx.take_approval(Side::Remote, fingerprint));
+    assert_eq!(left, []);
 }
 
 #[test]

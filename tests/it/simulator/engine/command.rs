@@ -276,7 +276,7 @@ impl Run<'_> {
             .write_at(now, |state| {
                 marks
                     .iter()
-                    .try_for_each(|(side, mark)| state.approve(*side, &mark.to_string(), *mark))
+                    .try_for_each(|(side, mark)| state.approve(*side, *mark))
             })
             .expect("written");
         let report = self.cycle(request, false);
@@ -284,11 +284,8 @@ impl Run<'_> {
             let store = self.engine().store_mut();
             store
                 .write_at(now, |state| {
-                    marks.iter().try_for_each(|(side, mark)| {
-                        state
-                            .take_approval(*side, &mark.to_string(), *mark)
-                            .map(|_was_left| ())
-                    })
+                    let mut marks = marks.iter();
+                    marks.try_for_each(|(side, mark)| state.take_approval(*side, *mark))
                 })
                 .expect("written");
         }
@@ -298,7 +295,7 @@ impl Run<'_> {
     /// since what is held survives a restart, and so does what was said of it.
     pub(super) fn released(&mut self) -> BTreeSet<ArticleId> {
         let approvals = self.engine().store().approvals().expect("readable");
-        let marks = approvals.iter().map(|approval| approval.set);
+        let marks = approvals.iter().map(|approval| approval.fingerprint);
         marks
             .filter_map(|mark| self.shown.get(&mark).copied())
             .collect()
