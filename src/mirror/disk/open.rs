@@ -158,7 +158,7 @@ where
 }
 
 /// The greatest depth of a search for names within a category's folder: the result only serves a warning.
-pub(super) const DEEPEST: usize = 8;
+const DEEPEST: usize = 8;
 
 /// The most names in one search.
 const MOST: usize = 20_000;
@@ -175,12 +175,11 @@ impl<'a> Search<'a> {
     }
 
     /// Searches a folder of an open folder.
-    pub(super) fn finds(
-        &mut self,
-        within: &OwnedFd,
-        name: &str,
-        depth: usize,
-    ) -> Result<bool, Errno> {
+    pub(super) fn finds(mut self, within: &OwnedFd, name: &str) -> Result<bool, Errno> {
+        self.finds_within(within, name, DEEPEST)
+    }
+
+    fn finds_within(&mut self, within: &OwnedFd, name: &str, depth: usize) -> Result<bool, Errno> {
         let folder = open_dir(within, name)?;
         for found in Dir::read_from(&folder)? {
             let found = found?;
@@ -197,7 +196,7 @@ impl<'a> Search<'a> {
             self.left = left;
             let is_found = match look_in(&folder, name)?.map(|entry| entry.kind) {
                 Some(Kind::File) => (self.wanted)(name),
-                Some(Kind::Folder) if depth > 1 => self.finds(&folder, name, depth - 1)?,
+                Some(Kind::Folder) if depth > 1 => self.finds_within(&folder, name, depth - 1)?,
                 Some(Kind::Folder | Kind::Link | Kind::Other) | None => false,
             };
             if is_found {

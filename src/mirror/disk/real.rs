@@ -8,8 +8,8 @@ use super::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Listing,
     Slot,
     open::{
-        DEEPEST, Search, entry, folder_name, identity, look_in, open_dir, read_in, shown, single,
-        stamp_of, sync_all,
+        Search, entry, folder_name, identity, look_in, open_dir, read_in, shown, single, stamp_of,
+        sync_all,
     },
     slots::{LOST, OpenFolder, is_gone, name_of, names, write_new},
 };
@@ -161,7 +161,7 @@ impl Disk for RealDisk {
         let within = self.folder(At::Folder(&folder.folder), "list")?;
         let name = single(&folder.file, "list")?;
         Search::new(wanted)
-            .finds(&within, name, DEEPEST)
+            .finds(&within, name)
             .map_err(|errno| DiskError::from_errno(errno, "list", folder.to_string()))
     }
 

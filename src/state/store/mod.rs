@@ -50,7 +50,6 @@ pub struct Store {
 }
 
 /// The time of day under which changes are recorded.
-#[derive(Clone)]
 pub struct TimeOfDay(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl TimeOfDay {

@@ -1,6 +1,6 @@
 //! Bodies on their way: gathered while they are read, and stored in batches, so that memory does not grow with them.
 //!
-//! What is gathered is stored before anything else is. A dry run stores nothing; then the few bodies that a merge may
+//! Gathered bodies are stored before anything else is. A dry run stores nothing; then the few bodies that a merge may
 //! need stay in memory.
 
 use super::{Store, Writing, transact};
@@ -83,15 +83,15 @@ impl Store {
 }
 
 impl Spool {
-    /// Takes out what waits.
-    pub(super) fn take(&mut self) -> Vec<SeenBody> {
+    /// Takes out the waiting bodies.
+    fn take(&mut self) -> Vec<SeenBody> {
         self.bytes = 0;
         std::mem::take(&mut self.waiting)
     }
 }
 
 impl Writing<'_> {
-    pub(super) fn put_gathered(&mut self, gathered: Vec<SeenBody>) -> Outcome<()> {
+    fn put_gathered(&mut self, gathered: Vec<SeenBody>) -> Outcome<()> {
         for body in gathered {
             self.put_body_of(body.digest, &body.text)?;
             let file = body.file.as_deref();
