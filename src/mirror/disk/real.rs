@@ -11,7 +11,7 @@ use super::{
         Search, entry, folder_name, identity, look_in, open_dir, read_in, shown, single, stamp_of,
         sync_all,
     },
-    slots::{LOST, OpenFolder, is_gone, name_of, names, write_new},
+    slots::{FOUND, LOST, OpenFolder, is_gone, name_of, names, write_new},
 };
 use crate::drill::failpoint;
 use crate::model::{Place, Stamp};
@@ -262,7 +262,8 @@ impl Disk for RealDisk {
         for area in [Area::Stage, Area::Displaced] {
             if let Some(dir) = self.known_private(area) {
                 for name in names(&dir, name_of(area))? {
-                    if !name.starts_with(LOST) {
+                    // A file that was kept for a person is no leftover.
+                    if !name.starts_with(LOST) && !name.starts_with(FOUND) {
                         swept += self.sweep_one(&dir, &name, &name, (known, lost))?;
                     }
                 }

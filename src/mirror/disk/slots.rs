@@ -32,6 +32,9 @@ const DISPLACED: &str = "displaced-";
 /// The start of the names of files whose journal was lost.
 pub(super) const LOST: &str = "lost-";
 
+/// The start of the names of files that no row and no name explains.
+pub(super) const FOUND: &str = "found-after-a-crash.";
+
 /// A name that no file has.
 const NOWHERE: &str = ".kbsync-nowhere";
 
@@ -285,8 +288,8 @@ impl RealDisk {
             let freed = was.map(|was| self.rename_free(dir, name, dir, was));
             match freed {
                 Some(Err(Errno::EXIST)) | None => {
-                    let was = was.unwrap_or("found-after-a-crash.html");
-                    self.beside(dir, name, dir, was).map(drop)
+                    let was = was.map_or_else(|| format!("{FOUND}html"), str::to_owned);
+                    self.beside(dir, name, dir, &was).map(drop)
                 }
                 Some(freed) => freed,
             }

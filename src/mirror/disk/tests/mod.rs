@@ -503,6 +503,19 @@ fn f001_what_an_earlier_version_left_gets_a_name() {
 }
 
 #[test]
+fn a_file_that_got_a_name_in_the_private_folder_is_no_leftover() {
+    let world = World::new();
+    let displaced = world.path(".kbsync/displaced");
+    fs::create_dir_all(&displaced).expect("a folder");
+    fs::write(displaced.join("odd"), "unknown").expect("written");
+    for count in [1, 0] {
+        let swept = world.disk.sweep(&BTreeMap::new(), false);
+        assert_eq!(swept.expect("swept"), count);
+        assert_eq!(names(&displaced), ["found-after-a-crash.1.conflict.html"]);
+    }
+}
+
+#[test]
 fn f056_a_folder_that_was_on_its_way_to_another_case_gets_its_name_back() {
     let world = World::new();
     for name in ["Billing", "empty"] {
