@@ -14,6 +14,7 @@ mod disk;
 pub mod error;
 pub mod history;
 pub mod home;
+mod migrate;
 mod schema;
 pub mod store;
 

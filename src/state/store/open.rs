@@ -7,7 +7,7 @@ use crate::{
     state::{
         Binding, ErrorKind, Outcome, StateError,
         disk::{self, Identity},
-        schema,
+        migrate, schema,
     },
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
@@ -71,7 +71,7 @@ impl Store {
         let mut conn = Connection::open_in_memory()?;
         conn.pragma_update(None, "page_size", SMALL_PAGE)?;
         prepare(&conn)?;
-        schema::migrate(&mut conn, schema::STEPS)?;
+        migrate::take_steps(&mut conn, schema::STEPS)?;
         bind(&mut conn, binding, Timestamp::default())?;
         Ok(Self::of(conn, None, None))
     }
@@ -118,7 +118,7 @@ fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection
     let mut conn = Connection::open_with_flags(path, flags | common_flags())?;
     prepare(&conn)?;
     // Before anything is written: a later kbsync's database is left exactly as it is.
-    let found = schema::version(&conn)?;
+    let found = migrate::version(&conn)?;
     let known = i64::try_from(schema::STEPS.len()).unwrap_or(i64::MAX);
     if found > known {
         return Err(StateError::new(ErrorKind::Newer { found, known }));
@@ -126,10 +126,10 @@ fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection
     if left_open {
         check(&conn)?;
     }
-    schema::refuse_programs(&conn)?;
+    migrate::refuse_programs(&conn)?;
     set_journal(&conn, path)?;
     failpoint::pass("state: journal chosen");
-    schema::migrate(&mut conn, schema::STEPS)?;
+    migrate::take_steps(&mut conn, schema::STEPS)?;
     failpoint::pass("state: schema up to date");
     bind(&mut conn, binding, now)?;
     failpoint::pass("state: bound");
@@ -160,8 +160,8 @@ fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connect
 
 fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
     prepare(&conn)?;
-    schema::refuse_programs(&conn)?;
-    if !schema::make_readable(&conn, schema::STEPS, schema::STAND_INS)? {
+    migrate::refuse_programs(&conn)?;
+    if !migrate::make_readable(&conn, schema::STEPS, schema::STAND_INS)? {
         return Ok(None);
     }
     let Some(bound) = bound_to(&conn)? else {

@@ -1,0 +1,203 @@
+//! How an older database becomes a newer one.
+//!
+//! - `PRAGMA user_version` counts the steps that were taken (`schema`).
+//! - All missing steps are taken in one transaction: after a crash the database is what it was before.
+//! - There is no way back: a database with more steps than we know is refused.
+//! - A process that only reads takes no step: stand-ins make an older database look like the present one to that reader
+//!   alone.
+
+use super::{ErrorKind, Outcome, StateError};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+
+/// Reads how many steps a database has taken.
+pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Refuses triggers and views. The schema has none; in a state from elsewhere they would run as a part of our own
+/// writes and reads.
+pub(super) fn refuse_programs(conn: &Connection) -> Outcome<()> {
+    let found: Option<String> = conn
+        .query_row(
+            "SELECT type || ' ' || name FROM main.sqlite_schema WHERE type IN ('trigger', 'view')",
+            [],
+            |row| row.get(0),
+        )
+        .optional()?;
+    match found {
+        Some(found) => Err(StateError::corrupt(format!(
+            "it contains the {}, and kbsync creates no triggers or views",
+            found.escape_debug()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Takes the steps that are missing.
+pub(super) fn take_steps(conn: &mut Connection, steps: &[&str]) -> Outcome<()> {
+    let known = count(steps);
+    if version(conn)? == known {
+        return Ok(());
+    }
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have taken them while we waited for the lock.
+    let found = version(&tx)?;
+    let taken = usable(&tx, found, known)?;
+    for step in steps.iter().skip(taken) {
+        tx.execute_batch(step)?;
+    }
+    tx.pragma_update(None, "user_version", known)?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Makes a database ready for a reader. `false`: nothing was ever recorded in it.
+///
+/// The database itself stays as it is: `status`, a dry run or `restore` are there before anything is changed.
+pub(super) fn make_readable(
+    conn: &Connection,
+    steps: &[&str],
+    stand_ins: &[&str],
+) -> Outcome<bool> {
+    let taken = usable(conn, version(conn)?, count(steps))?;
+    if taken == 0 {
+        return Ok(false);
+    }
+    for stand_in in stand_ins.iter().skip(taken) {
+        conn.execute_batch(stand_in)?;
+    }
+    Ok(true)
+}
+
+fn count(steps: &[&str]) -> i64 {
+    i64::try_from(steps.len()).unwrap_or(i64::MAX)
+}
+
+/// Refuses what we cannot carry forward, and counts the steps that were taken.
+fn usable(conn: &Connection, found: i64, known: i64) -> Outcome<usize> {
+    if found > known {
+        return Err(StateError::new(ErrorKind::Newer { found, known }));
+    }
+    if found == 0 {
+        let tables: i64 =
+            conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if tables > 0 {
+            return Err(StateError::corrupt("it holds another program's tables"));
+        }
+    }
+    usize::try_from(found)
+        .map_err(|_negative| StateError::corrupt(format!("its schema version is {found}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::schema;
+
+    const STEPS: &[&str] = &[
+        "CREATE TABLE a (x INTEGER); INSERT INTO a VALUES (1);",
+        "ALTER TABLE a ADD COLUMN y INTEGER NOT NULL DEFAULT 7;",
+        "CREATE TABLE b AS SELECT x + y AS z FROM a;",
+    ];
+
+    const STAND_INS: &[&str] = &[
+        "",
+        "CREATE TEMP VIEW a AS SELECT *, 7 AS y FROM main.a;",
+        "",
+    ];
+
+    fn memory() -> Connection {
+        Connection::open_in_memory().expect("memory")
+    }
+
+    #[test]
+    fn every_older_version_reaches_the_newest_with_its_rows() {
+        for start in 0..=STEPS.len() {
+            let mut conn = memory();
+            take_steps(&mut conn, &STEPS[..start]).expect("an older one");
+            take_steps(&mut conn, STEPS).expect("the newest");
+            assert_eq!(version(&conn).expect("a version"), 3, "from {start}");
+            let z: i64 = conn
+                .query_row("SELECT z FROM b", [], |row| row.get(0))
+                .expect("the row");
+            assert_eq!(z, 8, "from {start}");
+        }
+    }
+
+    #[test]
+    fn a_failed_step_leaves_everything_as_it_was() {
+        let mut conn = memory();
+        take_steps(&mut conn, &STEPS[..1]).expect("the first");
+        let broken = [STEPS[0], STEPS[1], "CREATE TABLE b (x); NONSENSE"];
+        take_steps(&mut conn, &broken).expect_err("nonsense");
+        assert_eq!(version(&conn).expect("a version"), 1);
+        take_steps(&mut conn, STEPS).expect("goes on from the first");
+    }
+
+    #[test]
+    fn f013_a_newer_database_is_refused() {
+        let mut conn = memory();
+        take_steps(&mut conn, STEPS).expect("three steps");
+        let newer = ErrorKind::Newer { found: 3, known: 2 };
+        assert_eq!(
+            take_steps(&mut conn, &STEPS[..2]).expect_err("newer").kind,
+            newer
+        );
+        let error = make_readable(&conn, &STEPS[..2], STAND_INS).expect_err("newer");
+        assert_eq!(error.kind, newer);
+        assert_eq!(version(&conn).expect("untouched"), 3);
+    }
+
+    #[test]
+    fn an_older_database_is_read_as_the_present_one_and_stays_what_it_is() {
+        let columns = |conn: &Connection| {
+            let row = conn.query_row("SELECT x, y FROM a", [], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+            });
+            row.expect("the row")
+        };
+        let mut conn = memory();
+        assert!(!make_readable(&conn, STEPS, STAND_INS).expect("empty"));
+        take_steps(&mut conn, &STEPS[..1]).expect("one step");
+        assert!(make_readable(&conn, STEPS, STAND_INS).expect("older"));
+        assert_eq!(columns(&conn), (1, 7));
+        assert_eq!(version(&conn).expect("untouched"), 1);
+        // Another process takes the steps meanwhile.
+        conn.execute_batch("ALTER TABLE main.a ADD COLUMN y INTEGER NOT NULL DEFAULT 9;")
+            .expect("the step");
+        assert_eq!(columns(&conn), (1, 9));
+        let mut conn = memory();
+        take_steps(&mut conn, STEPS).expect("the newest");
+        assert!(make_readable(&conn, STEPS, STAND_INS).expect("current"));
+        assert_eq!(columns(&conn), (1, 7));
+    }
+
+    #[test]
+    fn every_step_has_what_stands_in_for_it() {
+        assert_eq!(schema::STEPS.len(), schema::STAND_INS.len());
+    }
+
+    #[test]
+    fn another_programs_database_is_not_taken_over() {
+        let mut conn = memory();
+        conn.execute_batch("CREATE TABLE theirs (x)")
+            .expect("a table");
+        assert_eq!(
+            take_steps(&mut conn, STEPS).expect_err("foreign").kind,
+            ErrorKind::Corrupt
+        );
+        let mut conn = memory();
+        conn.pragma_update(None, "user_version", -4).expect("set");
+        assert_eq!(
+            take_steps(&mut conn, STEPS).expect_err("negative").kind,
+            ErrorKind::Corrupt
+        );
+    }
+
+    #[test]
+    fn the_present_schema_can_be_made() {
+        let mut conn = memory();
+        take_steps(&mut conn, schema::STEPS).expect("the schema");
+        assert!(make_readable(&conn, schema::STEPS, schema::STAND_INS).expect("current"));
+    }
+}
