@@ -6,15 +6,17 @@
 
 use super::connect::budget_left;
 use super::context::Context;
+use super::counts::{several, waiting as waiting_for};
 use super::exit::ExitCode;
 use super::failure::Failure;
 use super::print::{DIM, ERROR, escape};
-use super::report::{self, several, waiting as waiting_for};
+use super::report;
 use super::scope::{self, Part};
 use super::session::{Session, SessionReport};
 use super::{Outcome, ask, cycle, git_head, via_daemon};
 use crate::config::{Config, Need};
 use crate::daemon::job::Approval;
+use crate::engine::open_actions;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::CycleRequest;
 use crate::model::Side;

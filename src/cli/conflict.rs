@@ -4,9 +4,9 @@
 
 use super::{
     conflict_parts::{Clashing, Difference, document},
+    counts::several,
     failure::Failure,
     print::escape,
-    report::several,
     scope,
 };
 use crate::{

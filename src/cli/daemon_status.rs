@@ -1,9 +1,9 @@
 //! The lines of `kbsync status` about a running daemon.
 
 use super::{
+    counts,
     failure::Failure,
     print::{WARNING, escape},
-    report,
     status::moment,
     version_spec::local_time,
 };
@@ -46,7 +46,7 @@ pub(super) fn daemon_lines(daemon: &DaemonStatus, unsent: usize, now: Timestamp)
     if unsent > 0 {
         lines.push(format!(
             "  {} to be sent",
-            report::waiting(unsent, "saved change")
+            counts::waiting(unsent, "saved change")
         ));
     }
     let refused = daemon.refused_token.as_deref();

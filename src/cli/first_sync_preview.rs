@@ -3,7 +3,7 @@
 //! The scan follows the rules of a sync (`.kbsyncignore` included). Nothing is written, and nothing is sent.
 //! `init` asks for the consent.
 
-use super::{failure::Failure, print::escape, report::several};
+use super::{counts::several, failure::Failure, print::escape};
 use crate::{
     mirror::{CategoryContent, RealDisk, ScannedCategory, ScannedFile, scan},
     model::{

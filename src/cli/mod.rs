@@ -4,6 +4,7 @@
 //! stdout, all else to stderr; the exit codes are those of [`exit::ExitCode`].
 
 pub mod context;
+mod counts;
 pub mod exit;
 pub mod failure;
 pub mod print;

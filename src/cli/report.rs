@@ -3,6 +3,7 @@
 use super::{
     conflict::{self, Conflict},
     context::Context,
+    counts::{grouped, several},
     exit::ExitCode,
     failure::Failure,
     print::{DIM, ERROR, GOOD, WARNING, escape},
@@ -358,36 +359,6 @@ fn cost(report: &Report, left: BudgetLeft) -> String {
     )
 }
 
-/// Formats a number with its noun.
-pub(super) fn several(number: usize, noun: &str) -> String {
-    let (stem, ending) = match noun.strip_suffix("ry") {
-        _ if number == 1 => (noun, ""),
-        Some(stem) => (stem, "ries"),
-        None => (noun, "s"),
-    };
-    let number = grouped(u32::try_from(number).unwrap_or(u32::MAX));
-    format!("{number} {stem}{ending}")
-}
-
-/// Formats a number with its noun and a verb: `1 path waits`, `2 paths wait`.
-pub(super) fn waiting(number: usize, noun: &str) -> String {
-    let verb = if number == 1 { "waits" } else { "wait" };
-    format!("{} {verb}", several(number, noun))
-}
-
-/// Formats a number with commas between the thousands.
-pub(super) fn grouped(number: u32) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -408,15 +379,6 @@ mod tests {
 
     fn plain(report: &Report) -> String {
         anstream::adapter::strip_str(&shown(report, &[], false)).to_string()
-    }
-
-    #[test]
-    fn nouns_and_verbs_go_with_their_number() {
-        assert_eq!(waiting(1, "path"), "1 path waits");
-        assert_eq!(waiting(1200, "path"), "1,200 paths wait");
-        assert_eq!(several(1, "category"), "1 category");
-        assert_eq!(several(0, "category"), "0 categories");
-        assert_eq!(several(3, "day"), "3 days");
     }
 
     #[test]
@@ -572,17 +534,5 @@ mod tests {
         assert_eq!(lines.len(), NAMED + 1);
         assert!(lines[NAMED].contains("1,204 more"), "{}", lines[NAMED]);
         assert_eq!(action_lines(&many[..NAMED + 5], &[]).len(), NAMED + 5);
-    }
-
-    #[test]
-    fn numbers_are_grouped() {
-        for (number, shown) in [
-            (0, "0"),
-            (999, "999"),
-            (1440, "1,440"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), shown);
-        }
     }
 }

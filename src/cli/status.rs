@@ -7,13 +7,14 @@ use super::{
     conflict::{self, Conflict},
     connect::{budget_left, last_budget},
     context::Context,
+    counts::{grouped, several},
     daemon_status::daemon_lines,
     exit::ExitCode,
     failure::Failure,
     git_head::GitHeads,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
     progress::{Pace, estimate},
-    report::{self, grouped, problem_line},
+    report::{self, problem_line},
     scope,
     session::Session,
     via_daemon,
@@ -225,7 +226,7 @@ fn time_to_send(status: &Status, config: &Config, free_in: Option<Duration>) -> 
         let time = crate::model::time::in_words(time);
         format!(
             "{DIM}sending {} takes about {time} at this rate limit{DIM:#}",
-            report::several(changes, "change")
+            several(changes, "change")
         )
     })
 }
@@ -370,7 +371,7 @@ fn shown(
 /// Formats a number with its noun and `is` or `are`.
 fn several_are(number: usize, noun: &str) -> String {
     let verb = if number == 1 { "is" } else { "are" };
-    format!("{} {verb}", report::several(number, noun))
+    format!("{} {verb}", several(number, noun))
 }
 
 /// The hint after hidden articles.
@@ -486,7 +487,7 @@ fn ending(status: &Status, now: Timestamp, free_in: Option<Duration>) -> String 
     };
     let left = status.budget.map_or_else(String::new, |budget| {
         let minute = usize::try_from(budget.minute_left).unwrap_or(usize::MAX);
-        let (minute, day) = (report::several(minute, "request"), grouped(budget.day_left));
+        let (minute, day) = (several(minute, "request"), grouped(budget.day_left));
         let next = free_in.map_or_else(String::new, |wait| {
             format!(" (the next in {})", wait_in_words(wait))
         });
@@ -511,7 +512,7 @@ fn ago(millis: u64) -> String {
         _ => (seconds / 86_400, "day"),
     };
     let number = usize::try_from(number).unwrap_or(usize::MAX);
-    format!("{} ago", report::several(number, unit))
+    format!("{} ago", several(number, unit))
 }
 
 #[cfg(test)]

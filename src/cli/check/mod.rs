@@ -8,11 +8,11 @@ mod read;
 use super::{
     Outcome,
     context::Context,
+    counts::several,
     exit::ExitCode,
     failure::Failure,
     paths,
     print::{DIM, ERROR, HELP, WARNING, escape},
-    report::several,
     scope,
 };
 use crate::{

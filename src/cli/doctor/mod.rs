@@ -11,12 +11,12 @@ use super::{
     connect::connect,
     consent,
     context::Context,
+    counts::{grouped, several},
     exit::ExitCode,
     failure::Failure,
     git_head,
     git_head::GitHeads,
     print::{DIM, ERROR, GOOD, WARNING, escape_block},
-    report::{grouped, several},
     via_daemon,
 };
 use crate::{

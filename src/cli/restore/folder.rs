@@ -3,7 +3,7 @@
 
 use super::{Asked, Group};
 use crate::{
-    cli::{context::Context, failure::Failure, report::several, scope},
+    cli::{context::Context, counts::several, failure::Failure, scope},
     config::Config,
     engine::{
         history, open,

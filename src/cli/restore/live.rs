@@ -2,7 +2,7 @@
 
 use super::Planned;
 use crate::{
-    cli::{ask, context::Context, failure::Failure, print::escape, report::several},
+    cli::{ask, context::Context, counts::several, failure::Failure, print::escape},
     config::Config,
     engine::restore::GoesLive,
 };
