@@ -6,7 +6,7 @@
 //! means, `retry` when to repeat a request; the endpoints are in `endpoints`, listings in `listing`.
 
 pub use super::options::{
-    Answered, ClientError, ClientOptions, Notify, TokenAccepted, WaitNote, WaitReason,
+    Answered, ClientError, ClientOptions, Notify, TokenAccepted, TokenUnsent, WaitNote, WaitReason,
 };
 
 use super::{
@@ -418,6 +418,17 @@ impl Service for Client {
             && let Err(refusal) = self.options.budget.release(reservation).await
         {
             tracing::warn!(?refusal, "reserved requests stay reserved for a while");
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let is_sent = |sent: &AtomicU64| sent.load(Ordering::Relaxed) > 0;
+        if let Some(token_unsent) = &self.options.token_unsent
+            && !self.sent.iter().any(is_sent)
+        {
+            token_unsent();
         }
     }
 }
