@@ -4,7 +4,10 @@
 //! fields. `-q` shows errors; the default is warnings, and for the daemon also what is done; `-v` shows what is done, `-vv`
 //! why, `-vvv` everything. The variable `KBSYNC_LOG` overrides this, with the syntax of `RUST_LOG`.
 
-use super::{Global, LogFormat, failure::Failure, print::Output, terminal_log::ForPeople};
+use super::{
+    Global, LogFormat, failure::Failure, print::Output, progress::LogWriter,
+    terminal_log::ForPeople,
+};
 use std::io::{self, IsTerminal as _};
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -53,7 +56,7 @@ pub(super) fn start(
     };
     let log = fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(|| LogWriter)
         .with_ansi(output.colors_stderr());
     let started = match style {
         Style::Json => log.json().flatten_event(true).try_init(),

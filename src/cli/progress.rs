@@ -13,8 +13,30 @@ use crate::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::{
     fmt,
+    io::{self, Write},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
+
+/// The bar on the terminal.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Standard error for the log. The bar fills its line, and would stay above a line that is written while it is shown.
+pub(super) struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let bar = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match bar {
+            Some(bar) => bar.suspend(|| io::stderr().write(bytes)),
+            None => io::stderr().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
 
 /// How often the bar moves by itself.
 const TICK: Duration = Duration::from_millis(120);
@@ -57,9 +79,11 @@ impl Progress {
         } else {
             ProgressDrawTarget::hidden()
         };
+        let bar = ProgressBar::with_draw_target(None, target);
+        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
         Self {
             out,
-            bar: ProgressBar::with_draw_target(None, target),
+            bar,
             phase: String::new(),
             per_unit: 0,
             limits,
