@@ -11,7 +11,7 @@ use super::{
     layout::{self, Column},
     pager,
     print::{DIM, HELP, escape},
-    report::{arrow, kind_named},
+    report::{kind_named, sign},
     scope::{self, Part},
     version_spec::{VersionSpec, described, local_time, lookup, side, when},
 };
@@ -148,7 +148,11 @@ fn events(
     let rows = events.into_iter().map(|Event { at, deed }| {
         vec![
             times.of(at),
-            format!("{} {}", arrow(deed.side), word_of(&deed.action)),
+            format!(
+                "{} {}",
+                sign(kind_named(&deed.action), deed.side),
+                word_of(&deed.action)
+            ),
             deed.path,
             detail_of(&deed.detail).to_owned(),
         ]

@@ -248,10 +248,7 @@ pub(super) fn action_line(line: &Line) -> String {
         Status::Failed => (ERROR, " failed"),
         Status::Skipped => (WARNING, " later"),
     };
-    let arrow = match (line.action, line.side) {
-        (Kind::Conflict, _) => "⚡",
-        (_, side) => arrow(side),
-    };
+    let sign = sign(Some(line.action), line.side);
     let fields: Vec<_> = line.fields.iter().map(|field| field.key()).collect();
     let fields = if fields.is_empty() {
         String::new()
@@ -259,15 +256,16 @@ pub(super) fn action_line(line: &Line) -> String {
         format!(" {DIM}({}){DIM:#}", fields.join(", "))
     };
     let (word, path) = (line.action.verb(), escape(&line.path));
-    format!("{style}{arrow} {word:<9}{style:#} {path}{fields}{style}{note}{style:#}")
+    format!("{style}{sign} {word:<9}{style:#} {path}{fields}{style}{note}{style:#}")
 }
 
-/// Returns the sign of the side that an action changes.
-pub(super) const fn arrow(side: Side) -> &'static str {
-    match side {
-        Side::Local => "←",
-        Side::Remote => "→",
-        Side::Both => "↔",
+/// Returns the sign of an action: of a conflict, or of the side that changes.
+pub(super) const fn sign(action: Option<Kind>, side: Side) -> &'static str {
+    match (action, side) {
+        (Some(Kind::Conflict), _) => "⚡",
+        (_, Side::Local) => "←",
+        (_, Side::Remote) => "→",
+        (_, Side::Both) => "↔",
     }
 }
 
