@@ -335,7 +335,7 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
     add(problems, &several(problems, "problem"));
     match (parts.is_empty(), broken) {
         (true, true) => "Nothing was done".to_owned(),
-        (true, false) if report.coverage.is_partial => "Nothing to do for these paths".to_owned(),
+        (true, false) if report.coverage.is_partial => "Nothing to do".to_owned(),
         (true, false) => "Both sides are equal".to_owned(),
         (false, _) if report.dry_run => format!("Dry run, nothing was done: {}", parts.join(", ")),
         (false, _) => parts.join(", "),

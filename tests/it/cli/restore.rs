@@ -197,7 +197,7 @@ fn a_file_that_holds_the_version_already_is_no_change() {
         .run(&["restore", "--yes", "start/one.html@1"])
         .exits(0)
         .stdout;
-    assert!(said.contains("Nothing to do for these paths"), "{said}");
+    assert!(said.contains("Nothing to do"), "{said}");
     assert_eq!(kb.articles(), before);
 
     kb.edit("start/one.html", "One.", "Two.");
