@@ -107,7 +107,7 @@ impl Conflict {
         }
         let mut lines = Vec::new();
         for one in self.differences.iter().take(FEW) {
-            lines.push(format!("    line {}", one.line));
+            lines.extend(one.line.map(|line| format!("    line {line}")));
             lines.extend(one.sides());
         }
         if let Some(more @ 1..) = self.differences.len().checked_sub(FEW) {

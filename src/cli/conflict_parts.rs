@@ -30,8 +30,8 @@ const LONG: usize = 300;
 /// A place in which the two versions differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Difference {
-    /// The line of the person's file.
-    pub(super) line: usize,
+    /// The line of the person's file; `None`: the value stands in none.
+    pub(super) line: Option<usize>,
     pub(super) yours: String,
     pub(super) theirs: String,
 }
@@ -90,12 +90,14 @@ pub(super) fn document(part: &Part, place: &Place) -> Option<Document> {
     Document::parse_with_markers(&content.ok()?.bytes).ok()
 }
 
+/// Returns the line of a key of the front matter.
+fn line_of(document: &Document, key: &str) -> Option<usize> {
+    let mut lines = document.source().lines().take(document.lines_before_text());
+    Some(lines.position(|line| line.starts_with(key))? + 1)
+}
+
 /// Returns the keys of the front matter in which the versions differ.
 fn of_keys(document: &Document, remote: &Version) -> Vec<Difference> {
-    let line = |key: &str| {
-        let mut lines = document.source().lines();
-        lines.position(|line| line.starts_with(key)).unwrap_or(0) + 1
-    };
     let keys = [
         ("title:", document.title(), &remote.title),
         ("introtext:", document.introtext(), &remote.introtext),
@@ -104,7 +106,7 @@ fn of_keys(document: &Document, remote: &Version) -> Vec<Difference> {
     keys.into_iter()
         .filter(|(_, yours, theirs)| yours != theirs)
         .map(|(key, yours, theirs)| Difference {
-            line: line(key),
+            line: line_of(document, key),
             yours: format!("{key} {yours}"),
             theirs: format!("{key} {theirs}"),
         })
@@ -221,7 +223,7 @@ impl<'d> Clashing<'d> {
 
     fn of_clash(&self, clash: &BlockClash) -> Difference {
         Difference {
-            line: self.document.lines_before_text() + clash.line + 1,
+            line: Some(self.document.lines_before_text() + clash.line + 1),
             yours: clash.local.clone(),
             theirs: clash.remote.clone(),
         }
@@ -241,9 +243,9 @@ impl<'d> Clashing<'d> {
         let mut at = 0;
         let mut title = |difference: &Difference| {
             at += 1;
-            context
-                .out
-                .note(format!("{at} of {total}, line {}", difference.line));
+            let line = difference.line.map(|line| format!(", line {line}"));
+            let line = line.unwrap_or_default();
+            context.out.note(format!("{at} of {total}{line}"));
             context.out.note(difference.sides().join("\n"));
         };
         for field in fields {
@@ -293,7 +295,7 @@ impl<'d> Clashing<'d> {
                 }
             };
             Difference {
-                line: 1,
+                line: line_of(self.document, &key),
                 yours: value(&self.mine),
                 theirs: value(self.remote),
             }

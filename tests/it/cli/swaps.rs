@@ -37,6 +37,8 @@ fn in_conflict() -> (Service, Kb, [Uuid; 2]) {
     }
     let ran = kb.run(&["sync"]).exits(3);
     assert!(ran.stdout.contains("2 conflicts"), "{ran:#?}");
+    // The slug of a file without a `slug:` line stands in no line.
+    assert!(!ran.stdout.contains("    line "), "{ran:#?}");
     (service, kb, ids)
 }
 
