@@ -1,7 +1,7 @@
 //! The guide: pages of Markdown from `docs/guide`, laid out for a terminal.
 //!
-//! Knows the little Markdown that these pages use: headings, paragraphs, lists, blocks of code, `code`, **bold** and
-//! links to other pages. It has no tables: a terminal of 60 columns has no room for them.
+//! Knows the little Markdown that these pages use: headings, paragraphs, lists, blocks of code, `code`, **bold**,
+//! *terms* and links to other pages. It has no tables: a terminal of 60 columns has no room for them.
 
 use super::{layout::wrap_line, print::HELP};
 use anstyle::Style;
@@ -115,7 +115,7 @@ impl Block {
             return String::new();
         }
         let text = format!("{}{}", self.mark, without_targets(&self.words));
-        wrap_line(&with_bold(&text), width, self.mark.len()) + "\n"
+        wrap_line(&without_stars(&with_bold(&text)), width, self.mark.len()) + "\n"
     }
 }
 
@@ -128,6 +128,16 @@ fn without_targets(text: &str) -> String {
         plain += &behind.replace('[', "");
     }
     plain
+}
+
+/// Leaves of `*words*` the words. Code stays as it is.
+pub(super) fn without_stars(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(at, part)| match at % 2 {
+        0 => part.replace('*', ""),
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("`")
 }
 
 fn with_bold(text: &str) -> String {
@@ -159,11 +169,11 @@ mod tests {
     #[test]
     fn a_page_is_wrapped_and_its_code_is_not() {
         let page = "# Title\n\nSome **bold words** and [a page](page.md), with `code in one piece`.\n\n\
-                    - an item that is\n  longer than a line\n- another\n\n```console\n$ a  command   that is long\n```\n";
+                    - an item that is\n  longer than a line\n- *another* `*.html`\n\n```console\n$ a  command   that is long\n```\n";
         assert_eq!(
             plain(&lay_out(page, 24)),
             "Title\n\nSome bold words and a\npage, with\n`code in one piece`.\n\n- an item that is longer\n  \
-             than a line\n- another\n\n    $ a  command   that is long\n"
+             than a line\n- another `*.html`\n\n    $ a  command   that is long\n"
         );
     }
 

@@ -7,7 +7,7 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    guide::TOPICS,
+    guide::{TOPICS, without_stars},
     help::{GROUPS, USAGE},
 };
 use clap::CommandFactory as _;
@@ -106,7 +106,7 @@ fn prose(roff: &mut Roff, lines: &[&str]) {
 
 /// Sets `code` bold, and *terms* plain.
 fn styled(text: &str) -> Vec<Inline> {
-    let plain = text.replace('*', "");
+    let plain = without_stars(text);
     let parts = plain.split('`').enumerate();
     parts
         .filter(|(_, part)| !part.is_empty())
