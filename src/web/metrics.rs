@@ -141,7 +141,7 @@ impl Metrics {
             ),
             (
                 "unresolved_intents",
-                "Requests and writes in doubt",
+                "Pending requests",
                 status.open.pending_requests,
             ),
         ];
