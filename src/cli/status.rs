@@ -75,7 +75,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if context.out.json {
         let code = failure.as_ref().map_or(ExitCode::Done, |why| why.code);
         if !found.never_synced.is_empty() {
-            // Scripts know by that that a workspace was never synced.
+            // A script sees by the missing time that a workspace was never synced.
             found.last_sync = None;
         }
         context.out.json_report(&found, failure.as_ref(), code)?;

@@ -211,7 +211,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             return;
         };
         if let Err(error) = git::remember(workspace.engine.store_mut(), what) {
-            tracing::warn!(%error, "what git shows could not be remembered");
+            tracing::warn!(%error, "git's branch or HEAD could not be stored");
         }
     }
 

@@ -6,8 +6,8 @@
 //!   signals ──┼──────────►│ loop │──┤
 //!   control ──┘           └──────┘  └──► engines: one cycle at a time
 //! ```
-//! Event sources are tasks and threads that only send. When the channel is full, the sources wait; events that the
-//! system drops meanwhile become a doubt, so no change is ever missed in silence. The loop receives events while a
+//! Event sources are tasks and threads that only send. When the channel is full, the sources wait. If the system drops
+//! events meanwhile, the whole mirror is looked at, so that no change is missed. The loop receives events while a
 //! cycle runs, and adds them to the work that waits.
 //!
 //! In reading order: [`job`] (the values that the loop and the cycles exchange), [`work_queue`] with [`debounce`],

@@ -126,8 +126,8 @@ impl OutageBackoff {
         }
     }
 
-    /// Records how a cycle ended. Returns a change that is worth a log line. `began`: the earliest that the cycle may
-    /// have met its outage; it may have waited for the service long before it gave up.
+    /// Records how a cycle ended. Returns a change that is worth a log line. `began`: the earliest moment at which the
+    /// outage may have begun, because a cycle waits long for the service before it gives up.
     pub fn record(
         &mut self,
         outage: Option<Outage>,

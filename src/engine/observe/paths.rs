@@ -2,8 +2,8 @@
 //!
 //! It does the common case alone: a writer saved a file or two of articles that both sides know, at the places where
 //! they were. Neither the mirror nor the workspace is listed and no other row is loaded, so that it costs the same
-//! however many articles there are. What is not certain is for a look at everything, before the service is asked
-//! wherever that can be told beforehand; [`is_enough`] looks at the plan once more.
+//! however many articles there are. In every other case it gives way to a look at everything, if possible before the
+//! service is asked; [`is_enough`] checks the plan once more.
 
 use super::local::Found;
 use super::progress;

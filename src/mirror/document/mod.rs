@@ -61,7 +61,7 @@ fn near_keys<'b>(
     })
 }
 
-/// Returns the fault of a file without a key that matters, if another key was probably meant to be that one.
+/// Returns the fault of a key that was probably meant to be this one.
 fn misspelt(
     block: &Block,
     field: Field,

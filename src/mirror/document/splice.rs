@@ -5,8 +5,8 @@
 //! the writer's own lines as they were.
 //!
 //! A text is written on one line, and so that every reader reads the same text. Readers of YAML 1.1 (PyYAML, Ruby,
-//! Jekyll) take `no`, `1_000`, `2024-01-01` or `12:30` for something else than a text. What is not plainly a text is
-//! put into double quotes, with escapes that JSON has too.
+//! Jekyll) take `no`, `1_000`, `2024-01-01` or `12:30` for something else than a text. A text that could be mistaken is
+//! put into double quotes, with the escapes of JSON.
 
 use super::block::{Block, Entry, Style, Value, is_between};
 use std::fmt::Write as _;
@@ -100,7 +100,7 @@ fn is_new(block: &Block, (key, wanted): &Edit) -> bool {
     }
 }
 
-/// A word without what does not count: an id may have hyphens and braces or not.
+/// Returns a word in lower case, without hyphens and braces: an id may be written with or without them.
 fn plain(word: &str) -> String {
     word.replace(['-', '{', '}'], "").to_ascii_lowercase()
 }

@@ -1,5 +1,5 @@
-//! Looks beside the whole scan: at a few files alone, at files under names that are no article's, and once more at
-//! files that appeared meanwhile.
+//! Scans of a part of the mirror: of a few files alone, of files whose names are no article's, and of files that appeared
+//! during a whole scan.
 
 use super::{CategoryContent, Scan, ScanError, ScannedCategory, ScannedFile, folder, read_layout};
 use crate::{

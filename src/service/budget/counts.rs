@@ -26,7 +26,7 @@ struct Noted {
 pub(super) struct Counts {
     /// The requests that were sent, oldest first, all within the day.
     spent: Vec<Noted>,
-    /// What a refusal by the service added to the minute; the day does not count it.
+    /// The requests that a refusal by the service added to the minute; the day does not count them.
     refused: Option<Noted>,
     /// The requests that operations have reserved.
     reserved: Vec<Noted>,

@@ -1,9 +1,9 @@
 //! Bodies and whole files: packed, and stored once however many versions name them.
 //!
 //! A body is there as long as a base, a version, a conflict or a pending request names it, and at least a day
-//! after it was last put: `history` removes the rest. What comes out is what went in, or an error.
+//! after it was last put: `history` removes the rest. A body comes out as it went in, or not at all.
 //!
-//! What zstd needs is made once per store: making it anew costs more than packing a small body.
+//! The working memory of zstd is made once per store: making it anew costs more than packing a small body.
 
 use super::{Store, Writing, one};
 use crate::{

@@ -1,5 +1,4 @@
-//! What was done: the activity log, and the memory of the guards (approvals, deletions of the last days, and ids that
-//! we deleted).
+//! The activity log, and the memory of the guards (approvals, deletions of the last days, and ids that we deleted).
 
 use super::{Store, Writing, columns::count};
 use crate::{

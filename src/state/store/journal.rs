@@ -1,4 +1,4 @@
-//! What is under way: changes of the mirror and requests to the service, each with the rows that become true; and the
+//! The work under way: changes of the mirror and requests to the service, each with the rows that become true; and the
 //! files that were displaced.
 //!
 //! A row stands from before the first file is touched, or the request is sent, until the transaction that applies its

@@ -1,5 +1,5 @@
-//! What waits for a person or for another try: conflicts that were shown, actions that are held, failed or refused, and
-//! questions that the service did not answer.
+//! Everything that waits for a person or for another try: conflicts that were shown, actions that are held, failed or
+//! refused, and questions that the service did not answer.
 //!
 //! The rows of `waiting` are those of the engine, which says what each kind means.
 
