@@ -20,7 +20,7 @@ use crate::service::Service;
 use crate::state::StateError;
 use std::sync::Arc;
 
-/// Reads the settings again: those of the loop, and those of each engine in order.
+/// Reads the settings again. Returns the settings of the loop, and the settings of each engine in order.
 pub type Reload<'r> =
     Box<dyn FnMut() -> Result<(Options, Vec<engine::settings::Settings>), String> + 'r>;
 
@@ -29,11 +29,11 @@ pub type Reconnect<'r, S> = Box<dyn FnMut() -> Result<Option<Vec<S>>, String> + 
 
 /// The engine of one workspace.
 pub struct WorkspaceEngine<S, D> {
-    /// The prefix of its paths: `""`, or the folder's name and a `/`.
+    /// The prefix of the workspace's paths: `""`, or the folder's name and a `/`.
     pub prefix: String,
     /// The engine.
     pub engine: Engine<S, D>,
-    /// Keeps other processes out of its folder.
+    /// Keeps other processes out of the workspace's folder.
     pub lock: Lock,
 }
 
@@ -50,7 +50,7 @@ pub struct Engines<'r, S, D> {
 }
 
 impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
-    /// Puts the engines together. `trees` has their folders, with the same prefixes.
+    /// Creates the runner. `trees` has the folders of the workspaces, with the same prefixes.
     pub fn new(
         workspaces: Vec<WorkspaceEngine<S, D>>,
         trees: Trees,
@@ -67,7 +67,7 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
         }
     }
 
-    /// Reads the token again, and continues with it if it has changed.
+    /// Reads the token again, and switches to a changed token.
     fn reconnect(&mut self) {
         match (self.reconnect)() {
             Ok(None) => self.no_token = None,
@@ -122,7 +122,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
         if std::mem::take(&mut self.token_rejected) {
             self.reconnect();
         }
-        // The job names the paths that are in motion now; the last workspace may be synced much later.
+        // The job's list of paths in motion was made now; the last workspace may be synced much later.
         let began = engine::Clock::now(&engine::SystemClock);
         for workspace in &mut self.workspaces {
             let Some(mut request) = request_for(job, &workspace.prefix) else {
@@ -302,8 +302,8 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         Ok(())
     }
 
-    /// Restores the versions that a command names, and limits the cycle to their files. Adds a line or a problem for
-    /// each.
+    /// Restores the versions that a command names, and limits the cycle to their files. Adds a line or a problem to the
+    /// report for each version.
     async fn restore(
         &mut self,
         job: &Job,
@@ -327,7 +327,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     }
 }
 
-/// The exit codes are those of the same command without a daemon.
+/// The exit code is the same with and without a daemon.
 fn refusal(why: Refused) -> Refusal {
     Refusal {
         code: why.kind.exit_code(),

@@ -53,7 +53,7 @@ pub enum Ended {
 /// Returns the time of day.
 pub type WallClock = Box<dyn Fn() -> DateTime<Utc> + Send>;
 
-/// The loop and what it owns.
+/// The loop: the runner of the cycles, and the state that events change.
 pub struct EventLoop<C> {
     cycles: C,
     state: LoopState,
@@ -63,7 +63,7 @@ pub struct EventLoop<C> {
 pub struct Parts<C> {
     /// Runs the cycles.
     pub cycles: C,
-    /// The work that waits.
+    /// The waiting work.
     pub work_queue: WorkQueue,
     /// The settings.
     pub settings: Options,
@@ -82,7 +82,7 @@ pub struct Parts<C> {
 }
 
 impl<C: CycleRunner> EventLoop<C> {
-    /// Puts a loop together.
+    /// Builds a loop from its parts.
     pub fn new(parts: Parts<C>) -> Self {
         Self {
             cycles: parts.cycles,
@@ -171,8 +171,8 @@ impl<C: CycleRunner> EventLoop<C> {
         ended
     }
 
-    /// Logs the files that were saved and wait for their push interval or the end of an outage: a person wonders why
-    /// they are not live.
+    /// Logs each saved file that waits for its push interval or for the end of an outage. Otherwise a person wonders
+    /// why the change is not live.
     fn announce_delayed(&mut self, now: Moment) {
         for (path, wait) in self.state.work_queue.newly_delayed(now) {
             if self.is_saved(&path) {

@@ -1,5 +1,5 @@
-//! The values that the loop and the cycles exchange, the port behind which cycles run, and the request that a job makes
-//! to the engine of one workspace: paths below the mirror become paths below its folder.
+//! Jobs and their outcomes, the port behind which cycles run, and the request that a job makes to the engine of one
+//! workspace: paths below the mirror become paths below the workspace's folder.
 
 use super::{
     control::Refusal,
@@ -58,7 +58,7 @@ impl fmt::Display for Trigger {
     }
 }
 
-/// What a cycle looks at.
+/// The part of the mirror and of the workspace that a cycle looks at.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// The whole mirror and the whole workspace: fetches the listing once.
@@ -67,7 +67,7 @@ pub enum Scope {
     Mirror,
     /// These paths and their articles.
     Paths(DuePaths),
-    /// What a command names.
+    /// The paths and options of a command.
     Command(CycleCommand),
 }
 
@@ -76,9 +76,9 @@ pub enum Scope {
 pub struct Job {
     /// Why it runs.
     pub trigger: Trigger,
-    /// What it looks at.
+    /// The part that the cycle looks at.
     pub scope: Scope,
-    /// Paths in motion, and removed paths in their grace time: unknown in this cycle.
+    /// Paths in motion, and removed paths in their grace time: their state counts as unknown in this cycle.
     pub in_motion: BTreeSet<String>,
     /// Why all removals are held because of git.
     pub git_hold: Option<String>,
@@ -86,8 +86,7 @@ pub struct Job {
     pub git: Vec<Known>,
 }
 
-/// What a command asks the daemon to do in one cycle: the flags of `sync`, `pull`, `push`, `resolve`
-/// and `restore`.
+/// A command's instructions for one cycle: the flags of `sync`, `pull`, `push`, `resolve` and `restore`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CycleCommand {
@@ -180,8 +179,8 @@ pub trait CycleRunner {
     /// Runs a cycle. Failures are part of the outcome.
     fn run(&mut self, job: &Job) -> impl Future<Output = CycleOutcome>;
 
-    /// Removes the paths that need no cycle, because their files are as recorded in the state: after kbsync's own
-    /// writes (failures row 79).
+    /// Removes the paths that need no cycle because their files equal the state, as after kbsync's own writes (failures
+    /// row 79).
     fn drop_unchanged(&mut self, due: DuePaths) -> DuePaths;
 
     /// Returns whether every file is as recorded in the state, and nothing waits: a doubt then needs no cycle.
@@ -191,13 +190,13 @@ pub trait CycleRunner {
     /// Returns the rest of the budget.
     fn budget_left(&self) -> BudgetLeft;
 
-    /// Adds to the record of git, for the workspace with this prefix.
+    /// Stores the record of git for the workspace with this prefix.
     fn remember(&mut self, prefix: &str, what: &Remembered);
 
-    /// Returns what was stored for the workspace with this prefix.
+    /// Returns the stored record of git for the workspace with this prefix.
     fn remembered(&self, prefix: &str) -> Remembered;
 
-    /// Returns the files that disappeared while no daemon ran, except those that already wait for a person.
+    /// Returns the files that disappeared while no daemon ran, except the files that already wait for a person.
     fn missing_files(&mut self) -> Vec<String>;
 
     /// Returns why the daemon has lost its mirror, if the lock or the state was removed or replaced.
@@ -234,8 +233,8 @@ pub(super) fn request_for(job: &Job, prefix: &str) -> Option<CycleRequest> {
     Some(with_holds(job, request, prefix))
 }
 
-/// Excludes paths in motion, and holds the removals that git made. A cycle over saved paths must see the paths in
-/// motion as well, to recognise moves.
+/// Excludes paths in motion from a full cycle, and holds the removals that git made. A cycle over saved paths must see
+/// the paths in motion as well, to recognise moves.
 fn with_holds(job: &Job, request: CycleRequest, prefix: &str) -> CycleRequest {
     let limited = match job.scope {
         Scope::Everything | Scope::Mirror => false,

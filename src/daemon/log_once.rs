@@ -20,7 +20,7 @@ pub(super) struct LogOnce {
 /// A problem, or an action that waits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Issue {
-    /// `held`, `waits`, or the words of a problem.
+    /// `held`, `waits`, or the message of a problem.
     message: String,
     action: Option<(Kind, Side)>,
     path: String,
@@ -55,8 +55,8 @@ impl Issue {
 }
 
 impl LogOnce {
-    /// Logs the new issues of a cycle. A `complete` cycle looked at everything, so an issue that it does not report
-    /// is over.
+    /// Logs the new issues of a cycle. A `complete` cycle looked at everything, so an issue that is not reported is
+    /// over.
     pub(super) fn log(&mut self, outcome: &CycleOutcome, complete: bool) {
         let mut found = open_issues(outcome);
         if outcome.outage.is_none() {
@@ -75,8 +75,8 @@ impl LogOnce {
             .extend(found.into_iter().map(|(issue, _)| issue));
     }
 
-    /// Returns what two cycles in a row left over for the same reason: it may wait for long. A partial cycle says
-    /// nothing about other paths.
+    /// Returns the actions that two cycles in a row left over for the same reason: such actions may wait for long. A
+    /// partial cycle says nothing about other paths.
     fn left_twice(&mut self, actions: &[Line], complete: bool) -> Vec<Issue> {
         let left_over = actions
             .iter()
@@ -92,7 +92,7 @@ impl LogOnce {
     }
 }
 
-/// Returns each problem, and the first of all held actions with one reason, with the number of the others.
+/// Returns each problem, and for each reason the first held action, with the number of further actions.
 fn open_issues(outcome: &CycleOutcome) -> Vec<(Issue, usize)> {
     let mut issues = Vec::new();
     // An outage has log lines of its own.

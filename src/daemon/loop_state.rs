@@ -25,7 +25,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// All of the loop but the cycles, so that events can be handled while a cycle runs.
+/// Everything of the loop except the cycles, so that events can be handled while a cycle runs.
 pub(super) struct LoopState {
     pub(super) work_queue: WorkQueue,
     pub(super) settings: Options,
@@ -215,7 +215,7 @@ impl LoopState {
     }
 }
 
-/// Returns why a cycle failed, if it did. An outage is told elsewhere, and so is a pause because of git.
+/// Returns why a cycle failed, if it did. Outages and pauses because of git are reported elsewhere.
 fn failure_of(outcome: &CycleOutcome) -> Option<String> {
     if outcome.outage.is_some() {
         return None;

@@ -41,7 +41,7 @@ pub enum Event {
     Touched {
         /// The path, relative to the mirror.
         path: String,
-        /// What happened to it.
+        /// The kind of the touch.
         touch: Touch,
     },
     /// It is unknown which paths were touched.

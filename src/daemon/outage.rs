@@ -11,7 +11,7 @@ use tokio::time::Instant;
 const FIRST_WAIT: Duration = Duration::from_secs(15);
 const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
-/// What stops all requests, not only one.
+/// A failure that stops all requests, not only one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outage {
     /// No connection, no answer, or a status of 500 and above.
@@ -20,12 +20,12 @@ pub enum Outage {
     TokenRejected,
     /// The budget of the day is spent.
     BudgetSpent {
-        /// When there is room again.
+        /// The time until the budget has room again.
         free_in: Duration,
     },
     /// The service asked for a pause.
     Throttled {
-        /// How long the pause is, if that is known.
+        /// The length of the pause, if known.
         wait: Option<Duration>,
     },
     /// The mirror or the state cannot be used.
@@ -53,7 +53,8 @@ impl Outage {
         }
     }
 
-    /// Returns the pause after which the outage is known to end. Without one, the pauses grow from try to try.
+    /// Returns the pause after which the outage is known to end. Without a known pause, the back-off grows from try to
+    /// try.
     pub fn known_pause(self) -> Option<Duration> {
         match self {
             Self::BudgetSpent { free_in: pause } | Self::Throttled { wait: Some(pause) } => {

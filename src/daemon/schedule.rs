@@ -1,4 +1,4 @@
-//! When the service is polled. Pure: the caller passes the time.
+//! The schedule of the polls. Pure: the caller passes the time.
 //!
 //! Two clocks are used together. The steady clock ignores changes of the time of day; the wall clock continues while
 //! the machine sleeps. A poll is due when either clock says so. After a night's sleep, or after the clock was set
@@ -33,7 +33,7 @@ pub struct PollBudget {
     pub cost: u32,
     /// Requests allowed in a day.
     pub per_day: u32,
-    /// The percentage of them that is reserved for pushes.
+    /// The percentage of the day's requests that is reserved for pushes.
     pub reserve_for_pushes: u32,
     /// Requests left in the rolling day.
     pub day_left: u32,
@@ -74,7 +74,7 @@ enum When {
     Cron { pattern: Box<Cron>, zone: Tz },
 }
 
-/// When polls are due.
+/// The times of the polls.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     when: When,
@@ -181,7 +181,7 @@ mod tests {
         Schedule::new(&Poll::Cron(line.to_owned()), zone, now).expect("a schedule")
     }
 
-    /// The polls between two times, looked for every `tick`, as the loop does.
+    /// The polls between two times, with a check every `tick`, as in the loop.
     fn polls(mut schedule: Schedule, from: &str, until: &str, tick: u64) -> Vec<String> {
         let mut now = Moment {
             wall: at(from),

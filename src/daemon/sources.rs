@@ -51,7 +51,7 @@ impl Signals {
     }
 }
 
-/// How long a jump of the clock may go unnoticed. A tick costs an idle machine a little power.
+/// The longest time that a jump of the clock goes unnoticed. A tick costs an idle machine a little power.
 const EACH_FIVE_SECONDS: &str = "*/5 * * * * *";
 
 /// Sends ticks until the daemon stops.

@@ -33,7 +33,7 @@ pub struct Daemon<C> {
     pub cycles: C,
     /// The settings.
     pub settings: Options,
-    /// What is watched, and how.
+    /// The settings of the watch.
     pub watch: watch::Options,
     /// The signals.
     pub signals: Signals,
@@ -136,7 +136,7 @@ fn start_watch(options: watch::Options, to: &mpsc::Sender<Event>) -> Option<watc
     }
 }
 
-/// Returns the status for `kbsync status`. A request that waits tells more than the poll after it.
+/// Returns the status for `kbsync status`. If a request waits, its next try is shown in place of the next poll.
 pub fn status(shared: &SharedStatus, progress: &ProgressSink) -> DaemonStatus {
     let snapshot = shared.snapshot();
     let queue = &snapshot.queue;

@@ -25,10 +25,10 @@ use tokio::{
 /// The version of the protocol. A request in another version is refused.
 pub const VERSION: u32 = 4;
 
-/// The purpose that the lock of a daemon shows: its holder accepts commands.
+/// The purpose in the lock of a daemon: a holder with this purpose accepts commands.
 pub const LOCK_LABEL: &str = "run";
 
-/// What a client sends.
+/// A client's request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
     /// The version of the protocol.
@@ -47,7 +47,7 @@ pub enum Command {
     Status,
 }
 
-/// What the daemon sends.
+/// A message from the daemon to a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
@@ -74,7 +74,7 @@ pub enum Step {
         /// The requests that one unit costs.
         requests: u32,
     },
-    /// So many units of the phase are done.
+    /// The number of finished units of the phase.
     Done(u64),
     /// The daemon waits for the service.
     Waiting(WaitNote),
@@ -97,12 +97,12 @@ impl From<engine::Progress> for Step {
     }
 }
 
-/// Why a command was not carried out.
+/// The reason why a command was not carried out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Refusal {
     /// The exit code.
     pub code: u8,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// The remedy.
     pub help: String,
@@ -121,7 +121,7 @@ pub struct DaemonStatus {
     pub last_poll: Option<String>,
     /// The effective time between two polls, in seconds.
     pub interval: u64,
-    /// The interval of the settings in seconds, where the budget makes the effective one longer.
+    /// The configured interval in seconds, if the budget makes the effective interval longer.
     pub planned: Option<u64>,
     /// The cron line of the polls, with its time zone, if there is one.
     pub cron: Option<String>,
@@ -173,8 +173,8 @@ impl QueuedCommand {
     }
 }
 
-/// Sends the engine's progress to the client whose command is running, and each wait also to those whose commands are
-/// next.
+/// Sends the engine's progress to the client of the running command, and each wait also to the clients of queued
+/// commands.
 #[derive(Clone, Debug, Default)]
 pub struct ProgressSink(Arc<Mutex<Listeners>>);
 
@@ -183,7 +183,7 @@ struct Listeners {
     running: Option<mpsc::Sender<Step>>,
     /// The channels of all commands without a final response. A channel is closed when the command has its response.
     queued: Vec<mpsc::WeakSender<Step>>,
-    /// The last wait, and when it ends.
+    /// The last wait, and its end.
     wait: Option<(WaitNote, Instant)>,
 }
 
@@ -200,7 +200,7 @@ impl Listeners {
 }
 
 impl ProgressSink {
-    /// Adds a command that has to wait for the cycle of another one.
+    /// Adds a queued command.
     pub fn add(&self, command: &QueuedCommand) {
         let mut listeners = self.listeners();
         if let Some(note) = listeners.wait() {
@@ -219,7 +219,7 @@ impl ProgressSink {
     /// Sends a step. A slow client misses some steps.
     pub fn send(&self, progress: engine::Progress) {
         let mut listeners = self.listeners();
-        // The cycle goes on.
+        // A step shows that the wait is over.
         listeners.wait = None;
         if let Some(steps) = &listeners.running {
             let _missed = steps.try_send(progress.into());

@@ -1,9 +1,9 @@
 //! The socket: its path, the daemon's end and the command's end.
 //!
-//! The lock's holder binds it, only the owner may open it, and it is removed at the end. The daemon has a task for each
-//! client, which only sends events. A client must send its request within [`REQUEST_LIMIT`], and the number of such
-//! clients is bounded. A command then waits for its cycle without a time limit; the number of waiting commands is
-//! bounded as well.
+//! The holder of the mirror's lock binds the socket and removes the socket at the end; only the owner may open the
+//! socket. The daemon has one task for each client, and the task only sends events. A client must send its request
+//! within [`REQUEST_LIMIT`], and the number of clients without a request is bounded. A command then waits for its cycle
+//! without a time limit; the number of waiting commands is bounded as well.
 
 use super::{Command, DaemonStatus, QueuedCommand, Refusal, Request, Response, Step, VERSION};
 use crate::{
@@ -70,7 +70,7 @@ async fn connect(private: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(through(&folder)).await
 }
 
-/// Reaches a socket through a descriptor of its folder when its own path is too long.
+/// Reaches a socket whose path is too long through a descriptor of the folder.
 fn via<T>(private: &Path, path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     if path.as_os_str().len() < MAX_PATH {
         return make(path);
@@ -88,7 +88,7 @@ fn through(folder: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd()))
 }
 
-/// Why there was no answer. The text fits after "failed to".
+/// The reasons why there was no answer. The text fits after "failed to".
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// No daemon listens.
@@ -164,7 +164,7 @@ pub async fn serve(
         }
     }
     clients.close();
-    // A client that does not read its final response is not waited for.
+    // The stop does not wait for a client that does not read its final response.
     let _late = tokio::time::timeout(Duration::from_secs(1), clients.wait()).await;
 }
 
@@ -180,7 +180,7 @@ async fn answer(
         () = slot.revoked() => return Err(io::ErrorKind::TimedOut.into()),
         command = tokio::time::timeout(REQUEST_LIMIT, accept(read, &mut write, status)) => command??,
     };
-    // The slot is free for the next client while this one waits.
+    // The next client can have the slot while this client waits.
     drop(slot);
     let Some(command) = command else {
         return Ok(());

@@ -1,12 +1,10 @@
-//! Debounce: decides when a touched path is due. Pure: the caller passes the time.
+//! Debounce: decides when a touched path is due. Pure: the caller passes the time, and no file is read.
 //!
 //! No touched path is ever forgotten. A changed path is due after its quiet period, or at the ceiling after its first
 //! event, but not before its push interval has passed. A removal waits for its grace time, and is cancelled when the
-//! path appears again, because editors, checkouts and rebases remove files and write them anew. It also waits for the
-//! grace time of the last removal, but no longer than that of its own once more: removals are due together, so that the
-//! guards see their number. An event in a folder that waits makes the folder wait as well.
-//!
-//! No clock and no file is read here.
+//! path appears again, because editors, checkouts and rebases remove files and write them anew. Each further removal
+//! restarts the grace time of all waiting removals, up to twice the grace time for each: removals are due together, so
+//! that the guards see their number. An event below a waiting folder restarts the folder's quiet period.
 
 use crate::config::Options;
 use std::{
@@ -104,9 +102,9 @@ struct Waiting {
     last: Instant,
     /// When the path was removed last.
     gone: Instant,
-    /// Whether a person was told that it waits for its push interval.
+    /// Whether the wait for the push interval was announced to a person.
     is_announced: bool,
-    /// Whether the path is as the state says, as after kbsync's own writes; `None`: nobody has looked yet.
+    /// Whether the path equals the state, as after kbsync's own writes; `None`: not compared yet.
     is_own: Option<bool>,
 }
 
@@ -153,10 +151,10 @@ impl Debounce {
             .and_modify(|waiting| {
                 let was_quiet = now.saturating_duration_since(waiting.last) >= quiet;
                 if touch == Touch::Removed {
-                    // A path that is removed twice was there in between, as when kbsync replaced it.
+                    // A second removal means that the path was back in between, as when kbsync replaced the file.
                     waiting.gone = now;
                 } else if waiting.touch == Touch::Removed && was_quiet {
-                    // The path rested while it was gone: the ceiling counts from its return.
+                    // The path was absent for a quiet period: the ceiling counts from the path's return.
                     waiting.first = now;
                 }
                 waiting.touch = touch;
@@ -174,8 +172,8 @@ impl Debounce {
             });
     }
 
-    /// Returns the changed paths that are quiet and wait only for their push interval, with the rest of it: each once
-    /// after its last event.
+    /// Returns the changed paths that are quiet and wait only for their push interval, with the remaining time. A path
+    /// is returned once after each event.
     pub fn newly_delayed(&mut self, now: Instant) -> Vec<(String, Duration)> {
         let mut held = Vec::new();
         for (path, waiting) in &mut self.waiting {
@@ -192,7 +190,7 @@ impl Debounce {
         held
     }
 
-    /// Returns when the next path that nobody was told of is held by its push interval.
+    /// Returns when the next unannounced path becomes quiet and waits only for its push interval.
     pub fn next_held(&self, now: Instant) -> Option<Instant> {
         let waiting = self.waiting.iter();
         let waiting = waiting.filter(|(path, waiting)| {
@@ -225,8 +223,8 @@ impl Debounce {
         self.deadlines().map(|(.., at)| at).min()
     }
 
-    /// Returns the paths in motion, and those whose grace time has not passed. A quiet path that only waits for its
-    /// push interval is not among them: a poll may pull a colleague's edit into it.
+    /// Returns the paths in motion, and the removed paths within their grace time. A quiet path that only waits for its
+    /// push interval is left out: a poll may pull a colleague's edit into the file.
     pub fn in_motion(&self, now: Instant) -> BTreeSet<String> {
         let is_quiet = |waiting: &Waiting| waiting.last + self.delays.quiet_period <= now;
         self.deadlines()
@@ -237,13 +235,14 @@ impl Debounce {
             .collect()
     }
 
-    /// Returns the first event of the oldest waiting path, of those that count.
+    /// Returns the first event of the oldest waiting path among the paths that `counts` accepts.
     pub fn oldest(&self, counts: impl Fn(&str) -> bool) -> Option<Instant> {
         let waiting = self.waiting.iter().filter(|(path, _)| counts(path));
         waiting.map(|(_, waiting)| waiting.first).min()
     }
 
-    /// Notes which waiting paths are as the state says. `drop_unchanged` looks at those that nobody has looked at yet.
+    /// Marks the waiting paths that equal the state. `drop_unchanged` compares only the paths that were not compared
+    /// yet.
     pub fn judge(&mut self, drop_unchanged: impl FnOnce(DuePaths) -> DuePaths) {
         let waiting = self.waiting.iter();
         let unjudged = collect(waiting.filter(|(_, waiting)| waiting.is_own.is_none()));
@@ -256,7 +255,7 @@ impl Debounce {
         }
     }
 
-    /// Returns the waiting paths that are not as kbsync left them, with their first events.
+    /// Returns the waiting paths that differ from the state or were not compared yet, with their first events.
     pub fn unsent(&self) -> impl Iterator<Item = (&str, Instant)> {
         let waiting = self.waiting.iter();
         let unsent = waiting.filter(|(_, waiting)| waiting.is_own != Some(true));

@@ -1,4 +1,4 @@
-//! When paths are taken: tables in virtual time, and that no event is forgotten.
+//! When paths are due: tables in virtual time, and the proof that no event is forgotten.
 
 use super::*;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ enum Do {
     Change(&'static str),
     Remove(&'static str),
     Pushed(&'static str),
-    /// What is due then: changed paths, and removed ones with a `-`.
+    /// The paths that are due then: changed paths, and removed paths with a `-`.
     Due(&'static [&'static str]),
 }
 use Do::{Change, Due, Pushed, Remove};
@@ -141,7 +141,7 @@ fn f073_what_is_removed_together_is_taken_together() {
             (9_000, Remove("d")),
             (68_999, Due(&[])),
             (69_000, Due(&["-a", "-b", "-c", "-d"])),
-            // Another deed.
+            // A later series of removals.
             (69_500, Remove("e")),
             (129_500, Due(&["-e"])),
         ],
@@ -157,7 +157,7 @@ fn f073_what_is_removed_together_is_taken_together() {
             (60_000, Due(&["-a"])),
         ],
     );
-    // Somebody who removes a file every few seconds is not waited for without end.
+    // A person who removes a file every few seconds does not delay the others without end.
     let start = Instant::now();
     let mut quiet = Debounce::new(PACE);
     for second in 0..300_u64 {
@@ -198,7 +198,7 @@ fn f082_an_article_is_pushed_once_per_interval_with_its_last_state() {
         "another path is not kept",
         &[(0, Pushed("a")), (0, Change("b")), (200, Due(&["b"]))],
     );
-    // A minute of autosave, every second: at most five takes.
+    // A minute of autosave, every second: at most five pushes.
     let start = Instant::now();
     let mut quiet = Debounce::new(PACE);
     let mut takes = 0;
@@ -235,7 +235,7 @@ fn f073_the_grace_of_a_removal_counts_from_the_last_one() {
     let start = Instant::now();
     let at = |millis| start + Duration::from_millis(millis);
     let mut quiet = Debounce::new(PACE);
-    // A file that is replaced by an exchange of names looks as if it had gone.
+    // A file that is replaced by an exchange of names looks as if it was removed.
     quiet.record("a", Touch::Removed, at(0));
     quiet.record("a", Touch::Removed, at(50_000));
     assert_eq!(quiet.due(at(60_500)), DuePaths::default());
@@ -272,14 +272,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// No event is forgotten, nothing is taken before it is quiet or at its ceiling, and what is taken
-    /// is the last thing that was seen.
+    /// No event is forgotten, no path is due before it is quiet or at its ceiling, and a due path has the last touch
+    /// that was seen.
     #[test]
     fn every_event_is_taken_once_and_in_time(steps in steps()) {
         let start = Instant::now();
         let mut now = start;
         let mut quiet = Debounce::new(PACE);
-        // By path: the last touch, the first and the last event since it was taken, its last push.
+        // By path: the last touch, the first and the last event since the path was due, and its last push.
         let mut open: BTreeMap<String, (Touch, Instant, Instant)> = BTreeMap::new();
         let mut pushes: BTreeMap<String, Instant> = BTreeMap::new();
         let mut looks = 0;
@@ -311,7 +311,7 @@ proptest! {
                 }
             }
         }
-        // What is left is due by its deadlines, one after the other, and then nothing is.
+        // The remaining paths become due at their deadlines, one after the other, until none is left.
         let mut guard = 0;
         while let Some(deadline) = quiet.next_deadline() {
             now = now.max(deadline);
@@ -339,7 +339,7 @@ fn f082_a_path_that_waits_for_its_push_interval_alone_takes_part_in_polls() {
     assert!(quiet.in_motion(at(150)).contains("a"), "it is in motion");
     assert!(quiet.in_motion(at(250)).is_empty(), "it is quiet");
     assert!(quiet.due(at(250)).is_empty(), "and not pushed again yet");
-    // Saved again and again, it is in motion, however long ago that began.
+    // A file that is saved again and again is in motion, however long ago the saves began.
     for millis in (300..=6_000).step_by(100) {
         quiet.record("a", Touch::Changed, at(millis));
     }

@@ -17,7 +17,7 @@ use std::{
 /// The time limit for all calls of one [`Objects`].
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The time between two looks whether a program has ended; its output has ended before.
+/// The interval at which kbsync checks whether a program has ended; the program's output has ended before.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The most bytes of output of one call of git.
@@ -50,16 +50,16 @@ pub enum Unread {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Blob(String);
 
-/// The commits of the repository that a folder is in, for one question. Paths are relative to that folder, with `/`.
+/// The commits of the repository around a folder, for one question. Paths are relative to the folder, with `/`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Objects {
     folder: PathBuf,
-    /// The end of the question's time: a git that hangs costs its time limit once, whatever the number of calls.
+    /// The deadline of the question: a git that hangs costs the time limit once, whatever the number of calls.
     deadline: Instant,
 }
 
 impl Objects {
-    /// Names the folder, and starts the question's time. Git searches for the repository at each call.
+    /// Starts the time limit of a question about a folder. Git searches for the repository at each call.
     pub fn around(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -105,7 +105,7 @@ impl Objects {
         Ok(contents)
     }
 
-    /// Returns the newest commit that two commits share. Without a commit, as before the first one, the name is empty.
+    /// Returns the merge base of two commits. The name is empty if a commit is missing, as before the first commit.
     pub fn shared(&self, one: &str, other: &str) -> Result<String, Unread> {
         if one.is_empty() || other.is_empty() {
             return Ok(String::new());
@@ -114,7 +114,7 @@ impl Objects {
         Ok(String::from_utf8_lossy(&base).trim().to_owned())
     }
 
-    /// Returns the commits of `from..to` that changed one of these paths; the newest, if there are many.
+    /// Returns the commits of `from..to` that changed one of these paths; of many, only the newest.
     pub fn commits_between(
         &self,
         from: &str,
@@ -140,7 +140,7 @@ impl Objects {
         Ok(commits)
     }
 
-    /// Returns whether HEAD has every commit that another commit has: the branch only went forward since then.
+    /// Returns whether a commit is HEAD or an ancestor of HEAD: the branch has only gone forward since.
     pub fn went_forward_from(&self, commit: &str) -> Result<bool, Unread> {
         if commit.is_empty() {
             return Ok(true);
@@ -250,7 +250,7 @@ fn answer(child: &mut Child, input: &[u8], deadline: Instant) -> Result<Vec<u8>,
     if ended.success() {
         return Ok(answer);
     }
-    // Another program may hold the error output open: the reason is left out then.
+    // If another program holds the error output open, the message has no reason.
     let said = said.recv_timeout(left(deadline)).unwrap_or_default();
     Err(Unread::Failed(said))
 }

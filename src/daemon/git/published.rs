@@ -1,10 +1,10 @@
-//! Which branch is published, whether it is the one that is checked out, and what the state recorded at the last sync.
+//! The published branch, the check that the published branch is checked out, and the state's record of the last sync.
 //!
-//! On any other branch nothing is sent and nothing is written. The branch is named in the settings. Else it is the
-//! default branch of the server in a clone, and the branch that was checked out at the first sync elsewhere. The record
-//! is in the state of the first workspace whose folder is in the repository: the published branch, and the HEAD at
-//! which both sides last agreed on removals. Users add and remove repositories at any time, so each look searches for
-//! the repositories again.
+//! On any other branch nothing is sent and nothing is written. The settings name the published branch. Without a name,
+//! a clone publishes the default branch of its server, and another repository the branch that was checked out at the
+//! first sync. The record is in the state of the first workspace whose folder is in the repository: the published
+//! branch, and the HEAD at which both sides last agreed on removals. Users add and remove repositories at any time, so
+//! each look searches for the repositories again.
 
 use super::{Git, GitState, Head};
 use crate::{config::PublishedBranch, model::path::quoted, state::Store};
@@ -98,7 +98,7 @@ pub enum Published {
     Any,
     /// Only this branch is published.
     Only(String),
-    /// No branch is named or recorded, and none can be taken.
+    /// No branch is named or recorded, and the repository shows none.
     Unnamed,
 }
 
@@ -169,7 +169,7 @@ pub fn remembered(store: &Store) -> Remembered {
     }
 }
 
-/// Adds to the record: HEAD, after both sides agreed on removals, or the published branch. `None` stays as it is.
+/// Stores HEAD, after both sides agreed on removals, or the published branch. `None` leaves a stored value unchanged.
 pub fn remember(store: &mut Store, what: &Remembered) -> anyhow::Result<()> {
     let head = what.head.as_ref().map(serde_json::to_string).transpose()?;
     store.write(|tx| {
@@ -182,7 +182,7 @@ pub fn remember(store: &mut Store, what: &Remembered) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A repository at one look, with its record.
+/// A repository as found at one moment, with the state's record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Known {
     /// The path prefix of the first workspace in the repository.
@@ -195,7 +195,7 @@ pub struct Known {
     pub agreed: Option<Head>,
     /// The published branch.
     pub published: Published,
-    /// The branch that the first sync records as the published branch, if the sync is to record a branch.
+    /// The branch that the first sync records as the published branch; `None`: nothing is to be recorded.
     pub first: Option<String>,
 }
 

@@ -205,8 +205,8 @@ impl Git {
     }
 
     /// Returns whether HEAD moved in another way than by commits made here. A return to the same commit is no move,
-    /// unless commits were made in between, because these are gone from the work tree. A log that was shortened, or
-    /// that does not continue, is a move as well: it belongs to another repository or was rewritten.
+    /// unless commits were made in between, because these are gone from the work tree. A log that is shorter, or that
+    /// does not continue, is a move as well: the log was rewritten or belongs to another repository.
     pub fn moved(&self, before: &Head, now: &Head) -> bool {
         if before == now {
             return false;
@@ -223,8 +223,8 @@ impl Git {
         others && (!same || lines.lines().any(own))
     }
 
-    /// Returns the newest commits of a branch: its own, and that of its upstream branch. Without a branch of that
-    /// name, as after a checkout by a CI system, `origin` is the server.
+    /// Returns the newest commits of a branch and of its upstream branch. Without a configured upstream, as after a
+    /// checkout by a CI system, `origin` is the server.
     pub fn tips(&self, branch: &str) -> Vec<String> {
         let config = read(&self.common.join("config")).unwrap_or_default();
         let section = format!("branch \"{branch}\"");
@@ -241,9 +241,9 @@ impl Git {
             .collect()
     }
 
-    /// Returns the branch that the team shares, as far as the repository shows it: the default branch of the server in a
-    /// clone, else the branch that is checked out. A clone of one branch does not know the default branch; there the
-    /// branch needs a name that is usual for a shared branch.
+    /// Returns the branch that the team shares, as far as the repository shows it: the default branch of the server in
+    /// a clone, else the branch that is checked out. A clone of a single branch does not know the default branch; there
+    /// the branch that is checked out counts only if its name is usual for a shared branch.
     pub fn shared_branch(&self, state: &GitState) -> Option<String> {
         let is_usual = |name: &str| matches!(name, "main" | "master" | "trunk" | "develop");
         let here = || {
@@ -253,8 +253,8 @@ impl Git {
         self.default_branch().or_else(here)
     }
 
-    /// Returns the branch that a clone names as the default of its server, as `git clone` writes it; `None`: this is no
-    /// clone, or git recorded no default.
+    /// Returns the default branch of the server, as `git clone` records it; `None`: this is no clone, or git recorded
+    /// no default.
     fn default_branch(&self) -> Option<String> {
         let text = read(&self.common.join("refs/remotes/origin/HEAD"))?;
         let branch = text.trim().strip_prefix("ref: refs/remotes/origin/")?;
@@ -280,7 +280,8 @@ impl Git {
     }
 
     /// Returns the newest commits that were made here since HEAD was at a position, each with its parent. The list is
-    /// empty after a reset (`git stash` makes one) or a checkout: a later commit does not show what the person had.
+    /// empty after a reset (`git stash` makes one) or a checkout, because later commits then do not show which files
+    /// the person had before.
     pub fn own_commits_since(&self, before: &Head) -> Vec<(String, String)> {
         let lines = self.moves_since(before.log).unwrap_or_default();
         let replaced = |what: &str| what.starts_with("reset:") || what.starts_with("checkout:");
@@ -326,8 +327,8 @@ fn sparse_of(config: &str) -> Option<bool> {
     Some(matches!(value.as_str(), "true" | "yes" | "on" | "1"))
 }
 
-/// Returns a value of a configuration file; the last one counts. A key without a value is true. A section's name
-/// ignores case, its quoted part does not.
+/// Returns the last value of a key in a configuration file. A key without a value is true. A section's name ignores
+/// case, its quoted part does not.
 fn setting(config: &str, section: &str, key: &str) -> Option<String> {
     let (mut inside, mut said) = (false, None);
     for line in config.lines().map(str::trim) {

@@ -1,7 +1,7 @@
 //! Answers the engine's questions about git for one workspace.
 //!
-//! A view is built before a cycle and answers after the cycle's scan, so a HEAD that moved in between is noticed. Nothing is
-//! written.
+//! A view is built before a cycle and answers after the cycle's scan, so a HEAD that moved in between is noticed.
+//! Nothing is written.
 
 use super::{
     Git, GitState, HOLD, Head, Known, NOT_COMMITTED, SPARSE, UNKNOWN,
@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The reason why a cycle ends whose scan may have read files of two commits.
+/// The reason for ending a cycle whose scan may have read files of two commits.
 const MOVED_JUST_NOW: &str = "git moved HEAD just now";
 
 /// Git in the folder of one workspace.
@@ -50,7 +50,7 @@ impl View {
         self.before.iter().find(|known| known.git == *git)
     }
 
-    /// Returns the repository, when git moved nothing since the scan; `None`: there is no repository.
+    /// Returns the repository, if git moved nothing since the scan; `None`: there is no repository.
     fn at_rest(&self) -> Result<Option<(Git, GitState)>, String> {
         let Some(git) = Git::find(&self.folder) else {
             return Ok(None);
@@ -111,8 +111,8 @@ impl View {
         }
     }
 
-    /// Of these files, returns those that no commit has which was made here since HEAD was at a position: a person who
-    /// commits a file, and then its removal, means the removal.
+    /// Leaves out the files that are in a commit made here since HEAD was at a position: a person who commits a file,
+    /// and then its removal, means the removal.
     fn not_in_own_commits(
         &self,
         objects: &Objects,
@@ -159,12 +159,12 @@ impl GitView for View {
         let judged = match self.removals() {
             Removals::Meant => return BTreeMap::new(),
             Removals::Held(why) => Ok((gone.clone(), why)),
-            // Before the first commit git has nothing to remove files for.
+            // Before the first commit, git has no reason to remove files.
             Removals::MeantIfCommitted { agreed } if agreed.commit.is_empty() => {
                 return BTreeMap::new();
             }
-            // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. Where the
-            // commits have nothing of this folder, none of the removals is git's.
+            // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. If HEAD
+            // has nothing of this folder, none of the removals is git's.
             Removals::MeantIfCommitted { agreed } => objects.has_folder().and_then(|has| {
                 let held = if has {
                     let held = in_neither(&objects, &agreed, gone)?;
@@ -174,8 +174,8 @@ impl GitView for View {
                 };
                 Ok((held, NOT_COMMITTED.to_owned()))
             }),
-            // A person removed what HEAD has, because git puts that into the work tree. A branch that went back removed
-            // nothing.
+            // A file that HEAD has was removed by a person, because git puts the files of HEAD into the work tree. A
+            // branch that went back removed nothing.
             Removals::SinceCommit { agreed, published } => {
                 let forward = objects.went_forward_from(&agreed.commit);
                 let held = forward.and_then(|forward| {
@@ -220,8 +220,9 @@ impl GitView for View {
         };
         let (objects, head) = (Objects::around(&self.folder), head(&state));
         let by_own_commits = written_by(&objects, &git.own_commits_since(&agreed), &head, paths);
-        // The published branch lost the commits that HEAD does not share, by a rebase or a reset. Where every branch is
-        // published, a switch is meant, and nothing is known of a reset.
+        // Commits of the published branch that HEAD does not share were lost by a rebase or a reset, so the merge base
+        // is the start. Where every branch is published, HEAD may also have switched branches on purpose, so only a
+        // forward move has a start.
         let start = match known.published.name() {
             Some(_) => objects.shared(&agreed.commit, &head).ok(),
             None => match objects.went_forward_from(&agreed.commit) {
@@ -246,7 +247,7 @@ fn head(state: &GitState) -> String {
     head.unwrap_or_default()
 }
 
-/// Of these files, returns those that neither HEAD nor an earlier commit has.
+/// Returns those of the files that neither HEAD nor an earlier commit has.
 fn in_neither(
     objects: &Objects,
     earlier: &Head,
@@ -258,8 +259,8 @@ fn in_neither(
     Ok(neither.cloned().collect())
 }
 
-/// Returns the files that one of these commits wrote or removed, and that HEAD has, or lacks, like that commit. Each commit
-/// comes with its parent.
+/// Returns the files that one of these commits wrote or removed, and that HEAD still has, or lacks, as in that commit.
+/// Each commit comes with its parent.
 fn written_by(
     objects: &Objects,
     commits: &[(String, String)],

@@ -15,7 +15,7 @@ pub(super) struct Cookie {
 impl Cookie {
     /// Writes the file into the private folder.
     pub(super) fn create(private: &Path) -> io::Result<Self> {
-        // The name is fixed, so a daemon takes over the file of a killed one.
+        // The name is fixed, so a daemon takes over the file of a killed daemon.
         let path = private.join("cookie");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)?;

@@ -1,4 +1,4 @@
-//! What an event of the file system means for the mirror. Pure, except for three questions to the disk.
+//! The meaning of file system events for the mirror. Pure, except for three questions to the disk.
 
 use super::Root;
 use crate::{
@@ -12,7 +12,7 @@ use notify::{
 };
 use std::path::Path;
 
-/// What an event means for the mirror.
+/// The meaning of an event for the mirror.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Meaning {
     /// A path was touched.

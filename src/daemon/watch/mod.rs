@@ -30,7 +30,7 @@ use std::{
     time::Duration,
 };
 
-/// Why it is unknown which files were touched.
+/// The reason for a doubt: it is unknown which files were touched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
     /// The queue of events overflowed.
@@ -96,7 +96,7 @@ impl fmt::Display for Mode {
 /// A workspace's folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Root {
-    /// The prefix of its paths: `""`, or the folder's name and a `/`.
+    /// The prefix of the workspace's paths: `""`, or the folder's name and a `/`.
     pub prefix: String,
     /// The folder.
     pub path: PathBuf,
@@ -127,7 +127,7 @@ impl Rescan {
     }
 }
 
-/// What to watch, and how.
+/// The settings of the watch.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The folders to watch.
@@ -136,7 +136,7 @@ pub struct Options {
     pub private: PathBuf,
     /// How often the files are scanned where no events come.
     pub rescan: Rescan,
-    /// How long the cookie's event may take. Zero: events are not trusted, and the files are scanned.
+    /// The longest time until the cookie's event. Zero: events are not trusted, and the files are scanned.
     pub cookie_timeout: Duration,
 }
 

@@ -51,7 +51,7 @@ impl Stamps {
         Some(())
     }
 
-    /// Returns what was touched since the scan before.
+    /// Returns the paths that were touched since the previous scan.
     pub(super) fn touched(&self, before: &Self) -> Vec<(String, Touch)> {
         let mut found = BTreeMap::new();
         for (path, stamp) in &self.files {
@@ -72,7 +72,7 @@ impl Stamps {
         found.into_iter().collect()
     }
 
-    /// Takes over the stamps that this scan could not read.
+    /// Takes over from the previous scan the stamps that this scan could not read.
     pub(super) fn carry_over(&mut self, before: Self) {
         if self.incomplete {
             for (path, stamp) in before.files {

@@ -1,5 +1,4 @@
-//! Watchers that say little or nothing: what is made of the file that shows whether events come. And watchers
-//! that fail: what cannot be watched is looked at.
+//! Tests with fake watchers: without the cookie's event, and with failures after which the files are scanned.
 
 use super::{Cause, Mode, Options, Rescan, Root, thread::start_with};
 use crate::daemon::Event;
@@ -18,7 +17,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 /// Reports an article as soon as the private folder is watched, and never of our own file.
 struct Deaf(Box<dyn EventHandler>);
 
-/// What the deaf one was asked to let go of.
+/// The paths that `Deaf` was asked to stop watching.
 static LET_GO: Mutex<Vec<std::path::PathBuf>> = Mutex::new(Vec::new());
 
 impl Watcher for Deaf {
@@ -46,7 +45,7 @@ impl Watcher for Deaf {
     }
 }
 
-/// A mirror, and how long the file's event may take.
+/// A mirror, with the time limit for the cookie's event.
 fn options(mirror: &Path) -> Options {
     let private = mirror.join(".kbsync");
     for folder in [&private, &mirror.join("a")] {
@@ -97,7 +96,7 @@ async fn f078_where_its_own_file_is_missed_among_others_events_are_trusted() {
     assert!(matches!(first, Event::Watching(Mode::Events)), "{first:?}");
     let second = next(&mut events).await;
     assert!(matches!(second, Event::Touched { .. }), "{second:?}");
-    // When its time is over, it is not waited for any more, and nothing else happens.
+    // After its time limit the cookie is given up, and nothing else happens.
     let private = mirror.path().join(".kbsync");
     while !LET_GO.lock().expect("a list").contains(&private) {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -106,17 +105,17 @@ async fn f078_where_its_own_file_is_missed_among_others_events_are_trusted() {
     assert_eq!(cookies(mirror.path()), 0, "the file is gone");
 }
 
-/// What the system says with this number; zero stands for something that no system says.
+/// The error of the system with this number; zero stands for an error that no system has.
 fn error(number: i32) -> Error {
     match number {
         0 => Error::generic("something strange"),
-        // Notify has a word of its own for it.
+        // Notify has its own kind for this error.
         NOSPC => Error::new(ErrorKind::MaxFilesWatch),
         number => Error::io(std::io::Error::from_raw_os_error(number)),
     }
 }
 
-/// Reports an error as soon as the private folder is watched, and of an article after it.
+/// Reports an error as soon as the private folder is watched, and then an event of an article.
 struct Ailing<const NUMBER: i32>(Box<dyn EventHandler>);
 
 impl<const NUMBER: i32> Watcher for Ailing<NUMBER> {
@@ -143,7 +142,7 @@ impl<const NUMBER: i32> Watcher for Ailing<NUMBER> {
     }
 }
 
-/// Watches so many folders and no more; cannot even be made with none.
+/// Watches at most `ROOM` folders; with `ROOM` zero, the watcher cannot even be made.
 struct Full<const NUMBER: i32, const ROOM: usize>(usize);
 
 impl<const NUMBER: i32, const ROOM: usize> Watcher for Full<NUMBER, ROOM> {
@@ -168,12 +167,12 @@ impl<const NUMBER: i32, const ROOM: usize> Watcher for Full<NUMBER, ROOM> {
     }
 }
 
-/// The first events of a watcher, as words: it must go on afterwards, one way or the other.
+/// Returns the first events of a watcher, as words. The watch must continue after a failure.
 async fn first<W: Watcher, const COUNT: usize>() -> [String; COUNT] {
     let mirror = tempfile::tempdir().expect("a folder");
     let (to, mut events) = channel(16);
     let mut options = options(mirror.path());
-    // Nothing hangs on the file that shows whether events come.
+    // The test must not depend on the cookie.
     options.cookie_timeout = Duration::from_secs(20);
     let _watch = start_with::<W>(options, to).expect("a thread");
     let mut told = [const { String::new() }; COUNT];

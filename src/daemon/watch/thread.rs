@@ -30,10 +30,10 @@ use tokio::sync::mpsc::Sender;
 /// overflow: the sender must never wait, because it also carries out our requests to watch a folder.
 const IN_FLIGHT: usize = 4096;
 
-/// How long new settings may go unnoticed between two scans.
+/// The longest time that new settings go unnoticed between two scans.
 const SETTINGS_CHECK: Duration = Duration::from_secs(1);
 
-/// What the thread receives.
+/// A message to the thread.
 enum Raw {
     Event(notify::Result<notify::Event>),
     /// Events were dropped, which is reported first.
@@ -69,7 +69,7 @@ pub fn start(options: Options, to: Sender<Event>) -> io::Result<Watch> {
     start_with::<RecommendedWatcher>(options, to)
 }
 
-/// The same with any watcher, for tests.
+/// [`start`] with any watcher, for tests.
 pub(super) fn start_with<W: Watcher>(options: Options, to: Sender<Event>) -> io::Result<Watch> {
     let (raw, events) = sync_channel(IN_FLIGHT);
     let stop = raw.clone();
@@ -164,7 +164,7 @@ impl Thread {
             let next = match next {
                 Ok(raw) => raw,
                 Err(RecvTimeoutError::Timeout) if any_event => {
-                    // The cookie's event was dropped among many, but it is known that events come.
+                    // The cookie's event was lost among many, but the other events show that events come.
                     cookie = None;
                     let _unwatched = watcher.unwatch(&self.options.private);
                     continue;
@@ -174,7 +174,7 @@ impl Thread {
             };
             let event = match next {
                 Raw::Stop => return Err(End::Finished),
-                // The loop reports it at its beginning.
+                // The beginning of the loop reports the loss.
                 Raw::Lost => {
                     any_event = true;
                     continue;
@@ -409,11 +409,11 @@ mod tests {
     fn what_is_lost_wakes_the_thread_unless_it_is_awake() {
         let (raw, events) = sync_channel(2);
         let lost = AtomicBool::new(false);
-        // Full, and taken empty before it was told: the word of it comes.
+        // A channel with room takes the message.
         report_loss(&lost, &raw);
         assert!(lost.swap(false, Ordering::SeqCst));
         assert!(matches!(events.recv(), Ok(Raw::Lost)));
-        // Still full: the flag is seen after the next event.
+        // With a full channel, only the flag shows the loss.
         for _ in 0..2 {
             raw.try_send(Raw::Stop).expect("room");
         }
@@ -422,7 +422,7 @@ mod tests {
         assert!(matches!(events.recv(), Ok(Raw::Stop)));
         assert!(matches!(events.recv(), Ok(Raw::Stop)));
         assert!(events.try_recv().is_err());
-        // Nobody is there any more.
+        // The receiver is gone.
         drop(events);
         report_loss(&lost, &raw);
     }

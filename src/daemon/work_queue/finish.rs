@@ -1,4 +1,4 @@
-//! What happens to the work of a finished cycle: it is done, or it is queued again.
+//! The end of a cycle: its work is done, or it is queued again.
 
 use super::WorkQueue;
 use crate::daemon::{
@@ -48,7 +48,7 @@ impl WorkQueue {
             // The cycle did not deal with these paths.
             self.due.add_earlier(covered);
             if outcome.outage.is_none() {
-                // Only the poll is postponed, and a poll is not retried at once.
+                // A failed poll waits for its next time, so its doubts are queued again.
                 for cause in doubts {
                     self.doubt(cause, now.steady);
                 }
@@ -60,7 +60,7 @@ impl WorkQueue {
             match job.scope {
                 Scope::Paths(due) => self.deferred.add(due, false, now.steady),
                 Scope::Mirror => self.deferred.add(DuePaths::default(), true, now.steady),
-                // The changes that git brought have no events of their own left.
+                // The files that git changed have no events left, so the full cycle is queued again.
                 Scope::Everything if is_ended_by_git(&outcome.report) => {
                     self.full_cycle.get_or_insert(job.trigger);
                 }
@@ -104,7 +104,7 @@ impl WorkQueue {
     pub fn heads_to_remember(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
         let looked = match &job.scope {
             Scope::Everything | Scope::Mirror => true,
-            // A doubt or a pending full cycle may still find removals.
+            // A doubt or a queued full cycle may still find removals.
             Scope::Paths(_) => self.doubtful_since.is_none() && self.full_cycle.is_none(),
             Scope::Command(command) => command.is_whole(),
         };

@@ -44,7 +44,7 @@ pub struct NextJob {
     pub job: Job,
     /// The command that it carries out, with its client.
     pub command: Option<QueuedCommand>,
-    /// Whether events were lost and nothing else: a scan shows whether a cycle is needed.
+    /// Whether lost events are the only reason for the job: a scan shows whether a cycle is needed.
     pub only_if_changed: bool,
 }
 
@@ -84,7 +84,7 @@ impl fmt::Display for Pause {
     }
 }
 
-/// The work that waits.
+/// The waiting work.
 #[derive(Debug)]
 pub struct WorkQueue {
     settings: Options,
@@ -94,7 +94,7 @@ pub struct WorkQueue {
     due: DuePaths,
     /// Work that one cycle could not do although there is no outage. It has a back-off of its own.
     deferred: Deferred,
-    /// Since when the oldest of the due paths waits.
+    /// The time since which the oldest due path waits.
     due_since: Option<Instant>,
     /// The changed paths that the running cycle looks at.
     running: BTreeSet<String>,
@@ -105,7 +105,7 @@ pub struct WorkQueue {
     /// Paths in motion that the last full cycle skipped, and that are still in motion.
     left_out: BTreeSet<String>,
     full_cycle: Option<Trigger>,
-    /// Since when the full cycle could have run.
+    /// The time since which the full cycle could have run.
     full_cycle_since: Option<Instant>,
     doubts: BTreeSet<Cause>,
     doubtful_since: Option<Instant>,
@@ -149,7 +149,7 @@ impl WorkQueue {
         }
     }
 
-    /// Takes over new settings. They may be what ends an outage.
+    /// Takes over new settings. New settings may end an outage, so the next try is at once.
     pub fn set_settings(&mut self, settings: Options, schedule: Schedule) {
         self.outage.retry_now();
         self.debounce.set_delays(Delays::of(&settings));
@@ -168,7 +168,7 @@ impl WorkQueue {
         self.doubtful_since.get_or_insert(now);
     }
 
-    /// The watch is set up, or could not be set up.
+    /// Records that the watch is set up, or could not be set up.
     pub fn watch_started(&mut self) {
         self.watching = true;
     }
@@ -205,13 +205,12 @@ impl WorkQueue {
         }
     }
 
-    /// Notes which waiting paths a person changed: only they count as not sent.
+    /// Marks the waiting paths that a person changed: only these count as unsent.
     pub fn judge(&mut self, drop_unchanged: impl FnOnce(DuePaths) -> DuePaths) {
         self.debounce.judge(drop_unchanged);
     }
 
-    /// Returns the time until the service is asked again: at the next poll, or after an outage's pause for the work
-    /// that waits.
+    /// Returns the time until the next request: until the next poll, or until an outage's pause ends if work waits.
     pub fn next_try(&self, now: Moment) -> Duration {
         let waits = self.full_cycle.is_some() || !self.due.is_empty() || !self.doubts.is_empty();
         let retry_at = self.outage.retry_at();

@@ -1,4 +1,4 @@
-//! Which job is next. The order is explained in [`super`].
+//! The choice of the next job. The order is explained in [`super`].
 
 use super::{NextJob, WorkQueue, summary::may_matter};
 use crate::daemon::{
@@ -142,8 +142,8 @@ impl WorkQueue {
         Some(self.job(trigger, Scope::Everything, in_motion))
     }
 
-    /// Returns the paths in motion that a full cycle must skip: those that differ from the state. The others were
-    /// only touched, most often by kbsync itself.
+    /// Returns the paths in motion that a full cycle must skip: the paths that differ from the state. All other paths
+    /// were only touched, most often by kbsync itself.
     fn leave_out(
         &mut self,
         in_motion: BTreeSet<String>,

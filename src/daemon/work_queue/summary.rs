@@ -1,4 +1,4 @@
-//! What the queue reports: the next deadline to the loop, and the waiting work to people.
+//! The reports of the queue: the next deadline to the loop, and the waiting work to people.
 
 use super::WorkQueue;
 use crate::daemon::{outage::Outage, schedule::Moment};
@@ -44,8 +44,8 @@ impl WorkQueue {
         }
     }
 
-    /// Returns the number of paths that a person changed and that are not sent yet, and the first event of the oldest
-    /// waiting one. A folder counts only where nothing in it does.
+    /// Returns the number of paths with unsent changes of a person, and the first event of the oldest path that still
+    /// waits for its delays. A folder counts only if no path in it counts.
     fn unsent(&self) -> (usize, Option<Instant>) {
         let waiting = || self.debounce.unsent().filter(|(path, _)| may_matter(path));
         let due = [
