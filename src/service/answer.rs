@@ -32,7 +32,7 @@ pub(super) struct Verdict {
     pub(super) kind: ErrorKind,
     /// The service's message, or a description of the fault.
     pub(super) message: String,
-    /// Whether a repetition may help.
+    /// The outcome for the retry rule.
     pub(super) outcome: Outcome,
     /// Whether the request may have been carried out all the same.
     pub(super) may_have_arrived: bool,

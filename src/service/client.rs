@@ -1,9 +1,9 @@
 //! The HTTP client: each request goes through the budget, the retry rule and the judgement of its answer.
 //!
-//! Every request is counted before it is sent. No write is sent twice, unless the service refused the first for lack of
-//! budget (failures rows 14 to 17). Redirects are not followed. After the stop signal no request begins, and a read in
-//! flight ends at once; a write in flight is finished, so that its outcome is recorded. `answer` says what an answer
-//! means, `retry` when to repeat a request; the endpoints are in `endpoints`, listings in `listing`.
+//! Every request is counted before it is sent. No write is sent twice, unless the service refused the first attempt for
+//! lack of budget (failures rows 14 to 17). Redirects are not followed. After the stop signal no request begins, and a
+//! read in flight ends at once; a write in flight is finished, so that its outcome is recorded. `answer` has the
+//! meaning of answers, `retry` the rule for repeated requests, `endpoints` the endpoints, and `listing` the listings.
 
 pub use super::options::{
     Answered, ClientError, ClientOptions, Notify, TokenAccepted, TokenUnsent, WaitNote, WaitReason,
@@ -48,9 +48,9 @@ pub struct Client {
     reservation: Mutex<Option<Reservation>>,
     /// Whether the listing endpoint is known to be missing.
     pub(super) no_listing: AtomicBool,
-    /// By how many seconds this machine's clock was ahead of the last answer's `Date`.
+    /// The seconds by which this machine's clock was ahead of the last answer's `Date`.
     ahead: Mutex<Option<i64>>,
-    /// The service has accepted the token.
+    /// Completed when the service has accepted the token.
     accepted_once: Once,
     /// Why the token must not be sent again.
     foreign: Mutex<Option<String>>,
@@ -63,12 +63,12 @@ pub(super) struct Call<'a> {
     pub(super) body: Option<Vec<u8>>,
     pub(super) purpose: Purpose,
     pub(super) validator: Option<&'a Validator>,
-    /// Whether the request replaces or deletes what the caller has just read: it is sent at once or not at all,
-    /// because after a wait the read would be stale.
+    /// Whether the request replaces or deletes the version that the caller has just read. Such a request is sent at
+    /// once or not at all, because a wait would make the read stale.
     pub(super) guarded: bool,
 }
 
-/// A failed attempt, and what it means for another one.
+/// The error of a failed attempt, and its outcome for the retry rule.
 pub(super) struct Failure {
     pub(super) error: ServiceError,
     pub(super) outcome: Outcome,
@@ -108,8 +108,8 @@ impl Client {
         &self.options.budget
     }
 
-    /// Returns by how many seconds this machine's clock is ahead of the service's, by the `Date` of its last answer.
-    /// The value is only for messages (failures row 104).
+    /// Returns the seconds by which this machine's clock is ahead of the service's clock, by the `Date` of the last
+    /// answer. The value is only for messages (failures row 104).
     pub fn clock_ahead(&self) -> Option<i64> {
         *self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,7 +150,7 @@ impl Client {
         if stop.is_cancelled() {
             return Err(stopping());
         }
-        // A probe changes nothing, so its answer may be lost.
+        // A probe changes nothing, so a stop may lose its answer.
         let is_probe = call.verb == Verb::Put && !call.guarded;
         if !call.verb.is_read() && !is_probe {
             return request.await;
@@ -195,8 +195,7 @@ impl Client {
         failpoint::pass("service: answer arrived");
         let number =
             |name| header(response.headers(), name).and_then(|value| value.trim().parse().ok());
-        // A refusal that names its wait is believed: after the wait there is room, whatever the headers say about
-        // this minute.
+        // After the wait that a refusal names there is room, whatever the headers say about this minute.
         let (limit, remaining) = (number(&LIMIT), number(&REMAINING));
         let names_its_wait = !response.status().is_success()
             && asked_wait(response.headers(), chrono::Utc::now()).is_some();
@@ -215,7 +214,7 @@ impl Client {
             status,
             "answered"
         );
-        // A partial answer would be taken for a complete one; nothing here asks for a part.
+        // A partial answer must not pass as a complete one; no request here asks for a part.
         let is_whole = response.status().is_success() && status != 206;
         if is_whole || (status == 304 && call.validator.is_some()) {
             return Ok(response);
@@ -239,7 +238,8 @@ impl Client {
         {
             tracing::warn!(?refusal, "cannot tell other commands to wait");
         }
-        // After a guarded request the other commands wait in `reserve`, and so does the caller before it looks again.
+        // A guarded request is not repeated here: other commands wait in `reserve`, and so does the caller before it
+        // reads again.
         let Some(wait) = wait.filter(|_| !call.guarded) else {
             return Err(error);
         };
@@ -325,7 +325,7 @@ impl Client {
         }
     }
 
-    /// Called after an answer with `success: true`: only a service that knows the token sends one.
+    /// Runs after an answer with `success: true`, because only a service that knows the token sends such an answer.
     pub(super) fn report_accepted(&self) {
         let Some(token_accepted) = &self.options.token_accepted else {
             return;

@@ -47,7 +47,7 @@ impl ServiceRead for Client {
         let mut listed = Vec::new();
         let mut sink = |entry| {
             if let Listed::Retracted { .. } = entry {
-                // There is one answer: all entries so far belong to it.
+                // All entries so far belong to the one answer that broke off.
                 listed.clear();
             } else {
                 listed.push(entry);
@@ -209,7 +209,7 @@ impl Client {
         Ok(category)
     }
 
-    /// Reads the object under a key of an answer; it may be in an array of one, as A4.2 shows it.
+    /// Reads the object under a key of an answer. The object may be in an array of one, as in A4.2.
     async fn one<W: DeserializeOwned, T>(
         &self,
         call: &Call<'_>,

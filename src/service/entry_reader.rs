@@ -34,7 +34,7 @@ pub(super) struct Progress {
     due: usize,
     /// The number of entries.
     pub(super) entries: u64,
-    /// The number of readable articles among them.
+    /// The number of readable articles among the entries.
     pub(super) readable: u64,
     /// Why the last unreadable entry is unreadable.
     pub(super) last_why: Option<String>,
@@ -62,7 +62,7 @@ impl<'a> EntryReader<'a> {
         }
     }
 
-    /// Takes the known entries, which need not be parsed; the others get fingerprints.
+    /// Takes the known entries, which need not be parsed; all other entries get fingerprints.
     pub(super) fn with(mut self, known: Option<&'a KnownEntries>) -> Self {
         self.known = known;
         self
@@ -175,7 +175,7 @@ impl Sink for EntryReader<'_> {
     }
 }
 
-/// Returns the category around an entry, for the fingerprint: the requested one, if there is one.
+/// Returns the category around an entry, for the fingerprint: the requested category, if one was requested.
 fn around<'a>(asked_for: Option<&'a CategoryId>, around: Option<&'a [u8]>) -> &'a [u8] {
     match asked_for {
         Some(owner) => owner.as_bytes(),
@@ -183,7 +183,7 @@ fn around<'a>(asked_for: Option<&'a CategoryId>, around: Option<&'a [u8]>) -> &'
     }
 }
 
-/// Parses one entry. Fails if the entry is not JSON, because then the whole answer is not.
+/// Parses one entry. Fails if the entry is not JSON, because then the whole answer is not JSON.
 fn decode(entry: &Entry<'_>, owner: Option<CategoryId>) -> Result<Listed, String> {
     let unreadable = |why: String| Listed::Unreadable {
         id: peek_id(entry.bytes),

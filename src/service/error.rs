@@ -1,4 +1,4 @@
-//! Why a request failed, typed where the engine branches.
+//! The errors of requests, typed where the engine branches.
 //!
 //! The text names the method, the path, the status and the service's message, but never the token.
 
@@ -24,7 +24,7 @@ pub enum ErrorKind {
     },
     /// The budget of the rolling day is spent; nothing was sent.
     BudgetSpent {
-        /// When there is room again.
+        /// The time until there is room again.
         free_in: Duration,
     },
     /// No connection, no answer in time, or a 5xx, after the retries.
@@ -76,7 +76,7 @@ impl ServiceError {
         self.kind.stops_all()
     }
 
-    /// Returns what went wrong in the end, in a few words: `Connection refused`.
+    /// Returns the innermost cause, in a few words: `Connection refused`.
     pub fn root_cause(&self) -> String {
         if let Some(status) = self.status {
             return format!("status {status}");

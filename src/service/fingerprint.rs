@@ -1,16 +1,16 @@
 //! Recognises the known entries of a listing by the fingerprints of their bytes, so that they need not be parsed.
 //! Pure.
 //!
-//! Nearly every entry of a listing is, byte for byte, the one of the last listing. A caller that stores the
-//! fingerprints of the entries passes them with its request ([`KnownEntries`]). An entry with such a fingerprint is
-//! passed on as [`super::Listed::Known`], without being parsed and without a digest of its body.
+//! Nearly every entry of a listing is byte for byte the same as in the last listing. A caller stores the fingerprints
+//! of the entries, and passes them with its next request ([`KnownEntries`]). An entry with such a fingerprint is passed
+//! on as [`super::Listed::Known`], without being parsed and without a digest of its body.
 //!
 //! A fingerprint is a keyed hash (`HighwayHash`, 128 bits) of the bytes of an entry and of the id of the category
 //! around it. The key is drawn at random and stored beside the fingerprints, in the state, which nobody else can read.
 //! So nobody can prepare two entries with the same fingerprint, and a collision by chance has a probability of 2^-128.
 //!
-//! Listings mostly come in the same order, too. So the length of the next entry is known: if the bytes up to there
-//! have the fingerprint of the next known entry, they are that entry, and its end need not be searched.
+//! Listings mostly keep their order, too, so the length of the next entry is known: if that many bytes have the
+//! fingerprint of the next known entry, they are that entry, and its end need not be searched.
 
 use crate::model::{ArticleId, Fingerprint};
 use highway::{HighwayHash as _, HighwayHasher, Key};
@@ -19,7 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Makes fingerprints, under a key of its own.
+/// Makes fingerprints with its own key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprinter([u64; 4]);
 
@@ -72,12 +72,12 @@ pub struct KnownEntries {
     /// In the order of the last listing.
     entries: Arc<Vec<(Fingerprint, ArticleId)>>,
     places: Arc<HashMap<Fingerprint, usize>>,
-    /// Articles whose stored version has changed since: their entries are parsed.
+    /// Articles whose stored version has changed since the last listing: their entries are parsed.
     except: HashSet<ArticleId>,
 }
 
 impl KnownEntries {
-    /// Takes the known entries. Without any, every entry is parsed, and gets a fingerprint.
+    /// Takes the known entries. Without known entries, every entry is parsed and gets a fingerprint.
     pub fn new(fingerprinter: Fingerprinter, entries: Vec<(Fingerprint, ArticleId)>) -> Self {
         let places = entries.iter().enumerate();
         Self {
@@ -124,7 +124,7 @@ impl KnownEntries {
         (!self.except.contains(&article)).then_some((at, article))
     }
 
-    /// Returns the length and the article of the `at`-th known entry, if these bytes begin with it.
+    /// Returns the length and the article of the `at`-th known entry, if these bytes begin with that entry.
     ///
     /// Only an object is recognised, because its end does not depend on the bytes after it.
     pub(super) fn begins(

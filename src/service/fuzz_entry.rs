@@ -21,7 +21,7 @@ pub struct Read {
 ///
 /// # Errors
 ///
-/// Why the page is no listing.
+/// The reason why the page is no listing.
 pub fn read_listing(pieces: &[&[u8]]) -> Result<Read, String> {
     let caps = Caps {
         entry: 1 << 20,

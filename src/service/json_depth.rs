@@ -4,7 +4,7 @@
 
 use memchr::memchr2;
 
-/// Where in an entry we are.
+/// The position within an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct JsonDepth {
     depth: usize,
@@ -14,12 +14,12 @@ pub(super) struct JsonDepth {
 }
 
 impl JsonDepth {
-    /// How deep the brackets went.
+    /// Returns the deepest nesting so far.
     pub(super) fn deepest(&self) -> usize {
         self.deepest
     }
 
-    /// How many of these bytes belong to the entry; `None`: all, and more to come.
+    /// Returns the number of these bytes that belong to the entry; `None`: all of them, and the entry continues.
     pub(super) fn end_in(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -46,7 +46,7 @@ impl JsonDepth {
                     self.depth += 1;
                     self.deepest = self.deepest.max(self.depth);
                 }
-                // Of a value that is a number or a word, the end lies before this byte.
+                // A number or a word ends before this byte.
                 b'}' | b']' | b',' | b' ' | b'\t' | b'\n' | b'\r' if self.depth == 0 => {
                     return Some(at);
                 }

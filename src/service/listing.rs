@@ -1,8 +1,8 @@
 //! Lists a workspace or a category as a stream, so that memory does not grow with the bodies.
 //!
 //! A listing is complete only if every page was read to its end, no id came twice, and the number of entries is the
-//! one that the service named. Anything else is an error, whatever was passed on before. An unreadable entry is
-//! passed on as unknown, and the other entries are kept (failures rows 39 and 128).
+//! number that the service named. Any other listing is an error, even if entries were passed on before. An unreadable
+//! entry is passed on as unknown, and the other entries are kept (failures rows 39 and 128).
 
 use super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, RemoteCategory, ServiceError,
@@ -111,7 +111,7 @@ impl Client {
         }
     }
 
-    /// A listing that the day has no room for is not begun, because half a listing is useless.
+    /// Fails before a listing that the day has no room for, because half a listing is useless.
     async fn check_pages(&self, call: &Call<'_>, left: u64) -> Answer<()> {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
         if left == 0 {
@@ -126,7 +126,7 @@ impl Client {
         Ok(())
     }
 
-    /// An endless listing is given up long before the day is spent.
+    /// Ends an endless listing long before the day is spent.
     fn check_share(&self, call: &Call<'_>, pages: u64) -> Answer<()> {
         let share = u64::from(self.options.budget.per_day() / SHARE);
         let most = share.clamp(FEW_PAGES, MOST_PAGES);
@@ -176,7 +176,7 @@ impl Client {
         }
         self.report_accepted();
         Ok(ListEnd::Whole {
-            // The validator of the first page says nothing about the others.
+            // The validator of the first page says nothing about the other pages.
             validator: whole.validator.filter(|_| pages == 1),
             by_category: false,
         })
@@ -319,8 +319,8 @@ impl Client {
         })
     }
 
-    /// Returns the address of the next page. It must not leave the service's address, because another tenant may
-    /// answer below another path of the same host (failures row 132).
+    /// Returns the address of the next page. The address must be below the service's address, because another tenant
+    /// may answer below another path of the same host (failures row 132).
     fn follow(&self, call: &Call<'_>, cursor: &str) -> Answer<Url> {
         let mut url = call
             .url
@@ -364,7 +364,7 @@ impl Client {
         self.failure(call, Some(status), verdict)
     }
 
-    /// An answer from which nothing may be concluded.
+    /// The error for an answer from which nothing may be concluded.
     fn void(&self, call: &Call<'_>, why: impl Into<String>) -> ServiceError {
         self.failure(call, Some(200), Verdict::unreadable(why))
             .error

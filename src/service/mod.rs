@@ -133,7 +133,7 @@ pub enum Listed {
     },
 }
 
-/// What to list, and what is known from the last listing.
+/// A request for a listing, with the knowledge from the last listing.
 #[derive(Clone, Debug)]
 pub struct ListRequest {
     /// The workspace.
@@ -144,18 +144,19 @@ pub struct ListRequest {
     pub validator: Option<Validator>,
     /// The entries that need not be parsed again; `None`: no fingerprints are made.
     pub known: Option<Arc<KnownEntries>>,
-    /// Polls leave a reserve of the budget to pushes.
+    /// The purpose of the requests: polls leave a reserve of the budget to pushes.
     pub purpose: Purpose,
 }
 
-/// The `ETag` of an answer. `Last-Modified` counts whole seconds: two changes within one would look like one.
+/// The `ETag` of an answer. `Last-Modified` is not used: it counts whole seconds, so two changes within one second
+/// would look like one change.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Validator {
     /// `ETag`, as sent.
     pub etag: String,
 }
 
-/// How a complete listing ended. An incomplete listing is an error.
+/// The end of a complete listing. An incomplete listing is an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ListEnd {
     /// The service answered 304: nothing changed since the last complete listing.
@@ -211,8 +212,8 @@ pub trait ServiceRead: Send + Sync {
 
     /// `GET /api/base/{id}/articles` (A4.5): passes each entry to `sink` as it is parsed.
     ///
-    /// After an error the listing is incomplete: nothing may be concluded from an entry that is missing. A listing
-    /// with the same id twice is an error.
+    /// After an error the listing is incomplete: nothing may be concluded from a missing entry. A listing with the same
+    /// id twice is an error.
     fn list(
         &self,
         request: &ListRequest,
@@ -222,9 +223,9 @@ pub trait ServiceRead: Send + Sync {
 
 /// The writing half of the service.
 ///
-/// A write whose answer was lost is not repeated here: the caller looks first ([`ServiceError::answer_lost`]). A POST
-/// waits when the service refuses it for lack of budget (429); PUT and DELETE return the error instead, because after
-/// a wait the look before them would be stale.
+/// A write whose answer was lost is not repeated here: the caller reads first ([`ServiceError::answer_lost`]). A POST
+/// that the service refuses for lack of budget (429) waits and is repeated; a PUT or DELETE returns the error instead,
+/// because after a wait the read before the write would be stale.
 pub trait ServiceWrite: Send + Sync {
     /// `POST /api/article` (A4.6).
     fn create_article(
@@ -286,8 +287,8 @@ pub trait Service: ServiceRead + ServiceWrite {
     fn usage(&self) -> Usage;
 
     /// Reserves requests for an operation, all of them or none, so that the operation is not left half done (failures
-    /// row 114). Waits if the minute is full; fails if the day is. An earlier reservation that is large enough stays.
-    /// A service without a budget always has room.
+    /// row 114). Waits if the minute is full; fails if the day is full. An earlier reservation that is large enough
+    /// stays. A service without a budget always has room.
     fn reserve(
         &self,
         _requests: u32,

@@ -1,5 +1,5 @@
-//! The options of the client, the notices of its waits, and the HTTP client that they make: TLS, proxy, timeouts, no
-//! redirects.
+//! The options of the client, the notices of its waits, and the HTTP client that the options describe: TLS, proxy,
+//! timeouts, no redirects.
 
 use super::{
     budget::Budget,
@@ -51,13 +51,13 @@ pub struct ClientOptions {
     pub stop: CancellationToken,
 }
 
-/// Takes notes of waits.
+/// Receives the notices of waits.
 pub type Notify = Arc<dyn Fn(WaitNote) + Send + Sync>;
 
-/// Takes a request's method and the status of its answer; `None`: no answer came.
+/// Receives a request's method and the status of its answer; `None`: no answer came.
 pub type Answered = Arc<dyn Fn(&'static str, Option<u16>) + Send + Sync>;
 
-/// Called when the service has accepted the token. An error says why the token must not be sent there again.
+/// Called when the service has accepted the token. An error says why the token must not be sent to this service again.
 pub type TokenAccepted = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// Called when the client ends and has sent the token to nobody: no connection was made.
@@ -84,14 +84,14 @@ impl ClientOptions {
     }
 }
 
-/// The beginning of a wait.
+/// The notice of a wait, at its beginning.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WaitNote {
-    /// Why.
+    /// The reason.
     pub reason: WaitReason,
-    /// Its length.
+    /// The length of the wait.
     pub wait: Duration,
-    /// What went wrong, if the request failed: `connection refused`.
+    /// The cause, if the request failed: `connection refused`.
     pub cause: Option<String>,
 }
 
@@ -118,7 +118,7 @@ impl WaitNote {
         format!("{most}{}", crate::model::time::wait_in_words(self.wait))
     }
 
-    /// Returns the reason, with what went wrong.
+    /// Returns the reason, with the cause.
     pub fn why(&self) -> String {
         match &self.cause {
             Some(cause) => format!("{} ({cause})", self.reason),
@@ -126,7 +126,7 @@ impl WaitNote {
         }
     }
 
-    /// Returns how long the wait is at least.
+    /// Returns the shortest possible wait.
     pub const fn least(&self) -> Duration {
         if self.is_most() {
             Duration::ZERO
@@ -159,7 +159,7 @@ impl fmt::Display for WaitReason {
     }
 }
 
-/// Why there is no client.
+/// The reasons why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The address is invalid.
@@ -179,7 +179,7 @@ pub enum ClientError {
 /// The longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why no client could be built.
+/// The reasons why the HTTP client could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// The token is invalid in a header.
@@ -234,7 +234,7 @@ fn configure(options: &ClientOptions, origin: &Origin, headers: HeaderMap) -> Cl
     // Requests to this machine use no proxy.
     let builder = builder.no_proxy();
     if origin.as_str().starts_with("http:") {
-        // Without encryption, the machine's certificates need not be read, which takes time.
+        // Plain HTTP needs none of the machine's certificates, and reading them takes time.
         builder.tls_certs_only([])
     } else {
         builder

@@ -1,7 +1,7 @@
 //! The envelope of a listing: whether the listing is complete, and where it continues. Pure.
 //!
-//! The API does not show its shape (`docs/api.md`, A4.5), so every shape of that fact is accepted. An unknown shape
-//! is an error that names the keys: it is never taken for an empty or a complete listing.
+//! The service's documentation does not show the envelope's shape (`docs/api.md`, A4.5), so every shape of that fact is
+//! accepted. An unknown shape is an error that names the keys: it is never taken for an empty or a complete listing.
 
 use super::{
     answer::shown,
@@ -57,7 +57,7 @@ const MORE: [&str; 8] = [
 /// One page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Page {
-    /// Where the next page is.
+    /// The position of the next page.
     pub(super) next: Next,
     /// The number of all articles, if the answer names it.
     pub(super) total: Option<u64>,
@@ -67,7 +67,7 @@ pub(super) struct Page {
     pub(super) left: u64,
 }
 
-/// Where a listing continues.
+/// The continuation of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Next {
     /// This was the last page.

@@ -1,7 +1,7 @@
 //! Waits for answers, reads them up to their limits, and builds errors.
 //!
 //! A person is told after some seconds without an answer, long before the request fails. Text from outside enters an
-//! error only here, and the token is redacted from it (failures row 131). `answer` says what an answer means.
+//! error only here, and the token is redacted from it (failures row 131). `answer` has the meaning of answers.
 
 use super::{
     ErrorKind, ServiceError,
@@ -58,8 +58,8 @@ impl Client {
         Ok(body)
     }
 
-    /// Reads the message of a refusal. If the body breaks off, only the status counts. But a 404 is the service's
-    /// only if its body says so; otherwise there was no answer.
+    /// Reads the message of a refusal. If the body breaks off, only the status counts, except for a 404: a 404 is the
+    /// service's only if the body says so; any other 404 counts as no answer.
     pub(super) async fn refused(&self, call: &Call<'_>, mut response: Response) -> Failure {
         let status = response.status().as_u16();
         let mut body = Vec::new();

@@ -1,4 +1,4 @@
-//! When a request is repeated, and after how long. Pure: no clock, no randomness.
+//! The rule for repeated requests, and the waits before them. Pure: no clock, no randomness.
 //!
 //! | outcome | GET | POST, PUT, DELETE |
 //! |---|---|---|
@@ -83,8 +83,8 @@ pub enum Outcome {
     Final,
 }
 
-/// Returns the wait before another attempt, after the `attempt`-th one (from 1); `jitter` is from 0 to 1. `None`: no
-/// further attempt.
+/// Returns the wait before another attempt, after the `attempt`-th attempt (from 1); `jitter` is from 0 to 1. `None`:
+/// no further attempt.
 pub fn wait(verb: Verb, outcome: Outcome, attempt: u32, jitter: f64) -> Option<Duration> {
     if attempt >= MAX_TRIES {
         return None;

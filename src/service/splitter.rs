@@ -1,8 +1,8 @@
 //! Cuts a JSON document into the entries of its known arrays, as the bytes come in. Pure.
 //!
-//! Each entry is passed on as its own bytes, so that memory has one entry and not the document. The *envelope*, which
-//! is everything around the entries, is stored with the known arrays empty. Only the structure is parsed here:
-//! strings, escapes, nesting, commas. The parsers of the entries and of the envelope check the rest.
+//! Each entry is passed on as its own bytes, so that memory holds one entry and not the document. The *envelope*, which
+//! is everything around the entries, is stored with the known arrays empty. Only the structure is parsed here: strings,
+//! escapes, nesting, commas. The parsers of the entries and of the envelope check the rest.
 //!
 //! [`Splitter::finish`] refuses a document that broke off at any byte.
 
@@ -116,7 +116,7 @@ impl Splitter {
         })
     }
 
-    /// Parses one byte of structure. Returns how many bytes were used: none if an entry begins here.
+    /// Parses one byte of structure. Returns the number of bytes used: 0 if an entry begins here.
     fn between(&mut self, rest: &[u8]) -> Result<usize, SplitError> {
         let Some(&byte) = rest.first() else {
             return Ok(0);
@@ -272,7 +272,7 @@ impl Splitter {
 
     /// Parses an entry, up to its end or to the end of the chunk.
     fn entry(&mut self, rest: &[u8], sink: &mut dyn Sink) -> Result<usize, SplitError> {
-        // Nothing of an entry that begins here is stored yet.
+        // Without stored bytes, an entry begins here.
         if self.held.is_empty()
             && let Some(used) = sink.take_known(rest, self.owner())
         {

@@ -12,7 +12,7 @@ pub(super) enum Step {
 /// The way to a known array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
-    /// From the document's root.
+    /// The steps from the document's root.
     pub(super) steps: &'static [Step],
     /// Whether the object around the array is the category of its entries.
     pub(super) owned: bool,
@@ -27,7 +27,7 @@ pub(super) struct Caps {
     pub(super) envelope: usize,
 }
 
-/// Why a document cannot be split.
+/// The reasons why a document cannot be split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum SplitError {
     /// Something that JSON does not allow at this place.
@@ -39,7 +39,7 @@ pub(super) enum SplitError {
     /// The document ended early.
     #[error("the answer broke off at byte {at}")]
     BrokenOff {
-        /// Its length.
+        /// The length of the document.
         at: u64,
     },
     /// Nested deeper than any real answer.
@@ -48,7 +48,7 @@ pub(super) enum SplitError {
         /// The offset.
         at: u64,
     },
-    /// All but the entries is too long.
+    /// The document around the entries is too long.
     #[error("the answer is too long outside of its articles")]
     TooLong,
 }
@@ -56,21 +56,21 @@ pub(super) enum SplitError {
 /// One entry of a known array.
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
-    /// Its bytes; of a giant, the beginning.
+    /// The bytes of the entry; of an entry over the limit, only the beginning.
     pub(super) bytes: &'a [u8],
-    /// The `id` of the object that holds the array, when it stands before the array.
+    /// The `id` of the object that holds the array, if the `id` comes before the array.
     pub(super) owner: Option<&'a [u8]>,
-    /// Why it should not be read, where it is over a cap.
+    /// Why the entry should not be parsed, if it is over a limit.
     pub(super) over: Option<&'static str>,
 }
 
-/// Takes the entries.
+/// The receiver of the entries.
 pub(super) trait Sink {
-    /// Takes an entry that was cut out.
+    /// Takes one entry.
     fn take(&mut self, entry: &Entry<'_>);
 
-    /// Takes the entry that these bytes begin with, where it can be told without looking for its end. Gives its
-    /// length.
+    /// Takes the known entry that these bytes begin with, if the entry can be recognised without a search for its end.
+    /// Returns the length of the entry.
     fn take_known(&mut self, _bytes: &[u8], _owner: Option<&[u8]>) -> Option<usize> {
         None
     }
@@ -87,6 +87,6 @@ impl<F: FnMut(&Entry<'_>)> Sink for F {
 pub(super) struct Envelope {
     /// JSON, with the known arrays empty.
     pub(super) json: Vec<u8>,
-    /// How often each known array was met, in the order of the paths.
+    /// The number of times that each known array was met, in the order of the paths.
     pub(super) arrays: Vec<usize>,
 }

@@ -11,7 +11,7 @@ use std::fmt;
 #[derive(Clone)]
 pub struct Token(SecretString);
 
-/// Why a text cannot be a token. The error does not show the text.
+/// The reasons why a text cannot be a token. The error does not show the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenError {
     /// Nothing but white space.

@@ -25,7 +25,7 @@ pub(super) struct Head {
     pub(super) message: Option<String>,
 }
 
-/// An article, as any endpoint may give it.
+/// An article, in the shape of any endpoint.
 #[derive(Deserialize)]
 pub(super) struct WireArticle {
     id: String,
@@ -56,7 +56,7 @@ pub(super) struct WireArticle {
     full_url: Option<String>,
 }
 
-/// How an answer shows an article, which decides what a `null` body means.
+/// How an answer shows an article, which decides the meaning of a `null` body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shown {
     /// A single article: a `null` body is empty.
@@ -114,7 +114,7 @@ impl WireArticle {
     }
 }
 
-/// A category, as any endpoint may give it.
+/// A category, in the shape of any endpoint.
 #[derive(Deserialize)]
 pub(super) struct WireCategory {
     id: String,
@@ -147,8 +147,8 @@ impl WireCategory {
     }
 }
 
-/// Returns the slug, or the id if `_category.yaml` could not express the slug. Any other slug that a person writes
-/// there is sent.
+/// Returns the slug, or the id if `_category.yaml` could not express the slug. Every other slug that a person writes
+/// into `_category.yaml` is sent.
 fn writable_slug(slug: String, id: CategoryId) -> String {
     if slug.is_empty() || slug.chars().count() > MAX_CHARS {
         id.to_string()
@@ -278,7 +278,7 @@ pub struct CategoryPatch {
     pub meta_description: Option<String>,
 }
 
-/// Parses an id, or says which id is invalid.
+/// Parses an id. The error names the key.
 fn parse_id<T: FromStr>(key: &str, text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| format!("its {key} is no UUID: {}", super::answer::shown(text, 60)))
@@ -346,7 +346,7 @@ pub(super) fn one<T: DeserializeOwned>(json: &str) -> serde_json::Result<T> {
     }
 }
 
-/// Returns a value that is written as JSON as a flag.
+/// Parses a flag from the JSON of a value.
 pub(super) fn as_flag(json: &str) -> Option<bool> {
     match json.trim_matches('"') {
         "true" => Some(true),
@@ -365,7 +365,7 @@ fn as_number(json: &str) -> i64 {
     number.parse().unwrap_or_else(|_| float())
 }
 
-/// Takes a value as it is written. An array or an object is not taken apart, however large it is.
+/// Returns the JSON of a value. An array or an object is not parsed, however large it is.
 fn json<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de str>, D::Error> {
     Ok(Option::<&RawValue>::deserialize(from)?.map(RawValue::get))
 }

@@ -1,4 +1,4 @@
-//! The clocks of the budget, and how to wait.
+//! The clocks of the budget, and its waits.
 //!
 //! A [`Moment`] has the wall clock and the time since the machine started, so that a wall clock that is set forward
 //! does not refill a window (failures row 106). Nothing here decides how long to wait.
@@ -28,8 +28,8 @@ pub struct Moment {
 impl Moment {
     /// Returns the milliseconds since an earlier moment: within one boot, never more than really passed.
     ///
-    /// Across two boots there is only the wall clock. If it went back, the time since the start of the machine is a
-    /// lower bound.
+    /// Across two boots, only the wall clock counts. If the wall clock went back, the time since the start of the
+    /// machine is a lower bound.
     pub fn millis_since(self, earlier: Self) -> i64 {
         const SLACK_MS: i64 = 1000;
         let same_boot = self.boot != 0 && self.boot == earlier.boot;
@@ -46,7 +46,7 @@ impl Moment {
         }
     }
 
-    /// Returns the moment so many milliseconds earlier, on both clocks.
+    /// Returns the moment that is `millis` earlier on both clocks.
     #[must_use]
     pub fn before(self, millis: i64) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Clock for TokioClock {
     }
 }
 
-/// A clock that moves only when someone waits, and then at once: for tests and simulations.
+/// A clock that stands still, except that each wait moves it forward at once: for tests and simulations.
 #[derive(Debug, Default)]
 pub struct SteppedClock {
     millis: AtomicI64,

@@ -1,6 +1,7 @@
 //! The counted requests of a service and a token, and the room that they leave. Pure.
 //!
-//! The requests of one second are added up under the last one's moment, so they expire late rather than early.
+//! The requests of one second share an entry with the moment of the last request, so they expire late rather than
+//! early.
 
 use super::{Limits, clock::Moment};
 use serde::{Deserialize, Serialize};
@@ -11,10 +12,10 @@ pub(super) const MINUTE_MS: i64 = 61_000;
 /// The rolling day, likewise.
 pub(super) const DAY_MS: i64 = 86_401_000;
 
-/// A reservation expires after this time: its owner was killed, or waits for something else.
+/// A reservation expires after this time, because its owner was killed or waits for something else.
 pub(super) const RESERVED_MS: i64 = 180_000;
 
-/// A number, and when it was noted.
+/// A number, and the moment at which it was noted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Noted {
     at: Moment,
@@ -37,7 +38,8 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Drops what has expired, and dates the rest by this boot's clock: a later change of the wall clock has no effect.
+    /// Drops expired entries, and dates the rest by this boot's clock, so that a later change of the wall clock has no
+    /// effect.
     pub(super) fn advance(&mut self, now: Moment) {
         let all = self.spent.iter_mut().chain(&mut self.reserved);
         let all = all.chain(&mut self.limit).chain(&mut self.pause);
@@ -87,12 +89,12 @@ impl Counts {
         }
     }
 
-    /// Reserves requests; the moment names the reservation.
+    /// Reserves requests; the moment identifies the reservation.
     pub(super) fn reserve(&mut self, at: Moment, number: u32) {
         self.reserved.push(Noted { at, number });
     }
 
-    /// Releases requests of the reservation of a moment.
+    /// Releases requests of the reservation made at a moment.
     pub(super) fn release(&mut self, at: Moment, now: Moment, count: u32) {
         let age = now.millis_since(at);
         for noted in &mut self.reserved {
@@ -102,7 +104,7 @@ impl Counts {
         }
     }
 
-    /// Returns what is left of the reservation of a moment.
+    /// Returns the rest of the reservation made at a moment.
     pub(super) fn reserved_at(&self, at: Moment, now: Moment) -> u32 {
         let age = now.millis_since(at);
         let own = |noted: &&Noted| now.millis_since(noted.at) == age;
@@ -114,7 +116,7 @@ impl Counts {
         sum(self.reserved.iter())
     }
 
-    /// Notes the limit for a minute that the service named. One above ours counts only after a smaller one.
+    /// Notes the limit for a minute that the service named. A limit above ours counts only after a smaller limit.
     pub(super) fn note_limit(&mut self, at: Moment, number: u32, limits: &Limits) {
         let known = self.limit.map(|limit| limit.number);
         let counts = number < limits.per_minute || known.is_some();
@@ -165,7 +167,7 @@ impl Counts {
         Some(millis(window))
     }
 
-    /// Returns what a rolling window counts, oldest first.
+    /// Returns the entries that a rolling window counts, oldest first.
     fn counted(&self, now: Moment, window: i64) -> Vec<Noted> {
         let age = |noted: &Noted| now.millis_since(noted.at);
         let refused = self.refused.filter(|_| window == MINUTE_MS);

@@ -3,9 +3,9 @@
 //! The file is replaced by rename under a lock on a second file, and read without the lock. The kernel releases the
 //! lock of a process that dies. A count is durable before its request is sent.
 //!
-//! A file for each mirror and service records the name of the file that the mirror used last, which is a hash, so that
-//! `status` can read the remaining budget without the token. A command writes it before it sends something, and only if
-//! the name changed.
+//! For each mirror and service, another file records the name (a hash) of the count file that the mirror used last, so
+//! that `status` can read the remaining budget without the token. A command writes the record before it sends
+//! something, and only if the name changed.
 
 use super::{Budget, Limits, Store, SystemClock, counts::Counts};
 use crate::{drill::failpoint, model::Digest, service::origin::Origin};
@@ -136,7 +136,7 @@ fn place(dir: &Path, mirror: &Path, origin: &Origin) -> PathBuf {
     folder(dir).join(name).with_extension("last")
 }
 
-/// Returns the name; `None`: the file is missing or holds no name.
+/// Returns the recorded name; `None`: the file is missing or holds no name.
 fn read(path: &Path) -> io::Result<Option<String>> {
     let is_name = |name: &String| {
         (1..=LONGEST).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())

@@ -35,7 +35,7 @@ pub struct Limits {
     pub per_minute: u32,
     /// Requests in a rolling day.
     pub per_day: u32,
-    /// The share of both that polls leave to pushes, in percent.
+    /// The percentage of both limits that polls leave to pushes.
     pub reserve_for_pushes_percent: u8,
 }
 
@@ -50,22 +50,22 @@ impl Default for Limits {
     }
 }
 
-/// Why a request may not be sent now.
+/// The reasons why a request may not be sent now.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The rolling minute is full, or another process has reserved the rest for a moment.
+    /// The rolling minute is full, or another process has reserved the rest of it for now.
     Minute {
-        /// When there is room again.
+        /// The time until there is room again.
         free_in: Duration,
     },
     /// The service asked for a pause.
     Blocked {
-        /// Its length.
+        /// The length of the pause.
         free_in: Duration,
     },
     /// The rolling day is full.
     Day {
-        /// When there is room again.
+        /// The time until there is room again.
         free_in: Duration,
     },
     /// The file could not be read or written. Without a count nothing is sent.
@@ -90,7 +90,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Returns how many of them are still in force.
+    /// Returns the number of reserved requests that are still in force.
     fn in_force(self, counts: &Counts, now: Moment) -> u32 {
         self.left.min(counts.reserved_at(self.at, now))
     }
@@ -185,8 +185,8 @@ impl Budget {
     /// Reserves requests for an operation, if there is room for all of them (failures row 114). Nobody else gets them
     /// until they are used, released or a few minutes old. An earlier reservation is merged into the new one.
     ///
-    /// A longer operation reserves only half a minute's requests: while others work as well, the minute may never be
-    /// empty.
+    /// A longer operation may begin with room for half of a minute's requests: while other processes send as well, a
+    /// whole minute may never be free.
     pub async fn reserve(
         &self,
         requests: u32,
@@ -251,8 +251,8 @@ impl Budget {
         .await
     }
 
-    /// Fills the minute: the service refused a request because nothing is left of it. Who spent it is unknown, so the
-    /// day counts only the request itself.
+    /// Fills the minute, after the service refused a request because the minute is spent. It is unknown who spent the
+    /// minute, so the day counts only the request itself.
     pub async fn fill_minute(&self) -> Result<(), Refusal> {
         self.turn(|counts, now| counts.fill_minute(now, self.minute_left(counts, now)))
             .await
@@ -263,7 +263,7 @@ impl Budget {
         self.turn(|counts, now| counts.pause(now, wait)).await
     }
 
-    /// Returns the requests of a day.
+    /// Returns the limit of a day.
     pub fn per_day(&self) -> u32 {
         self.limits.per_day
     }
@@ -281,14 +281,13 @@ impl Budget {
         )
     }
 
-    /// Returns when a day whose requests are spent has room again; `None`: it has some, or it is unknown.
+    /// Returns the time until a spent day has room again; `None`: the day has room, or the counts are unknown.
     pub fn day_free_in(&self) -> Option<Duration> {
         let (counts, now) = self.present()?;
         counts.frees(now, DAY_MS, self.limits.per_day)
     }
 
-    /// Returns when the next request may be sent, if that is not at once: the minute is spent, or the service asked for
-    /// a pause.
+    /// Returns the time until the next request may be sent, if the minute is spent or the service asked for a pause.
     pub fn minute_free_in(&self) -> Option<Duration> {
         let (counts, now) = self.present()?;
         let minute = counts.frees(now, MINUTE_MS, counts.per_minute(&self.limits));
@@ -336,7 +335,7 @@ impl Budget {
         let together = requests.min(per_minute.div_ceil(2).max(2)).min(per_minute);
         let room = per_minute.saturating_sub(together.saturating_sub(1));
         let frees = |room| counts.frees(now, MINUTE_MS, room);
-        // One wait for both: the longer one.
+        // If the pause and the minute both forbid the request, the longer wait counts.
         match (counts.paused(now), frees(room)) {
             (Some(pause), minute) if minute.is_none_or(|minute| minute <= pause) => {
                 return Err(Refusal::Blocked { free_in: pause });
@@ -364,11 +363,11 @@ impl Budget {
         if let Some(free_in) = frees(room) {
             return Err(Refusal::Day { free_in });
         }
-        // The day is not spent: the other process may release some.
+        // The day is not spent: the other process may release some of its reservation.
         frees(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))
     }
 
-    /// Returns what a purpose may spend of a limit: one request at least, or polls would never run.
+    /// Returns the part of a limit that a purpose may spend: at least one request, or polls would never run.
     fn share(&self, limit: u32, purpose: Purpose) -> u32 {
         let percent = match purpose {
             Purpose::Push => 100,

@@ -1,4 +1,4 @@
-//! The budget against its promises: never more than 60 and 1,440, whatever restarts, clocks and others do.
+//! The budget's promise: never more than 60 and 1,440 requests, whatever restarts, clocks and other processes do.
 
 use super::{
     super::{Purpose, origin::Origin, token::Token},
@@ -142,7 +142,7 @@ async fn f106_a_wall_clock_that_jumps_refills_nothing() {
     assert_eq!(take(&budget, Purpose::Push, 20).await, 10);
 }
 
-/// A clock of a machine that can be started again.
+/// The clock of a machine that can be restarted.
 #[derive(Debug, Default)]
 struct Machine {
     wall: AtomicI64,
@@ -172,12 +172,12 @@ async fn f106_after_a_reboot_the_records_use_the_new_boot_clock() {
     let shared: Arc<dyn Clock> = machine.clone();
     let budget = open_on(dir.path(), limits(10, 10), shared);
     assert_eq!(take(&budget, Purpose::Push, 10).await, 10);
-    // Off for an hour, as the wall clock says.
+    // The machine was off for an hour, by the wall clock.
     machine.boot.store(2, Ordering::SeqCst);
     machine.up.store(5000, Ordering::SeqCst);
     machine.wall.store(3_600_000, Ordering::SeqCst);
     assert!(budget.try_acquire(Purpose::Push).await.is_err());
-    // From now on, the wall clock may say what it likes.
+    // From now on, the wall clock has no effect.
     machine.wall.store(i64::MAX / 2, Ordering::SeqCst);
     let Err(Refusal::Day { free_in }) = budget.try_acquire(Purpose::Push).await else {
         panic!("the day is full");
@@ -235,7 +235,7 @@ async fn f111_a_refusal_fills_the_minute_and_spends_nothing_of_the_day() {
         budget.fill_minute().await.expect("counted");
         budget.fill_minute().await.expect("counted");
         assert_eq!(budget.left(), (0, day_left));
-        // The request is the older one, and makes room first.
+        // The request is older than the refusal, and makes room first.
         assert_eq!(budget.minute_free_in(), Some(Duration::from_secs(41)));
         clock.advance(Duration::from_secs(41));
         assert_eq!(budget.left(), (1, day_left));
@@ -319,7 +319,7 @@ async fn f114_what_is_kept_and_not_used_is_free_again() {
         .await
         .expect("given back");
     assert_eq!(budget.left().1, 4);
-    // Who kept it was killed.
+    // The owner of the reservation was killed.
     budget
         .reserve(4, Purpose::Push, &mut None)
         .await
@@ -334,7 +334,7 @@ async fn f114_a_long_operation_does_not_wait_for_an_empty_minute() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
     let [one, two] = [(); 2].map(|()| open(dir.path(), limits(60, 1000), &clock));
-    // Another process never leaves the minute empty.
+    // Another process never lets the whole minute become free.
     assert_eq!(take(&two, Purpose::Push, 31).await, 31);
     assert!(one.reserve(70, Purpose::Push, &mut None).await.is_err());
     clock.advance(MINUTE);
@@ -361,7 +361,7 @@ async fn f114_a_full_minute_is_waited_for_before_an_operation_begins() {
         panic!("one is free, and two are needed");
     };
     assert_eq!(free_in, MINUTE);
-    // One that is longer than a minute's requests is begun all the same.
+    // An operation that is longer than a minute's requests begins all the same.
     clock.advance(MINUTE);
     let mut reservation = None;
     budget
@@ -369,7 +369,7 @@ async fn f114_a_full_minute_is_waited_for_before_an_operation_begins() {
         .await
         .expect("room");
     assert_eq!(budget.left(), (0, 91));
-    // While it is under way, others look again in a moment.
+    // While the operation runs, other processes try again after a second.
     assert!(matches!(
         budget.try_acquire(Purpose::Push).await,
         Err(Refusal::Minute { free_in }) if free_in == Duration::from_secs(1)
@@ -399,7 +399,7 @@ async fn what_never_left_this_machine_is_taken_back_at_its_own_moment() {
     budget.try_acquire(Purpose::Push).await.expect("room");
     budget.uncount(unsent).await.expect("taken back");
     assert_eq!(budget.left(), (1, 99));
-    // The one that was sent counts from its own moment on.
+    // The request that was sent counts from its own moment on.
     clock.advance(Duration::from_secs(52));
     assert_eq!(budget.left(), (1, 99));
     clock.advance(Duration::from_secs(9));
@@ -497,7 +497,7 @@ async fn a_file_that_cannot_be_written_sends_nothing() {
             Err(Refusal::Broken { .. })
         ));
         assert_eq!(budget.left(), (0, 0));
-        // Damaged, it says nothing of what was sent.
+        // A damaged file does not say how many requests were sent.
         std::fs::remove_dir(&path).unwrap_or_default();
         std::fs::write(&path, "{").expect("damaged");
     }
@@ -506,7 +506,7 @@ async fn a_file_that_cannot_be_written_sends_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Restarts, jumps of the wall clock and hasty callers: no window is ever over its limit.
+    /// With restarts, jumps of the wall clock and hasty callers, no window is ever over its limit.
     #[test]
     fn f106_no_window_is_ever_over_its_limit(
         steps in prop::collection::vec((0..7_u8, 0..90_u64), 1..60),
@@ -526,7 +526,7 @@ proptest! {
                 2 => clock.advance(Duration::from_secs(by * 200)),
                 3 => clock.advance(Duration::from_secs(by)),
                 4 => {
-                    // An operation of some requests, with pauses in it; perhaps it is killed in the middle.
+                    // An operation of some requests, with pauses; it may be killed in the middle.
                     let mut reservation = None;
                     let requests = u32::try_from(by % 5 + 1).expect("few");
                     if runtime.block_on(budget.reserve(requests, Purpose::Push, &mut reservation)).is_ok() {
@@ -542,7 +542,7 @@ proptest! {
                     }
                 }
                 5 => {
-                    // One that finds no connection.
+                    // A request that finds no connection.
                     if let Ok(counted) = runtime.block_on(budget.acquire(Purpose::Push, &mut None)) {
                         clock.advance(Duration::from_secs(by % 11));
                         runtime.block_on(budget.uncount(counted)).expect("written");

@@ -1,4 +1,4 @@
-//! Which service a token belongs to: the first service that accepted it (failures row 133).
+//! The service that a token belongs to: the first service that accepted the token (failures row 133).
 //!
 //! A cloned repository whose settings name another host must not get the token. The user's state directory has a file
 //! for each token, with a hash of the token as its name and the origins as its text. Loopback origins are bound like
@@ -53,7 +53,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why a text is no base address.
+/// The reasons why a text is no base address.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
     /// Not a URL.
@@ -118,15 +118,15 @@ fn is_loopback(url: &Url) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// Why a token is not sent.
+/// The reasons why a token is not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     /// The token belongs to another service.
     #[error("this token belongs to {}; it was not sent to {asked} (--trust-service allows it)", known.join(", "))]
     Elsewhere {
-        /// The origins that may receive it.
+        /// The origins that may receive the token.
         known: Vec<String>,
-        /// The origin that was to receive it.
+        /// The origin that the token was not sent to.
         asked: String,
     },
     /// The record cannot be read or written.
@@ -141,8 +141,8 @@ pub enum OriginError {
 
 /// Checks whether an origin may receive a token. `dir` is the user's state directory.
 ///
-/// `trust` allows any origin. Returns the record to write when the service there has accepted the token: the token
-/// must not be bound to a mistyped address. Until then the origin is recorded as tried. `None`: the origin is
+/// `trust` allows any origin. Returns the record to write when the service at this origin has accepted the token, so
+/// that the token is not bound to a mistyped address. Until then the origin is recorded as tried. `None`: the origin is
 /// recorded already.
 pub fn check_origin(
     dir: &Path,
@@ -183,7 +183,7 @@ pub struct FirstVisit {
 impl FirstVisit {
     /// Records that the token belongs to this origin. Returns the other origins that the token was sent to in vain.
     pub fn remember(&self) -> Result<Vec<String>, OriginError> {
-        // Of two processes that are first at the same time one wins, and the other reads what it wrote.
+        // If two processes are first at the same time, one creates the file, and the other reads the origin in it.
         let first = format!("{}\n", self.origin);
         if !write_new(&self.folder, &self.path, &first).map_err(|source| self.unknown(source))? {
             let mut known = self.known()?;
@@ -197,7 +197,7 @@ impl FirstVisit {
         }
         let mut tried = self.tried()?;
         tried.retain(|tried| tried != self.origin.as_str());
-        // It is told once.
+        // The failed tries are reported once.
         match std::fs::remove_file(self.tries()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.unknown(error)),
             Ok(()) | Err(_) => Ok(tried),
@@ -245,7 +245,7 @@ impl FirstVisit {
             .map_err(|source| self.unknown(source))
     }
 
-    /// The origins that the token may be sent to; none yet, when no file is there.
+    /// Returns the origins that may receive the token; none if there is no file yet.
     fn known(&self) -> Result<Vec<String>, OriginError> {
         let known = self.lines(&self.path)?;
         if known.is_empty() && self.path.exists() {
@@ -278,7 +278,7 @@ impl FirstVisit {
     }
 }
 
-/// Writes a file that was not there, whole or not at all; says whether it did.
+/// Creates a file, whole or not at all. Returns false if the file exists.
 fn write_new(folder: &Path, path: &Path, text: &str) -> io::Result<bool> {
     if path.try_exists()? {
         return Ok(false);
@@ -297,7 +297,7 @@ fn replace(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A temporary file (0600) with this text, safe on the disk.
+/// Returns a temporary file (0600) with this text, durable on disk.
 fn written(folder: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;

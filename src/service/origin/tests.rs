@@ -1,4 +1,4 @@
-//! Whom a token belongs to: what binds it, what does not, and what is remembered of it.
+//! The service that a token belongs to: how a token is bound, and what is recorded.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What answers mean, as a table (`docs/api.md`, A7).
+//! The meaning of answers, as a table (`docs/api.md`, A7).
 
 use super::super::{
     ErrorKind,

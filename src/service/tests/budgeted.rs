@@ -1,4 +1,4 @@
-//! Waiting, trying again, and the budget as the client spends it.
+//! Waits, retries, and the budget as the client spends it.
 
 use super::super::{
     ArticlePatch, ErrorKind, ListRequest, Purpose, Service as _, ServiceRead as _,
@@ -55,7 +55,7 @@ async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_
         "{told:?}"
     );
     assert!(!told.answer_lost);
-    // Until there is room nothing is sent; room for the look and the next try is waited for.
+    // Nothing is sent until there is room; `reserve` waits until there is room for the read and the next attempt.
     let early = client.delete_article(article_id(1)).await;
     assert!(early.is_err());
     assert_eq!(service.count(), 3);
@@ -70,7 +70,7 @@ async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_
     assert_eq!(client.usage().day_left, 1435);
 }
 
-/// Reads an article. The first answer is a refusal with nothing left of the minute, with these headers besides.
+/// Reads an article. The first answer is a refusal when nothing is left of the minute, with further headers.
 async fn read_after_a_refusal(status: u16, headers: &[(&'static str, &str)]) -> Setup {
     let mut empty = Reply::json(status, r#"{"success":false,"message":"slow down"}"#)
         .with("x-ratelimit-limit", "60")
@@ -90,7 +90,7 @@ async fn read_after_a_refusal(status: u16, headers: &[(&'static str, &str)]) -> 
 async fn s8_a_refusal_with_nothing_left_is_waited_out() {
     for status in [403, 404, 429] {
         let setup = read_after_a_refusal(status, &[]).await;
-        // The minute counts as full: the second request waits for the next one. That is one wait.
+        // The minute counts as full, so the second request waits for the next minute: one wait in all.
         assert!(setup.clock.elapsed() >= Duration::from_mins(1));
         assert_eq!(reasons(&setup), [WaitReason::Minute], "{status}");
         // The day counts the two requests only.
@@ -106,7 +106,7 @@ async fn f110_the_wait_that_a_refusal_names_is_believed_though_nothing_is_left_o
         assert!(waited >= Duration::from_secs(3), "{status}: {waited:?}");
         assert!(waited < Duration::from_secs(5), "{status}: {waited:?}");
     }
-    // A wait that cannot be read is none: the minute counts as full.
+    // An unreadable wait does not count: the minute counts as full.
     let setup = read_after_a_refusal(429, &[("retry-after", "soon")]).await;
     assert!(setup.clock.elapsed() >= Duration::from_mins(1));
 }
@@ -179,14 +179,14 @@ async fn a_read_is_tried_again() {
         assert_eq!(reasons(&setup), [WaitReason::Again; 2]);
         assert_eq!(setup.client.usage().get, 3, "each try is paid for");
     }
-    // The length that is announced is the body's own: only the JSON tells that it is not whole.
+    // The announced length is that of the body: only the JSON shows that the body is incomplete.
     for body in ["", r#"{"success":true"#] {
         let service = Responder::script(vec![Reply::json(200, body)]).await;
         let setup = service.client();
         let read = setup.client.article(article_id(1), Purpose::Push).await;
         assert_eq!(read.expect_err(body).kind, ErrorKind::Unavailable, "{body}");
         assert_eq!(service.count(), 5, "{body}");
-        // A write goes out once: it may have been carried out.
+        // A write is sent once, because it may have been carried out.
         let patch = ArticlePatch::default();
         let written = setup.client.update_article(article_id(1), &patch).await;
         let error = written.expect_err(body);
@@ -379,7 +379,7 @@ async fn a_silent_service_is_reported_long_before_the_request_fails() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
     let listener = listener.expect("a free port");
     let address = listener.local_addr().expect("an address");
-    // Connections are made, and nobody says anything.
+    // The listener accepts connections and sends nothing.
     let setup = Setup::new(&format!("http://{address}"), |_| {});
     let error = setup
         .client

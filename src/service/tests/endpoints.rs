@@ -1,4 +1,4 @@
-//! Every endpoint once, and what must not be taken for an answer.
+//! Every endpoint once, and answers that must not be accepted.
 
 use super::super::{
     ArticlePatch, CategoryPatch, ErrorKind, Listed, NewArticle, NewCategory, Purpose, Service as _,
@@ -35,7 +35,7 @@ fn new_article() -> NewArticle {
     }
 }
 
-/// Everything that an error shows anywhere.
+/// The whole text of an error, its debug form included.
 fn all_text(error: &ServiceError) -> String {
     let mut text = format!("{error} {error:?}");
     let mut source = error.source();
@@ -46,7 +46,7 @@ fn all_text(error: &ServiceError) -> String {
     text
 }
 
-/// A service below `/kb` that has one of everything.
+/// A service below `/kb` that has one object of each kind.
 fn answer_all(asked: &Asked) -> Reply {
     match (asked.method.as_str(), asked.target.as_str()) {
         ("GET", "/kb/api/bases") => Reply::json(

@@ -1,4 +1,4 @@
-//! Listings: every shape with every way of paging, and everything that voids one.
+//! Listings: every shape with every way of paging, and every fault that voids a listing.
 
 use super::super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, ServiceRead as _, Validator,
@@ -154,7 +154,7 @@ async fn f020_a_listing_that_breaks_off_anywhere_is_never_whole() {
     for shape in ["articles", "categories[].articles", "data.data"] {
         let document = page(shape, &article_json(1, r#","text":"\"}""#), "");
         let length = document.len();
-        // The length that is announced is the cut one: only the document itself tells that it is not whole.
+        // The announced length is that of the cut document: only the JSON shows that the document is incomplete.
         let service = Responder::start(move |count, _| {
             let bytes = (count / TRIES).min(length);
             Reply::json(200, document[..bytes].to_owned())
@@ -182,10 +182,10 @@ async fn f020_a_listing_that_breaks_off_anywhere_is_never_whole() {
     }
 }
 
-/// How often a listing is asked for.
+/// The number of attempts for one listing.
 const TRIES: usize = 5;
 
-/// What counts of what was handed over.
+/// The entries that count, after all retractions.
 fn left(listed: &[Listed]) -> Vec<Listed> {
     let mut left: Vec<Listed> = Vec::new();
     for entry in listed {
@@ -229,7 +229,7 @@ async fn f020_a_listing_that_breaks_off_is_taken_back_and_read_again() {
 async fn f020_only_the_page_that_broke_off_is_taken_back() {
     let pages = |n: u32, entries: &str| page("articles", entries, &paging("next_page_url", n));
     let odd = r#"7,{"no":"id"}"#;
-    // Of the page that breaks off, one article is gone when it is asked for again.
+    // One article of the page that breaks off is gone when the page is requested again.
     let broken = pages(
         2,
         &format!("{odd},{},{}", article_json(2, ""), article_json(3, "")),
@@ -531,7 +531,7 @@ async fn pages_take_at_most_a_quarter_of_the_day() {
             options.budget = Budget::in_memory(limits);
         }
     };
-    // Each page names another one.
+    // Each page names a next page.
     let endless = || {
         Responder::start(|count, _| {
             let n = u32::try_from(count).expect("few") + 1;
@@ -548,7 +548,7 @@ async fn pages_take_at_most_a_quarter_of_the_day() {
         assert!(error.message.contains(&words), "{error}");
         assert_eq!(service.count(), pages);
     }
-    // Where the first page says how many there are, it is the only one.
+    // A first page that states the number of pages is the only request.
     let meta = r#","meta":{"current_page":1,"last_page":21}"#;
     let document = page("articles", &article_json(1, ""), meta);
     let service = Responder::script(vec![Reply::json(200, document)]).await;
@@ -775,7 +775,7 @@ async fn a_large_listing_comes_through_whole() {
     assert_eq!(articles(&listed)[2999], "Title 2999");
 }
 
-/// Asks for marks, and takes entries with the marks of these for read.
+/// A request with known entries, which need not be parsed again.
 fn asking(known: &KnownEntries) -> ListRequest {
     ListRequest {
         known: Some(Arc::new(known.clone())),
@@ -783,7 +783,7 @@ fn asking(known: &KnownEntries) -> ListRequest {
     }
 }
 
-/// The marks of what was read.
+/// The fingerprints of the parsed entries.
 fn marks(listed: &[Listed]) -> Vec<(Fingerprint, ArticleId)> {
     listed
         .iter()
@@ -797,7 +797,7 @@ fn marks(listed: &[Listed]) -> Vec<(Fingerprint, ArticleId)> {
         .collect()
 }
 
-/// Which entries were read, and which were told again.
+/// The articles of the entries, each with whether its entry was parsed.
 fn read(listed: &[Listed]) -> Vec<(ArticleId, bool)> {
     listed
         .iter()
@@ -838,7 +838,7 @@ async fn an_entry_with_a_known_fingerprint_is_not_parsed_and_one_byte_more_is() 
         read(&second),
         [(three, false), (two, true), (four, true), (one, false)]
     );
-    // Who asks for no marks gets none, and everything is read.
+    // A request without known entries gets no fingerprints, and every entry is parsed.
     let (_, third) = list(&setup, &request()).await;
     assert!(read(&third).iter().all(|&(_, read)| read));
     assert!(marks(&third).is_empty());
@@ -854,12 +854,12 @@ async fn known_entries_are_recognised_in_any_order() {
     let before = [1, 2, 3, 4, 5];
     let orders: [&[u32]; 8] = [
         &[1, 2, 3, 4, 5],
-        // One went, and one came first, in the middle and last.
+        // One entry went, and one came at the start, in the middle and at the end.
         &[1, 2, 4, 5],
         &[6, 1, 2, 3, 4, 5],
         &[1, 2, 6, 3, 4, 5],
         &[1, 2, 3, 4, 5, 6],
-        // The first went to the end, and the last came to the front.
+        // The first entry went to the end, and the last entry to the start.
         &[2, 3, 4, 5, 1],
         &[5, 1, 2, 3, 4],
         &[5, 4, 3, 2, 1],
@@ -959,7 +959,7 @@ async fn the_same_bytes_in_another_category_are_another_entry() {
 
 #[tokio::test]
 async fn a_giant_entry_gets_no_mark() {
-    // Only its beginning is kept, and that may be the same where the rest is not.
+    // Only the beginning of a giant entry is stored, and the beginning may be the same when the rest differs.
     let giant = article_json(2, &format!(r#","text":"{}""#, "x".repeat(50_000)));
     let entries = [article_json(1, ""), giant].join(",");
     let service = Responder::script(vec![Reply::json(200, page("articles", &entries, ""))]).await;

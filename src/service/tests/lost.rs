@@ -8,7 +8,7 @@ use crate::service::{
 };
 use std::time::Duration;
 
-/// A service that dies in the middle of its second answer on each connection: after so many bytes of it.
+/// A service that dies in the middle of its second answer on each connection, after so many bytes of the answer.
 struct Dying {
     url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -21,7 +21,7 @@ fn answer() -> Vec<u8> {
 }
 
 impl Dying {
-    /// `early`: it does not even wait for the second request.
+    /// `early`: the service does not even wait for the second request.
     async fn start(bytes: usize, early: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -49,7 +49,7 @@ impl Dying {
                         .await
                         .expect("it listens");
                     stream.flush().await.expect("flushed");
-                    // What was sent has to arrive before the reset.
+                    // The bytes that were sent have to arrive before the reset.
                     tokio::time::sleep(Duration::from_millis(2)).await;
                     stream.set_zero_linger().expect("set");
                 });
@@ -58,7 +58,7 @@ impl Dying {
         Self { url, asked }
     }
 
-    /// How often a method was seen.
+    /// The number of requests with a method.
     fn count(&self, method: &str) -> usize {
         let asked = self.asked.lock().expect("no panic");
         asked.iter().filter(|one| one.method == method).count()
@@ -102,7 +102,7 @@ async fn f017_a_write_whose_connection_dies_at_any_byte_of_its_answer_is_sent_on
         for bytes in (0..whole).step_by(7).chain([1, whole - 1]) {
             let service = Dying::start(bytes, false).await;
             let client = Setup::new(&service.url, |_| {}).client;
-            // The connection is one that has carried a request before.
+            // The connection has carried a request before.
             client
                 .article(article_id(1), Purpose::Push)
                 .await
@@ -130,7 +130,7 @@ async fn f017_a_write_on_a_pooled_connection_that_is_dead_already_is_not_sent_tw
                 .await
                 .expect("an answer");
             match send(&client, method).await {
-                // On a connection of its own, when it was seen that the old one is dead.
+                // The client noticed that the old connection is dead, and opened another.
                 Ok(()) => assert_eq!(service.count(method), 1, "{method}"),
                 Err(error) => {
                     assert_eq!(service.count(method), 0, "{method}: {error}");

@@ -30,7 +30,7 @@ use tokio::{
 /// A token that must never be seen anywhere but in `Authorization`.
 pub(super) const CANARY: &str = "CANARY-4711-token";
 
-/// What the responder was asked.
+/// A request that the responder received.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) method: String,
@@ -49,15 +49,15 @@ impl Asked {
     }
 }
 
-/// What the responder answers.
+/// An answer of the responder.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-    /// Of head and body together, only so many bytes are sent.
+    /// The number of bytes of head and body together that are sent; `None`: all.
     cut: Option<usize>,
-    /// Nothing more comes, and nobody hangs up.
+    /// Whether the connection stays open without further bytes.
     hangs: bool,
 }
 
@@ -96,7 +96,7 @@ impl Reply {
         self
     }
 
-    /// Falls silent after what was sent.
+    /// Falls silent after the bytes that were sent.
     pub(super) fn hanging(mut self) -> Self {
         self.hangs = true;
         self
@@ -128,7 +128,7 @@ pub(super) struct Responder {
 }
 
 impl Responder {
-    /// Answers with the n-th reply to the n-th request; the last one from then on.
+    /// Answers the n-th request with the n-th reply, and all further requests with the last reply.
     pub(super) async fn script(replies: Vec<Reply>) -> Self {
         Self::start(move |count, _| replies[count.min(replies.len() - 1)].clone()).await
     }
@@ -169,12 +169,12 @@ impl Responder {
         Self { url, asked }
     }
 
-    /// What was asked so far.
+    /// Returns the requests so far.
     pub(super) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().expect("no panic").clone()
     }
 
-    /// How often something was asked.
+    /// Returns the number of requests so far.
     pub(super) fn count(&self) -> usize {
         self.asked().len()
     }
@@ -184,13 +184,13 @@ impl Responder {
         self.client_with(|_| {})
     }
 
-    /// The same with other options.
+    /// [`Self::client`] with other options.
     pub(super) fn client_with(&self, change: impl FnOnce(&mut ClientOptions)) -> Setup {
         Setup::new(&self.url, change)
     }
 }
 
-/// A client, its clock and the waits it announced.
+/// A client, its clock and the waits that it announced.
 pub(super) struct Setup {
     pub(super) client: Client,
     pub(super) clock: Arc<SteppedClock>,

@@ -1,4 +1,4 @@
-//! What the envelope of a listing says.
+//! The envelope of a listing.
 
 use super::super::{
     paging::{LISTING, Next, Page, read_page},
