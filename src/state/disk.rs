@@ -1,7 +1,7 @@
-//! The database's files: where they are, who may read them, and what kind of disk they are on.
+//! The database's files: their paths, their permissions, and the kind of disk that they are on.
 //!
-//! SQLite gives `-wal` and `-shm` the rights of the database itself, so the database is made private
-//! before it holds anything. Nothing here knows what is in it.
+//! SQLite gives `-wal` and `-shm` the permissions of the database, so the database is made private before it holds
+//! anything. The content of the database is not known here.
 
 use super::{ErrorKind, Outcome, StateError};
 use std::{
@@ -16,10 +16,10 @@ use std::{
 /// The database's name in its folder.
 pub(super) const FILE: &str = "state.db";
 
-/// The identity of a file: its device and its number. Two files of one name differ in it.
+/// The identity of a file: its device and inode. A file that replaces another under the same name has another identity.
 pub(super) type Identity = (u64, u64);
 
-/// Returns the identity of the file that has a name now.
+/// Returns the identity of the file that is at a path now.
 pub(super) fn identity(path: &Path) -> io::Result<Identity> {
     let found = fs::symlink_metadata(path)?;
     Ok((found.dev(), found.ino()))
@@ -27,7 +27,7 @@ pub(super) fn identity(path: &Path) -> io::Result<Identity> {
 
 /// Returns the database's path below a folder that exists.
 ///
-/// The folder is resolved, so that the database itself may be required to be no link.
+/// Links in the folder's path are resolved, so that a link in place of the database can be refused.
 pub(super) fn locate(dir: &Path) -> Outcome<PathBuf> {
     match fs::canonicalize(dir) {
         Ok(real) => regular(real.join(FILE)),
@@ -35,7 +35,7 @@ pub(super) fn locate(dir: &Path) -> Outcome<PathBuf> {
     }
 }
 
-/// Refuses what is there and is no file: SQLite would wait for a pipe without end. A link is refused at the opening.
+/// Refuses anything but a file or a link: SQLite would wait for a pipe without end. A link is refused at the opening.
 fn regular(path: PathBuf) -> Outcome<PathBuf> {
     match fs::symlink_metadata(&path) {
         Ok(found) if !found.is_file() && !found.is_symlink() => {
@@ -45,7 +45,7 @@ fn regular(path: PathBuf) -> Outcome<PathBuf> {
     }
 }
 
-/// Makes a folder and those above it, readable by its owner only. One that is there stays as it is.
+/// Creates a folder and its missing parents, readable by the owner only. An existing folder stays as it is.
 pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -53,21 +53,21 @@ pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
         .create(dir)
 }
 
-/// Names the file that SQLite puts beside the database.
+/// Returns the path of a file that SQLite puts beside the database.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Returns whether somebody stopped in the middle: a log or a journal with something in it was left.
+/// Returns whether a process died with the database open: a log or a journal that is not empty was left.
 pub(super) fn was_left_open(path: &Path) -> bool {
     ["-wal", "-journal"].iter().any(|ending| {
         fs::symlink_metadata(beside(path, ending)).is_ok_and(|metadata| metadata.len() > 0)
     })
 }
 
-/// Makes the database if there is none, readable by its owner only, and takes away wider rights.
+/// Creates the database if there is none, readable by the owner only, and removes wider permissions.
 pub(super) fn make_private(path: &Path) -> io::Result<()> {
     let mut options = fs::OpenOptions::new();
     match options.write(true).create_new(true).mode(0o600).open(path) {
@@ -88,7 +88,7 @@ pub(super) fn make_private(path: &Path) -> io::Result<()> {
 
 fn narrow(path: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
-    // A link is refused when the database is opened; its target's rights are none of our business.
+    // A link is refused when the database is opened; the permissions of its target are left alone.
     if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     }
@@ -97,7 +97,7 @@ fn narrow(path: &Path) -> io::Result<()> {
 
 /// Returns whether a WAL database would be at risk here: its shared memory needs a local disk.
 ///
-/// Where the disk cannot be asked, the answer is yes, because a rollback journal works everywhere.
+/// If the kind of disk is unknown, the answer is yes, because a rollback journal works everywhere.
 #[cfg(target_os = "linux")]
 pub(super) fn is_remote(dir: &Path) -> bool {
     rustix::fs::statfs(dir).map_or(true, |found| {
@@ -114,13 +114,14 @@ pub(super) fn is_remote(dir: &Path) -> bool {
     rustix::fs::statfs(dir).map_or(true, |found| found.f_flags & MNT_LOCAL == 0)
 }
 
-/// Returns whether a WAL database would be at risk here; unknown on this system, so the careful answer.
+/// Returns whether a WAL database would be at risk here. The kind of disk is unknown on this system, so the answer is
+/// yes.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub(super) fn is_remote(_dir: &Path) -> bool {
     true
 }
 
-/// Knows the network and shared file systems by their magic numbers (`linux/magic.h`).
+/// Recognises network and shared file systems by their magic numbers (`linux/magic.h`).
 #[cfg(target_os = "linux")]
 const fn is_remote_kind(magic: u32) -> bool {
     matches!(

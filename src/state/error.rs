@@ -1,6 +1,6 @@
-//! Why the state could not be used: typed where somebody branches, with the remedy where there is one.
+//! The errors of the state: typed where a caller branches, with the remedy if there is one.
 //!
-//! The text names the file and what to do about it; the cause below stays in `source()`.
+//! The text names the file and the remedy; the cause stays in `source()`.
 
 use super::Binding;
 use std::{
@@ -17,9 +17,9 @@ pub type Outcome<T> = Result<T, StateError>;
 pub enum ErrorKind {
     /// The file is damaged, or is no state of kbsync. It is never replaced silently.
     Corrupt,
-    /// A pipe, a device or a folder lies in its place.
+    /// A pipe, a device or a folder is in the place of the database.
     NotAFile,
-    /// A later kbsync wrote it.
+    /// A later kbsync wrote the database.
     Newer {
         /// The version of its schema.
         found: i64,
@@ -30,16 +30,16 @@ pub enum ErrorKind {
     ForeignBinding {
         /// The service and workspace that the state belongs to.
         was: Binding,
-        /// Those that the settings name.
+        /// The service and workspace in the settings.
         now: Box<Binding>,
     },
-    /// The file was removed or replaced while it was open: what is written would be nowhere.
+    /// The file was removed or replaced while it was open: further writes would be lost.
     Gone,
-    /// Another process held it for longer than the waiting time.
+    /// Another process locked the database for longer than the waiting time.
     Busy,
     /// The disk is full.
     Full,
-    /// Anything else that the disk or SQLite said.
+    /// Any other error of the disk or of SQLite.
     Io,
 }
 
@@ -50,7 +50,7 @@ pub struct StateError {
     pub kind: ErrorKind,
     /// The database; `None` for one in memory.
     pub path: Option<PathBuf>,
-    /// Details, where the kind does not say everything.
+    /// Details that the kind does not have.
     pub detail: String,
     /// The cause.
     #[source]
@@ -89,7 +89,7 @@ impl StateError {
         }
     }
 
-    /// Names the file, where that is not done yet.
+    /// Adds the path of the file, if the error has none yet.
     pub(super) fn at(mut self, path: Option<&Path>) -> Self {
         if self.path.is_none() {
             self.path = path.map(Path::to_owned);
@@ -155,7 +155,7 @@ impl From<rusqlite::Error> for StateError {
     }
 }
 
-/// Sorts what SQLite said. A value that does not read as what was written there is damage.
+/// Returns the kind of an SQLite error. A stored value that cannot be read is damage.
 fn kind_of(error: &rusqlite::Error) -> ErrorKind {
     use rusqlite::{Error as Sql, ErrorCode, ffi};
     if matches!(
@@ -164,7 +164,7 @@ fn kind_of(error: &rusqlite::Error) -> ErrorKind {
             | Sql::IntegralValueOutOfRange(..)
             | Sql::InvalidColumnType(..)
             | Sql::Utf8Error(..)
-            // A statement of ours fits our tables: where it does not, the tables are not ours any more.
+            // Our statements fit our tables: if one does not compile, the tables are not ours any more.
             | Sql::SqlInputError { .. }
     ) {
         return ErrorKind::Corrupt;
@@ -179,7 +179,7 @@ fn kind_of(error: &rusqlite::Error) -> ErrorKind {
     } else if is(ErrorCode::DatabaseBusy) || is(ErrorCode::DatabaseLocked) {
         ErrorKind::Busy
     } else if is(ErrorCode::DiskFull) || failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE {
-        // The shared memory beside a WAL database is a file too, and says a full disk in its own way.
+        // The shared memory beside a WAL database is a file, too, and reports a full disk by a code of its own.
         ErrorKind::Full
     } else {
         ErrorKind::Io

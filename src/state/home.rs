@@ -1,10 +1,10 @@
 //! The binding of a state to the folder of its mirror.
 //!
 //! The state has a random id, and the device and inode of its mirror. A record in the user's state directory has the
-//! same id with the mirror's path. A state fits a folder if the inode or the record matches: a renamed folder keeps
-//! its inode, and a disk may get another device number at a reboot. For a state that came with a clone, a copy or a
-//! backup, neither matches. A state gets its id before its first article. So a state that has articles and no id is
-//! of an earlier kbsync, or somebody removed its id, and counts as made for another folder.
+//! same id with the mirror's path. A state fits a folder if the inode or the record matches: a renamed folder keeps its
+//! inode, and a disk may get another device number at a reboot. For a state that came with a clone, a copy or a backup,
+//! neither matches. A state gets its id before its first article. So a state that has articles and no id is from an
+//! earlier kbsync, or lost its id, and counts as made for another folder.
 
 use super::{Outcome, StateError, Store, disk};
 use crate::model::Timestamp;
@@ -104,7 +104,7 @@ impl Home {
 
     fn record(&self, id: &str) -> io::Result<()> {
         disk::make_folder(&self.records)?;
-        // Its rights are 0600.
+        // The file's permissions are 0600.
         let mut file = tempfile::NamedTempFile::new_in(&self.records)?;
         file.write_all(self.bytes())?;
         file.write_all(b"\n")?;
@@ -186,18 +186,18 @@ mod tests {
     fn f089_a_state_fits_by_its_inode_or_by_its_record_and_otherwise_not() {
         let place = Place::new();
         let mut store = bound(&place.home("here"));
-        // A copy beside it, of the same user.
+        // A copy in another folder of the same user.
         assert_eq!(
             place.home("there").fit(&store).expect("read"),
             Fit::Elsewhere
         );
-        // Another user's machine, or a container: the inode speaks for it.
+        // Another user's machine, or a container: the inode matches.
         let record = place.records().remove(0);
         let path = fs::read(&record).expect("there");
         fs::remove_file(&record).expect("removed");
         let home = place.home("here");
         assert_eq!(home.fit(&store).expect("read"), Fit::Unwritten);
-        // A disk that got another number: the record speaks for it.
+        // A disk that got another device number: the record matches.
         fs::write(&record, path).expect("written");
         store
             .write_at(Timestamp(2), |tx| tx.set_meta(INODE, "1 1"))

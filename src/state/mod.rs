@@ -1,14 +1,14 @@
-//! The state of one workspace: rows that promise something, and the versions that people wrote.
+//! The state of one workspace: rows that guarantee something, and the versions that people wrote.
 //!
-//! - An [`ArticleRow`] promises that file and service once agreed on it: `local` is what the file held,
-//!   `remote` what the service answered, both complete at the same moment. It is written only after both
-//!   sides are durable.
-//! - A body is stored once, by digest, and is there as long as a row, a version or a pending request names it.
-//! - A [`PendingRequest`] is written before a request that changes the service, and removed in the transaction that
-//!   records the outcome. A [`Journalled`] change of the mirror likewise; it carries the rows that become true.
+//! - An [`ArticleRow`] guarantees that the file and the service once agreed: `local` is the content of the file,
+//!   `remote` the answer of the service, both complete at the same moment. The row is written only after both sides are
+//!   durable.
+//! - A body is stored once, by digest, and is kept as long as a row, a version or a pending request names it.
+//! - A [`PendingRequest`] is stored before a request that changes the service, and deleted in the transaction that
+//!   records the outcome. The same holds for a [`Journalled`] change of the mirror. Both have the rows that become
+//!   true.
 //!
-//! `store` is the only user of SQLite, `schema` holds the migrations, `history` says which versions go,
-//! `disk` knows the files.
+//! `store` is the only user of SQLite, `schema` holds the migrations, `history` prunes, `disk` handles the files.
 
 mod disk;
 pub mod error;
@@ -50,12 +50,12 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// A category's words: its `_category.yaml`, whatever its folder is called.
+    /// Makes the subject of a category: its `_category.yaml`, whatever the name of its folder.
     pub fn category(id: CategoryId) -> Self {
         Self::File(Place::new(id.to_string(), CATEGORY_FILE))
     }
 
-    /// Returns whether it is a category.
+    /// Returns whether the subject is a category.
     pub fn is_category(&self) -> bool {
         matches!(self, Self::File(place) if place.file == CATEGORY_FILE)
     }
@@ -70,11 +70,11 @@ pub struct SeenVersion {
     pub place: Place,
     /// The side on which the version was seen.
     pub side: Side,
-    /// Why it was recorded, such as `edited`, `pulled`, `replaced`, `deleted`.
+    /// The reason for the record, such as `edited`, `pulled`, `replaced`, `deleted`.
     pub cause: String,
-    /// Its words.
+    /// The version itself.
     pub version: Version,
-    /// The whole file, where a local one is kept (comments and the writer's own keys count too).
+    /// The digest of the whole file, if a local file is kept: comments and the writer's own keys count, too.
     pub file: Option<TextDigest>,
 }
 
@@ -101,9 +101,9 @@ impl SeenVersion {
 /// A version in the history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredVersion {
-    /// Counts from 1 per subject.
+    /// The number of the version within its subject, from 1.
     pub number: u64,
-    /// When it was recorded.
+    /// The moment at which the version was recorded.
     pub at: Timestamp,
     /// The version.
     pub seen: SeenVersion,
@@ -112,9 +112,9 @@ pub struct StoredVersion {
 /// A line of the activity log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// When.
+    /// The moment of the event.
     pub at: Timestamp,
-    /// What was done, and why.
+    /// The event itself.
     pub deed: Deed,
 }
 
@@ -123,7 +123,7 @@ pub struct Event {
 pub struct Deed {
     /// A word such as `update`, `delete`, `conflict`.
     pub action: String,
-    /// Which side it changed.
+    /// The side that was changed.
     pub side: Side,
     /// The path in the mirror.
     pub path: String,
@@ -152,7 +152,7 @@ impl Deed {
     }
 }
 
-/// Names a pending request in the state.
+/// The key of a pending request in the state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub i64);
 
@@ -181,10 +181,10 @@ pub struct Update {
     pub enabled: Option<bool>,
     /// The digest of the service's version that the request is meant to replace.
     pub over: Digest,
-    /// The revision of that version.
+    /// The revision of the version to be replaced.
     pub over_revision: Revision,
-    /// The rows that become true if the service stores just what was sent. A request of an older kbsync has none: its
-    /// two sides are compared as ever.
+    /// The rows that become true if the service stores exactly the values that were sent. A request of an older kbsync
+    /// has none; then the two sides are compared as usual.
     #[serde(default)]
     pub rows: Vec<RowChange>,
 }
@@ -212,24 +212,24 @@ pub enum RowChange {
     Article(Box<ArticleRow>),
     /// An article has no base any more.
     NoArticle(ArticleId),
-    /// A new article's id is in its file: the request that created it ends.
+    /// A new article's id is in its file: the request that created the article ends.
     #[serde(alias = "id_confirmed")]
     Created(ArticleId),
     /// A category's base.
     Category(Box<CategoryRow>),
-    /// A conflict stands.
+    /// An open conflict.
     Conflict(Box<ConflictRow>),
     /// A conflict is settled.
     NoConflict(ArticleId),
-    /// A version for the history; its body is there.
+    /// A version for the history; its body is stored.
     Version(Box<SeenVersion>),
     /// A line of the log.
     Event(Box<Deed>),
     /// A deletion, for the guard.
     Deletion {
-        /// The side that lost it.
+        /// The side on which something was deleted.
         side: Side,
-        /// Whether a person released it.
+        /// Whether a person approved the deletion.
         approved: bool,
     },
 }
@@ -243,11 +243,11 @@ pub enum Entry {
     File(FileEntry),
     /// A folder of the root renamed.
     Folder {
-        /// Its name before.
+        /// The folder's name before the change.
         from: String,
-        /// Its name afterwards.
+        /// The folder's name after the change.
         to: String,
-        /// Its inode.
+        /// The folder's inode.
         inode: u64,
     },
 }
@@ -259,14 +259,14 @@ pub struct FileEntry {
     pub target: Place,
     /// The place that the file leaves, and the file there.
     pub leaves: Option<(Place, KnownFile)>,
-    /// The digest of the staged bytes; `None`: it is removed.
+    /// The digest of the staged bytes; `None`: the file is removed.
     pub new: Option<Digest>,
     /// The file at the target.
     pub over: Option<KnownFile>,
 }
 
 impl FileEntry {
-    /// Returns the file that comes out of the change.
+    /// Returns the known file that the change replaces, moves or removes.
     pub fn expected(&self) -> Option<KnownFile> {
         self.over.or(self.leaves.as_ref().map(|(_, known)| *known))
     }
@@ -275,7 +275,7 @@ impl FileEntry {
 /// A row of the journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Journalled {
-    /// The slot of the stage that it uses.
+    /// The slot of the stage that the change uses.
     pub slot: i64,
     /// The change.
     pub entry: Entry,
@@ -286,7 +286,7 @@ pub struct Journalled {
 /// A file that was replaced or removed, and into which a program may still write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DisplacedRow {
-    /// The slot that it lies in.
+    /// The slot that holds the file.
     pub slot: i64,
     /// The former place.
     pub place: Place,
@@ -296,20 +296,20 @@ pub struct DisplacedRow {
     pub since: Timestamp,
 }
 
-/// An action that was refused or waits for a person, so that it is not tried again unseen.
+/// An action that was refused or waits for a person. The row keeps the action from being tried again unseen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parked {
     /// The key: an article's id, a file's or a folder's path, with the kind of action.
     pub key: String,
-    /// The fingerprint of the content: while this is the same, nothing is tried again.
+    /// The fingerprint of the content: while the fingerprint is the same, the action is not tried again.
     pub fingerprint: Digest,
     /// The reason, for people.
     pub reason: String,
-    /// Since when.
+    /// The moment at which the action was parked.
     pub at: Timestamp,
 }
 
-/// A person's release of exactly one held action.
+/// A person's approval of exactly one held action.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Approval {
     /// The side that the action changes.
@@ -323,18 +323,18 @@ pub struct Approval {
 /// The subject of a question to the service.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Target {
-    /// An article, or an id of which only a file tells.
+    /// An article, or an id that only a file names.
     Article(ArticleId),
     /// A category.
     Category(CategoryId),
-    /// What became of a request to an article.
+    /// The outcome of a request to an article.
     Request(ArticleId),
 }
 
-/// When the service was last asked for something that it did not list or show.
+/// The last question to the service about an object that the service did not list or show.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attempt {
-    /// When it was asked.
+    /// The moment of the question.
     pub last_asked: Timestamp,
     /// The number of failures in a row.
     pub failures: u32,
@@ -345,14 +345,14 @@ pub struct Attempt {
 /// Views, ratings and public address of an article, for `kbsync stats`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FigureRow {
-    /// Times read.
+    /// The number of views.
     pub views: i64,
-    /// Readers who were happy with it.
+    /// Readers who were happy with the article.
     pub happy: i64,
-    /// Readers who were neither.
+    /// Readers who were neutral.
     pub neutral: i64,
-    /// Readers who were not.
+    /// Readers who were unhappy with the article.
     pub sad: i64,
-    /// The public address, once it was shown.
+    /// The public address, if the service has shown it.
     pub full_url: Option<String>,
 }

@@ -2,8 +2,8 @@
 //!
 //! Steps are only appended, never changed: databases in the field have taken them. `migrate` takes the steps.
 //!
-//! Ids are 16 bytes, digests 32; times are milliseconds since 1970. A `remote_…` column of an article is
-//! NULL where the service holds what the file holds, which is nearly always.
+//! Ids are 16 bytes, digests 32; times are milliseconds since 1970. A `remote_…` column of an article is NULL if the
+//! service has the same value as the file, which is nearly always so.
 
 /// The steps from an empty database to the present schema.
 pub(super) const STEPS: &[&str] = &[
@@ -20,7 +20,7 @@ pub(super) const STEPS: &[&str] = &[
     WAITING,
 ];
 
-/// A reader's stand-in for each step that a database has not taken; empty, where reading is the same without the step.
+/// A reader's stand-in for each step that a database has not taken; empty if reads are the same without the step.
 pub(super) const STAND_INS: &[&str] = &[
     "",
     "",
@@ -210,7 +210,7 @@ CREATE TABLE figures (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// An article may be shown as it was at several moments before it was deleted: a tombstone for each.
+/// A stale read may show a deleted article at any of several revisions, so there is a tombstone for each.
 const TOMBSTONES_BY_REVISION: &str = "
 CREATE TABLE tombstones_by_revision (
   article BLOB NOT NULL,
@@ -228,8 +228,8 @@ const REPLACED_BEFORE: &str = "ALTER TABLE articles ADD COLUMN replaced_before T
 const WITHOUT_REPLACED_BEFORE: &str =
     "CREATE TEMP VIEW articles AS SELECT *, NULL AS replaced_before FROM main.articles;";
 
-/// New articles whose `id:` line is not known to be in their file. An older database has them among the rows without
-/// a stamp: this step takes all of those, and the next scan confirms the rest.
+/// New articles whose `id:` line may be missing in their file. An older database has them among the rows without a
+/// stamp: this step takes all rows without a stamp, and the next scan confirms the articles whose line is there.
 const UNCONFIRMED_IDS: &str = "
 CREATE TABLE unconfirmed_ids (article BLOB NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
 INSERT INTO unconfirmed_ids
@@ -239,8 +239,8 @@ const WITHOUT_UNCONFIRMED_IDS: &str = "CREATE TEMP VIEW unconfirmed_ids AS
   SELECT id AS article FROM main.articles
   WHERE stamp_size IS NULL AND (revision = '' OR written = revision);";
 
-/// Changes of the mirror are in a journal. What an earlier version was about to do to files is settled by the sides as
-/// they are found: equal ones are adopted, others decided three ways.
+/// A journal of changes of the mirror. The files that an earlier version was about to change are decided by the two
+/// sides as they are found: equal sides are adopted, others go through the three-way merge.
 const JOURNAL: &str = r#"
 CREATE TABLE journal (
   slot INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -267,7 +267,8 @@ CREATE TEMP VIEW displaced AS SELECT 0 AS slot, '' AS folder, '' AS file, 0 AS s
   0 AS stamp_mtime, 0 AS stamp_ctime, 0 AS stamp_inode, x'' AS digest, 0 AS since WHERE 0;
 ";
 
-/// When the service was last asked for what it did not list or show, and the answer: in one table for all of them.
+/// The last questions to the service about objects that it did not list or show, with the answers, in one table for all
+/// kinds.
 const BACKOFF: &str = "
 CREATE TABLE backoff (
   kind TEXT NOT NULL,
@@ -295,8 +296,8 @@ const WITHOUT_BACKOFF: &str = "CREATE TEMP VIEW backoff AS
   SELECT 'article' AS kind, id, asked AS last_asked, 0 AS failures, NULL AS answer
   FROM main.articles WHERE asked IS NOT NULL AND visibility <> 'published';";
 
-/// The columns that show whether an article changed, in an index of their own: a pass over them reads no words. SQLite
-/// keeps it up to date.
+/// An index of the columns that show whether an article changed: a pass over these columns reads no texts. SQLite keeps
+/// the index up to date.
 const INDEX: &str = "
 DROP INDEX IF EXISTS articles_place;
 CREATE INDEX IF NOT EXISTS articles_index ON articles (folder, file, stamp_size, stamp_mtime, stamp_ctime,
@@ -306,7 +307,7 @@ CREATE INDEX IF NOT EXISTS articles_index ON articles (folder, file, stamp_size,
 /// No intent is needed to remove the copy of a settled conflict: the next scan finds the copy.
 const SETTLED_COPIES: &str = r#"DELETE FROM intents WHERE json LIKE '{"clear_copy"%';"#;
 
-/// The meaning of each entry of the last listing, in the order of the entries. Nothing else depends on it.
+/// The meaning of each entry of the last listing, in the order of the entries. Nothing else depends on this table.
 const LISTING_ENTRIES: &str = "
 CREATE TABLE IF NOT EXISTS listing_entries (
   position INTEGER PRIMARY KEY,
@@ -320,9 +321,9 @@ CREATE TABLE IF NOT EXISTS listing_entries (
 const WITHOUT_LISTING_ENTRIES: &str = "CREATE TEMP VIEW listing_entries AS SELECT 0 AS position,
   x'' AS article, x'' AS fingerprint, x'' AS said, 0 AS enabled, 0 AS draft WHERE 0;";
 
-/// A request that creates an article ends with the article's id in its file, so no article in the base is without. One of
-/// an earlier version is not deleted for its missing file, as if a restore had yet to bring the file back. A request to a
-/// category decides nothing.
+/// A request that creates an article now ends when the article's id is in its file, so there is no table of unconfirmed
+/// ids any more. An article of that table counts as being restored, so that its missing file does not delete it.
+/// Pending requests to categories decide nothing, and are deleted.
 const CREATIONS: &str = r#"
 DELETE FROM intents WHERE json LIKE '{"create_category"%' OR json LIKE '{"update_category"%';
 CREATE TABLE IF NOT EXISTS unconfirmed_ids (article BLOB NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
@@ -335,7 +336,8 @@ INSERT OR REPLACE INTO meta SELECT 'restoring', ids FROM (
   WHERE number > 0;
 DROP TABLE unconfirmed_ids;
 "#;
-/// Hides the intents that this step and earlier ones delete: a database without an earlier one is without this, too.
+/// Hides the intents that this step and earlier steps delete: a database that lacks an earlier step lacks this step,
+/// too.
 const WITHOUT_CREATIONS: &str = r#"
 CREATE TEMP VIEW intents AS SELECT * FROM main.intents WHERE json NOT LIKE '{"write_file"%'
   AND json NOT LIKE '{"remove_file"%' AND json NOT LIKE '{"write_category"%' AND json NOT LIKE '{"clear_copy"%'

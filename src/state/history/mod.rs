@@ -1,21 +1,21 @@
-//! Pruning: which versions and bodies need not be kept any longer.
+//! Pruning: deletes the versions and bodies that need not be kept any longer.
 //!
-//! - A version goes when it is older than the days to keep *and* beyond the newest ones to keep of its
-//!   subject. Ones that are alike count once: a pulled edit is recorded as it comes, as it is replaced, and
-//!   as it is agreed on. The newest of a subject never goes, nor does one that a base, a conflict or an
+//! - A version is deleted if it is older than the days to keep *and* not among the newest versions to keep of its
+//!   subject. Equal versions count once: a pulled edit is recorded when it arrives, when it is replaced, and when both
+//!   sides agree on it. The newest version of a subject is never deleted, nor is a version that a base, a conflict or a
 //!   pending request names.
-//! - A body goes when nothing names it, a day after it was last put.
-//! - A call does a bounded amount of work in one transaction; what is left is done by the next one. When
-//!   all is done it rests for a day, and costs one look.
+//! - A body is deleted if nothing names it, a day after it was last put.
+//! - A call does a bounded amount of work in one transaction; the next call continues. When nothing is left to delete,
+//!   pruning rests for a day, and a call costs one read.
 
 use super::{Outcome, Store, Writing};
 use crate::model::Timestamp;
 use rusqlite::params;
 
-/// A day in milliseconds: the rest between two prunings, and what an unnamed body is kept for.
+/// A day in milliseconds: the rest between two prunings, and the time for which an unnamed body is kept.
 const DAY: i64 = 86_400_000;
 
-/// The time for which a deleted id is remembered; no outdated answer of the service is older.
+/// The time for which a deleted id is remembered; no stale read is older.
 const TOMBSTONE_DAYS: i64 = 30;
 
 /// The time for which deletions are counted; the guard looks back one day.
@@ -27,7 +27,7 @@ const EVENTS_KEPT: i64 = 1_000;
 /// The number of rows of one kind that one call removes.
 const AT_ONCE: i64 = 2_000;
 
-/// The key in `meta` of the moment when all was done.
+/// The key in `meta` of the moment when the last pruning was complete.
 const PRUNED_AT: &str = "pruned_at";
 
 /// The rows that one call removed.
@@ -41,7 +41,7 @@ pub struct Pruned {
     pub more: bool,
 }
 
-/// Removes from the history what need not be kept.
+/// Deletes the versions, bodies and log lines that need not be kept.
 ///
 /// `keep_versions` counts per subject; zero keeps one.
 pub fn prune(
@@ -50,7 +50,7 @@ pub fn prune(
     keep_versions: u32,
     now: Timestamp,
 ) -> Outcome<Pruned> {
-    // Versions that an unfinished change of the mirror names are needed.
+    // An unfinished change of the mirror needs the versions that it names.
     if rested(store, now)? || !store.journal()?.is_empty() {
         return Ok(Pruned::default());
     }
@@ -82,15 +82,15 @@ pub fn prune(
     })
 }
 
-/// Returns whether the last pruning was less than a day ago. A clock that went back counts as no rest.
+/// Returns whether the last pruning was less than a day ago. If the clock went back, the rest is over.
 fn rested(store: &Store, now: Timestamp) -> Outcome<bool> {
     let last: Option<Timestamp> = store.value(PRUNED_AT)?;
     Ok(last.is_some_and(|last| last <= now && now.0.saturating_sub(last.0) < DAY))
 }
 
 impl Writing<'_> {
-    /// Returns whether any version, body and event is so old that it might go: to look for those that go takes much
-    /// longer.
+    /// Returns whether any version, any body and any event is old enough to be deleted, because a search for the rows
+    /// to delete takes much longer.
     fn is_old(&mut self, cutoff: Timestamp, unnamed_since: Timestamp) -> Outcome<[bool; 3]> {
         let sql = "SELECT EXISTS (SELECT 1 FROM versions WHERE at < ?1), \
                    EXISTS (SELECT 1 FROM bodies WHERE put_at < ?2), \
@@ -141,7 +141,8 @@ impl Writing<'_> {
         )
     }
 
-    /// That an article was hidden when it went is in the log alone, and is needed as long as it can come back.
+    /// Only the log says that an article was hidden when it was deleted. Such a line is needed as long as the article
+    /// can come back.
     fn prune_events(&mut self, cutoff: Timestamp) -> Outcome<usize> {
         self.run_and_count(
             "DELETE FROM events WHERE id IN ( \

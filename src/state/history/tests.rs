@@ -1,4 +1,4 @@
-//! What goes, what stays, and that a named body is never lost.
+//! Pruning: versions and bodies that are deleted or kept, and the proof that a named body is never lost.
 
 use super::{DAY, Pruned, prune};
 use crate::{
@@ -119,12 +119,12 @@ fn a_version_goes_when_it_is_old_and_beyond_the_newest() {
     );
     assert!(!has(&store, 4) && has(&store, 5));
 
-    // A week later the rest is old as well, but the newest three stay whatever their age.
+    // A week later the other versions are old as well, but the newest three stay whatever their age.
     prune(&mut store, 5, 3, day(17)).expect("pruned");
     assert_eq!(numbers(&store, 1), [10, 9, 8]);
     prune(&mut store, 5, 0, day(5000)).expect("pruned");
     assert_eq!(numbers(&store, 1), [10], "the newest never goes");
-    // Numbers go on where they were.
+    // Numbers continue.
     record(&mut store, 5001, 1, 77, None);
     assert_eq!(numbers(&store, 1), [11, 10]);
 }
@@ -132,14 +132,14 @@ fn a_version_goes_when_it_is_old_and_beyond_the_newest() {
 #[test]
 fn versions_that_are_alike_count_once() {
     let mut store = memory();
-    // Three pulled edits: each comes, replaces what was there, and is agreed on.
+    // Three pulled edits: each is recorded when it arrives, when it replaces the file, and when both sides agree.
     for body in [0, 1, 0, 1, 2, 1, 2, 3, 2, 3] {
         record(&mut store, 0, 1, body, None);
     }
     prune(&mut store, 5, 3, day(100)).expect("pruned");
     assert_eq!(numbers(&store, 1), [10, 9, 8, 6]);
     assert!(!has(&store, 0) && has(&store, 1) && has(&store, 2));
-    // Whole files that differ are no more alike than their words.
+    // Versions with different whole files are different, even if their texts are equal.
     for whole in 0..5 {
         record(&mut store, 0, 2, 0, Some(whole));
     }
@@ -213,11 +213,11 @@ fn pruning_rests_for_a_day_and_then_writes_nothing_else() {
     for body in 2..5 {
         record(&mut store, 1, 1, body, None);
     }
-    // Not due: nothing goes although it could.
+    // Pruning is not due: nothing is deleted.
     let pruned = prune(&mut store, 0, 1, Timestamp(day(2).0 - 1)).expect("rests");
     assert_eq!(pruned, Pruned::default());
     assert_eq!(numbers(&store, 1).len(), 4);
-    // Due, and also when the clock went back behind the last time.
+    // Pruning is due, also if the clock went back to before the last pruning.
     prune(&mut store, 90, 1, day(0)).expect("pruned");
     prune(&mut store, 0, 1, day(2)).expect("pruned");
     assert_eq!(numbers(&store, 1), [4]);
@@ -319,7 +319,7 @@ fn the_log_and_the_guards_memory_do_not_grow_for_ever() {
     assert_eq!(store.events(9999, None).expect("rows").len(), 1000);
 }
 
-/// One step of a life: something is seen, agreed on, in conflict or under way.
+/// One step of a life: a version is seen, agreed on, in conflict or in an unfinished request.
 #[derive(Clone, Debug)]
 enum Step {
     Seen(u8, u8, Option<u8>),
@@ -361,7 +361,7 @@ fn intended(place: Place, version: Version) -> PendingRequest {
     })
 }
 
-/// The bodies that anything names.
+/// The bodies that any row names.
 fn named(store: &Store) -> BTreeSet<TextDigest> {
     let mut named = BTreeSet::new();
     for row in store.articles().expect("rows") {
@@ -471,7 +471,7 @@ proptest! {
                 }
             }
         }
-        // In the end nothing is kept that nothing names.
+        // In the end no body is left that no row names.
         for body in 0..10 {
             store.write_at(day(at), |tx| tx.remove_meta("pruned_at")).expect("written");
             prune(&mut store, 0, 1, day(at + 3)).expect("pruned");

@@ -1,9 +1,8 @@
-//! The base: a row for each article and category on which both sides agreed, and whether the base is at rest.
+//! The base: a row for each article and category on which both sides agreed, and the mark that the base is at rest.
 //!
-//! The base is at rest when the last whole look left nothing open, and no row was written since that a look at a few
-//! articles could not see. The mark is a value that the engine chooses. A write of a category's words removes it, and
-//! so does one of a conflict, of a new or removed article, of an article's place, and of a row that waits for another
-//! write.
+//! The base is at rest if the last full look left nothing open, and since then no row was written that a partial look
+//! could miss. The engine chooses the value of the mark. A write removes the mark if it changes a category's texts, a
+//! conflict, an article's place or the set of articles, or if the row waits for another write.
 
 use super::{
     Store, Writing,
@@ -79,7 +78,7 @@ impl Store {
         self.one(ONE, [id], row)
     }
 
-    /// Finds the articles whose base has this place; more than one only while names are being swapped.
+    /// Finds the articles whose base has this place; there is more than one only while names are being swapped.
     pub fn articles_at(&self, place: &Place) -> Outcome<Vec<ArticleRow>> {
         self.all(AT_PLACE, params![place.folder, place.file], row)
     }
@@ -94,7 +93,7 @@ impl Store {
         self.all(HIDDEN, [], index_row)
     }
 
-    /// Returns whether there is the base of any article.
+    /// Returns whether any article has a base.
     pub fn has_articles(&self) -> Outcome<bool> {
         let found = self.one("SELECT 1 FROM articles", [], |_row| Ok(()))?;
         Ok(found.is_some())
@@ -117,7 +116,7 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Writes the base of one article, in place of what was there.
+    /// Writes or replaces the base of one article.
     pub fn put_article(&mut self, article: &ArticleRow) -> Outcome<()> {
         self.end_rest_before_article(article)?;
         let (local, remote) = (&article.local, &article.remote);
@@ -166,7 +165,7 @@ impl Writing<'_> {
         )
     }
 
-    /// Forgets the base of one article. Its versions stay in the history.
+    /// Deletes the base of one article. The article's versions stay in the history.
     pub fn remove_article(&mut self, id: ArticleId) -> Outcome<()> {
         self.end_rest()?;
         self.run("DELETE FROM articles WHERE id = ?1", [id])
@@ -177,7 +176,7 @@ impl Writing<'_> {
         Ok(one(self.sql()?, ONE, [id], row)?)
     }
 
-    /// Writes the base of one category, in place of what was there.
+    /// Writes or replaces the base of one category.
     pub fn put_category(&mut self, category: &CategoryRow) -> Outcome<()> {
         self.end_rest_before_category(category)?;
         let (local, remote) = (&category.local, &category.remote);
@@ -210,7 +209,7 @@ impl Writing<'_> {
         Ok(one(self.sql()?, ONE_CATEGORY, [id], category_row)?)
     }
 
-    /// Forgets the base of one category.
+    /// Deletes the base of one category.
     pub fn remove_category(&mut self, id: CategoryId) -> Outcome<()> {
         self.end_rest()?;
         self.run("DELETE FROM categories WHERE id = ?1", [id])

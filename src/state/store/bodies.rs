@@ -16,11 +16,11 @@ use std::{
     io::{self, Read as _},
 };
 
-/// The age at which the mark of the last put is renewed, in milliseconds.
+/// The age at which the time of the last put is renewed, in milliseconds.
 const RENEW_AFTER: u64 = 12 * 3_600_000;
 
 impl Store {
-    /// Loads a body. `None`: it is not there, or no longer.
+    /// Reads a body; `None`: the body was never stored, or was pruned.
     pub fn body(&self, digest: TextDigest) -> Outcome<Option<String>> {
         let found = self.one(
             "SELECT size, packed FROM bodies WHERE digest = ?1",
@@ -35,7 +35,7 @@ impl Store {
         text.map_err(|error| error.at(self.path.as_deref()))
     }
 
-    /// Returns whether a body is there.
+    /// Returns whether a body is stored.
     pub fn has_body(&self, digest: TextDigest) -> Outcome<bool> {
         let found = self.read(|conn| put_at(conn, digest))?;
         Ok(found.is_some())
@@ -43,7 +43,7 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Keeps a body. One that is there already costs a look.
+    /// Stores a body. A body that is stored already costs one read.
     ///
     /// A row that names the body should be written within a day, at best in the same transaction.
     pub fn put_body(&mut self, text: &str) -> Outcome<TextDigest> {
@@ -52,7 +52,7 @@ impl Writing<'_> {
         Ok(digest)
     }
 
-    /// Keeps a body whose digest is known.
+    /// Stores a body whose digest is known.
     pub fn put_body_of(&mut self, digest: TextDigest, text: &str) -> Outcome<()> {
         debug_assert_eq!(digest, TextDigest::of(text));
         match put_at(self.sql()?, digest)? {
@@ -133,7 +133,7 @@ impl Packing {
         packer.compress(text.as_bytes())
     }
 
-    /// Unpacks at most `size` bytes, and one more if there are more.
+    /// Unpacks a body, up to `size` bytes and one more: the extra byte shows that the body is longer than it should be.
     pub(super) fn unpack(&self, packed: &[u8], size: u64) -> io::Result<Vec<u8>> {
         let Some(room) = usize::try_from(size).ok().filter(|&size| size <= LARGE) else {
             let mut text = Vec::with_capacity(LARGE);

@@ -1,7 +1,7 @@
 //! Converts values of the model from and to columns.
 //!
-//! Ids and digests are bytes, words are text, structures that are only ever read whole are JSON. What
-//! does not read as what was written is an error, never a default.
+//! Ids and digests are stored as bytes, strings as text, and structures that are only read as a whole as JSON. A value
+//! that cannot be read back is an error, never a default.
 
 use crate::{
     model::{
@@ -107,7 +107,7 @@ word_column!(Visibility: Published = "published", Unpublished = "unpublished", N
 #[error("unknown word {0:?}")]
 struct UnknownWord(String);
 
-/// A value that is only ever read whole.
+/// A value that is only read as a whole.
 pub(super) struct Json<T>(pub(super) T);
 
 impl<T: Serialize> ToSql for Json<T> {
@@ -134,7 +134,7 @@ pub(super) fn place(row: &Row<'_>, at: usize) -> rusqlite::Result<Place> {
     })
 }
 
-/// Reads an article's words from six columns.
+/// Reads an article's version from six columns.
 pub(super) fn version(row: &Row<'_>, at: usize) -> rusqlite::Result<Version> {
     Ok(Version {
         title: row.get(at)?,
@@ -146,7 +146,7 @@ pub(super) fn version(row: &Row<'_>, at: usize) -> rusqlite::Result<Version> {
     })
 }
 
-/// Reads an article's words from six columns that are NULL where they agree with another version.
+/// Reads an article's version from six columns that are NULL where the version equals another version.
 pub(super) fn version_like(row: &Row<'_>, at: usize, other: &Version) -> rusqlite::Result<Version> {
     Ok(Version {
         title: text_like(row, at, &other.title)?,
@@ -163,12 +163,12 @@ fn text_like(row: &Row<'_>, at: usize, other: &str) -> rusqlite::Result<String> 
         .map(|own| own.unwrap_or_else(|| other.to_owned()))
 }
 
-/// Gives a value that is stored only where it differs.
+/// Returns a value to store; `None`: it equals the other value.
 pub(super) fn unless_equal<'a, T: PartialEq>(value: &'a T, other: &T) -> Option<&'a T> {
     (value != other).then_some(value)
 }
 
-/// Reads a category's words from four columns.
+/// Reads a category's version from four columns.
 pub(super) fn category_version(row: &Row<'_>, at: usize) -> rusqlite::Result<CategoryVersion> {
     Ok(CategoryVersion {
         name: row.get(at)?,
@@ -186,7 +186,7 @@ pub(super) fn flags(row: &Row<'_>, at: usize) -> rusqlite::Result<Flags> {
     })
 }
 
-/// Reads a stamp from four columns; NULL in the first: there is none.
+/// Reads a stamp from four columns; NULL in the first column means no stamp.
 pub(super) fn stamp(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Stamp>> {
     let Some(size) = row.get::<_, Option<i64>>(at)? else {
         return Ok(None);
@@ -199,7 +199,7 @@ pub(super) fn stamp(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Stamp>>
     }))
 }
 
-/// Takes a stamp apart. Columns are signed: large inodes keep their bits, not their sign.
+/// Splits a stamp into columns. Columns are signed: large inodes keep their bits, not their sign.
 pub(super) fn stamp_columns(stamp: Option<Stamp>) -> [Option<i64>; 4] {
     stamp.map_or([None; 4], |stamp| {
         [

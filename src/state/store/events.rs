@@ -8,7 +8,7 @@ use crate::{
 use rusqlite::{Row, params};
 
 impl Store {
-    /// Reads the newest lines of the log, newest first; with a path, those of that file or folder.
+    /// Reads the newest lines of the log, newest first; with a path, only the lines of that file or folder.
     pub fn events(&self, limit: usize, path: Option<&str>) -> Outcome<Vec<Event>> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         match path {
@@ -51,7 +51,7 @@ impl Store {
         })
     }
 
-    /// Returns whether the refusal or the approval of any action is remembered.
+    /// Returns whether any action is parked or approved.
     pub fn has_parked_or_approved(&self) -> Outcome<bool> {
         let sql = "SELECT 1 FROM parked UNION ALL SELECT 1 FROM approvals";
         Ok(self.one(sql, [], |_row| Ok(()))?.is_some())
@@ -80,7 +80,7 @@ impl Store {
         Ok(count.unwrap_or_default())
     }
 
-    /// Returns whether we deleted an article that was shown with this revision: an answer that shows it is an old copy.
+    /// Returns whether kbsync deleted an article at this revision: an answer that shows the revision is a stale read.
     pub fn is_buried(&self, id: ArticleId, revision: &Revision) -> Outcome<bool> {
         let sql = "SELECT 1 FROM tombstones WHERE article = ?1 AND revision = ?2";
         let found = self.one(sql, params![id, revision], |_row| Ok(()))?;
@@ -121,7 +121,7 @@ impl Writing<'_> {
         )
     }
 
-    /// Counts a deletion that was carried out towards one side.
+    /// Counts a deletion that was carried out on one side.
     pub fn count_deletion(&mut self, side: Side, approved: bool) -> Outcome<()> {
         self.run(
             "INSERT INTO deletions (at, side, approved, count) VALUES (?1, ?2, ?3, 1)",
@@ -129,7 +129,8 @@ impl Writing<'_> {
         )
     }
 
-    /// Remembers that we deleted an article: seen again with this revision, it is an old copy.
+    /// Remembers that kbsync deleted an article at this revision: an answer that shows the revision again is a stale
+    /// read.
     pub fn tombstone(&mut self, id: ArticleId, revision: &Revision) -> Outcome<()> {
         self.run(
             "INSERT OR REPLACE INTO tombstones (article, revision, at) VALUES (?1, ?2, ?3)",
@@ -137,8 +138,8 @@ impl Writing<'_> {
         )
     }
 
-    /// Remembers that we deleted an article, as it was seen and as its row knows it: what was seen may have been an old
-    /// copy itself, and the next one that is shown newer, or older still.
+    /// Remembers that kbsync deleted an article, at the revision that was seen and at the revisions in the article's
+    /// row: what was seen may itself be a stale read, and the next stale read may show a newer or an older revision.
     pub fn bury(
         &mut self,
         id: ArticleId,

@@ -1,10 +1,10 @@
 //! The work under way: changes of the mirror and requests to the service, each with the rows that become true; and the
 //! files that were displaced.
 //!
-//! A row stands from before the first file is touched, or the request is sent, until the transaction that applies its
-//! rows. Numbers of slots are never given twice, not even after a row is gone. The table of the requests keeps its
-//! first name, `intents`; the digests that a request names stand beside it, so that its bodies and versions are not
-//! pruned.
+//! A row exists from before the first file is touched, or the request is sent, until the transaction that applies its
+//! rows. The number of a slot is never used twice, not even after its row is deleted. The table of the pending requests
+//! keeps its first name, `intents`; the digests that a request names are in a table of their own, so that the request's
+//! bodies and versions are not pruned.
 
 use super::{
     Store, Writing,
@@ -20,7 +20,7 @@ use crate::{
 use rusqlite::params;
 
 impl Store {
-    /// Reads the changes of the mirror that were begun, in their order.
+    /// Reads the unfinished changes of the mirror, in their order.
     pub fn journal(&self) -> Outcome<Vec<Journalled>> {
         self.all(
             "SELECT slot, entry, changes FROM journal ORDER BY slot",
@@ -35,7 +35,7 @@ impl Store {
         )
     }
 
-    /// Reads the last slot that the journal has seen.
+    /// Reads the last slot that the journal has used.
     pub fn last_slot(&self) -> Outcome<i64> {
         let last = self.one(
             "SELECT seq FROM sqlite_sequence WHERE name = 'journal'",
@@ -45,7 +45,7 @@ impl Store {
         Ok(last.unwrap_or_default())
     }
 
-    /// Returns a slot that no file has had.
+    /// Returns a slot that no file has used.
     pub fn next_slot(&mut self) -> Outcome<i64> {
         let last = match self.slot {
             Some(last) => last,
@@ -100,7 +100,7 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Writes down a change of the mirror before it is made.
+    /// Stores a change of the mirror before the change is made.
     pub fn begin_change(&mut self, change: &Journalled) -> Outcome<()> {
         self.run(
             "INSERT INTO journal (slot, entry, changes) VALUES (?1, ?2, ?3)",
@@ -108,16 +108,16 @@ impl Writing<'_> {
         )
     }
 
-    /// Takes a change out of the journal: it is recorded, or was never made.
+    /// Deletes a change from the journal: the change is recorded, or was never made.
     pub fn end_change(&mut self, slot: i64) -> Outcome<()> {
         self.run("DELETE FROM journal WHERE slot = ?1", [slot])
     }
 
-    /// Makes a row true.
+    /// Applies a row that has become true.
     pub fn apply(&mut self, change: &RowChange) -> Outcome<()> {
         match change {
             RowChange::Article(row) => {
-                // An answer that was stored before the row says less than the row.
+                // The row replaces an answer that was stored before it.
                 self.remove_attempt(Target::Article(row.id))?;
                 self.put_article(row)
             }
@@ -132,7 +132,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Remembers a displaced file, or what was last seen of it.
+    /// Stores a displaced file, or its last known stamp and digest.
     pub fn put_displaced(&mut self, row: &DisplacedRow) -> Outcome<()> {
         let [size, mtime, ctime, inode] = stamp_columns(Some(row.known.stamp));
         self.run("INSERT OR REPLACE INTO displaced (slot, folder, file, stamp_size, stamp_mtime, \
@@ -149,7 +149,7 @@ impl Writing<'_> {
             ])
     }
 
-    /// Forgets a displaced file.
+    /// Deletes the row of a displaced file.
     pub fn remove_displaced(&mut self, slot: i64) -> Outcome<()> {
         self.run("DELETE FROM displaced WHERE slot = ?1", [slot])
     }
@@ -162,12 +162,12 @@ impl Writing<'_> {
         Ok(id)
     }
 
-    /// Ends a pending request: its outcome is recorded, or it never took place.
+    /// Deletes a pending request: its outcome is recorded, or the request never took place.
     pub fn end_pending_request(&mut self, id: RequestId) -> Outcome<()> {
         self.run("DELETE FROM intents WHERE id = ?1", [id.0])
     }
 
-    /// Writes down what else was sent to create an article, or its row.
+    /// Stores a further attempt to create an article, or the row of the created article.
     pub fn put_creation(&mut self, creation: &Creation) -> Outcome<()> {
         let pending = PendingRequest::CreateArticle(creation.clone());
         self.run(
@@ -192,7 +192,7 @@ impl Writing<'_> {
     }
 }
 
-/// Lists the bodies and versions that a pending request names.
+/// Returns the digests of the bodies and versions that a pending request names.
 fn named_by(pending: &PendingRequest) -> Vec<[u8; 32]> {
     let of = |version: &Version| [*version.text.as_bytes(), *version.digest().as_bytes()];
     match pending {

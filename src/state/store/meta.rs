@@ -1,4 +1,4 @@
-//! Single values by key, the figures that readers make, and the meaning of each entry of the last listing.
+//! Single values by key, the figures of articles, and the meaning of each entry of the last listing.
 
 use super::{
     Store, Writing,
@@ -22,8 +22,7 @@ impl Store {
         self.one(sql, [key], |row| row.get(0))
     }
 
-    /// Reads a single value that [`Writing::put_value`] wrote. A later version may have written it in another form:
-    /// then there is none.
+    /// Reads a single value that [`Writing::put_value`] wrote; `None` also if a later kbsync wrote it in another form.
     pub fn value<T: DeserializeOwned>(&self, key: &str) -> Outcome<Option<T>> {
         let text = self.meta(key)?;
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
@@ -69,7 +68,7 @@ fn figures(row: &Row<'_>) -> rusqlite::Result<FigureRow> {
 }
 
 impl Writing<'_> {
-    /// Sets a single value. One that it has already costs no write.
+    /// Sets a single value. An unchanged value costs no write.
     pub fn set_meta(&mut self, key: &str, value: &str) -> Outcome<()> {
         self.run(SET, [key, value])
     }
@@ -87,7 +86,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Writes an article's figures, if they differ. An address that is not shown this time stays known.
+    /// Writes an article's figures, if they differ. A known address stays if the new figures have none.
     pub fn put_figures(&mut self, id: ArticleId, figures: &FigureRow) -> Outcome<()> {
         self.run(
             "INSERT INTO figures (article, views, happy, neutral, sad, full_url) \
@@ -109,7 +108,7 @@ impl Writing<'_> {
         )
     }
 
-    /// Writes the entry at a position, in place of the one there.
+    /// Writes or replaces the entry at a position.
     pub fn put_listing_entry(&mut self, position: usize, entry: &ListingEntry) -> Outcome<()> {
         self.run(
             "INSERT OR REPLACE INTO listing_entries \
@@ -138,13 +137,13 @@ impl Writing<'_> {
 /// One entry of a listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListingEntry {
-    /// Its article.
+    /// The article of the entry.
     pub article: ArticleId,
-    /// The fingerprint of its bytes.
+    /// The fingerprint of the entry's bytes.
     pub fingerprint: Fingerprint,
-    /// The fingerprint of the version and revision that it shows.
+    /// The fingerprint of the version and revision in the entry.
     pub version: Fingerprint,
-    /// The flags that it shows.
+    /// The flags in the entry.
     pub flags: Flags,
 }
 

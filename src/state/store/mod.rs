@@ -1,11 +1,11 @@
 //! The store: one SQLite database for one workspace.
 //!
-//! - All changes go through [`Store::write`]: one transaction that is there as a whole or not at all,
-//!   and durable when the call returns. `kill -9` between two calls leaves a usable database.
-//! - Reading is direct; a [`Store`] opened for reading takes no lock that would stop a writer.
-//! - A row that is put again unchanged costs no write, where the method says so.
+//! - All changes go through [`Store::write`]: one transaction that takes effect as a whole or not at all, and is
+//!   durable when the call returns. `kill -9` between two calls leaves a usable database.
+//! - Reads are direct; a [`Store`] opened for reading takes no lock that would stop a writer.
+//! - An unchanged row that is put again costs no write, where the method says so.
 //!
-//! Who may open the store is decided elsewhere: the mirror's lock.
+//! The mirror's lock decides which process may open the store.
 
 mod base;
 mod bodies;
@@ -38,13 +38,13 @@ use std::sync::Arc;
 pub struct Store {
     conn: Connection,
     path: Option<PathBuf>,
-    /// Which file that was when it was opened; `None` for one in memory.
+    /// The identity of the file when it was opened; `None` for a store in memory.
     identity: Option<Identity>,
     packing: Packing,
-    /// The last slot that was given; `None`: the journal knows.
+    /// The last slot that was used; `None`: not read from the journal yet.
     slot: Option<i64>,
     time: TimeOfDay,
-    /// Whether what a look brings to light is not stored.
+    /// Whether a dry run is under way, in which observations are not stored.
     is_dry_run: bool,
     spool: Spool,
 }
@@ -74,13 +74,13 @@ impl std::fmt::Debug for TimeOfDay {
 impl Store {
     /// Changes the state in one transaction.
     ///
-    /// Nothing is changed when `work` fails. A database that was removed under us takes no changes: SQLite would
-    /// go on with a file without a name, and whatever is done next would be remembered by nobody.
+    /// Nothing is changed when `work` fails. A database that was removed while it was open takes no changes: SQLite
+    /// would continue with an unlinked file, and the changes would be lost.
     pub fn write<T>(&mut self, work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>) -> Outcome<T> {
         self.write_at(self.now(), work)
     }
 
-    /// Stores what a look brought to light, or nothing in a dry run.
+    /// Stores the observations of a look; stores nothing in a dry run.
     pub fn learn(&mut self, work: impl FnOnce(&mut Writing<'_>) -> Outcome<()>) -> Outcome<()> {
         if self.is_dry_run {
             return Ok(());
@@ -105,12 +105,12 @@ impl Store {
         (self.time.0)()
     }
 
-    /// Records changes under the time of another clock.
+    /// Sets the clock under which changes are recorded.
     pub fn set_time(&mut self, time: TimeOfDay) {
         self.time = time;
     }
 
-    /// Sees that the database is still the file that was opened.
+    /// Checks that the database is still the file that was opened.
     pub fn stay(&self) -> Outcome<()> {
         let (Some(path), Some(was)) = (&self.path, self.identity) else {
             return Ok(());
@@ -125,7 +125,7 @@ impl Store {
         }
     }
 
-    /// The database's path; `None` for one in memory.
+    /// The database's path; `None` for a store in memory.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -187,7 +187,7 @@ fn transact<T>(
         packing,
     };
     let value = work(&mut writing)?;
-    // A swallowed error may have taken the transaction back.
+    // An error that `work` ignored may have rolled the transaction back.
     writing.sql()?;
     failpoint::pass("state: before commit");
     if death::came() {
@@ -201,13 +201,13 @@ fn transact<T>(
     Ok(value)
 }
 
-/// A transaction, taken back unless it is committed. Its own statements stay prepared, too.
+/// A transaction, rolled back unless it is committed. Its own statements stay prepared, too.
 struct Transaction<'store> {
     conn: &'store Connection,
 }
 
 impl<'store> Transaction<'store> {
-    /// Begins; nobody else has one open, since the connection is borrowed for good.
+    /// Begins a transaction. No other transaction can be open, because the connection is borrowed exclusively.
     fn begin(conn: &'store mut Connection) -> rusqlite::Result<Self> {
         let conn = &*conn;
         execute(conn, "BEGIN IMMEDIATE")?;
@@ -221,9 +221,9 @@ impl<'store> Transaction<'store> {
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        // Committed, or taken back by SQLite itself.
+        // In autocommit mode, the transaction was committed, or SQLite has rolled it back.
         if !self.conn.is_autocommit() {
-            // If even this fails, the next transaction cannot begin, and says why.
+            // If even the rollback fails, the next transaction cannot begin, and returns the reason.
             let _told_by_the_next = execute(self.conn, "ROLLBACK");
         }
     }
@@ -233,7 +233,7 @@ fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-/// A transaction under way. Every method is one change.
+/// An open transaction. Every method makes one change.
 pub struct Writing<'store> {
     conn: &'store Connection,
     now: Timestamp,
@@ -241,15 +241,15 @@ pub struct Writing<'store> {
 }
 
 impl Writing<'_> {
-    /// The moment that the changes are recorded under.
+    /// The moment under which the changes are recorded.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
     /// Returns the connection, as long as the transaction is open.
     ///
-    /// After some errors, such as a full disk, SQLite has taken it back by itself. A statement that
-    /// came after that would be a change of its own.
+    /// After some errors, such as a full disk, SQLite rolls the transaction back by itself. A later statement would
+    /// then be a transaction of its own.
     pub(super) fn sql(&self) -> Outcome<&Connection> {
         if self.conn.is_autocommit() {
             return Err(StateError {

@@ -1,4 +1,4 @@
-//! Opening: make or find the database, check it, bring it up to date, and see whose it is.
+//! Opening: creates or finds the database, checks and migrates it, and checks its binding.
 
 use super::{Store, TimeOfDay, bodies::Packing, spool::Spool};
 use crate::{
@@ -29,20 +29,20 @@ const STATEMENTS: usize = 128;
 
 const NO_BINDING: &str = "its binding is gone";
 
-/// The size of a page of a database in memory: nothing is gained by reading much at once, and each page that a
-/// transaction changes is copied first.
+/// The page size of a database in memory: large reads gain nothing there, and each page that a transaction changes is
+/// copied first.
 const SMALL_PAGE: i64 = 1024;
 
 impl Store {
-    /// Makes the folder of a database, for its owner alone, if there is none.
+    /// Creates the folder of a database if there is none, for its owner only.
     pub fn prepare(dir: &Path) -> Outcome<()> {
         disk::make_folder(dir).map_err(|error| StateError::io(error).at(Some(dir)))
     }
 
-    /// Opens the database in a folder that exists, making it if there is none.
+    /// Opens the database in an existing folder, and creates the database if there is none.
     ///
-    /// It is readable by its owner only, and bound to one service and workspace for good. A damaged
-    /// one is refused, never replaced.
+    /// The database is readable by its owner only, and bound to one service and workspace for good. A damaged database
+    /// is refused, never replaced.
     pub fn open(dir: &Path, binding: &Binding, now: Timestamp) -> Outcome<Self> {
         let path = disk::locate(dir)?;
         let opened = open_at(&path, binding, now)
@@ -53,7 +53,8 @@ impl Store {
 
     /// Opens the database for reading, also while another process writes to it.
     ///
-    /// `None`: there is none, or nothing was ever recorded in it. With a binding, a state of another one is refused.
+    /// `None`: there is no database, or nothing was ever recorded in it. With a binding, a state with another binding
+    /// is refused.
     pub fn open_read_only(dir: &Path, binding: Option<&Binding>) -> Outcome<Option<Self>> {
         match fs::symlink_metadata(dir.join(disk::FILE)) {
             Ok(_found) => {}
@@ -62,11 +63,11 @@ impl Store {
         }
         let path = disk::locate(dir)?;
         let found = open_reader(&path, binding).map_err(|error| error.at(Some(&path)))?;
-        // Nothing is written here, so it does not matter which file it is.
+        // Nothing is written here, so the identity of the file does not matter.
         Ok(found.map(|conn| Self::of(conn, Some(path), None)))
     }
 
-    /// Makes a store that is gone when it is dropped, for trying things out.
+    /// Makes an empty store in memory, in place of a missing database and for tests.
     pub fn in_memory(binding: &Binding) -> Outcome<Self> {
         let mut conn = Connection::open_in_memory()?;
         conn.pragma_update(None, "page_size", SMALL_PAGE)?;
@@ -76,7 +77,7 @@ impl Store {
         Ok(Self::of(conn, None, None))
     }
 
-    /// Copies everything into a store in memory, which is independent from then on.
+    /// Copies everything into a store in memory, which is independent of this one from then on.
     pub fn copy(&self) -> Outcome<Self> {
         let mut conn = Connection::open_in_memory()?;
         // A database in memory cannot take pages of another size.
@@ -143,15 +144,15 @@ fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connect
             .and_then(|conn| read_or_none(conn, binding));
     match first {
         Err(error) if error.kind == ErrorKind::Io && !disk::was_left_open(path) => {
-            // The shared memory of a WAL database cannot be made on a read-only disk. Without a log
-            // beside it the database is complete, and nobody can be writing there.
+            // The shared memory of a WAL database cannot be created on a read-only disk. Without a log beside it the
+            // database is complete, and no process can be writing there.
             Connection::open_with_flags(
                 immutable_uri(path),
                 OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | common_flags(),
             )
             .map_err(StateError::from)
             .and_then(|conn| read_or_none(conn, binding))
-            // People need to know the first fault.
+            // The first error is the useful one.
             .map_err(|_second| error)
         }
         other => other,
@@ -191,8 +192,9 @@ fn common_flags() -> OpenFlags {
 fn prepare(conn: &Connection) -> rusqlite::Result<()> {
     conn.busy_timeout(PATIENCE)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
-    // A prepared statement stays as it is when other values are bound to it. By default SQLite prepares it anew
-    // where a value might make another plan the better one, such as a 0 or 1; ours have only one good plan.
+    // A prepared statement must stay as it is when other values are bound to it. By default, SQLite prepares a
+    // statement anew if a value, such as 0 or 1, might make another plan the better one; each of ours has only one good
+    // plan.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.execute_batch(
         "PRAGMA foreign_keys = ON;
@@ -202,7 +204,7 @@ fn prepare(conn: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Looks for damage, after somebody stopped in the middle.
+/// Checks for damage, after a process died with the database open.
 fn check(conn: &Connection) -> Outcome<()> {
     let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict == "ok" {
@@ -226,10 +228,11 @@ fn set_journal(conn: &Connection, path: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// A rollback journal needs no shared memory. `EXTRA` syncs its removal too: that is the commit.
+/// Uses a rollback journal, which needs no shared memory. `EXTRA` also syncs the removal of the journal, which is the
+/// commit.
 pub(super) fn use_rollback_journal(conn: &Connection, path: &Path) -> Outcome<()> {
     if uses_wal(path).map_err(StateError::io)? {
-        // A log that came here from a local disk is read without shared memory, and put away.
+        // With the exclusive lock, SQLite needs no shared memory to apply and remove a log that came from a local disk.
         conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
     }
     set_journal_mode(conn, "DELETE")?;
@@ -253,7 +256,7 @@ pub(super) fn uses_wal(path: &Path) -> io::Result<bool> {
     Ok(header.get(18..20) == Some(&[2, 2]))
 }
 
-/// Tables without content of articles: what cycles noted of themselves.
+/// The tables without content of articles: cycles write only about themselves there.
 const BOOKKEEPING: [&str; 4] = ["meta", "events", "approvals", "waiting"];
 
 /// Returns whether nothing of the service or the mirror was ever recorded.
@@ -275,7 +278,7 @@ fn is_blank(conn: &Connection) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
-/// Binds a new database, or sees that it is bound to the same.
+/// Binds a new database, or checks that the binding is the same.
 fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()> {
     if bound_to(conn)?.is_none() {
         conn.execute(
@@ -285,7 +288,7 @@ fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()>
         )?;
     }
     if bound_to(conn)?.is_some_and(|was| was != *binding) {
-        // A first sync that went to the wrong address and found nothing there binds nobody.
+        // A first sync that found nothing, as at a wrong address, does not bind the database for good.
         let tx = conn.transaction()?;
         if is_blank(&tx)? {
             for table in BOOKKEEPING {
@@ -298,7 +301,7 @@ fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()>
             tx.commit()?;
         }
     }
-    // Another process may have been first even now: what stands there counts.
+    // Another process may have bound the database first, even now: the stored binding counts.
     match bound_to(conn)? {
         Some(was) if was != *binding => Err(StateError::new(ErrorKind::ForeignBinding {
             was,
@@ -319,7 +322,7 @@ fn bound_to(conn: &Connection) -> rusqlite::Result<Option<Binding>> {
     .optional()
 }
 
-/// Bytes that stand for themselves in the URI of a database.
+/// The bytes to escape in the URI of a database.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -327,7 +330,7 @@ const PLAIN: AsciiSet = NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// Writes a path as the URI of a database that nobody changes.
+/// Formats a path as the URI of a database that no process changes.
 fn immutable_uri(path: &Path) -> String {
     let path = percent_encode(path.as_os_str().as_encoded_bytes(), &PLAIN);
     format!("file:{path}?immutable=1")

@@ -1,4 +1,4 @@
-//! Bodies on their way: gathered while they are read, and stored in batches, so that memory does not grow with them.
+//! Bodies that are gathered while they are read, and stored in batches, so that memory does not grow with their number.
 //!
 //! Gathered bodies are stored before anything else is. A dry run stores nothing; then the few bodies that a merge may
 //! need stay in memory.
@@ -9,7 +9,7 @@ use crate::state::{Outcome, SeenVersion};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes that are gathered before they are written in one transaction.
+/// The number of bytes to gather before they are written in one transaction.
 const BATCH: usize = 4 << 20;
 
 /// One body that was seen.
@@ -17,13 +17,13 @@ const BATCH: usize = 4 << 20;
 pub struct SeenBody {
     /// The body.
     pub text: String,
-    /// Its digest.
+    /// The digest of the body.
     pub digest: TextDigest,
-    /// The whole file, where that is kept.
+    /// The whole file, if it is kept.
     pub file: Option<String>,
-    /// The version that the body belongs to, where that goes into the history.
+    /// The version that the body belongs to, if the version goes into the history.
     pub seen: Option<SeenVersion>,
-    /// Whether a merge may need the body: it is one of a known article.
+    /// Whether a merge may need the body: the body belongs to a known article.
     pub may_merge: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Spool {
 }
 
 impl Store {
-    /// Takes a body.
+    /// Adds a body to the spool.
     pub fn gather(&mut self, body: SeenBody) -> Outcome<()> {
         let spool = &mut self.spool;
         if self.is_dry_run {
@@ -54,7 +54,7 @@ impl Store {
         }
     }
 
-    /// Stores the bodies that were gathered.
+    /// Stores the gathered bodies.
     pub fn store_gathered(&mut self) -> Outcome<()> {
         if self.spool.waiting.is_empty() {
             return Ok(());
@@ -73,7 +73,7 @@ impl Store {
         self.spool = Spool::default();
     }
 
-    /// Returns a body that is stored, or was gathered in this dry run.
+    /// Returns a body that is stored, or that was gathered in this dry run.
     pub fn text(&self, digest: TextDigest) -> Outcome<Option<Arc<str>>> {
         if let Some(text) = self.spool.of_dry_run.get(&digest) {
             return Ok(Some(text.clone()));

@@ -1,7 +1,7 @@
 //! The history: every version that was seen, by subject, numbered from 1.
 //!
-//! A number stays a version's as long as its subject does; only a file's versions that become an
-//! article's are numbered anew, in the order in which they were recorded.
+//! A version keeps its number as long as it keeps its subject. When the versions of a file are added to those of an
+//! article, all of them are numbered anew, in the order in which they were recorded.
 
 use super::{
     Store, Writing, all,
@@ -71,7 +71,7 @@ impl Store {
         Ok(found.is_some())
     }
 
-    /// The digest of the version that a subject had last on one side; `None`: there is none of that side alone.
+    /// Returns the digest of the last version that was seen on one side alone; `None`: there is none.
     pub fn last_seen(&self, subject: &Subject, side: Side) -> Outcome<Option<Digest>> {
         self.one(
             "SELECT digest FROM versions WHERE subject = ?1 AND side = ?2 \
@@ -81,7 +81,7 @@ impl Store {
         )
     }
 
-    /// Lists the subjects that are or were at a place: the present one first, then the latest.
+    /// Lists the subjects that are or were at a place: the present subject first, then the others, latest first.
     pub fn subjects_at(&self, place: &Place) -> Outcome<Vec<Subject>> {
         let present = self
             .articles_at(place)?
@@ -104,8 +104,8 @@ impl Store {
         Ok(subjects)
     }
 
-    /// Lists the last version of every article that has no base any more, the latest first; not of those that were
-    /// seen on the service only, and never met.
+    /// Lists the last version of every article that has no base any more, latest first, without articles that were only
+    /// seen on the service and were never in the mirror.
     pub fn deleted_articles(&self) -> Outcome<Vec<StoredVersion>> {
         self.all(
             concat!(
@@ -124,8 +124,9 @@ impl Store {
         )
     }
 
-    /// Finds an older version of an article with this digest, the newest of them, that its side or both have
-    /// left since: seen again on that side, it is a roll-back. What a conflict's copy held was never in the file.
+    /// Finds the newest version of an article with this digest that was superseded on this side, or on both. If this
+    /// side shows the digest again, the change is a roll-back. Conflict copies supersede nothing, because their content
+    /// was never in the file.
     pub fn knew(&self, id: ArticleId, digest: Digest, side: Side) -> Outcome<Option<u64>> {
         self.one(
             "SELECT number FROM versions, (SELECT id AS key FROM subjects WHERE article = ?1) \
@@ -139,9 +140,9 @@ impl Store {
         )
     }
 
-    /// Reads sides and digests of the last four changes that one side alone made, newest first.
+    /// Reads the sides and digests of the last four changes that one side alone made, newest first.
     ///
-    /// A version that was only recorded again, because its file moved, is no change; nor is a conflict's copy.
+    /// A version that was recorded again only because its file moved is no change; nor is a conflict copy.
     pub fn recent_exchange(&self, id: ArticleId) -> Outcome<Vec<(Side, Digest)>> {
         let recent: Vec<(Side, Digest)> = self.all(
             "SELECT side, digest FROM versions \
@@ -168,10 +169,10 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Adds a version to the history and gives its number.
+    /// Adds a version to the history, and returns its number.
     ///
-    /// `None`: it is known as the last one of its side, at the same place, and its file says nothing new
-    /// either. Its bodies are put by the caller.
+    /// `None`: the last version of its side is the same, at the same place, and the file has nothing new either. The
+    /// caller puts the bodies.
     pub fn record(&mut self, seen: &SeenVersion) -> Outcome<Option<u64>> {
         let key = match find(self.sql()?, &seen.subject)? {
             Some(key) => key,
@@ -214,9 +215,9 @@ impl Writing<'_> {
         Ok(u64::try_from(number).ok())
     }
 
-    /// Gives a subject's versions to another one: what a new file held becomes the article's past.
+    /// Moves the versions of a subject to another subject: the versions of a new file become the article's history.
     ///
-    /// If both have versions, the versions are put in the order in which they were recorded and numbered anew.
+    /// If both subjects have versions, all versions are numbered anew in the order in which they were recorded.
     pub fn rename_subject(&mut self, from: &Subject, to: &Subject) -> Outcome<()> {
         if from == to {
             return Ok(());
@@ -237,8 +238,8 @@ impl Writing<'_> {
     }
 
     fn interleave(&mut self, old: i64, new: i64) -> Outcome<()> {
-        // The running maximum keeps each subject's own order when a clock went back. Numbers are
-        // negative meanwhile, so that no two versions meet at one.
+        // The running maximum keeps each subject's own order when a clock went back. Numbers are negative meanwhile, so
+        // that no two versions have the same number.
         self.run(
             "UPDATE versions SET subject = ?2, number = -ranked.rank FROM ( \
                SELECT s, n, row_number() OVER (ORDER BY moment, s <> ?1, n) AS rank FROM ( \
@@ -281,7 +282,8 @@ struct Last {
 }
 
 impl Last {
-    /// Returns whether a version says the same. A copy without its file says less than one with it.
+    /// Returns whether a new version equals this version. A new version without its whole file is compared by place and
+    /// digest only.
     fn says(&self, seen: &SeenVersion, digest: Digest) -> bool {
         self.digest == digest
             && self.place == seen.place
@@ -289,13 +291,13 @@ impl Last {
     }
 }
 
-/// The names of conflicts' copies, as SQL matches them.
+/// The pattern of the names of conflict copies, for SQL.
 fn copies() -> String {
     format!("%{CONFLICT_EXTENSION}")
 }
 
-/// Returns whether a version is known: it is the last one, or the two sides stand against each other, as in
-/// a conflict, and it is the last of its side. An agreement of both sides is told once.
+/// Returns whether a version is known: it equals the last version, or the two sides differ, as in a conflict, and it
+/// equals the last version of its side. An agreement of both sides is recorded once.
 fn adds_nothing(last: &[Last], seen: &SeenVersion, digest: Digest) -> bool {
     match last {
         [newest, ..] if seen.side == Side::Both => {
@@ -312,7 +314,8 @@ fn adds_nothing(last: &[Last], seen: &SeenVersion, digest: Digest) -> bool {
     }
 }
 
-/// The last versions of a subject, newest first: two of both sides, though a copy or two may be among them.
+/// The last versions of a subject, newest first: enough for two versions, although one or two conflict copies may be
+/// among them.
 fn last_of(conn: &Connection, subject: i64) -> rusqlite::Result<Vec<Last>> {
     let sql = "SELECT number, side, digest, whole, folder, file FROM versions WHERE subject = ?1 \
                ORDER BY number DESC LIMIT 4";

@@ -1,7 +1,7 @@
 //! Everything that waits for a person or for another try: conflicts that were shown, actions that are held, failed or
 //! refused, and questions that the service did not answer.
 //!
-//! The rows of `waiting` are those of the engine, which says what each kind means.
+//! The engine writes the rows of `waiting`, and defines the meaning of each kind.
 
 use super::{
     Store, Writing,
@@ -26,7 +26,7 @@ impl Store {
         )
     }
 
-    /// Reads what was refused or waits for a person, by key.
+    /// Reads the actions that were refused or wait for a person, by key.
     pub fn parked(&self) -> Outcome<BTreeMap<String, Parked>> {
         self.all(
             "SELECT key, fingerprint, reason, at FROM parked",
@@ -46,7 +46,7 @@ impl Store {
         )
     }
 
-    /// Reads the rows of a kind, by their keys. A row that a later version wrote in another form is left out.
+    /// Reads the rows of a kind, by their keys. A row that a later kbsync wrote in another form is left out.
     pub fn waiting<T: DeserializeOwned>(&self, kind: &str) -> Outcome<BTreeMap<String, T>> {
         let rows: Vec<(String, String)> = self.all(
             "SELECT key, json FROM waiting WHERE kind = ?1",
@@ -81,7 +81,7 @@ impl Store {
 }
 
 impl Writing<'_> {
-    /// Records a conflict that is shown, in place of an earlier one of the same article.
+    /// Records a conflict that is shown, in place of an earlier conflict of the same article.
     pub fn put_conflict(&mut self, conflict: &ConflictRow) -> Outcome<()> {
         self.end_rest()?;
         self.remove_conflict(conflict.id)?;
@@ -109,13 +109,13 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Forgets where the copy of a conflict that stands was: it is written anew, as that of a new one.
+    /// Deletes the name of an open conflict's copy, so that the copy is written anew, as for a new conflict.
     pub fn forget_copy(&mut self, id: ArticleId) -> Outcome<()> {
         self.end_rest()?;
         self.run("UPDATE conflicts SET copy = NULL WHERE article = ?1", [id])
     }
 
-    /// Forgets a conflict that was settled.
+    /// Deletes a conflict that was settled.
     pub fn remove_conflict(&mut self, id: ArticleId) -> Outcome<()> {
         self.end_rest()?;
         self.run("DELETE FROM conflicts WHERE article = ?1", [id])
@@ -133,12 +133,12 @@ impl Writing<'_> {
         )
     }
 
-    /// Lets what was parked be tried again.
+    /// Lets a parked action be tried again.
     pub fn unpark(&mut self, key: &str) -> Outcome<()> {
         self.run("DELETE FROM parked WHERE key = ?1", [key])
     }
 
-    /// Makes these the rows of a kind. A row that stays as it is costs no write.
+    /// Replaces the rows of a kind. An unchanged row costs no write.
     pub fn put_waiting<T: Serialize>(
         &mut self,
         kind: &str,
@@ -159,7 +159,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Records an attempt, in place of the one before.
+    /// Records an attempt, in place of the earlier attempt.
     pub fn put_attempt(&mut self, target: Target, attempt: &Attempt) -> Outcome<()> {
         let (kind, id) = columns(&target);
         self.run(
@@ -175,7 +175,7 @@ impl Writing<'_> {
         )
     }
 
-    /// Forgets an attempt: the service is asked again at once.
+    /// Deletes an attempt, so that the service is asked again at once.
     pub fn remove_attempt(&mut self, target: Target) -> Outcome<()> {
         let (kind, id) = columns(&target);
         self.run(

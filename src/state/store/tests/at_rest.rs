@@ -1,4 +1,4 @@
-//! The mark of a base at rest goes with every write that a look at a few articles could not see.
+//! The mark of a base at rest is removed by every write that a partial look could miss.
 
 use super::rows::{category, conflict};
 use super::{NOW, article, id, memory, version};

@@ -90,7 +90,7 @@ fn a_process_that_died_commits_nothing_more() {
     assert_eq!(store.articles().expect("rows"), [article(1)]);
 }
 
-/// The name of the file system that a folder is on, as the kernel tells it; the longest mount point counts.
+/// The name of the file system of a folder, as the kernel reports it; the longest mount point counts.
 #[cfg(target_os = "linux")]
 fn file_system(dir: &Path) -> String {
     let dir = dir.canonicalize().expect("a folder");
@@ -179,7 +179,7 @@ fn a_database_that_is_a_link_is_refused() {
     .expect("linked");
     assert_eq!(kind_of(dir.path()), ErrorKind::Io);
     assert!(Store::open_read_only(dir.path(), None).is_err());
-    // A folder that is a link is the user's own choice.
+    // A link in place of the folder is the user's own choice.
     let linked = dir.path().join("folder");
     symlink(elsewhere.path(), &linked).expect("linked");
     drop(open(&linked));
@@ -242,7 +242,7 @@ fn a_state_in_which_nothing_was_recorded_binds_nobody() {
     assert_eq!(store.meta("first_sync").expect("read"), None);
     let held: BTreeMap<String, i64> = store.waiting("held").expect("rows");
     assert!(held.is_empty());
-    // A body alone was seen somewhere.
+    // A stored body shows that content was seen.
     store
         .write_at(NOW, |tx| tx.put_body("<p>Hi</p>").map(|_| ()))
         .expect("written");
@@ -297,7 +297,7 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
     assert_eq!(store.articles().expect("rows"), [article(1)]);
 }
 
-/// A state of the version that recorded which new articles had no id in their file.
+/// A state of the version with a table of the new articles that had no id in their file.
 #[test]
 fn what_an_earlier_version_was_creating_stands_and_no_file_of_it_is_missed() {
     let dir = folder();
@@ -352,7 +352,7 @@ fn what_an_earlier_version_was_creating_stands_and_no_file_of_it_is_missed() {
     assert!(restoring.is_empty());
 }
 
-/// A state of the version that had lists in `meta`: what waited waits on, for a reader and after the step.
+/// A state of the version with lists in `meta`: waiting actions still wait, for a reader and after the step.
 #[test]
 fn what_waits_is_carried_over_from_lists_to_rows() {
     let dir = folder();
@@ -441,7 +441,7 @@ fn f010_damaged_pages_are_an_error_and_never_missing_rows() {
         damaged[page * 4096..(page + 1) * 4096].fill(0xa5);
         fs::write(&path, &damaged).expect("written");
         match Store::open(dir.path(), &binding(), NOW).and_then(|store| store.articles()) {
-            // Another table's page, or an index's.
+            // The page belongs to another table, or to an index.
             Ok(rows) => assert_eq!(rows.len(), 600, "page {page}"),
             Err(error) => assert_eq!(error.kind, ErrorKind::Corrupt, "page {page}: {error:?}"),
         }
@@ -553,7 +553,7 @@ fn a_copy_taken_in_the_middle_has_what_was_committed_and_nothing_else() {
         .write_at(NOW, |tx| {
             tx.remove_article(id(1))?;
             tx.put_article(&article(99))?;
-            // What a crash at this point would leave behind.
+            // The files that a crash at this point would leave behind.
             for name in ["state.db", "state.db-wal"] {
                 let from = dir.path().join(name);
                 if from.exists() {
@@ -602,7 +602,7 @@ fn reading_needs_no_database_and_makes_none() {
             .is_none()
     );
     assert_eq!(fs::read_dir(dir.path()).expect("a listing").count(), 0);
-    // One that was only begun holds nothing yet.
+    // A database that was only begun holds nothing yet.
     fs::write(dir.path().join("state.db"), "").expect("begun");
     assert!(
         Store::open_read_only(dir.path(), None)
@@ -650,13 +650,13 @@ fn a_disk_that_takes_no_shared_memory_is_read_as_it_is() {
     let odd = dir.path().join("50% \"odd\" #?ü");
     fs::create_dir(&odd).expect("made");
     put(&mut open(&odd), 1..3);
-    // As on a read-only disk, the shared memory cannot be made.
+    // As on a read-only disk, the shared memory cannot be created.
     symlink("/nonexistent/shm", odd.join("state.db-shm")).expect("in the way");
     let reader = Store::open_read_only(&odd, Some(&binding()))
         .expect("opens")
         .expect("is there");
     assert_eq!(reader.articles().expect("rows").len(), 2);
-    // With a log beside it the database alone is not the whole truth.
+    // With a log beside the database, the database alone is incomplete.
     fs::write(odd.join("state.db-wal"), "log").expect("left");
     assert!(Store::open_read_only(&odd, None).is_err());
 }

@@ -1,4 +1,4 @@
-//! Every kind of row comes back as it was put, and a second time costs nothing.
+//! Every kind of row is read as it was written, and an unchanged row costs no write.
 
 use super::super::base::{HIDDEN, INDEX};
 use super::{NOW, article, binding, id, later, memory, version};
@@ -294,7 +294,7 @@ fn pending_requests_are_read_in_the_order_in_which_they_were_added() {
         .query_row("SELECT count(*) FROM intent_digests", [], |row| row.get(0))
         .expect("counted");
     assert_eq!(named, 0);
-    // An id is never given twice: a late settlement cannot hit another pending request.
+    // An id is never used twice: a late settlement cannot hit another pending request.
     let next = store
         .write_at(NOW, |tx| {
             tx.end_pending_request(ids[0])?;
@@ -641,7 +641,7 @@ proptest! {
             .write_at(NOW, |tx| rows.iter().try_for_each(|row| tx.put_article(row)))
             .expect("written");
         for row in &rows {
-            // A later row of the same id is in its place.
+            // A later row of the same id has replaced this row.
             let last = rows.iter().rev().find(|other| other.id == row.id);
             let found = store.article(row.id).expect("a row");
             prop_assert_eq!(found.as_ref(), last);
@@ -683,7 +683,7 @@ fn a_creation_ends_with_the_id_of_its_article() {
     assert_eq!(store.creations().expect("rows"), [created]);
     write(&mut store, RowChange::Created(id(1)));
     assert_eq!(store.creations().expect("rows"), []);
-    // A journal of an earlier version said so in another word.
+    // A journal of an earlier version had another name for this change.
     let written = format!("{{\"id_confirmed\":\"{}\"}}", id(1));
     let read: RowChange = serde_json::from_str(&written).expect("read");
     assert_eq!(read, RowChange::Created(id(1)));

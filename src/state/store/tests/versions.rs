@@ -105,7 +105,7 @@ fn a_new_files_versions_become_the_articles() {
         Some(1)
     );
     assert_eq!(texts(&store, &made), ab);
-    // Nothing happens where there is nothing to give, or to whom it belongs already.
+    // Nothing happens without versions to move, or if the versions belong to the article already.
     store
         .write_at(later(4), |tx| {
             tx.rename_subject(&Subject::Article(id(8)), &made)?;
@@ -124,7 +124,7 @@ fn two_pasts_become_one_in_the_order_of_time() {
         (0, &file, "a"),
         (5, &made, "b"),
         (7, &file, "c"),
-        // The clock went back: what an article held last stays last.
+        // The clock went back: the last version of an article stays the last.
         (6, &file, "d"),
         (7, &made, "e"),
     ] {
@@ -185,7 +185,7 @@ fn deleted_articles_are_listed_with_their_last_version() {
     record(&mut store, 2, &seen(&kept, Side::Local, "c"));
     record(&mut store, 3, &seen(&file, Side::Local, "d"));
     record(&mut store, 4, &seen(&also_gone, Side::Both, "e"));
-    // It was seen on the service, and may be there still.
+    // The article was seen on the service, and may be there still.
     let unknown_article_id = Subject::Article(id(4));
     record(&mut store, 5, &seen(&unknown_article_id, Side::Remote, "f"));
     store
@@ -235,7 +235,7 @@ fn f038_what_only_the_other_side_has_left_is_no_roll_back() {
             .knew(id(1), version(text).digest(), side)
             .expect("looked")
     };
-    // The service went on to "b", and the file that is about to follow was kept.
+    // The service is at "b"; the last record is the file's "a", before the file follows.
     assert_eq!(knew("b", Side::Remote), None);
     assert_eq!(knew("a", Side::Remote), Some(1));
     assert_eq!(knew("b", Side::Local), Some(2));
@@ -286,7 +286,7 @@ fn a_foreign_writers_exchange_is_told_newest_first() {
             Side::Remote
         };
         record(&mut store, 2 * seconds, &seen(&subject, side, text));
-        // Each is taken over by the other side before the next one comes.
+        // The other side takes over each change before the next change comes.
         record(
             &mut store,
             2 * seconds + 1,
