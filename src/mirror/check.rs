@@ -1,7 +1,7 @@
 //! The rules of `kbsync check` for the files of one workspace.
 //!
-//! Pure: takes the contents of files, and returns findings. Findings are in the order of path and line; each has a
-//! rule, a remedy and at most a few other paths.
+//! Pure: takes the contents of files and returns findings, sorted by path and line. Each finding has a rule, a remedy
+//! and at most a few other paths.
 
 pub(crate) use crate::model::lint::Severity as Level;
 use crate::{
@@ -24,10 +24,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The most paths that a finding names.
 const NAMED: usize = 10;
 
-/// The end of the remedy of an error that does not keep the article from being sent.
+/// The end of the remedy of an error with which the article is still sent.
 const SENT: &str = "the article is sent as it is";
 
-/// The end of the remedy of an error that keeps the file from being sent.
+/// The end of the remedy of an error with which the file is not sent.
 const NOT_SENT: &str = "until then the file is not sent";
 
 /// A problem in a file.
@@ -66,7 +66,7 @@ pub(crate) struct Files {
     pub(crate) unreadable: Vec<(String, String)>,
 }
 
-/// The names of an article's file that another file may have, too.
+/// The names of an article's file that are checked for duplicates.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     place: Place,
@@ -98,11 +98,11 @@ impl Named {
 pub(crate) struct Open {
     /// The ids of their articles.
     pub(crate) ids: BTreeSet<ArticleId>,
-    /// The names of their copies, which may have lost their ids.
+    /// The names of their copies, whose `id:` lines may be missing.
     pub(crate) copies: BTreeSet<String>,
 }
 
-/// The `_category.yaml` files, read, by folder.
+/// The parsed `_category.yaml` files, by folder.
 type Categories<'f> = BTreeMap<&'f String, Result<CategoryDocument, NotReady>>;
 
 /// Checks all files together.
@@ -171,7 +171,7 @@ pub(crate) fn check(files: &Files) -> Vec<Finding> {
     findings.0
 }
 
-/// Reports a name that is no address, or an unusual one.
+/// Reports a name that is not valid in an address, or an unusual name.
 fn file_name(file: &Named, findings: &mut Findings) {
     let slug = match file.address() {
         Ok(slug) => slug,
@@ -195,7 +195,7 @@ fn file_name(file: &Named, findings: &mut Findings) {
     }
 }
 
-/// Reports a line `slug:` that the service may refuse. A slug that came from the service may be such a one.
+/// Reports a `slug:` that the service may refuse. A slug from the service itself may be invalid, too.
 fn slug_line(path: &impl ToString, slug: Option<&str>, findings: &mut Findings) {
     if let Some(Err(problem)) = slug.map(slug_of_stem) {
         let message = format!("the slug {:?} is not valid in an address", problem.stem);
@@ -207,7 +207,7 @@ fn slug_line(path: &impl ToString, slug: Option<&str>, findings: &mut Findings) 
     }
 }
 
-/// Reports keys of the writer's own that are nearly keys of kbsync.
+/// Reports keys of the writer's own that are similar to keys of kbsync.
 fn keys<'k>(
     path: &str,
     near: impl Iterator<Item = (&'k str, usize, &'static str)>,
@@ -278,7 +278,7 @@ fn categories(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
     doubles(ids, "double-id", remedy, findings);
 }
 
-/// Reports every path that has the same key as another one.
+/// Reports all paths that share a key.
 fn doubles(
     keyed: impl IntoIterator<Item = (String, String)>,
     rule: &'static str,
@@ -313,7 +313,7 @@ fn doubles(
     }
 }
 
-/// Returns the targets of links: files and folders, and articles by the address of their slug.
+/// Returns the valid targets of links: files, folders, and articles by the address of their slug.
 fn link_targets(files: &Files, parsed: &Categories<'_>, named: &[Named]) -> BTreeSet<String> {
     let slug_of = |folder: &String| parsed.get(folder)?.as_ref().ok()?.slug();
     let mut known = files.targets.clone();
@@ -348,7 +348,7 @@ fn dead_links(
     }
 }
 
-/// Reports new folders whose names look mistyped. A folder with an id is known to the service.
+/// Reports new folders whose names look mistyped. A folder with an id is known to the service and not reported.
 fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
     let has_id =
         |words: &Result<CategoryDocument, _>| matches!(words, Ok(words) if words.id().is_some());
@@ -363,7 +363,7 @@ fn mistyped(files: &Files, parsed: &Categories<'_>, findings: &mut Findings) {
     }
 }
 
-/// Returns the path below the workspace that a link leads to; `None`: the link leads out of the workspace.
+/// Resolves a link to a path below the workspace; `None`: the link leads out of the workspace.
 fn resolve(folder: &str, target: &str) -> Option<String> {
     let mut parts = vec![folder];
     for part in target.split('/') {
@@ -406,7 +406,7 @@ fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>, findings: &mu
 struct Findings(Vec<Finding>);
 
 impl Findings {
-    /// Reports that a file is broken, or would not be pushed. Returns the finding, to add its line.
+    /// Reports that a file is broken or would not be pushed. Returns the finding, so that the caller can add its line.
     fn error<P: ToString + ?Sized>(
         &mut self,
         path: &P,
@@ -424,7 +424,7 @@ impl Findings {
         })
     }
 
-    /// Reports that a file could be better.
+    /// Reports that a file could be improved.
     fn warning<P: ToString + ?Sized>(
         &mut self,
         path: &P,
@@ -437,7 +437,7 @@ impl Findings {
         finding
     }
 
-    /// Reports a file that cannot be read as an article or a category.
+    /// Reports a file that cannot be parsed as an article or a category.
     fn not_ready<P: ToString + ?Sized>(
         &mut self,
         path: &P,

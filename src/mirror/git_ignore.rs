@@ -1,8 +1,8 @@
 //! Checks and adds the rule by which git ignores conflict copies.
 //!
 //! The check reads the files that git reads: the user's and the repository's exclude files, and each `.gitignore` from
-//! the work tree down to the mirror. The rule is only ever appended; a file that is a link, or no regular file, stays
-//! unchanged.
+//! the work tree down to the mirror. The rule is only ever appended; a link, or anything else that is not a regular
+//! file, stays unchanged.
 
 use crate::model::path::CONFLICT_EXTENSION;
 use ignore::{
@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The name of git's file of rules in a folder.
+/// The name of git's ignore file in a folder.
 pub const GIT_IGNORE: &str = ".gitignore";
 
 /// Returns the rule that makes git ignore conflict copies.
@@ -32,12 +32,12 @@ pub fn leaves_copies_alone(mirror: &Path, work_tree: &Path, exclude: &Path) -> b
     ignores_copies(mirror, files)
 }
 
-/// Returns whether git ignores the conflict copies of a mirror in every clone.
+/// Returns whether git ignores the conflict copies of a mirror in every clone: only committed rules count.
 pub fn leaves_copies_alone_everywhere(mirror: &Path, work_tree: &Path) -> bool {
     ignores_copies(mirror, shared_files(mirror, work_tree))
 }
 
-/// Returns the files with rules that are committed, the nearest to the mirror first, each with its folder.
+/// Returns the committed ignore files, the nearest to the mirror first, each with its folder.
 fn shared_files<'p>(
     mirror: &'p Path,
     work_tree: &'p Path,
@@ -60,7 +60,7 @@ fn ignores_copies<'p>(mirror: &Path, files: impl Iterator<Item = (&'p Path, Path
     false
 }
 
-/// Reads the rules of one file. Of a partly unreadable file, returns the readable rules.
+/// Reads the rules of one file; unreadable lines are skipped.
 fn rules(root: &Path, file: &Path) -> Gitignore {
     let is_file = fs::metadata(file).is_ok_and(|found| found.is_file());
     let mut builder = GitignoreBuilder::new(root);
@@ -78,7 +78,7 @@ pub enum Added {
     Now,
     /// The file had the rule already.
     Before,
-    /// The path is no regular file; nothing was written.
+    /// The path is not a regular file; nothing was written.
     NotAFile,
 }
 

@@ -1,8 +1,8 @@
 //! The meaning of a name in the mirror: an article, a category, a stray to report, or out of scope.
 //!
-//! A path that is ignored is out of scope both ways: its article is neither pushed nor removed, and
-//! nothing is written there. The rules that hold for all mirrors are in `model::path`; the mirror's own
-//! are in `.kbsyncignore`. Nothing is read here.
+//! An ignored path is out of scope in both directions: its article is neither pushed nor deleted, and nothing is
+//! written at the path. The rules for all mirrors are in `model::path`; a mirror's own rules are in `.kbsyncignore`.
+//! This file does not read the disk.
 
 use super::disk::Kind;
 use crate::model::{
@@ -11,10 +11,10 @@ use crate::model::{
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// The file in the root that names what is out of scope, in the syntax of `.gitignore`.
+/// The file in the root that lists ignored paths, in the syntax of `.gitignore`.
 pub const IGNORE_FILE: &str = ".kbsyncignore";
 
-/// The largest [`IGNORE_FILE`], in bytes. Matching takes time for each rule and each name.
+/// The largest [`IGNORE_FILE`], in bytes: matching costs time for every rule and every name.
 pub const MAX_IGNORE_FILE: usize = 64 * 1024;
 
 /// The meaning of a name in the root.
@@ -22,11 +22,11 @@ pub const MAX_IGNORE_FILE: usize = 64 * 1024;
 pub enum RootVerdict {
     /// A category's folder.
     Category,
-    /// Not ours: a file such as the settings, or a link.
+    /// Not synced and not reported: a file such as the settings, or a link.
     Aside,
     /// Out of scope, for the stated reason.
     Ignored(String),
-    /// Not ours, and worth a word to the writer.
+    /// Not synced, and reported to the writer.
     Stray(String),
 }
 
@@ -37,17 +37,17 @@ pub enum Verdict {
     Article,
     /// `_category.yaml`.
     CategoryFile,
-    /// A copy that a conflict put beside a file.
+    /// The conflict copy of a file.
     ConflictCopy,
     /// Something where an article could be, that is out of scope, for the stated reason.
     Ignored(String),
     /// Something where an article could be, that is no file, with the remedy: present and unknown.
     NoArticle(String),
-    /// Not ours, and worth a word to the writer.
+    /// Not synced, and reported to the writer.
     Stray(String),
-    /// A folder within a category: not ours, and worth a word ([`INNER`]) where it holds articles' files.
+    /// A folder within a category: not synced, and reported ([`INNER`]) if it holds articles' files.
     Inner,
-    /// Not ours.
+    /// Not synced and not reported.
     Aside,
 }
 
@@ -55,7 +55,7 @@ pub enum Verdict {
 pub const INNER: &str =
     "it holds .html files, and folders within a category are not synced; move the files up";
 
-/// Returns whether a file of this name would be an article's in a category's folder.
+/// Returns whether a file of this name in a category's folder would be an article.
 pub fn could_be_article(name: &str) -> bool {
     name.ends_with(EXTENSION) && ignored_name(name).is_none()
 }
@@ -64,7 +64,7 @@ pub fn could_be_article(name: &str) -> bool {
 #[derive(Clone, Debug)]
 pub struct Layout {
     own: Gitignore,
-    /// The text that they were read from.
+    /// The text of `.kbsyncignore`.
     text: String,
 }
 
@@ -78,7 +78,7 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Reads the text of `.kbsyncignore`. A line that cannot be read is told, and counts as absent.
+    /// Parses the text of `.kbsyncignore`. An invalid line is reported and skipped.
     pub fn new(ignore_file: &str) -> (Self, Vec<String>) {
         let mut builder = GitignoreBuilder::new("");
         let mut problems = Vec::new();
@@ -158,7 +158,7 @@ impl Layout {
         }
     }
 
-    /// Returns whether a place is out of scope, whatever lies there or is to be written there.
+    /// Returns whether a place is out of scope, for existing files and for files to be written.
     pub fn ignores(&self, place: &Place) -> bool {
         self.why_folder_ignored(&place.folder).is_some()
             || self
@@ -190,7 +190,7 @@ impl Layout {
     }
 }
 
-/// Returns whether a writer may have meant an article.
+/// Returns whether the writer may have meant the file to be an article.
 pub(super) fn looks_like_html(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| {
         ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm")

@@ -1,7 +1,7 @@
 //! One process per mirror: the private folder `.kbsync/` and the lock in it.
 //!
-//! The kernel holds the lock for as long as the process lives, so there is no stale one to clear; what is
-//! written into the file only tells the loser who has it (failures rows 116 and 117).
+//! The kernel releases the lock when the process ends, so a stale lock cannot exist. The text in the file only tells a
+//! second process who holds the lock (failures rows 116 and 117).
 
 use crate::drill::failpoint;
 use std::{
@@ -30,16 +30,16 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Why there is no lock.
+/// Why the lock could not be acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process has it.
+    /// Another process holds the lock.
     Taken(Option<Owner>),
-    /// The private folder is a link or no folder.
+    /// The private folder's path is a link, or is not a folder.
     NotAFolder(PathBuf),
     /// A link, a pipe or a device lies in place of the lock.
     NotAFile(PathBuf),
-    /// The folder or the lock cannot be made.
+    /// The folder or the lock cannot be created.
     Io {
         /// The path.
         path: PathBuf,
@@ -68,7 +68,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes the lock of a mirror, or says who has it. Never waits.
+    /// Acquires the lock of a mirror, or returns its holder. Never waits.
     pub fn acquire(mirror: &Path, doing: &str) -> Result<Self, LockError> {
         let path = private_folder(mirror)?.join("lock");
         let fail = |source| LockError::Io {
@@ -92,13 +92,13 @@ impl Lock {
         Ok(Self { file, path })
     }
 
-    /// Its file.
+    /// The path of the lock's file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns whether the lock still keeps others out: not when its file was removed or replaced. What cannot be
-    /// looked at is taken to be there.
+    /// Returns whether the lock still keeps other processes out: `false` once its file was removed or replaced. If the
+    /// path cannot be examined, the lock is assumed to hold.
     pub fn holds(&self) -> bool {
         let identity = |found: &fs::Metadata| (found.dev(), found.ino());
         match (self.file.metadata(), fs::symlink_metadata(&self.path)) {
@@ -108,7 +108,7 @@ impl Lock {
         }
     }
 
-    /// Returns the holder of a mirror's lock, without taking the lock; `None`: nobody has it.
+    /// Returns the holder of a mirror's lock without acquiring the lock; `None`: the lock is free.
     pub fn holder(mirror: &Path) -> Result<Option<Owner>, LockError> {
         let path = mirror.join(PRIVATE_FOLDER).join("lock");
         let fail = |source| LockError::Io {
@@ -137,14 +137,15 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // The name in the file is a courtesy; the lock itself goes with the file.
+        // The text in the file is informational; closing the file releases the lock.
         let _emptied = self.file.set_len(0);
     }
 }
 
-/// Makes the folder of a workspace below a mirror, with those above it.
+/// Creates the folder of a workspace below a mirror, and its parents.
 ///
-/// Only for one that was never synced: a known one that is missing is an error, never an empty snapshot.
+/// Only for a workspace that was never synced: a missing folder of a known workspace is an error, never an empty
+/// snapshot.
 pub fn make_root(folder: &Path) -> Result<(), LockError> {
     fs::create_dir_all(folder).map_err(|source| LockError::Io {
         path: folder.to_owned(),
@@ -154,7 +155,7 @@ pub fn make_root(folder: &Path) -> Result<(), LockError> {
     Ok(())
 }
 
-/// Makes the private folder of a mirror, for its owner alone and ignored by git. Gives its path.
+/// Creates the private folder of a mirror, accessible to its owner only and ignored by git. Returns its path.
 pub fn private_folder(mirror: &Path) -> Result<PathBuf, LockError> {
     let folder = mirror.join(PRIVATE_FOLDER);
     let fail = |path: &Path, source| LockError::Io {
@@ -178,8 +179,8 @@ pub fn private_folder(mirror: &Path) -> Result<PathBuf, LockError> {
     }
 }
 
-/// Writes the `.gitignore`. One that somebody changed is left alone; an empty one is what is left of a
-/// process that died between making and writing it.
+/// Writes the `.gitignore`. A file that somebody changed is left alone. An empty file is rewritten: the process died
+/// between creating and writing it.
 fn ignore_all(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() || found.len() > 0 => return Ok(()),
@@ -196,8 +197,8 @@ fn ignore_all(path: &Path) -> io::Result<()> {
     file.write_all(b"*\n")
 }
 
-/// Opens a file for reading, and for what the options say. `None`: a link, a pipe or a device lies there. The open
-/// never waits: an archive may hold a pipe, and nobody writes into that.
+/// Opens a file for reading, and with the given options. `None`: a link, a pipe or a device lies there. The open never
+/// blocks: an unpacked archive may contain a pipe that has no writer.
 fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
     use rustix::fs::OFlags;
     match fs::symlink_metadata(path) {
@@ -300,7 +301,7 @@ mod tests {
             fs::read_to_string(folder.join(".gitignore")).expect("readable"),
             "mine\n"
         );
-        // A process that died before it wrote it.
+        // A process died before it wrote the file.
         fs::write(folder.join(".gitignore"), "").expect("written");
         private_folder(mirror.path()).expect("there");
         assert_eq!(

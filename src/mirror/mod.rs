@@ -1,9 +1,9 @@
 //! The mirror: the folder of files, the local side.
 //!
-//! Read in this order: [`document`] (what a file says, pure), [`layout`] (which names count), [`disk`] (the
-//! folder itself: the port and the real one), [`mod@scan`] (folder → what is there) and [`lock`] (one process
-//! per mirror). No symbolic link is followed, nothing unexpected is replaced, and what cannot be read is
-//! never absent. What to write is decided elsewhere.
+//! Reading order: [`document`] (the content of a file, pure), [`layout`] (the meaning of names), [`disk`] (the folder:
+//! the port and its real implementation), [`mod@scan`] (folder → a list of its files) and [`lock`] (one process per
+//! mirror). No symbolic link is followed, no unexpected file is replaced, and an unreadable file never counts as
+//! absent. The decision what to write is made elsewhere.
 
 pub(crate) mod check;
 pub mod disk;

@@ -1,20 +1,20 @@
-//! The folder itself, as far as kbsync needs it: the port that scanning and writing work with.
+//! The mirror's folder as a port: the operations for scanning and writing.
 //!
-//! The promises of every implementation:
+//! Every implementation guarantees:
 //! - Names are single components. No symbolic link is followed, in no component (failures rows 129, 130).
-//! - A path has one whole version or another, never a part of one: contents are staged in a slot of
-//!   the private folder and put in place by a rename.
-//! - Nothing unexpected is replaced or removed, and nothing that was replaced or removed is unlinked: it lies in
-//!   the slot afterwards. The caller says what it expects; the check is made on what came out of the rename, so
-//!   that a save in that very instant is put back and reported as [`DiskErrorKind::Changed`] (failures row 80).
-//! - After a change that failed the slot is as it was before: a staged file is still in it. If the change could not be
-//!   taken back, the slot holds another file, and only the journal can tell which.
-//! - Renames are not made durable: stage few files with [`Durability::Now`] and call [`Disk::sync_folder`]; stage
-//!   many with [`Durability::Later`], then [`Disk::flush`], publish all, and flush again before anything is
-//!   recorded.
+//! - A path always has one whole version, never a part of one: contents are staged in a slot of the private folder and
+//!   put in place by a rename.
+//! - No unexpected file is replaced or removed. A replaced or removed file is not unlinked: it lies in the slot
+//!   afterwards. The caller passes its expectation, and the check is made after the rename on the file in the slot. A
+//!   save at that very moment is put back and reported as [`DiskErrorKind::Changed`] (failures row 80).
+//! - A failed change leaves the slot as it was: a staged file is still in the slot. If the change could not be undone,
+//!   the slot holds another file, and only the journal can tell which.
+//! - Renames are not durable by themselves. For few files: stage with [`Durability::Now`], publish, then call
+//!   [`Disk::sync_folder`]. For many: stage with [`Durability::Later`], call [`Disk::flush`], publish all, and flush
+//!   again before anything is recorded.
 //!
-//! Not done here: deciding what to write, remembering what a slot is for, and telling articles from other
-//! files.
+//! The port does not decide what to write, does not remember the purpose of a slot, and does not tell articles from
+//! other files.
 
 mod open;
 mod place;
@@ -31,10 +31,10 @@ use crate::model::{
 use rustix::io::Errno;
 use std::{collections::BTreeMap, fmt, io};
 
-/// The start of the names of slots within a category's folder. No such name is ever listed as an article.
+/// The prefix of slots within a category's folder. No such name is ever listed as an article.
 pub const TEMPORARY: &str = ".kbsync-tmp-";
 
-/// The number of a slot. The caller gives each number once.
+/// The number of a slot. The caller uses each number once.
 pub type Slot = i64;
 
 /// A folder of the mirror: its root, or a category's.
@@ -53,7 +53,7 @@ pub enum Kind {
     File,
     /// A folder.
     Folder,
-    /// A symbolic link; where it leads is not asked.
+    /// A symbolic link; its target is not examined.
     Link,
     /// A device, a pipe or a socket.
     Other,
@@ -75,18 +75,18 @@ pub struct Entry {
 pub struct Listing {
     /// The entries, in no order.
     pub entries: Vec<Entry>,
-    /// Names that are not UTF-8, made readable.
+    /// Names that are not UTF-8, in a readable form.
     pub odd_names: Vec<String>,
 }
 
-/// A file's bytes, and its stamp before and after they were read.
+/// A file's bytes, with the stamp that the file had before and after the read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Content {
-    /// The bytes; only a first part of a file over the limit.
+    /// The bytes; for a file over the limit, only the first part.
     pub bytes: Vec<u8>,
     /// The stamp.
     pub stamp: Stamp,
-    /// Whether these are all bytes of the file.
+    /// Whether these are all the bytes of the file.
     pub whole: bool,
 }
 
@@ -97,22 +97,22 @@ pub enum Expect {
     Absent,
     /// The file that had this stamp.
     Stamp(Stamp),
-    /// The same, where the stamp was too young to vouch for the bytes: these are compared as well.
+    /// The file that had this stamp. The stamp is racy, so the bytes are compared as well.
     Bytes(Stamp, Digest),
-    /// The file that had this stamp under the same name in another case, where the file system folds case.
+    /// The file that had this stamp, under the same name in another case, on a file system that folds case.
     Cased(Stamp),
 }
 
-/// The place of a slot.
+/// The area of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Area {
-    /// Files on their way: to be put in place, or just taken out.
+    /// Files that will be put in place, or were just taken away.
     Stage,
-    /// Files that were replaced or removed, for as long as a program may still write into them.
+    /// Replaced or removed files, kept for as long as a program may still write into them.
     Displaced,
 }
 
-/// When the bytes of a staged file are to be on the disk.
+/// When the bytes of a staged file become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Durability {
     /// When `stage` returns.
@@ -121,21 +121,21 @@ pub enum Durability {
     Later,
 }
 
-/// A folder of files, through open directories.
+/// The folders and files of a mirror.
 pub trait Disk: Send + Sync + 'static {
-    /// The number of folders that may be listed at the same time.
+    /// The number of folders that may be listed in parallel.
     fn walkers(&self) -> usize {
         std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))
     }
 
-    /// Lists a folder. A folder that changes all the while is an error, not a partial list.
+    /// Lists a folder. A folder that keeps changing is an error, not a partial list.
     fn list(&self, at: At<'_>) -> Result<Listing, DiskError>;
 
-    /// The stamp of the root itself: it tells when a name last came there or went.
+    /// The stamp of the root itself: it changes when a name appears or disappears in the root.
     fn root_stamp(&self) -> Result<Stamp, DiskError>;
 
-    /// Returns whether a folder within a category's folder holds a regular file, at any depth, of which this is the
-    /// name. A disk may have no such folders.
+    /// Returns whether a folder within a category's folder holds, at any depth, a regular file with a wanted name. An
+    /// implementation may have no such folders.
     fn holds(&self, _folder: &Place, _wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {
         Ok(false)
     }
@@ -143,10 +143,10 @@ pub trait Disk: Send + Sync + 'static {
     /// Returns the entry at a name; `None`: there is none.
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError>;
 
-    /// Reads a regular file of at most `limit` bytes. A file that changes meanwhile is an error.
+    /// Reads a regular file of at most `limit` bytes. A file that changes during the read is an error.
     fn read(&self, at: At<'_>, name: &str, limit: usize) -> Result<Content, DiskError>;
 
-    /// Writes bytes into a slot, on the file system of a folder.
+    /// Writes bytes into a slot on the file system of a folder.
     fn stage(
         &self,
         slot: Slot,
@@ -155,14 +155,14 @@ pub trait Disk: Send + Sync + 'static {
         durability: Durability,
     ) -> Result<(), DiskError>;
 
-    /// Gives a staged file the mode of a file that it is a copy of, so that a copy of what only its owner may read is
-    /// not for everybody. Does nothing where that file is not there; a disk may have no modes.
+    /// Gives a staged copy the mode of the original file, so that a copy of a private file is private, too. Does
+    /// nothing if the original is gone; an implementation may have no modes.
     fn keep_mode(&self, _slot: Slot, _at: At<'_>, _like: &Place) -> Result<(), DiskError> {
         Ok(())
     }
 
-    /// Gives a staged file its name, and its stamp under that name. A replaced file's mode is kept; the file itself
-    /// lies in the slot.
+    /// Puts a staged file in place, and returns its stamp there. The new file takes the mode of the replaced file,
+    /// which lies in the slot afterwards.
     fn publish(
         &self,
         slot: Slot,
@@ -171,17 +171,17 @@ pub trait Disk: Send + Sync + 'static {
         expect: Expect,
     ) -> Result<Stamp, DiskError>;
 
-    /// Takes a file away into an empty slot; a filled one is an error.
+    /// Moves a file into an empty slot; a filled slot is an error.
     fn take(&self, slot: Slot, at: At<'_>, name: &str, expect: Expect) -> Result<(), DiskError>;
 
-    /// Gives the file of a slot a free name beside another one, which a person sees and no scan takes for an
-    /// article.
+    /// Puts the file of a slot beside another file, under a free name that a person sees and that no scan takes for an
+    /// article. Returns the name.
     fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError>;
 
-    /// The stamp of what lies in a slot; `None`: nothing. The folder may be gone.
+    /// The stamp of the file in a slot; `None`: the slot is empty. The folder may be gone.
     fn look_aside(&self, area: Area, slot: Slot, at: At<'_>) -> Result<Option<Stamp>, DiskError>;
 
-    /// Reads what lies in a slot.
+    /// Reads the file in a slot.
     fn read_aside(
         &self,
         area: Area,
@@ -190,62 +190,62 @@ pub trait Disk: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Content, DiskError>;
 
-    /// Moves what was taken out of the stage to where it stays for a while.
+    /// Moves a removed or replaced file from the stage to the displaced files.
     fn displace(&self, slot: Slot, at: At<'_>) -> Result<(), DiskError>;
 
-    /// Empties a slot. An empty one stays so.
+    /// Empties a slot; does nothing if the slot is empty.
     fn discard(&self, area: Area, slot: Slot, at: At<'_>) -> Result<(), DiskError>;
 
-    /// Empties the slots that nobody knows; only for the holder of the lock. `known`: the others, and where their
-    /// files belong. `lost`: the journal may have gone with the state, and nothing of the stage is removed for that.
-    /// Returns the number of files.
+    /// Clears up the unknown slots; only for the holder of the lock. `known`: the slots in the journal, and the places
+    /// of their files. `lost`: the journal may have gone with the state, so no file of the stage is deleted. Returns
+    /// the number of files.
     fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError>;
 
-    /// Makes a folder in the root.
+    /// Creates a folder in the root.
     fn create_folder(&self, name: &str) -> Result<(), DiskError>;
 
-    /// Renames a folder in the root, to a name where nothing lies.
+    /// Renames a folder in the root to a free name.
     fn rename_folder(&self, from: &str, to: &str) -> Result<(), DiskError>;
 
-    /// Removes an empty folder in the root; one with anything in it is an error.
+    /// Removes an empty folder in the root; a folder with content is an error.
     fn remove_folder(&self, name: &str) -> Result<(), DiskError>;
 
     /// Makes the names in a folder durable.
     fn sync_folder(&self, at: At<'_>) -> Result<(), DiskError>;
 
-    /// Makes everything durable that was written so far.
+    /// Makes everything durable that has been written so far.
     fn flush(&self) -> Result<(), DiskError>;
 }
 
 /// The kind of a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DiskErrorKind {
-    /// Nothing lies there.
+    /// The path does not exist.
     NotFound,
-    /// Something lies there already.
+    /// The path exists already.
     Exists,
-    /// The file there is not the expected one, or changed while it was read. Try again after a scan.
+    /// The file is not the expected one, or it changed while it was read. Try again after a scan.
     Changed,
-    /// A link, a folder or something else lies where a file should, or the other way round.
+    /// A link, a folder or something else lies at a file's path, or a file at a folder's path.
     WrongKind,
     /// The folder is not empty.
     NotEmpty,
-    /// Not a single name, or one that the file system cannot hold.
+    /// The name is not a single component, or the file system does not support it.
     BadName,
-    /// No right to do it.
+    /// Permission is denied.
     Denied,
-    /// No space is left, or no quota.
+    /// No space or quota is left.
     Full,
     /// The file system is read-only.
     ReadOnly,
-    /// The mirror's folder is gone, or another one has its place.
+    /// The mirror's folder is gone, or another folder has taken its place.
     Replaced,
     /// Anything else, such as an input/output error.
     Other,
 }
 
 impl DiskErrorKind {
-    /// Returns whether every further write would meet the same wall.
+    /// Returns whether every further write would fail in the same way.
     pub fn stops_all(self) -> bool {
         matches!(self, Self::Full | Self::ReadOnly | Self::Replaced)
     }
@@ -296,7 +296,7 @@ pub struct DiskError {
 }
 
 impl DiskError {
-    /// Makes an error that has no cause below.
+    /// Makes an error without a cause.
     pub fn new(kind: DiskErrorKind, doing: &'static str, path: impl Into<String>) -> Self {
         Self {
             kind,
@@ -324,7 +324,7 @@ impl DiskError {
         }
     }
 
-    /// The error with what to do about it, for where it has no line of its own.
+    /// The error with its remedy on one line, for reports without a separate line for the remedy.
     pub fn with_remedy(&self) -> String {
         match self.kind.remedy() {
             Some(remedy) => format!("{self}; {remedy}"),
@@ -332,7 +332,7 @@ impl DiskError {
         }
     }
 
-    /// The failure as a sentence with what to do about it; with its causes, where nothing more is known.
+    /// The failure as a sentence with its remedy; without a known remedy, with its causes.
     pub fn in_words(&self) -> String {
         let mut words = format!("failed to {}", self.with_remedy());
         if self.kind.remedy().is_some() {
@@ -358,7 +358,7 @@ impl fmt::Display for DiskError {
     }
 }
 
-/// The name under which a file is kept whose own is taken.
+/// The name for a file that is kept beside another file, because its own name is taken.
 pub fn beside_name(name: &str, number: u32) -> String {
     let ending = format!(".{number}{CONFLICT_EXTENSION}");
     let mut stem = name

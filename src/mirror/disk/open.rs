@@ -1,4 +1,4 @@
-//! System calls relative to an open folder: a look, a read, a search. No link is followed.
+//! System calls relative to an open folder: stat, read and search. No link is followed.
 
 use super::{At, Content, DiskError, DiskErrorKind, Entry, Kind};
 use crate::model::Stamp;
@@ -8,7 +8,7 @@ use rustix::{
 };
 use std::{fs::File, io::Read as _, os::fd::OwnedFd};
 
-/// The number of bytes that are read of a file over the limit.
+/// The number of bytes that are read from a file over the limit.
 const FIRST_PART: usize = 128 * 1024;
 
 #[cfg(target_os = "linux")]
@@ -22,7 +22,7 @@ pub(super) fn sync_all(root: &OwnedFd) -> Result<(), Errno> {
     fs::fsync(root)
 }
 
-/// Returns the name of a folder, as the root knows it.
+/// Returns the name of a folder relative to the root.
 pub(super) fn folder_name<'n>(at: At<'n>, doing: &'static str) -> Result<&'n str, DiskError> {
     match at {
         At::Root => Ok("."),
@@ -30,7 +30,7 @@ pub(super) fn folder_name<'n>(at: At<'n>, doing: &'static str) -> Result<&'n str
     }
 }
 
-/// Lets only a single component pass.
+/// Accepts only a single path component.
 pub(super) fn single<'n>(name: &'n str, doing: &'static str) -> Result<&'n str, DiskError> {
     let bad = name.is_empty()
         || name == "."
@@ -47,7 +47,7 @@ pub(super) fn single<'n>(name: &'n str, doing: &'static str) -> Result<&'n str, 
     Ok(name)
 }
 
-/// Reads a regular file of an open folder. `path` names it for people.
+/// Reads a regular file in an open folder. `path` is its name in errors.
 pub(super) fn read_in(
     folder: &OwnedFd,
     name: &str,
@@ -56,7 +56,7 @@ pub(super) fn read_in(
 ) -> Result<Content, DiskError> {
     let wrong = |kind| DiskError::new(kind, "read", path);
     let fail = |errno| DiskError::from_errno(errno, "read", path);
-    // Not blocking, so that a pipe at an article's place cannot hold us up.
+    // Non-blocking, so that a pipe at an article's place cannot hang the read.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = fs::openat(folder, name, flags, Mode::empty());
     let file = file.map(File::from).map_err(fail)?;
@@ -69,7 +69,7 @@ pub(super) fn read_in(
     let whole = size <= limit;
     let wanted = if whole { size } else { FIRST_PART.min(limit) };
     let mut bytes = Vec::with_capacity(wanted + usize::from(whole));
-    // One byte more than the file has, so that growth is noticed.
+    // One byte more than the file's size, so that growth is noticed.
     (&file)
         .take((wanted + usize::from(whole)) as u64)
         .read_to_end(&mut bytes)
@@ -88,7 +88,7 @@ pub(super) fn read_in(
     })
 }
 
-/// Looks at a name in an open folder.
+/// Returns the entry at a name in an open folder.
 pub(super) fn look_in(folder: &OwnedFd, name: &str) -> Result<Option<Entry>, Errno> {
     match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(entry(name, &stat))),
@@ -97,13 +97,13 @@ pub(super) fn look_in(folder: &OwnedFd, name: &str) -> Result<Option<Entry>, Err
     }
 }
 
-/// Opens a folder by one name, and never through a link.
+/// Opens a folder by a single name; a link is refused.
 pub(super) fn open_dir(within: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     fs::openat(within, name, flags, Mode::empty())
 }
 
-/// Names a path for people.
+/// Formats a path for errors.
 pub(super) fn shown(at: At<'_>, name: &str) -> String {
     match (at, name) {
         (At::Root, "") => "the mirror".to_owned(),
@@ -149,7 +149,7 @@ pub(super) fn identity(stat: &fs::Stat) -> (u64, u64) {
     (wide(stat.st_dev), wide(stat.st_ino))
 }
 
-/// Widens a number whose type differs between systems.
+/// Converts a number whose type differs between systems.
 fn wide<From, To>(number: From) -> To
 where
     To: TryFrom<From> + Default,
@@ -160,10 +160,10 @@ where
 /// The greatest depth of a search for names within a category's folder: the result only serves a warning.
 const DEEPEST: usize = 8;
 
-/// The most names in one search.
+/// The most names examined in one search.
 const MOST: usize = 20_000;
 
-/// A search for names. Hidden folders are skipped.
+/// A search for a file name. Hidden names are skipped.
 pub(super) struct Search<'a> {
     wanted: &'a dyn Fn(&str) -> bool,
     left: usize,
@@ -183,7 +183,7 @@ impl<'a> Search<'a> {
         let folder = open_dir(within, name)?;
         for found in Dir::read_from(&folder)? {
             let found = found?;
-            // An article's name is UTF-8.
+            // An article's name is always UTF-8.
             let Ok(name) = found.file_name().to_str() else {
                 continue;
             };

@@ -1,11 +1,11 @@
-//! Putting files in place: new ones, replaced ones, removed ones.
+//! Puts files in place: new files, replaced files, removed files.
 //!
-//! A file is replaced by exchanging names: then the old file, whatever it is by now, lies in the slot and can be
-//! compared with what was expected. If it is something else, the names are exchanged back. Nothing that was in the
-//! mirror is ever unlinked here.
+//! A file is replaced by exchanging names. Afterwards the slot holds the old file, whatever version it is by then, and
+//! that file is compared with the expected one. If they differ, the names are exchanged back. No file of the mirror is
+//! ever unlinked here.
 //!
-//! Where the file system cannot exchange names, the old file is moved into the stage first; for that moment the
-//! name is free, and a crash in it is mended by the sweep.
+//! If the file system cannot exchange names, the old file is moved into the stage first. For that moment the name is
+//! free; the sweep repairs a crash in between.
 
 use super::{
     At, DiskError, DiskErrorKind, Entry, Expect, Kind, Slot,
@@ -44,11 +44,11 @@ impl RealDisk {
             }
         };
         if let Err(failure) = done {
-            // The staged file stays: an empty slot says that it was put in place.
+            // The staged file stays: an empty slot would mean that the file was put in place.
             return Err(target.fail(failure));
         }
         failpoint::pass("disk: published");
-        // An editor may have saved again already: then the stamp must not be of its file.
+        // An editor may have saved again already: the returned stamp must not be that of the editor's file.
         match look_in(target.folder, name) {
             Ok(Some(found)) if found.stamp.same_content(&staged) => Ok(found.stamp),
             Ok(_) | Err(_) => Ok(staged),
@@ -68,11 +68,11 @@ impl RealDisk {
         let copied = || -> Result<(), Failure> {
             match look_in(&there, &like.file)? {
                 Some(found) if found.kind == Kind::File => {}
-                // A link has no mode worth having.
+                // The mode of a link is meaningless.
                 Some(_) | None => return Ok(()),
             }
             match keep_mode(&target, &aside) {
-                // The file disappeared in this instant.
+                // The file disappeared just now.
                 Err(Errno::NOENT) => Ok(()),
                 done => Ok(done?),
             }
@@ -115,7 +115,7 @@ impl RealDisk {
         expect_file(look_in(target.folder, target.name)?.as_ref(), expect)?;
         keep_mode(target, aside)?;
         if matches!(expect, Expect::Cased(_)) {
-            // An exchange would leave the name as it is.
+            // An exchange would leave the old spelling of the name.
             return self.replace_by_moving(aside, target, expect);
         }
         self.step("exchange");
@@ -134,8 +134,7 @@ impl RealDisk {
         Err(Failure::Changed)
     }
 
-    /// Puts a file back that was not the expected one. What took its place meanwhile, if anybody changed
-    /// it, is kept beside it.
+    /// Puts an unexpected file back. If somebody changed the new file meanwhile, the new file is kept beside it.
     fn exchange_back(
         &self,
         aside: &Aside,
@@ -172,7 +171,7 @@ impl RealDisk {
                 Ok(fs::renameat(&aside.dir, &old, &aside.dir, &aside.name)?)
             }
             Err(Errno::EXIST) => {
-                // Somebody wrote a new file at once: it stays, and so does the old one, beside it.
+                // Somebody wrote a new file just now: it stays, and the old file is kept beside it.
                 self.put_beside(aside, &old, target)?;
                 Err(Failure::Changed)
             }
@@ -183,7 +182,7 @@ impl RealDisk {
         }
     }
 
-    /// Moves a file to a name of the stage, if it is the expected one.
+    /// Moves a file to a name in the stage, if it is the expected file.
     fn move_away(
         &self,
         target: &Target<'_>,
@@ -192,8 +191,8 @@ impl RealDisk {
     ) -> Result<(), Failure> {
         expect_file(look_in(target.folder, target.name)?.as_ref(), expect)?;
         self.step("move away");
-        // Nothing lies in an empty slot, so a rename that would replace it is as good as one that would not; and
-        // unlike a second name it takes whatever lies at the old one at that moment.
+        // The slot is empty, so a replacing rename is safe. Unlike a hard link, a rename also takes whatever file is at
+        // the old name at that moment.
         failpoint::pass("disk: before a file is moved away");
         match fs::renameat(target.folder, target.name, &aside.dir, away) {
             Ok(()) => failpoint::pass("disk: file moved away"),
@@ -216,7 +215,7 @@ impl RealDisk {
         }
     }
 
-    /// Compares what came out of a rename, which itself changes the change time.
+    /// Compares a renamed file with the expected one, without the change time, which the rename itself changes.
     fn is_expected(aside: &Aside, name: &str, expect: Expect) -> Result<bool, Errno> {
         let Some(found) = look_in(&aside.dir, name)? else {
             return Ok(false);
@@ -299,7 +298,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Why a step failed, before the path is known.
+/// Why a step failed, without the path.
 #[derive(Clone, Copy)]
 enum Failure {
     Changed,
@@ -313,7 +312,7 @@ impl From<Errno> for Failure {
     }
 }
 
-/// Compares all of a stamp, before anything is moved.
+/// Compares the whole stamp, before anything is moved.
 fn expect_file(found: Option<&Entry>, expect: Expect) -> Result<(), Failure> {
     match (found, expect) {
         (Some(entry), _) if entry.kind != Kind::File => Err(Failure::WrongKind),
@@ -334,7 +333,7 @@ fn is_ours(aside: &Aside, staged: Stamp) -> bool {
     )
 }
 
-/// Gives a staged file the mode of another file, which it is to replace or is a copy of.
+/// Gives a staged file the mode of the file that it will replace or that it is a copy of.
 fn keep_mode(like: &Target<'_>, aside: &Aside) -> Result<(), Errno> {
     let found = fs::statat(like.folder, like.name, AtFlags::SYMLINK_NOFOLLOW)?;
     let old = Mode::from_raw_mode(found.st_mode & 0o777);
@@ -346,7 +345,7 @@ fn keep_mode(like: &Target<'_>, aside: &Aside) -> Result<(), Errno> {
     fs::fchmod(&file, old)
 }
 
-/// Returns whether an error means that the file system or the kernel knows no such rename.
+/// Returns whether an error means that the file system or the kernel does not support such a rename.
 pub(super) fn lacks_flag(errno: Errno) -> bool {
     errno == Errno::INVAL || errno == Errno::NOSYS || errno == Errno::NOTSUP
 }

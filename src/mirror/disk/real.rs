@@ -1,8 +1,8 @@
 //! The mirror on a real file system: every call is relative to an open directory.
 //!
-//! The root is opened once; a folder by one name and without following a link, for each call or for the files of a
-//! batch. Files beneath an open directory cannot be swapped for a link between a check and its use. The calls
-//! themselves are in `open`, slots in `slots`, putting files in place is in `place`.
+//! The root is opened once. A folder is opened by a single name, without following a link, for each call or for the
+//! files of a batch. Below an open directory, nobody can swap a file for a link between a check and its use. `open` has
+//! the system calls, `slots` the slots, and `place` puts files in place.
 
 use super::{
     Area, At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Listing,
@@ -26,10 +26,10 @@ use std::{
     sync::Mutex,
 };
 
-/// The number of times that a folder is listed again when it changes meanwhile.
+/// The number of attempts to list a folder that keeps changing.
 const LISTINGS: usize = 4;
 
-/// A test's action in the midst of an operation; its argument is the step.
+/// A test's action in the middle of an operation; its argument is the step.
 #[cfg(test)]
 pub(super) type Act = Box<dyn FnMut(&str) + Send>;
 
@@ -39,9 +39,9 @@ pub struct RealDisk {
     path: PathBuf,
     /// Device and inode of the root when it was opened.
     identity: (u64, u64),
-    /// Whether the file system can neither exchange names nor refuse to replace one.
+    /// Whether the file system can neither exchange names nor refuse to replace a name.
     pub(super) plain: bool,
-    /// The folder that a file was last staged for or put into.
+    /// The folder that was opened last for a staged or published file.
     pub(super) last: Mutex<Option<OpenFolder>>,
     #[cfg(test)]
     pub(super) meanwhile: Mutex<Option<Act>>,
@@ -54,7 +54,7 @@ impl std::fmt::Debug for RealDisk {
 }
 
 impl RealDisk {
-    /// Opens a mirror by its path. A missing folder is an error; it is never made here.
+    /// Opens a mirror by its path. A missing folder is an error; it is never created here.
     pub fn open(path: &Path) -> Result<Self, DiskError> {
         let fail = |errno| DiskError::from_errno(errno, "open", path.display().to_string());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -71,7 +71,7 @@ impl RealDisk {
         })
     }
 
-    /// The path that the mirror was opened by.
+    /// The path by which the mirror was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -81,8 +81,8 @@ impl RealDisk {
             .map_err(|errno| DiskError::from_errno(errno, doing, shown(at, "")))
     }
 
-    /// Makes sure that the mirror is still what lies at its path: a folder that was moved away or
-    /// unmounted must not be taken for an empty one.
+    /// Checks that the path still leads to the open mirror: a mirror that was moved away or unmounted must not be taken
+    /// for an empty one.
     fn check_root(&self, doing: &'static str) -> Result<(), DiskError> {
         match fs::stat(&self.path) {
             Ok(found) if identity(&found) == self.identity => Ok(()),
@@ -115,7 +115,7 @@ impl RealDisk {
                     Ok(name) => listing.entries.push(entry(name, &stat)),
                     Err(_not_utf8) => listing.odd_names.push(name.to_string_lossy().into_owned()),
                 },
-                // Gone since the folder was read: then the folder has changed, and is listed again.
+                // The entry is gone since the folder was read: the folder has changed and is listed again.
                 Err(Errno::NOENT) => return Ok(None),
                 Err(errno) => return Err(fail(errno)),
             }
@@ -174,7 +174,7 @@ impl Disk for RealDisk {
     ) -> Result<(), DiskError> {
         let aside = self.open_folder(at, "write into")?.slot(slot);
         write_new(&aside, bytes, durability).map_err(|error| {
-            // The first error counts; what cannot be removed now is swept later.
+            // The first error counts; a file that cannot be removed now is swept later.
             let _swept_later = fs::unlinkat(&aside.dir, &aside.name, AtFlags::empty());
             match Errno::from_io_error(&error) {
                 Some(errno) => DiskError::from_errno(errno, "write into", shown(at, "")),
@@ -234,7 +234,7 @@ impl Disk for RealDisk {
     }
 
     fn displace(&self, slot: Slot, at: At<'_>) -> Result<(), DiskError> {
-        // The folder is made before it is looked for.
+        // Creates the folder, because the lookup below does not.
         drop(self.private(Area::Displaced)?);
         let from = self.known_aside(Area::Stage, slot, at)?;
         let to = self.known_aside(Area::Displaced, slot, at)?;
@@ -276,7 +276,7 @@ impl Disk for RealDisk {
             }
             swept += match self.sweep_folder(At::Folder(&entry.name), (known, lost)) {
                 Ok(count) => count,
-                // A folder that cannot be read now is swept another time; the scan reports it.
+                // An unreadable folder is swept another time; the scan reports it.
                 Err(error)
                     if error.kind == DiskErrorKind::Denied
                         || error.kind == DiskErrorKind::NotFound =>

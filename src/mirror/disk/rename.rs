@@ -1,7 +1,7 @@
-//! Renaming, never onto something else.
+//! Renames that never replace anything.
 //!
-//! Where the file system cannot refuse to replace, a second name and the removal of the first do the
-//! same for a file. A folder's name that differs from the old one only in case goes by way of a reserved name.
+//! If the file system cannot refuse to replace, a hard link and the removal of the old name do the same for a file. A
+//! folder that changes only the case of its name is renamed by way of a reserved name.
 
 use super::{
     At, DiskError, TEMPORARY,
@@ -30,7 +30,7 @@ impl RealDisk {
                     if inode(from)? != inode(to)? {
                         return Err(Errno::EXIST);
                     }
-                    // The clean-up after a crash gives a folder of this name its old name back.
+                    // The sweep after a crash gives a folder of this name its old name back.
                     let away = format!("{TEMPORARY}folder-was-{from}");
                     self.rename_free(&self.root, from, &self.root, &away)?;
                     self.rename_free(&self.root, &away, &self.root, to)
@@ -45,8 +45,8 @@ impl RealDisk {
         renamed().map_err(|errno| DiskError::from_errno(errno, "rename", from))
     }
 
-    /// Renames to a name where nothing may lie. The old name must be one of a slot: what lies at any
-    /// other could be replaced between the two steps that some file systems need.
+    /// Renames to a free name. The old name must be that of a slot: a file at any other name could be replaced between
+    /// the two steps that some file systems need.
     pub(super) fn rename_free(
         &self,
         from: &OwnedFd,
@@ -58,7 +58,7 @@ impl RealDisk {
             Err(errno) if lacks_flag(errno) => {}
             done => return done,
         }
-        // A second name cannot replace anything either.
+        // Creating a hard link never replaces anything either.
         match fs::linkat(from, old, to, new, AtFlags::empty()) {
             Ok(()) => {
                 failpoint::pass("disk: second name made");
@@ -67,14 +67,14 @@ impl RealDisk {
             Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {}
             Err(errno) => return Err(errno),
         }
-        // A folder, or a file system without links: look, then rename. Of all ways the one with a gap.
+        // A folder, or a file system without hard links: check, then rename. Only this fallback has a race.
         match look_in(to, new)? {
             Some(_) => Err(Errno::EXIST),
             None => fs::renameat(from, old, to, new),
         }
     }
 
-    /// Renames to a name where nothing lies, in one step; an error where the file system has none.
+    /// Renames to a free name in one step; an error if the file system does not support that.
     fn rename_at_once(
         &self,
         from: &OwnedFd,

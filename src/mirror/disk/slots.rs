@@ -1,7 +1,7 @@
-//! Slots: files on their way into the mirror or out of it, in the private folder.
+//! Slots: files on their way into or out of the mirror, in the private folder.
 //!
-//! A slot is on the mount of the folder that its file belongs to, or no rename could reach it: where a category's
-//! folder is a mount of its own, its slots are hidden files within it. What a slot is for is not known here.
+//! A slot is on the same mount as its file's folder, because a rename cannot cross mounts: if a category's folder is a
+//! mount of its own, its slots are hidden files within that folder. The purpose of a slot is not known here.
 
 use super::{
     Area, At, DiskError, DiskErrorKind, Durability, Entry, Kind, Slot, TEMPORARY,
@@ -23,13 +23,14 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-/// The suffix of a slot's name while the file system cannot exchange names.
+/// The suffix of a replaced file's name while its slot still holds the new file: only if the file system cannot
+/// exchange names.
 const OLD: &str = ".old";
 
-/// The mark of a displaced file's slot within a category's folder.
+/// The infix of a displaced file's name, for slots within a category's folder.
 const DISPLACED: &str = "displaced-";
 
-/// The start of the names of files whose journal was lost.
+/// The prefix of files whose journal entries were lost.
 pub(super) const LOST: &str = "lost-";
 
 /// The start of the names of files that no row and no name explains.
@@ -38,7 +39,7 @@ pub(super) const FOUND: &str = "found-after-a-crash.";
 /// A name that no file has.
 const NOWHERE: &str = ".kbsync-nowhere";
 
-/// A slot, as the system calls need it.
+/// A slot as a folder and a name.
 pub(super) struct Aside {
     pub(super) dir: Arc<OwnedFd>,
     pub(super) name: String,
@@ -48,7 +49,7 @@ pub(super) struct Aside {
 #[derive(Clone)]
 struct Slots {
     dir: Arc<OwnedFd>,
-    /// The start of the names; empty in the private folder.
+    /// The prefix of the names; empty in the private folder.
     prefix: String,
 }
 
@@ -61,7 +62,7 @@ impl Slots {
     }
 }
 
-/// A folder of the mirror, and its part of the stage; both open.
+/// A folder of the mirror and its slots in the stage; both are open.
 #[derive(Clone)]
 pub(super) struct OpenFolder {
     name: String,
@@ -71,22 +72,22 @@ pub(super) struct OpenFolder {
 }
 
 impl OpenFolder {
-    /// A slot of the stage for a file of the folder.
+    /// The slot in the stage for a file of the folder.
     pub(super) fn slot(&self, slot: Slot) -> Aside {
         self.stage.slot(slot)
     }
 }
 
 impl Aside {
-    /// The place of the replaced file until the slot is free.
+    /// The name of the replaced file until its slot is free.
     pub(super) fn old(&self) -> String {
         format!("{}{OLD}", self.name)
     }
 }
 
 impl RealDisk {
-    /// Opens a folder and its part of the stage. The last one stays open for the other files of a batch, as long as
-    /// both are the folders that have their names.
+    /// Opens a folder and its slots in the stage. The last folder stays open for the other files of a batch, as long as
+    /// both names still lead to the open folders.
     pub(super) fn open_folder(
         &self,
         within: At<'_>,
@@ -112,7 +113,7 @@ impl RealDisk {
         Ok(last.insert(folder).clone())
     }
 
-    /// Closes the folder that was used last.
+    /// Closes the folder that was opened last.
     pub(super) fn close_folder(&self) {
         self.last
             .lock()
@@ -120,7 +121,7 @@ impl RealDisk {
             .take();
     }
 
-    /// Returns whether an open folder and its part of the stage still have their names.
+    /// Returns whether the names of an open folder and of its slots still lead to them.
     fn is_in_place(&self, folder: &OpenFolder) -> bool {
         let stage = format!("{PRIVATE_FOLDER}/{}", name_of(Area::Stage));
         let slots = if folder.stage.prefix.is_empty() {
@@ -136,7 +137,7 @@ impl RealDisk {
         })
     }
 
-    /// The slot of a file whose folder may be gone by now: then it is in the private folder. Nothing is made.
+    /// The slot of a file whose folder may be gone: then the slot is in the private folder. Nothing is created.
     pub(super) fn known_aside(
         &self,
         area: Area,
@@ -154,13 +155,13 @@ impl RealDisk {
         }
     }
 
-    /// Opens an area of the private folder, where it is there.
+    /// Opens an area of the private folder, if the area exists.
     pub(super) fn known_private(&self, area: Area) -> Option<OwnedFd> {
         let private = open_dir(&self.root, PRIVATE_FOLDER).ok()?;
         open_dir(&private, name_of(area)).ok()
     }
 
-    /// Opens an area of the private folder. `None`: there is none, and none can be made.
+    /// Opens an area of the private folder, and creates it if necessary. `None`: it cannot be created.
     pub(super) fn private(&self, area: Area) -> Result<Option<OwnedFd>, DiskError> {
         let name = name_of(area);
         let fail = |errno| DiskError::from_errno(errno, "open", format!("{PRIVATE_FOLDER}/{name}"));
@@ -187,7 +188,7 @@ impl RealDisk {
         open_dir(&private, name).map(Some).map_err(fail)
     }
 
-    /// Moves what lies in the stage to where nobody removes it.
+    /// Moves all files of the stage to the displaced files, where no sweep deletes them.
     pub(super) fn keep_stage(&self) -> Result<usize, DiskError> {
         let Some(stage) = self.known_private(Area::Stage) else {
             return Ok(0);
@@ -197,7 +198,7 @@ impl RealDisk {
         kept.sum()
     }
 
-    /// Moves a file of the stage to where nobody removes it. Gives how many were moved.
+    /// Moves a file of the stage to the displaced files, where no sweep deletes it. Returns the number of moved files.
     fn keep_lost(&self, stage: &OwnedFd, name: &str) -> Result<usize, DiskError> {
         let Some(displaced) = self.private(Area::Displaced)? else {
             return Ok(0);
@@ -225,7 +226,7 @@ impl RealDisk {
         Ok(swept)
     }
 
-    /// Deals with one name of the stage. `slot` is what it says of its slot.
+    /// Sweeps one name of the stage. `slot` is the part of the name that identifies its slot.
     pub(super) fn sweep_one(
         &self,
         dir: &OwnedFd,
@@ -242,25 +243,26 @@ impl RealDisk {
                 return Ok(1);
             }
             (true, Some(_)) => return Ok(0),
-            // Nothing but a file of the mirror has such a name.
+            // Only a file of the mirror has such a name.
             (true, None) if slot.ends_with(OLD) && name == slot => {
                 return self.keep_lost(dir, name);
             }
             (true, None) if !lost && !slot.ends_with(OLD) => {
                 fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
             }
-            // Settings that were being written.
+            // A settings file that was being written.
             (false, _) if slot.starts_with("settings-") => {
                 fs::unlinkat(dir, name, AtFlags::empty()).map_err(fail)?;
             }
-            // An earlier version of kbsync left it, which kept no journal; or that one is lost.
+            // An earlier version of kbsync, which kept no journal, left the file; or its journal entry is lost.
             (true | false, _) => self.give_name(dir, name, slot)?,
         }
         failpoint::pass("disk: leftover removed");
         Ok(1)
     }
 
-    /// A replaced file that waits for its slot: with the new bytes still in it, nothing was put in place.
+    /// Settles a replaced file that still waits for its slot. If the slot holds the new file, the replacement did not
+    /// happen.
     fn settle_old(&self, dir: &OwnedFd, old: &str, place: &Place) -> Result<(), DiskError> {
         let slot = old.strip_suffix(OLD).unwrap_or(old);
         let settled = || -> Result<(), Errno> {
@@ -276,8 +278,8 @@ impl RealDisk {
         settled().map_err(|errno| DiskError::from_errno(errno, "clear up", old))
     }
 
-    /// Gives a file its name back that was being removed, or one that a person sees; and a folder whose name was on
-    /// its way to another case.
+    /// Gives a file that was being removed its name back, or a visible name; likewise a folder whose name was being
+    /// changed to another case.
     fn give_name(&self, dir: &OwnedFd, name: &str, slot: &str) -> Result<(), DiskError> {
         let was = slot.split_once("-was-").map(|(_, was)| was);
         let given = || -> Result<(), Errno> {
@@ -297,7 +299,7 @@ impl RealDisk {
         given().map_err(|errno| DiskError::from_errno(errno, "clear up", name))
     }
 
-    /// Gives a file a free name beside another one.
+    /// Renames a file to a free name beside another file.
     pub(super) fn beside(
         &self,
         dir: &OwnedFd,
@@ -317,12 +319,12 @@ impl RealDisk {
     }
 }
 
-/// Returns whether a folder is not there any more.
+/// Returns whether an error means that a folder is gone.
 pub(super) fn is_gone(error: &DiskError) -> bool {
     error.kind == DiskErrorKind::NotFound || error.kind == DiskErrorKind::WrongKind
 }
 
-/// The slots of an area for the files of an open folder: in the private folder, where that is on the same mount.
+/// Returns the slots of an area for the files of an open folder: in the private folder, if both are on the same mount.
 fn slots_of(area: Area, private: Option<OwnedFd>, folder: &Arc<OwnedFd>) -> Slots {
     if let Some(dir) = private.filter(|dir| reaches(dir, folder)) {
         let (dir, prefix) = (Arc::new(dir), String::new());
@@ -345,8 +347,8 @@ pub(super) fn name_of(area: Area) -> &'static str {
     }
 }
 
-/// Returns whether a file can be renamed from one folder to another. The mounts are compared before the names are
-/// looked up.
+/// Returns whether a file can be renamed from one folder to another. The kernel compares the mounts before it looks up
+/// the names, so names that do not exist are enough.
 fn reaches(dir: &OwnedFd, folder: &OwnedFd) -> bool {
     let renamed = fs::renameat_with(dir, NOWHERE, folder, NOWHERE, RenameFlags::empty());
     renamed != Err(Errno::XDEV)
@@ -362,7 +364,7 @@ pub(super) fn write_new(
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o644);
     let mut file = match fs::openat(dir, name, flags, mode) {
-        // Nobody knows it: a number is given once.
+        // A leftover that nobody knows: each number is used once.
         Err(Errno::EXIST) => {
             fs::unlinkat(dir, name, AtFlags::empty())?;
             File::from(fs::openat(dir, name, flags, mode)?)
@@ -380,7 +382,7 @@ pub(super) fn write_new(
     Ok(())
 }
 
-/// The names in an open folder that are UTF-8.
+/// Returns the names in an open folder that are UTF-8.
 pub(super) fn names(folder: &OwnedFd, shown: &str) -> Result<Vec<String>, DiskError> {
     let fail = |errno| DiskError::from_errno(errno, "clear up", shown);
     let mut names = Vec::new();

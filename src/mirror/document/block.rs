@@ -1,7 +1,7 @@
-//! A block of YAML that holds one key per line of a map: read into entries that know their lines.
+//! A block of YAML with one key per line, parsed into entries that know their lines.
 //!
-//! The text itself stays with the caller, who edits it by line. Positions that the YAML parser reports are checked
-//! against the lines, because later edits rely on them.
+//! The text stays with the caller, who edits it by line. Positions from the YAML parser are checked against the lines,
+//! because later edits rely on them.
 
 use super::frame::NotReady;
 pub(super) use crate::model::yaml::Style;
@@ -36,7 +36,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Returns the value when it is a single text; YAML's null is no text.
+    /// Returns the value if it is a single text; YAML's null is not a text.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(text, Style::Plain)
@@ -60,7 +60,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Reads a block. Line numbers in errors are those of the block, from 1.
+    /// Parses a block. Line numbers in errors are those of the block, from 1.
     pub(super) fn parse(raw: &str) -> Result<Self, NotReady> {
         if raw.len() > MAX_BLOCK {
             return Err(NotReady::new(
@@ -77,7 +77,7 @@ impl Block {
                 "remove the line",
             ));
         }
-        // The parser takes one at the very end, and not once a key is written behind it.
+        // The parser accepts a byte order mark at the very end, but no longer once a key is written behind the mark.
         if let Some(at) = lines.iter().position(|line| line.starts_with('\u{feff}')) {
             return Err(NotReady::at(
                 at + 1,
@@ -102,7 +102,7 @@ impl Block {
         self.entries.iter().find(|entry| entry.key == key)
     }
 
-    /// Gives each entry the lines up to the next one, but for blank lines and comments between them.
+    /// Gives each entry the lines up to the next entry, without the blank lines and comments between them.
     fn close_entries(&mut self, lines: &[&str]) {
         let starts: Vec<usize> = self.entries.iter().map(|entry| entry.lines.start).collect();
         for (number, entry) in self.entries.iter_mut().enumerate() {
@@ -110,7 +110,7 @@ impl Block {
             while end > entry.lines.start + 1 && is_between(lines[end - 1], self.indent) {
                 end -= 1;
             }
-            // A block with `+` keeps the blank lines behind it: they are part of the text.
+            // A block scalar with `+` keeps the blank lines behind it: they are part of the text.
             let keeps = |line: &&str| line.contains('+') && line.contains(['|', '>']);
             let blank = || {
                 let rest = lines[end..].iter();
@@ -119,7 +119,7 @@ impl Block {
             if lines[entry.lines.start..end].iter().any(keeps) {
                 end += blank().count();
             } else if matches!(entry.value, Value::Scalar(_, Style::Block)) {
-                // Blanks that reach beyond the indentation are text, too.
+                // Spaces beyond the indentation are part of the text, too.
                 let has_blanks = |line: &&str| !line.trim_end_matches(['\r', '\n']).is_empty();
                 end += blank()
                     .collect::<Vec<_>>()
@@ -129,7 +129,7 @@ impl Block {
             }
             entry.lines.end = end;
             if end > entry.lines.start + 1 && entry.text() != Some("") {
-                // A comment that is indented below a value on one line is part of the entry, not of the value.
+                // A comment that is indented below a one-line value belongs to the entry, not to the value.
                 let rest = &lines[entry.lines.start + 1..end];
                 if !rest.iter().all(|line| is_between(line, usize::MAX)) {
                     entry.spot = None;
@@ -150,7 +150,7 @@ pub(super) fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Reads CRLF as LF; a carriage return alone would count as a line for YAML and for nobody else.
+/// Reads CRLF as LF. A lone carriage return is refused: only YAML would count it as a line end.
 fn normalise(raw: &str) -> Result<Cow<'_, str>, NotReady> {
     if !raw.contains('\r') {
         return Ok(Cow::Borrowed(raw));
@@ -171,7 +171,7 @@ fn ends_document(line: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
 }
 
-/// Finds the two likely mistakes in YAML that cannot be read: a colon in a plain text, and a key without a colon.
+/// Finds the two likely mistakes in invalid YAML: a colon in a plain text, and a key without a colon.
 fn likely_mistake(lines: &[&str]) -> Option<NotReady> {
     let is_word = |key: &str| key.chars().all(|c| c.is_alphanumeric() || c == '_');
     (1..).zip(lines).find_map(|(number, line)| {
@@ -193,10 +193,10 @@ fn likely_mistake(lines: &[&str]) -> Option<NotReady> {
     })
 }
 
-/// The deepest nesting below a key of the writer's own.
+/// The deepest nesting below a key that is not kbsync's.
 const MAX_DEPTH: usize = 24;
 
-/// Reads the entries of a block; `lines` are those of `yaml`.
+/// Parses the entries of a block; `lines` are the lines of `yaml`.
 fn read_entries(yaml: &str, lines: &[&str]) -> Result<Vec<Entry>, NotReady> {
     let document = yaml::parse(yaml, MAX_DEPTH).map_err(refused)?;
     if let Some(line) = document.dashes {
@@ -257,7 +257,7 @@ fn read_entry(entry: yaml::Entry, lines: &[&str]) -> Result<Entry, NotReady> {
     })
 }
 
-/// A line of a block, from 1.
+/// A line of a block, counted from 1.
 fn line_of<'l>(lines: &[&'l str], line: usize) -> &'l str {
     lines.get(line.saturating_sub(1)).copied().unwrap_or("")
 }
@@ -293,7 +293,7 @@ fn refused(Fault { line, kind }: Fault) -> NotReady {
     NotReady::at(line, message, remedy)
 }
 
-/// Finds the end of the colon behind a key. One that begins with `?`, or ends on another line, has none.
+/// Finds the end of the colon behind a key. An explicit key (`?`) or a key that ends on another line has none.
 fn colon_end(line: &str, entry: &yaml::Entry) -> Option<usize> {
     let end = entry.end.filter(|_| entry.column == indent_of(line))?;
     let after_key = byte_column(line, end);
@@ -302,8 +302,8 @@ fn colon_end(line: &str, entry: &yaml::Entry) -> Option<usize> {
     between.trim().is_empty().then_some(after_key + colon + 1)
 }
 
-/// Finds a value that stands whole on its key's line. The parser's end of a value may lie behind the
-/// blanks and the comment that follow it, so the end is looked for here.
+/// Finds a value that lies entirely on its key's line. The parser's end of a value may include the blanks and the
+/// comment behind it, so the end is searched for here.
 fn spot(line: &str, column: usize, value: &str, style: Style) -> Option<Range<usize>> {
     let start = byte_column(line, column);
     let written = &line[start..];

@@ -1,4 +1,4 @@
-//! A category's file, `_category.yaml`: keys of ours among the writer's own, like front matter.
+//! A category's file, `_category.yaml`: kbsync's keys among the writer's own, as in front matter.
 
 use super::{
     NotReady, Written, at,
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::model::{CategoryId, Field};
 
-/// Our keys, in the order in which they are written.
+/// kbsync's keys, in the order in which they are written.
 const KEYS: [&str; 5] = ["id", "name", "slug", "description", "meta_description"];
 
-/// A category's file, read.
+/// A parsed category's file.
 #[derive(Clone, Debug)]
 pub struct CategoryDocument {
     source: String,
@@ -43,7 +43,7 @@ pub struct CategoryChanges {
 }
 
 impl CategoryChanges {
-    /// Returns the keys that are not left as they are, each with its new value.
+    /// Returns the changed keys, each with its new value.
     fn edits(&self) -> Vec<Edit> {
         let text = |text: &String| Written::unless_empty(text);
         let slug = self.slug.as_ref();
@@ -63,7 +63,7 @@ impl CategoryChanges {
 }
 
 impl CategoryDocument {
-    /// Reads a file. One without any key is not ready: it was cut off rather than meant.
+    /// Parses a file. A file without any key is not ready: probably it was truncated.
     pub fn parse(bytes: &[u8]) -> Result<Self, NotReady> {
         Self::read(bytes).map_err(|problem| NotReady {
             category: frame::find_id(bytes).map(CategoryId::new),
@@ -103,7 +103,7 @@ impl CategoryDocument {
             Ok(text_of(block, field.key())?.map(str::to_owned))
         };
         let name = text(Field::Name)?;
-        // Without its own name, a category would take the folder's.
+        // A category without a name of its own would be named after its folder.
         if block.get(Field::Name.key()).is_none()
             && let Some(problem) = misspelt(block, Field::Name, &KEYS, |_| true)
         {
@@ -138,7 +138,7 @@ impl CategoryDocument {
         splice::write_new(&changes.edits())
     }
 
-    /// Writes the file with changes; what is equal already is not touched.
+    /// Returns the file with the changes; equal values are left untouched.
     pub fn edit(&self, changes: &CategoryChanges) -> String {
         let end = if self.frame.crlf { "\r\n" } else { "\n" };
         let block = splice::apply(
@@ -156,7 +156,7 @@ impl CategoryDocument {
         self.id
     }
 
-    /// The name; `None`: the folder's name made readable.
+    /// The name; `None`: the category is named after its folder, made readable.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -176,12 +176,12 @@ impl CategoryDocument {
         &self.meta_description
     }
 
-    /// Returns the keys that are nearly kbsync's: each with its line and the key that was meant.
+    /// Returns the keys that are similar to kbsync's: each with its line and the key that was meant.
     pub fn near_keys(&self) -> impl Iterator<Item = (&str, usize, &'static str)> {
         near_keys(&self.frame, &self.block, &KEYS)
     }
 
-    /// The whole file, as it was read.
+    /// The whole file as read.
     pub fn source(&self) -> &str {
         &self.source
     }

@@ -1,21 +1,20 @@
-//! Finds the front matter and the body of a file, and its line ends; and says why a file is not ready.
+//! The parts of a file: front matter, body and line ends; and the reasons why a file is not ready.
 //!
-//! The first line of an article's file is exactly `---`, and so is the first line after it that ends the
-//! front matter: nothing that kbsync writes between them begins a line with `---`, and what follows is
-//! body whatever it looks like (failures row 126). A file that is not ready is a problem in the report: never pushed,
-//! never taken for a removal.
+//! The first line of an article's file is exactly `---`. The next such line ends the front matter: kbsync writes no
+//! line that begins with `---` between them, and everything after it is body, whatever it looks like (failures row
+//! 126). A file that is not ready is reported as a problem: never pushed, never taken for a removal.
 
 use super::block::{Block, MAX_BLOCK};
 use crate::model::{ArticleId, CategoryId};
 use std::{fmt, ops::Range};
 use uuid::Uuid;
 
-/// The largest file that is read, in bytes: an article of 16 MiB with its front matter.
+/// The largest file that is read whole, in bytes: an article of 16 MiB with its front matter.
 pub const MAX_FILE: usize = 16 * 1024 * 1024 + MAX_BLOCK;
 
 const MARK: char = '\u{feff}';
 
-/// The parts of a file, by byte.
+/// The parts of a file, as byte ranges.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Frame {
     /// The YAML, without the lines of dashes.
@@ -26,7 +25,7 @@ pub(super) struct Frame {
     pub(super) crlf: bool,
 }
 
-/// Reads bytes as text, or says why they are none.
+/// Decodes bytes as text, or returns why they are not text.
 pub(super) fn decode(bytes: &[u8]) -> Result<&str, NotReady> {
     if bytes.len() > MAX_FILE {
         return Err(NotReady::new(
@@ -87,7 +86,7 @@ impl Frame {
         })
     }
 
-    /// Finds the parts of a category's file: all of it is YAML, a first line of `---` aside.
+    /// Finds the parts of a category's file: all of the file is YAML, except a first line of `---`.
     pub(super) fn of_category(source: &str) -> Self {
         let start = mark_len(source);
         let (first, after) = line_at(source, start);
@@ -99,12 +98,12 @@ impl Frame {
         }
     }
 
-    /// The YAML as it stands in the file.
+    /// The YAML, unchanged.
     pub(super) fn block<'s>(&self, source: &'s str) -> &'s str {
         &source[self.front.clone()]
     }
 
-    /// Reads the YAML; lines in errors are those of the file.
+    /// Parses the YAML; line numbers in errors are those of the file.
     pub(super) fn read_block(&self, source: &str) -> Result<Block, NotReady> {
         let raw = self.block(source);
         Block::parse(raw).map_err(|problem| {
@@ -126,7 +125,7 @@ impl Frame {
         })
     }
 
-    /// Turns a line of the YAML into one of the file.
+    /// Converts a problem's line from a line of the YAML to a line of the file.
     pub(super) fn in_file(&self, problem: NotReady) -> NotReady {
         let before = self.lines_before();
         NotReady {
@@ -135,7 +134,7 @@ impl Frame {
         }
     }
 
-    /// Returns the number of lines before the block: nothing but the line of dashes stands before the YAML.
+    /// Returns the number of lines before the YAML: only the line of dashes can precede it.
     pub(super) fn lines_before(&self) -> usize {
         usize::from(self.front.start > MARK.len_utf8())
     }
@@ -145,7 +144,7 @@ impl Frame {
         &source[..mark_len(source).min(self.front.start)]
     }
 
-    /// The file with another YAML block; everything else as it was.
+    /// The file with another YAML block; everything else unchanged.
     pub(super) fn with_block(&self, source: &str, block: &str) -> String {
         [
             &source[..self.front.start],
@@ -155,13 +154,13 @@ impl Frame {
         .concat()
     }
 
-    /// The body as it stands in the file, without the newline that ends the file.
+    /// The body, unchanged, without the newline that ends the file.
     pub(super) fn text<'s>(&self, source: &'s str) -> &'s str {
         let body = &source[self.body..];
         body.strip_suffix('\n').unwrap_or(body)
     }
 
-    /// The body with CRLF read as LF, where that makes a difference.
+    /// The body with CRLF read as LF; `None`: the body is used unchanged.
     pub(super) fn text_with_lf(&self, source: &str) -> Option<String> {
         let body = &source[self.body..];
         if !self.crlf || !body.contains("\r\n") {
@@ -216,10 +215,10 @@ fn no_front_matter(text: &str) -> NotReady {
     }
 }
 
-/// The part of a file that is searched for the line with its id, in bytes.
+/// The part of a file that is searched for its `id:` line, in bytes.
 const ID_SEARCH: usize = 128 * 1024;
 
-/// Why a file cannot be an article or a category, where, and what to do about it.
+/// Why and where a file cannot be an article or a category, and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct NotReady {
     /// The line in the file, from 1, where there is one.
@@ -228,7 +227,7 @@ pub struct NotReady {
     pub message: String,
     /// The remedy.
     pub remedy: String,
-    /// The article whose `id:` line is in the file, readable or not: the article is not absent.
+    /// The article whose `id:` line is in the file, even if the file is broken: the article is not absent.
     pub id: Option<ArticleId>,
     /// Likewise for a category's file.
     pub category: Option<CategoryId>,
@@ -275,8 +274,8 @@ pub fn has_conflict_markers(text: &str) -> bool {
     marks("<<<<<<<") && marks("=======") && marks(">>>>>>>")
 }
 
-/// Finds the id in a file, even one that is broken: the first `id:` line before the body. Neither a missing
-/// line of dashes nor something that got in before it must hide the id.
+/// Finds the id in a file, even in a broken file: the first `id:` line before the body. The id must be found even if a
+/// line of dashes is missing or something was inserted before it.
 pub(super) fn find_id(bytes: &[u8]) -> Option<Uuid> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(ID_SEARCH)]);
     head.trim_start_matches('\u{feff}')

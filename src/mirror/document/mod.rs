@@ -1,12 +1,11 @@
-//! The text of a file, and what it says: front matter and body of an article, and a category's words.
+//! The content of a file: front matter and body of an article, and the texts of a category.
 //!
-//! All of this is pure. Two laws hold, and property tests say so:
-//! - what [`Document::compose`] writes is read back as it was given, byte for byte for the body;
-//! - [`Document::edit`] touches the lines of what changed, and no others; an edit to equal values gives
-//!   the identical file.
+//! Pure. Two laws hold, checked by property tests:
+//! - [`Document::parse`] returns the values that [`Document::compose`] wrote, byte for byte for the body;
+//! - [`Document::edit`] changes only the lines of changed values; an edit to equal values returns the identical file.
 //!
-//! Everything in a file beyond our keys is the writer's: it is neither understood nor changed. Whether a
-//! file may be pushed is not decided here, only whether it can be read.
+//! Everything in a file beyond kbsync's keys belongs to the writer: it is neither interpreted nor changed. This module
+//! decides whether a file can be read, not whether it may be pushed.
 
 mod block;
 mod category;
@@ -24,7 +23,7 @@ use block::{Block, Entry, Style, Value};
 use frame::Frame;
 use splice::{Edit, Written};
 
-/// Our keys, in the order in which they are written.
+/// kbsync's keys, in the order in which they are written.
 const KEYS: [&str; 7] = [
     "id",
     "title",
@@ -35,7 +34,7 @@ const KEYS: [&str; 7] = [
     "keywords",
 ];
 
-/// Returns the key of kbsync, of those that a file may have, that was probably meant by another one.
+/// Returns the key of kbsync, among `keys`, that another key was probably meant to be.
 fn near_key(key: &str, keys: &[&'static str]) -> Option<&'static str> {
     let typed = key.to_lowercase();
     // Short words are similar by chance.
@@ -46,7 +45,7 @@ fn near_key(key: &str, keys: &[&'static str]) -> Option<&'static str> {
     nearest.map(|(_, known)| known)
 }
 
-/// Returns the keys that are not kbsync's but nearly are: each with its line in the file and the key that was meant.
+/// Returns the unknown keys that are similar to kbsync's: each with its line in the file and the key that was meant.
 fn near_keys<'b>(
     frame: &Frame,
     block: &'b Block,
@@ -70,7 +69,7 @@ fn misspelt(
 ) -> Option<NotReady> {
     let key = field.key();
     let mut entries = block.entries.iter();
-    // A category has a name where an article has a title.
+    // A category has a name, and an article has a title.
     let is_meant = |entry: &&Entry| {
         let is_own = !keys.contains(&entry.key.as_str());
         is_own && near_key(&entry.key, keys) == Some(key)
@@ -84,14 +83,14 @@ fn misspelt(
     ))
 }
 
-/// An article's file, read.
+/// A parsed article's file.
 #[derive(Clone, Debug)]
 pub struct Document {
     source: String,
     frame: Frame,
     block: Block,
     words: Words,
-    /// The body where it is not a part of the source as it stands, because CRLF was read as LF.
+    /// The body, if it differs from the source because CRLF was read as LF.
     text: Option<String>,
 }
 
@@ -127,7 +126,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Gives a file a version's words, and leaves its address and its body.
+    /// Takes a version's texts; the address and the body stay.
     pub fn words(version: &Version) -> Self {
         Self {
             title: Some(version.title.clone()),
@@ -137,7 +136,7 @@ impl Changes {
         }
     }
 
-    /// Returns the keys that are not left as they are, each with its new value.
+    /// Returns the changed keys, each with its new value.
     fn edits(&self) -> Vec<Edit> {
         let text = |text: &String| Written::unless_empty(text);
         let slug = self.slug.as_ref();
@@ -182,8 +181,8 @@ impl Document {
         })
     }
 
-    /// Reads a file whose body may have conflict markers of git, and whose fields may be over the limits: an
-    /// article that the service holds may have either.
+    /// Reads a file whose body may have conflict markers of git and whose fields may be over the limits: an article on
+    /// the service may have either.
     pub fn parse_with_markers(bytes: &[u8]) -> Result<Self, NotReady> {
         Self::read(bytes).map_err(|problem| NotReady {
             id: frame::find_id(bytes).map(ArticleId::new),
@@ -226,10 +225,10 @@ impl Document {
         ["---\n", &front, "---\n", text, "\n"].concat()
     }
 
-    /// Writes the file with changes; what is equal already is not touched.
+    /// Returns the file with the changes; equal values are left untouched.
     pub fn edit(&self, changes: &Changes) -> String {
         let text = changes.text.as_deref().filter(|&text| text != self.text());
-        // A body with a carriage return cannot be told from line ends in a CRLF file.
+        // In a CRLF file, a carriage return in the body would be read as part of a line end.
         let to_lf = self.is_crlf() && text.is_some_and(|text| text.contains('\r'));
         let end = if self.is_crlf() && !to_lf {
             "\r\n"
@@ -260,7 +259,7 @@ impl Document {
         format!("{mark}---{end}{front}---{end}{body}{end}")
     }
 
-    /// Writes the file without its `id:`, as a new article's.
+    /// Returns the file without its `id:` line, as the file of a new article.
     pub fn without_id(&self) -> String {
         let end = if self.is_crlf() { "\r\n" } else { "\n" };
         let block = self.frame.block(&self.source);
@@ -283,7 +282,7 @@ impl Document {
         self.words.slug.as_deref()
     }
 
-    /// The file's words as a version with this address.
+    /// The file's content as a version with this address.
     pub fn version(&self, slug: String, category: CategoryId) -> Version {
         Version {
             title: self.title().to_owned(),
@@ -310,7 +309,7 @@ impl Document {
         self.words.flags
     }
 
-    /// The body; in a CRLF file every CRLF is read as LF.
+    /// The body; in a CRLF file, every CRLF is read as LF.
     pub fn text(&self) -> &str {
         match &self.text {
             Some(text) => text,
@@ -323,17 +322,18 @@ impl Document {
         self.source[..self.frame.body].matches('\n').count()
     }
 
-    /// Returns the keys of the front matter that are nearly kbsync's: each with its line and the key that was meant.
+    /// Returns the keys of the front matter that are similar to kbsync's: each with its line and the key that was
+    /// meant.
     pub fn near_keys(&self) -> impl Iterator<Item = (&str, usize, &'static str)> {
         near_keys(&self.frame, &self.block, &KEYS)
     }
 
-    /// Returns whether the file has CRLF line ends, going by its first line.
+    /// Returns whether the file has CRLF line ends, according to its first line.
     pub fn is_crlf(&self) -> bool {
         self.frame.crlf
     }
 
-    /// The whole file, as it was read.
+    /// The whole file as read.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -447,7 +447,7 @@ fn check_lengths<'t>(
     })
 }
 
-/// Returns the fault of an entry, by its line in the block.
+/// Returns a fault at the first line of an entry, counted in the block.
 fn at(entry: &Entry, message: &str, remedy: &str) -> NotReady {
     NotReady::at(entry.lines.start + 1, message, remedy)
 }

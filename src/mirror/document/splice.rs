@@ -1,8 +1,8 @@
-//! Edits a block of keys by line: only the lines of the keys concerned change.
+//! Edits a block of keys by line: only the lines of the edited keys change.
 //!
-//! The result is always read again. If it does not hold exactly what is wanted, which the grammar of
-//! YAML allows for in corners that no line edit foresees, the block is written anew: our keys first, then
-//! the writer's own lines as they were.
+//! The result is always parsed again. In corner cases of YAML's grammar that line edits do not cover, the result does
+//! not hold exactly the wanted values; then the block is rewritten: kbsync's keys first, then the writer's own lines
+//! unchanged.
 //!
 //! A text is written on one line, and so that every reader reads the same text. Readers of YAML 1.1 (PyYAML, Ruby,
 //! Jekyll) take `no`, `1_000`, `2024-01-01` or `12:30` for something else than a text. A text that could be mistaken is
@@ -21,7 +21,7 @@ pub(super) enum Written {
 }
 
 impl Written {
-    /// A text that has no key where it is empty.
+    /// Makes a text; `None` for an empty text, whose key is left out.
     pub(super) fn unless_empty(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| Self::Text(text.to_owned()))
     }
@@ -45,10 +45,10 @@ impl Written {
     }
 }
 
-/// A key and what it is to hold; `None`: the key goes.
+/// A key and its new value; `None`: the key is removed.
 pub(super) type Edit = (&'static str, Option<Written>);
 
-/// Writes a block of new keys. A key without a value or with an empty one is left out.
+/// Writes a block of new keys. A key without a value, or with an empty value, is left out.
 pub(super) fn write_new(edits: &[Edit]) -> String {
     edits
         .iter()
@@ -59,7 +59,7 @@ pub(super) fn write_new(edits: &[Edit]) -> String {
         .collect()
 }
 
-/// Applies edits to a block. `order` lists the keys that are ours, as they are written; `end` ends new lines.
+/// Applies edits to a block. `order` lists kbsync's keys in their written order; `end` ends new lines.
 pub(super) fn apply(
     raw: &str,
     block: &Block,
@@ -90,7 +90,7 @@ pub(super) fn apply(
     }
 }
 
-/// Returns whether a block does not hold the value of an edit. An id or a flag may be written in another case.
+/// Returns whether an edit changes a block. An id or a flag may be written in another form.
 fn is_new(block: &Block, (key, wanted): &Edit) -> bool {
     let held = block.get(key).and_then(Entry::text).unwrap_or_default();
     match wanted {
@@ -105,7 +105,7 @@ fn plain(word: &str) -> String {
     word.replace(['-', '{', '}'], "").to_ascii_lowercase()
 }
 
-/// Applies edits by writing the block anew, whether or not that is needed.
+/// Applies edits by rewriting the block in any case.
 #[cfg(test)]
 pub(super) fn apply_anew(
     raw: &str,
@@ -170,8 +170,8 @@ impl Splice<'_> {
         lines.concat()
     }
 
-    /// Says before which line a new key goes: after the nearest of our keys that precede it, else before
-    /// the nearest that follows (and the comment above that), else before the first key.
+    /// Returns the line before which a new key goes: after the nearest of kbsync's keys that precede it, else before
+    /// the nearest that follows (and the comment above that key), else before the first key.
     fn anchor(&self, rank: usize, lines: &[String]) -> usize {
         let find = |key: &&'static str| self.block.get(key);
         if let Some(entry) = self.order[..rank].iter().rev().find_map(find) {
@@ -212,7 +212,7 @@ impl Splice<'_> {
         format!("{indent}{key}: {}{}", value.render(None), self.end)
     }
 
-    /// Returns whether a text holds exactly what is wanted, and the writer's own lines as they were.
+    /// Returns whether a text holds exactly the wanted values, and the writer's own lines unchanged.
     fn holds(&self, raw: &str) -> bool {
         let Ok(block) = Block::parse(raw) else {
             return false;
@@ -230,7 +230,7 @@ impl Splice<'_> {
         ours && self.own_lines(raw, &block) == self.own_lines(self.raw, self.block)
     }
 
-    /// Lists the lines of the keys that are not ours.
+    /// Lists the lines of the writer's own keys.
     fn own_lines<'r>(&self, raw: &'r str, block: &Block) -> Vec<&'r str> {
         let lines: Vec<&str> = raw.split_inclusive('\n').collect();
         block
@@ -242,7 +242,7 @@ impl Splice<'_> {
             .collect()
     }
 
-    /// Writes the block anew: comments, our keys in order, then the writer's own lines.
+    /// Rewrites the block: comments, kbsync's keys in order, then the writer's own lines.
     fn anew(&self) -> String {
         let lines: Vec<&str> = self.raw.split_inclusive('\n').collect();
         let mut text = String::new();
@@ -263,7 +263,7 @@ impl Splice<'_> {
                 push(line);
             }
         }
-        // A comment behind a value that changes gets a line of its own.
+        // A comment behind a changed value gets a line of its own.
         let indent = " ".repeat(self.block.indent);
         for (key, value) in self.edits {
             if let (Some(entry), Some(_)) = (self.block.get(key), value)
@@ -299,7 +299,7 @@ fn is_empty(entry: &Entry) -> bool {
     matches!(&entry.value, Value::Scalar(text, Style::Plain) if text.is_empty())
 }
 
-/// Returns the comment behind a value that is on one line.
+/// Returns the comment behind a one-line value.
 fn comment_behind<'l>(line: &'l str, entry: &Entry) -> Option<&'l str> {
     let behind = match &entry.spot {
         Some(spot) => spot.end,
@@ -309,7 +309,7 @@ fn comment_behind<'l>(line: &'l str, entry: &Entry) -> Option<&'l str> {
     Some(line[behind..].trim()).filter(|behind| behind.starts_with('#'))
 }
 
-/// Puts a value where the old one stood; a comment behind it stays.
+/// Replaces the value on a line; a comment behind the value stays.
 fn changed_line(line: &str, entry: &Entry, value: &Written) -> String {
     let style = match &entry.value {
         Value::Scalar(_, style) => Some(*style),
@@ -330,12 +330,12 @@ fn changed_line(line: &str, entry: &Entry, value: &Written) -> String {
     format!("{before} {value}{behind}{end}")
 }
 
-/// Words that some reader takes for a truth value, nothing, or a number.
+/// Words that some reader takes for a boolean, null or a number.
 const RESERVED: [&str; 12] = [
     "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", "infinity",
 ];
 
-/// Writes a text, in the style that it had where that can hold it.
+/// Writes a text, in its old style if that style can represent the text.
 pub(super) fn write_text(text: &str, style: Option<Style>) -> String {
     match style {
         Some(Style::Double) => double_quoted(text),
@@ -358,7 +358,7 @@ pub(super) fn is_plain(text: &str) -> bool {
         .is_some_and(|c| c.is_alphanumeric() || c == '(');
     starts_well
         && !text.ends_with(char::is_whitespace)
-        // A colon or a number sign is harmless in places; which ones is not worth knowing.
+        // A colon or a number sign is harmless in some positions; quoting always is simpler.
         && !text.contains([':', '#'])
         && text.chars().all(shows)
         && !RESERVED.contains(&text.to_lowercase().as_str())
@@ -373,10 +373,10 @@ fn looks_like_a_number(text: &str) -> bool {
             .all(|c| c.is_ascii_hexdigit() || "xXoOtTzZ_.,+- ".contains(c))
 }
 
-/// Returns whether a character can stand in a file as it is: every reader keeps it, and a person can see it.
+/// Returns whether a character can be written unescaped: every reader keeps it, and a person can see it.
 fn shows(c: char) -> bool {
     match c {
-        // Line breaks of YAML 1.1, the byte order mark, and what turns or hides the text around it.
+        // Line breaks of YAML 1.1, the byte order mark, and characters that reorder or hide the text around them.
         '\u{85}'
         | '\u{2028}'
         | '\u{2029}'
@@ -409,7 +409,7 @@ fn double_quoted(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             _ if shows(c) => quoted.push(c),
             _ => {
-                // All that do not show are below U+10000, so four digits do.
+                // All characters that need an escape are below U+10000, so four digits suffice.
                 let _written = write!(quoted, "\\u{:04X}", u32::from(c));
             }
         }

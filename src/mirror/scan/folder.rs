@@ -1,4 +1,4 @@
-//! Looks into one category's folder.
+//! Scans one category's folder.
 
 use super::{CategoryContent, KnownFiles, Scan, ScannedCategory, ScannedFile, Unreadable, paths};
 use crate::{
@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 /// The message about a name that is not UTF-8.
 pub(crate) const ODD_NAME: &str = "the name is not UTF-8; rename it";
 
-/// The number of unopened files in one message: one message for each file costs more than the look.
+/// The number of unopened files in one message: a message for each file would cost more than the scan of the file.
 const BATCH: usize = 256;
 
-/// Takes what a walk finds; `false`: nobody wants the rest.
+/// A receiver of a walk's messages; `false`: nobody wants the rest.
 pub(super) type Tell<'a> = dyn FnMut(Message) -> bool + 'a;
 
 /// A message from a walking thread.
@@ -63,7 +63,7 @@ impl<D: Disk> Walk<'_, D> {
             if entry.name == CATEGORY_FILE {
                 (category.stamp, category.content) = self.category(folder, &entry);
             } else if let Some(file) = self.entry(folder, &entry, &mut found) {
-                // A file that was read is told at once, so that few bodies are in memory.
+                // A file that was read is sent at once, so that few bodies are in memory.
                 let tell = !matches!(file, ScannedFile::Unchanged { .. });
                 batch.push(file);
                 if (tell || batch.len() >= BATCH)
@@ -77,14 +77,14 @@ impl<D: Disk> Walk<'_, D> {
         found.names.insert(folder.to_owned(), names);
         found.categories.push(category);
         if !batch.is_empty() && !send(Message::Files(batch)) {
-            // The receiver goes only when the sink has panicked; then nobody asks for the rest.
+            // The receiver goes only when the sink has panicked; then nobody wants the rest.
             return found;
         }
         found.problems.sort();
         found
     }
 
-    /// Looks at one name; gives what lies at an article's place.
+    /// Scans one name. Returns the file at an article's place, if the name is one.
     fn entry(&self, folder: &str, entry: &Entry, found: &mut Scan) -> Option<ScannedFile> {
         let place = || Place::new(folder, entry.name.clone());
         match self.layout.in_folder(folder, &entry.name, entry.kind) {
@@ -116,7 +116,7 @@ impl<D: Disk> Walk<'_, D> {
             }
             Verdict::Inner => {
                 let place = place();
-                // A file that cannot be read is not reported, either.
+                // An unreadable folder is not reported either.
                 if self.disk.holds(&place, &could_be_article).unwrap_or(false) {
                     found.inner.push(place);
                 }

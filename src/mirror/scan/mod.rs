@@ -1,11 +1,10 @@
-//! Looks at the whole mirror once: every file that is new or was touched is read, no other is opened.
+//! Scans the whole mirror once: every new or touched file is read, no other file is opened.
 //!
-//! Three answers are told apart for every place: there, not there, and not known. What cannot be read is
-//! not known, and never counts as absent (failures row 97); [`Scan::proves_absent`] is the one place that
-//! says so. Folders are walked by several threads; what they find goes to the caller's sink, on the
-//! caller's thread, through a channel that holds few files, so that memory stays bounded.
+//! Every place is in one of three states: present, absent or unknown. An unreadable place is unknown and never counts
+//! as absent (failures row 97); only [`Scan::proves_absent`] decides. Several threads walk the folders. Their files go
+//! to the caller's sink, on the caller's thread, through a channel that holds few files, so that memory stays bounded.
 //!
-//! Nothing is written here, and nothing is decided.
+//! The scan writes nothing and decides nothing.
 
 mod folder;
 mod paths;
@@ -26,15 +25,15 @@ pub use paths::{Strays, appeared, read_strays, scan_paths};
 /// The number of files that may wait between the threads and the sink.
 const IN_FLIGHT: usize = 32;
 
-/// The most threads that walk.
+/// The largest number of walking threads.
 const MAX_THREADS: usize = 8;
 
 /// The file at an article's place.
 #[derive(Debug)]
 pub enum ScannedFile {
-    /// The file has the stamp that is known; it was not opened.
+    /// The file has the known stamp; it was not opened.
     Unchanged {
-        /// The article that is known to be there.
+        /// The article known to be there.
         id: ArticleId,
         /// Its stamp.
         stamp: Stamp,
@@ -48,31 +47,31 @@ pub enum ScannedFile {
         /// The content.
         document: Box<Document>,
     },
-    /// A file that cannot be an article as it is.
+    /// A file that is not a valid article as it is.
     NotReady {
         /// Its place.
         place: Place,
         /// Its stamp.
         stamp: Stamp,
-        /// The article whose `id:` line stands in it: not absent.
+        /// The article whose `id:` line is in the file: not absent.
         id: Option<ArticleId>,
         /// The fault.
         problem: NotReady,
-        /// The content, where conflict markers of git in its body or fields over the limits are all that is
-        /// wrong: the caller may waive that, when the base or the service has them too.
+        /// The content, if its only faults are conflict markers of git in the body or fields over the limits. The
+        /// caller may waive these faults if the base or the service has them too.
         with_markers: Option<Box<Document>>,
     },
-    /// Something that is not a file to read: present and unknown.
+    /// An entry that is not a readable file: present, of unknown content.
     Present {
         /// Its place.
         place: Place,
-        /// The kind of the entry, in words.
+        /// Why the entry cannot be read as a file.
         why: String,
     },
 }
 
 impl ScannedFile {
-    /// The place, unless the file is unchanged: then the caller knows it by the id.
+    /// The place; `None` for an unchanged file, whose place the caller knows by the id.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Unchanged { .. } => None,
@@ -101,7 +100,7 @@ pub enum CategoryContent {
     Unchanged,
     /// The file was read.
     Ready(Box<CategoryDocument>),
-    /// There is no such file. Whether the folder is a category all the same depends on its articles.
+    /// The file does not exist. The folder's articles decide whether it is a category all the same.
     Missing,
     /// The file cannot be read or understood.
     NotReady(NotReady),
@@ -112,40 +111,40 @@ pub enum CategoryContent {
 pub struct Unreadable {
     /// The folder.
     pub folder: String,
-    /// Why.
+    /// The error.
     pub error: DiskError,
 }
 
 /// The result of a scan, without the files.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// All folders that may be categories, by name. One without `_category.yaml` and without a ready
-    /// article is none.
+    /// All folders that may be categories, by name. A folder without `_category.yaml` and without a ready article is
+    /// not a category.
     pub categories: Vec<ScannedCategory>,
-    /// All names in the root, for clashes.
+    /// All names in the root, to detect clashes.
     pub root_names: BTreeSet<String>,
-    /// Names in the root that are no folders, and what they are instead.
+    /// Names in the root that are not folders, each with its kind in words.
     pub aside: BTreeMap<String, &'static str>,
-    /// All names in each folder that was listed, for clashes.
+    /// All names in each listed folder, to detect clashes.
     pub names: BTreeMap<String, BTreeSet<String>>,
-    /// Folders that could not be listed: what is in them is not known.
+    /// Folders that could not be listed: their content is unknown.
     pub unreadable: Vec<Unreadable>,
-    /// Names in the root that are no folders to look into: places below them are not known either.
+    /// Names in the root that are not scanned as folders, each with the reason: places below them are unknown, too.
     pub blocked: BTreeMap<String, String>,
-    /// Whether everything that is in scope was listed.
+    /// Whether everything in scope was listed.
     pub complete: bool,
     /// Problems to report, by path.
     pub problems: Vec<(String, String)>,
     /// The conflict copies, each with the article that its `id:` line names.
     pub conflict_copies: BTreeMap<Place, Option<ArticleId>>,
-    /// Files that are no articles here, and may hold one all the same: one that was moved there is not
-    /// gone. See [`read_strays`]. A place in the root has no folder.
+    /// Files that are not articles here, but may be articles' files that were moved, whose articles are not gone. See
+    /// [`read_strays`]. A place in the root has no folder.
     pub strays: Vec<Place>,
-    /// Folders within categories that hold articles' files: nothing of them is synced.
+    /// Folders within categories that hold articles' files: none of these files is synced.
     pub inner: Vec<Place>,
-    /// Files at places of articles that could not be read: whose they are is not known.
+    /// Unreadable files at articles' places: their articles are unknown.
     pub unread: Vec<Place>,
-    /// The rules that were followed.
+    /// The rules of the scan.
     pub layout: Layout,
 }
 
@@ -163,13 +162,13 @@ impl Scan {
     }
 }
 
-/// Why there is no scan at all: the mirror is missing or cannot be listed. Never an empty scan.
+/// Why the scan failed: the mirror is missing or cannot be listed. A failure is never an empty scan.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
     /// The root, or its `.kbsyncignore`, cannot be read.
     #[error(transparent)]
     Root(DiskError),
-    /// The `.kbsyncignore` is too large. Nothing is synced by half of it.
+    /// The `.kbsyncignore` is too large. Applying half of it could publish ignored files.
     #[error("read {IGNORE_FILE}: it is larger than {} KiB", MAX_IGNORE_FILE / 1024)]
     Rules,
     /// No thread could be started.
@@ -177,12 +176,12 @@ pub enum ScanError {
     Threads(#[source] io::Error),
 }
 
-/// Gives the article of a file whose content is known, and the file's stamp, by folder and name.
+/// Returns the article and the stamp of a file with known content, by folder and name.
 pub type KnownFiles<'a> = dyn Fn(&str, &str) -> Option<(ArticleId, Stamp)> + Sync + 'a;
 
-/// Looks at the whole mirror. Files go to `sink` in no order; the rest is the result.
+/// Scans the whole mirror. Files go to `sink` in no order; the rest is the result.
 ///
-/// `known` and `known_category` give the stamps of files whose content is known already.
+/// `known` and `known_category` return the stamps of files with known content.
 pub fn scan(
     disk: &impl Disk,
     known: &KnownFiles<'_>,
@@ -217,7 +216,7 @@ impl Scan {
     }
 }
 
-/// Lists the root, and says which folders to look into.
+/// Lists the root. Returns the scan so far and the folders to walk.
 fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
     let listing = disk.list(At::Root).map_err(ScanError::Root)?;
     let (layout, problems) = read_layout(disk)?;
@@ -265,16 +264,16 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
 
 fn read_layout(disk: &impl Disk) -> Result<(Layout, Vec<String>), ScanError> {
     match disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE) {
-        // Half of the rules would publish what the other half hides.
+        // Applying half of the rules would publish files that the other half hides.
         Ok(content) if !content.whole => Err(ScanError::Rules),
         Ok(content) => Ok(Layout::new(&String::from_utf8_lossy(&content.bytes))),
         Err(error) if error.kind == DiskErrorKind::NotFound => Ok((Layout::default(), Vec::new())),
-        // Without the rules everything would be in scope, and what the writer hides would be published.
+        // Without the rules everything would be in scope, and hidden files would be published.
         Err(error) => Err(ScanError::Root(error)),
     }
 }
 
-/// Walks folders with several threads; the calling one runs the sink. Returns the result for each folder, by its
+/// Walks folders with several threads; the calling thread runs the sink. Returns the result for each folder, by its
 /// number.
 fn walk_all<D: Disk>(
     walk: &folder::Walk<'_, D>,
@@ -283,7 +282,7 @@ fn walk_all<D: Disk>(
 ) -> Result<BTreeMap<usize, Scan>, ScanError> {
     let wanted = walk.disk.walkers().min(MAX_THREADS).min(folders.len());
     if wanted <= 1 {
-        // To start a thread costs more than to look into one folder.
+        // Starting a thread costs more than scanning one folder.
         let mut tell = |message| {
             if let folder::Message::Files(files) = message {
                 files.into_iter().for_each(&mut *sink);

@@ -12,9 +12,8 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// Looks at some files, as a cycle over paths does, and reads each of them; no folder is listed. `None`: one of them
-/// needs a whole scan. The result proves no absence, so there is none where anything else than readable files in
-/// readable folders is met.
+/// Reads some given files, for a cycle over paths; no folder is listed. The result cannot prove absence, so only
+/// readable files in readable folders are supported. `None`: one of the files needs a whole scan.
 pub fn scan_paths(
     disk: &impl Disk,
     places: &BTreeSet<Place>,
@@ -77,19 +76,19 @@ pub fn scan_paths(
     }))
 }
 
-/// The number of bytes that are read of a file: more than the part that is searched for the id.
+/// The number of bytes that are read from a stray: more than the part that is searched for the id.
 const HEAD: usize = 256 * 1024;
 
-/// The ids that strays hold.
+/// The ids in strays.
 #[derive(Debug, Default)]
 pub struct Strays {
-    /// Articles whose ids stand in them.
+    /// The articles whose ids are in strays.
     pub ids: Vec<(Place, ArticleId)>,
-    /// Strays that could not be read: each may be any article's file.
+    /// Unreadable strays: each may be the file of any article.
     pub unreadable: Vec<Place>,
 }
 
-/// Reads the ids in strays: such a file may be an article's, which was moved there and is not gone.
+/// Reads the ids in strays: a stray may be an article's file that was moved, so the article is not gone.
 pub fn read_strays(disk: &impl Disk, strays: &[Place]) -> Strays {
     let mut found = Strays::default();
     for place in strays {
@@ -98,7 +97,7 @@ pub fn read_strays(disk: &impl Disk, strays: &[Place]) -> Strays {
         } else {
             At::Folder(&place.folder)
         };
-        // A file that disappeared since the listing was moved, perhaps to a folder that was listed before.
+        // A file that disappeared since the listing was moved, perhaps to a folder that had been listed before.
         let Ok(content) = disk.read(at, &place.file, HEAD) else {
             found.unreadable.push(place.clone());
             continue;
@@ -112,14 +111,14 @@ pub fn read_strays(disk: &impl Disk, strays: &[Place]) -> Strays {
     found
 }
 
-/// The place of a name that a writer may have given to an article's file.
+/// The place of a name that the writer may have given to an article's file.
 pub(super) fn stray(folder: &str, name: &str) -> Option<Place> {
     (looks_like_html(name) && !name.starts_with(TEMPORARY)).then(|| Place::new(folder, name))
 }
 
-/// Lists the mirror once more, when the file of an article is missing. A file that moves from a folder not yet listed
-/// to a folder already listed is seen in neither, and is not gone; it may also have replaced another one there. Gives
-/// the files that may be articles and of which `is_known` does not know the place with its stamp.
+/// Lists the mirror once more because an article's file is missing. A file that moves from a folder not yet listed to a
+/// folder already listed is seen in neither, but is not gone; it may also have replaced another file there. Returns the
+/// possible articles' files whose place and stamp `is_known` does not know.
 pub fn appeared(
     disk: &impl Disk,
     layout: &Layout,
