@@ -1,7 +1,7 @@
 //! An article's texts on one side, and their canonical form.
 //!
-//! A [`Version`] names its body by digest, so ten thousand versions stay small; bodies are loaded where they are
-//! needed. `enabled` and `draft` are not part of it, because the read endpoints do not return them (`docs/api.md`,
+//! A [`Version`] has only the digest of its body, so ten thousand versions stay small; bodies are loaded when needed.
+//! `enabled` and `draft` are not part of a version, because the read endpoints do not return them (`docs/api.md`,
 //! A2.3).
 
 use super::{CategoryId, Digest, TextDigest};
@@ -42,7 +42,7 @@ pub enum Field {
     Title,
     /// The last part of the public address.
     Slug,
-    /// The category an article belongs to.
+    /// The category of an article.
     Category,
     /// An article's summary.
     Introtext,
@@ -52,7 +52,7 @@ pub enum Field {
     Text,
     /// Whether an article is shown.
     Enabled,
-    /// Whether an article is a draft; only a new article can choose.
+    /// Whether an article is a draft; only for new articles.
     Draft,
     /// A category's name.
     Name,
@@ -63,7 +63,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Returns the keys of some fields, with this text between them.
+    /// Joins the keys of some fields, with a text between them.
     pub fn keys(fields: &[Self], between: &str) -> String {
         let keys: Vec<_> = fields.iter().map(|field| field.key()).collect();
         keys.join(between)
@@ -121,7 +121,7 @@ pub struct Version {
     pub title: String,
     /// Unique within the category.
     pub slug: String,
-    /// The category; a provisional id stands for one that is to be created.
+    /// The category; a provisional id stands for a category that does not exist yet.
     pub category: CategoryId,
     /// May be empty.
     pub introtext: String,
@@ -206,7 +206,7 @@ impl Version {
     }
 }
 
-/// Returns the texts over the limit: field and length in characters.
+/// Returns the first text over the limit: field and length in characters.
 pub fn over_limit<'a>(texts: impl IntoIterator<Item = (Field, &'a str)>) -> Option<(Field, usize)> {
     texts
         .into_iter()

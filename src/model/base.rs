@@ -11,13 +11,13 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// The listing has it.
+    /// The article is in the listing.
     Published,
-    /// The service said that it is a draft or disabled.
+    /// The service reports a draft or a disabled article.
     Unpublished,
-    /// It left the listing without a reason.
+    /// The article left the listing for an unknown reason.
     NotVisible,
-    /// The service said that it does not exist; its file waits to be removed.
+    /// The service reports that the article does not exist; its file is yet to be deleted.
     Gone,
 }
 
@@ -42,28 +42,28 @@ pub struct ArticleRow {
     pub remote_flags: Flags,
     /// Whether readers can see it.
     pub visibility: Visibility,
-    /// The file's stamp when the file was known to have `local`; `None`: the file must be read again.
+    /// The file's stamp when the file last had the version `local`; `None`: the file must be read again.
     pub stamp: Option<Stamp>,
-    /// The version that our last write replaced: a service that shows it again is behind.
+    /// The version that our last write replaced: a replica that shows it is behind.
     pub replaced: Option<(Digest, Revision)>,
-    /// The versions that earlier writes of ours replaced, newest first, and the result of our last write once a
-    /// colleague's version was pulled over it: a replica may be behind by several versions.
+    /// The superseded versions before `replaced`, newest first: a replica may be behind by several versions. The result
+    /// of our last write joins them once a colleague's version was pulled over it.
     pub earlier: Vec<(Digest, Revision)>,
-    /// The digest and revision after our last write: the newest version that only kbsync made.
+    /// The revision after our last write: the newest version that only kbsync made.
     pub written: Option<Revision>,
 }
 
-/// How many replaced versions are stored beside the last one.
+/// The number of superseded versions that are stored beside the last one.
 const EARLIER: usize = 3;
 
 impl ArticleRow {
-    /// Returns whether our own writes replaced this version: a service that shows it is behind.
+    /// Returns whether our own writes replaced this version: a replica that shows it is behind.
     pub fn has_replaced(&self, version: &Version, revision: &Revision) -> bool {
         let mut replaced = self.replaced.iter().chain(&self.earlier);
         replaced.any(|(digest, of)| of == revision && *digest == version.digest())
     }
 
-    /// Returns the earlier versions after another write has replaced `over`. A version with the revision of that
+    /// Returns the superseded versions after another write has replaced `over`. A version with the revision of that
     /// write is left out, because a colleague may have restored it.
     pub fn earlier_than(
         &self,
@@ -75,8 +75,8 @@ impl ArticleRow {
         known.take(EARLIER).cloned().collect()
     }
 
-    /// The same after a new version of a colleague was pulled: from then on the result of our last write is
-    /// superseded.
+    /// Returns the superseded versions after a colleague's new version was pulled: it supersedes the result of our last
+    /// write.
     pub fn earlier_once_pulled(&self, pulled: &Revision) -> Vec<(Digest, Revision)> {
         let left = (self.remote.digest(), self.revision.clone());
         if self.written.as_ref() != Some(&self.revision) || self.revision == *pulled {
@@ -87,19 +87,19 @@ impl ArticleRow {
         known.take(EARLIER).cloned().collect()
     }
 
-    /// Returns whether the base has the service's version of its revision. If a colleague changed the result of our
-    /// last write, the revision is still that of the version before.
+    /// Returns whether `remote` is certain to be the content of `revision`: it is not if a superseded version with
+    /// other content has the same revision.
     pub fn is_of_its_revision(&self) -> bool {
         let mut replaced = self.replaced.iter().chain(&self.earlier);
         self.written.as_ref() == Some(&self.revision)
             || replaced.all(|(digest, of)| *of != self.revision || *digest == self.remote.digest())
     }
 
-    /// Records that a PUT may have replaced this version and a newer one was seen: the version is superseded, whether
-    /// the newer one is ours or a colleague's.
+    /// Records that a PUT may have replaced this version and that a newer version was seen. The version is superseded,
+    /// whether the newer version is ours or a colleague's.
     pub fn was_replaced(&mut self, over: (Digest, Revision), by: &Revision) {
         self.earlier = self.earlier_than(&over, by);
-        // The result of our last write is no longer there.
+        // The result of our last write is no longer on the service.
         self.written = self.written.take().filter(|written| *written != over.1);
         self.replaced = Some(over);
     }
@@ -138,7 +138,7 @@ impl ArticleRow {
     }
 }
 
-/// A POST of an article that is under way: from before it is sent until its article's id is in the file.
+/// A pending POST of an article: from before the request is sent until the article's id is in the file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Creation {
     /// The number of the request in the state.
@@ -146,16 +146,16 @@ pub struct Creation {
     pub request: i64,
     /// The place of the file when the request was first sent.
     pub place: Place,
-    /// What was sent first.
+    /// The content of the first try.
     #[serde(flatten)]
     pub first: Sent,
-    /// What was sent later, to the same address: any of the tries may be the one that arrived.
+    /// The content of later tries, to the same address: any of the tries may be the one that arrived.
     #[serde(default)]
     pub later: Vec<Sent>,
-    /// The row that becomes true with the id in the file, once the article is known to exist.
+    /// The base row to store once the id is in the file; `None`: the article is not known to exist.
     #[serde(default)]
     pub row: Option<Box<ArticleRow>>,
-    /// The article that the service showed at the address, of which nobody can tell whether it came of the request.
+    /// The article that the service showed at the address, if it is unknown whether the request created it.
     #[serde(default)]
     pub unclear: Option<ArticleId>,
 }
@@ -163,34 +163,34 @@ pub struct Creation {
 /// The content of one try.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Sent {
-    /// The words.
+    /// The texts.
     pub version: Version,
     /// `enabled` and `draft`.
     pub flags: Flags,
 }
 
 impl Creation {
-    /// Returns all that was sent.
+    /// Returns the content of all tries.
     pub fn sent(&self) -> impl Iterator<Item = &Sent> {
         std::iter::once(&self.first).chain(&self.later)
     }
 
-    /// Returns the article that was created, or may have been.
+    /// Returns the article that was created, or may have been created.
     pub fn article(&self) -> Option<ArticleId> {
         self.row.as_ref().map(|row| row.id).or(self.unclear)
     }
 
-    /// Returns the address to which all of it was sent: the service has one article there at most.
+    /// Returns the address of all tries: the service has at most one article there.
     pub fn address(&self) -> (CategoryId, &str) {
         (self.first.version.category, &self.first.version.slug)
     }
 
-    /// Returns whether a file with this name, in the folder of this category, is the one to be created.
+    /// Returns whether a file with this name, in the folder of this category, is the file of this creation.
     pub fn is_at(&self, category: CategoryId, file: &str) -> bool {
         (category, file) == (self.first.version.category, &self.place.file)
     }
 
-    /// Returns whether a version has the title and the text of something that was sent.
+    /// Returns whether a version has the title and the text of one of the tries.
     pub fn was_sent(&self, version: &Version) -> bool {
         let words = (&version.title, version.text);
         let mut sent = self.sent().map(|sent| &sent.version);
@@ -198,7 +198,7 @@ impl Creation {
     }
 }
 
-/// One article in the index: what shows whether it changed.
+/// An article's row in the index: enough to detect a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IndexRow {
     /// Its id.
@@ -211,9 +211,9 @@ pub struct IndexRow {
     pub remote: Digest,
     /// The service's revision.
     pub revision: Revision,
-    /// Whether the revision is that of our last write.
+    /// Whether our last write made the revision.
     pub is_own: bool,
-    /// Whether readers can see it.
+    /// Whether readers can see the article.
     pub visibility: Visibility,
     /// `enabled` and `draft` on the service.
     pub flags: Flags,
@@ -224,7 +224,7 @@ pub struct IndexRow {
 pub struct CategoryRow {
     /// Its id.
     pub id: CategoryId,
-    /// Its folder's name; `None`: it has no folder, because the writer removed the empty one.
+    /// The name of the folder; `None`: the category has no folder, because the writer removed the empty folder.
     pub folder: Option<String>,
     /// The version of `_category.yaml`.
     pub local: CategoryVersion,
@@ -232,22 +232,22 @@ pub struct CategoryRow {
     pub remote: CategoryVersion,
     /// The service's revision.
     pub revision: Revision,
-    /// When it was last read from the service.
+    /// When the category was last read from the service.
     pub read_at: Timestamp,
     /// The stamp of `_category.yaml`.
     pub stamp: Option<Stamp>,
 }
 
-/// A conflict that was shown to a person.
+/// A conflict that was reported to a person.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ConflictRow {
-    /// The article; for two new articles at one place, the service's.
+    /// The article; for two new articles at one place, the service's article.
     pub id: ArticleId,
     /// The file with the writer's version.
     pub place: Place,
-    /// The writer's version when it was shown.
+    /// The writer's version when the conflict was reported.
     pub local: Version,
-    /// The service's version that was shown; `None`: the article was gone.
+    /// The service's version that was reported; `None`: the article was gone.
     pub remote: Option<Version>,
     /// The service's revision.
     pub revision: Revision,

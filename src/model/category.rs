@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The texts of a category on one side (`docs/api.md`, A2.2). Optional texts that are not set are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CategoryVersion {
-    /// The name readers see, at most 255 characters.
+    /// The name that readers see, at most 255 characters.
     pub name: String,
     /// Unique within the workspace.
     pub slug: String,

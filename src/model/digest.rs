@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 
-/// 16 bytes of a keyed hash, and the number of the hashed bytes in 4.
+/// A keyed hash in 16 bytes, and the number of hashed bytes in 4.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Fingerprint([u8; 20]);
 
 impl Fingerprint {
-    /// Makes a fingerprint of a hash and a number of bytes, as far as 4 bytes hold it.
+    /// Makes a fingerprint of a hash and a number of bytes; a number beyond 4 bytes is capped.
     pub fn new(hash: u128, length: usize) -> Self {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         let mut bytes = [0; 20];
@@ -28,7 +28,7 @@ impl Fingerprint {
         &self.0
     }
 
-    /// Returns the number of bytes, as far as it is held.
+    /// Returns the number of hashed bytes, or `u32::MAX` if there were more.
     pub fn length(&self) -> u32 {
         let [.., a, b, c, d] = self.0;
         u32::from_be_bytes([a, b, c, d])
@@ -97,8 +97,8 @@ impl TextDigest {
 }
 
 impl Digest {
-    /// Returns the digest of a sequence of parts. Each part is preceded by its length, so that no two sequences have
-    /// the same bytes.
+    /// Returns the digest of a sequence of parts. Each part is preceded by its length, so that different sequences
+    /// never hash the same bytes.
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         Self(sha256(parts))
     }
@@ -114,7 +114,7 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// Writes bytes as hex digits; a formatted number for each byte would take many times as long.
+/// Writes bytes as hex digits: formatting each byte as a number would take many times as long.
 fn write_hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
     let mut text = String::with_capacity(64);

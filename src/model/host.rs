@@ -1,8 +1,8 @@
-//! Hosts, as they stand in addresses and in `Host` headers. `core::net` has addresses, and no sockets.
+//! Hosts in addresses and `Host` headers. `core::net` has only address types, no sockets.
 
 use core::net::{IpAddr, Ipv6Addr};
 
-/// Returns the host of `host[:port]`, an IPv6 address without its brackets; `None`: one of them is malformed.
+/// Returns the host of `host[:port]`, an IPv6 address without its brackets; `None`: the host or the port is malformed.
 pub fn host_of(authority: &str) -> Option<&str> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {

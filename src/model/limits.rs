@@ -1,10 +1,10 @@
-//! Settings that decide over plans: the limit on deletions, and what happens to conflicts.
+//! Settings that govern plans: the limit on deletions, and the handling of conflicts.
 
-/// What happens to an article that changed on both sides and cannot be merged (`on_conflict`, and `--prefer`).
+/// The handling of an article that changed on both sides and cannot be merged (`on_conflict`, and `--prefer`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
-    /// It waits for a person.
+    /// The article is held for a person.
     Hold,
     /// The file wins.
     Local,
@@ -12,7 +12,7 @@ pub enum OnConflict {
     Remote,
 }
 
-/// Setting `max_deletes`: how many deletions towards one side go through unasked; more are held.
+/// Setting `max_deletes`: the number of deletions towards one side that need no approval; more are held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MaxDeletes {
     /// At most this many.
@@ -31,7 +31,7 @@ impl Default for MaxDeletes {
 }
 
 impl MaxDeletes {
-    /// The limit for a workspace with so many articles.
+    /// Returns the limit for a workspace with this number of articles.
     pub fn limit(self, articles: usize) -> usize {
         let share = articles.saturating_mul(self.percent as usize) / 100;
         (self.count as usize).min(share.max(3))

@@ -1,7 +1,7 @@
 //! The domain's types: ids, articles, categories, digests and paths.
 //!
-//! All are plain values. Nothing here reads a clock, a file or the network, and nothing logs. The modules above use
-//! this one, and it knows none of them.
+//! All types are plain values. Nothing here reads a clock, a file or the network, and nothing logs. Every other module
+//! may use this one, and it uses none of them.
 
 pub mod article;
 pub mod base;

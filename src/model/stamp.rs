@@ -16,7 +16,7 @@ pub struct Stamp {
     pub inode: u64,
 }
 
-/// A file's stamp and the digest of its bytes, as they were read.
+/// A file's stamp and the digest of its bytes, from one read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KnownFile {
     /// The stamp.
@@ -26,7 +26,7 @@ pub struct KnownFile {
 }
 
 impl KnownFile {
-    /// What was read.
+    /// Returns the stamp and the digest of a file that was read.
     pub fn of(stamp: Stamp, bytes: &[u8]) -> Self {
         Self {
             stamp,
@@ -35,10 +35,10 @@ impl KnownFile {
     }
 }
 
-/// The distance of a clock's ticks where times have fractions of a second, in nanoseconds.
+/// The clock's tick if times have fractions of a second, in nanoseconds.
 const FINE: i64 = 20_000_000;
 
-/// The distance where times are whole seconds (FAT counts in twos), in nanoseconds.
+/// The tick if times are whole seconds (FAT counts in steps of two), in nanoseconds.
 const COARSE: i64 = 2_000_000_000;
 
 impl Stamp {
@@ -63,7 +63,7 @@ pub fn predates(stamp: &Stamp, now: i64) -> bool {
     stamp.mtime < latest && stamp.ctime < latest
 }
 
-/// The stamp, if it may be trusted from a moment on: a racy stamp may not.
+/// Returns the stamp if it was not racy at `now`; `None`: it was racy.
 pub fn trusted(stamp: Stamp, now: super::Timestamp) -> Option<Stamp> {
     predates(&stamp, now.0.saturating_mul(1_000_000)).then_some(stamp)
 }

@@ -51,7 +51,7 @@ pub fn in_words(time: Duration) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a wait in words, in whole seconds: a wait that is not over lasts at least one.
+/// Formats a remaining wait in words, in whole seconds, at least one.
 pub fn wait_in_words(wait: Duration) -> String {
     in_words(Duration::from_secs(wait.as_secs().max(1)))
 }

@@ -1,7 +1,7 @@
 //! YAML as a small tree that knows its places, for settings and for the keys of articles and categories.
 //!
 //! Scalars stay as written. Anchors, aliases, tags, duplicate keys, a second document and deep nesting are refused, so
-//! that a small file stays small in memory (failures row 137). Nothing here knows what a key means.
+//! that a small file stays small in memory (failures row 137). The meaning of keys is not known here.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use std::collections::HashSet;
@@ -81,7 +81,7 @@ pub enum FaultKind {
     Syntax {
         /// The column, from 0.
         column: usize,
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
     /// An anchor or an alias.
@@ -90,7 +90,7 @@ pub enum FaultKind {
     Tag,
     /// A key that is no text.
     Key,
-    /// A key for the second time.
+    /// A duplicate key.
     Twice(String),
     /// Lists or mappings nested too deeply.
     Deep,
@@ -99,13 +99,13 @@ pub enum FaultKind {
 }
 
 impl Node {
-    /// Returns whether the node is nothing, `~` or `null`.
+    /// Returns whether the node is empty, `~` or `null`.
     pub fn is_null(&self) -> bool {
         matches!(&self.value, Value::Text(text, Style::Plain) if matches!(text.as_str(), "" | "~" | "null"))
     }
 }
 
-/// Parses one document with lists and mappings nested at most so deep.
+/// Parses one document whose lists and mappings are nested at most `deepest` levels deep.
 pub fn parse(text: &str, deepest: usize) -> Result<Document, Fault> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
@@ -140,7 +140,7 @@ struct Reader<'y> {
 }
 
 impl<'y> Reader<'y> {
-    /// Takes the next event, and refuses what may stand nowhere.
+    /// Returns the next event, and refuses anchors, aliases and tags everywhere.
     fn next(&mut self) -> Result<(Event<'y>, Span), Fault> {
         let (event, span) = match self.parser.next_event() {
             None => return Ok((Event::StreamEnd, Span::default())),

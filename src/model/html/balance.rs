@@ -1,15 +1,15 @@
 //! Finds tags that are left open, and end tags without start tags.
 //!
-//! The rules are an author's: void elements need no end tag, `<x/>` is closed, and `li`, `p`, `td` and the like may
-//! omit their end tags where the standard allows it. Omitted end tags are listed separately, because a merge compares
-//! texts that write them all with texts that do not. A `<p>` around a block is accepted, although browsers end the
-//! paragraph there.
+//! The rules are an author's, not a browser's: void elements need no end tag, `<x/>` is closed, and `li`, `p`, `td` and
+//! the like may omit their end tags where the standard allows it. Omitted end tags are listed separately, because a
+//! merge compares texts that write all end tags with texts that do not. A `<p>` around a block is accepted, although
+//! browsers end the paragraph there.
 
 use super::{Kind, Name, tokens};
 use std::{borrow::Cow, collections::HashMap};
 
-/// How many open elements an end tag searches for its start tag. Deeper nesting is broken anyhow, and the bound
-/// prevents quadratic time for hostile texts.
+/// The number of open elements in which an end tag searches for its start tag. Deeper nesting is broken anyway, and the
+/// bound prevents quadratic time for hostile texts.
 const REACH: usize = 256;
 
 /// A tag without its partner.
@@ -45,8 +45,8 @@ impl Balance<'_> {
         self.unclosed.is_empty() && self.stray.is_empty() && self.unfinished.is_none()
     }
 
-    /// Compares a merged text with the two texts that it was merged from, and names an element that is less balanced
-    /// than in both; `None`: there is none.
+    /// Compares a merged text with its two sources. Returns an element that is less balanced than in both; `None`:
+    /// there is none.
     ///
     /// An optional end tag counts only if both texts always write it.
     pub fn worse_than(&self, one: &Self, other: &Self) -> Option<String> {
@@ -124,7 +124,7 @@ impl<'a> Pairing<'a> {
 
     fn close(&mut self, name: Name<'a>, start: usize) {
         let name = name.lower();
-        // The content of a cell cannot close an element around the table.
+        // An end tag within a cell cannot close an element around the table.
         let part_of_table = is_table_part(&name);
         let wall = |open: &str| !part_of_table && matches!(open, "td" | "th" | "caption");
         match self.innermost(|open| open == name, wall) {

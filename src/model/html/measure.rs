@@ -1,7 +1,7 @@
-//! Measures the visible content of a text, so that kbsync notices if the service dropped something.
+//! Measures the visible content of a text, so that kbsync notices content that the service dropped.
 //!
-//! A service may write the same page in other bytes (`&uuml;` for `ü`, `<strong>` for `<b>`, other white space),
-//! which is no loss.
+//! A service may serialise the same page differently (`&uuml;` for `ü`, `<strong>` for `<b>`, other white space);
+//! nothing is lost then.
 
 use super::{Kind, tokens};
 use std::{borrow::Cow, collections::BTreeMap};
@@ -31,7 +31,7 @@ pub fn visible_text(text: &str) -> String {
             Kind::Text => push_collapsed(&mut visible, &decoded(token.source)),
             Kind::RawText if !hidden => push_collapsed(&mut visible, &decoded(token.source)),
             Kind::Open(name) | Kind::SelfClosing(name) | Kind::Close(name) => {
-                // Of the elements with raw content, only a text field is visible.
+                // Among the elements with raw content, only a text area is visible.
                 hidden = !name.is("textarea");
                 if !INLINE.contains(&&*name.lower()) {
                     push_collapsed(&mut visible, " ");
@@ -44,8 +44,8 @@ pub fn visible_text(text: &str) -> String {
     visible
 }
 
-/// Resolves character references: numbers, and the common names. Any other name becomes U+FFFD, because it is one
-/// character in any case.
+/// Resolves character references: numbers, and the common names. Any other name becomes U+FFFD, which counts as one
+/// character, too.
 pub fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
@@ -67,13 +67,13 @@ pub fn decoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Returns whether two texts are the same page, up to how a service may serialise it: white space, the case of names,
-/// quotes and the order of attributes. Character references are compared as they are written.
+/// Returns whether two texts are the same page, apart from the service's serialisation: white space, the case of names,
+/// quotes and the order of attributes. Character references are compared as written.
 pub fn is_same_markup(one: &str, other: &str) -> bool {
     one == other || normalised(one) == normalised(other)
 }
 
-/// Lists the tokens of a text in one spelling.
+/// Returns the parts of a text in a normal form.
 fn normalised(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut words = String::new();
@@ -102,7 +102,7 @@ fn normalised(text: &str) -> Vec<String> {
     parts
 }
 
-/// Describes what a text lost in another form of it; `None`: nothing visible is gone.
+/// Describes the content that a text lost in its new form; `None`: nothing visible is lost.
 pub fn shrank(before: &str, after: &str) -> Option<String> {
     let characters = |text| {
         let visible = visible_text(text);
@@ -129,7 +129,7 @@ pub fn shrank(before: &str, after: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Counts elements, with the same name for those that look alike.
+/// Counts elements; elements that look alike share a name.
 fn kinds(text: &str) -> BTreeMap<Cow<'_, str>, usize> {
     let mut counts = BTreeMap::new();
     for (name, count) in elements(text) {
@@ -184,7 +184,7 @@ fn reference(text: &str) -> Option<(char, usize)> {
     Some((character, end + 1))
 }
 
-/// The elements within a line of text: the text before and after one may be one word.
+/// The elements within a line of text: the text on both sides of a tag may be one word.
 const INLINE: [&str; 31] = [
     "a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "del", "dfn", "em", "font", "i", "img",
     "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup",

@@ -7,8 +7,8 @@
 //! - [`elements`], [`visible_text`] and [`shrank`] measure how much of a text the service kept;
 //! - [`references()`] lists links and images.
 //!
-//! This is no HTML parser: there is no tree, nothing is repaired, and character references are resolved only where a
-//! reader would see them. Every function takes time proportional to the text, whatever its content.
+//! This is not an HTML parser: there is no tree, nothing is repaired, and character references are resolved only where
+//! a reader would see them. Every function takes time linear in the length of the text, whatever its content.
 
 mod balance;
 mod measure;

@@ -1,7 +1,7 @@
 //! The scanner: text → tokens and attributes.
 //!
-//! It follows the tokenisation rules of the HTML standard as far as they decide where a token ends: quotes count only
-//! after `=`, `<` counts only before a letter, `/`, `!` or `?`, and there is no markup in `script`, `style`,
+//! The scanner follows the tokenisation rules of the HTML standard as far as they decide where a token ends: quotes
+//! count only after `=`, `<` counts only before a letter, `/`, `!` or `?`, and there is no markup in `script`, `style`,
 //! `textarea` and the like. A tag or comment that never ends takes the rest of the text, as in a browser.
 
 use memchr::{memchr, memmem};
@@ -14,7 +14,7 @@ pub enum Kind<'a> {
     Text,
     /// The content of a `script`, `style`, `textarea` or the like.
     RawText,
-    /// A comment, a doctype, or what browsers read as a comment.
+    /// A comment, a doctype, or markup that browsers read as a comment.
     Comment,
     /// A start tag; void elements too.
     Open(Name<'a>),
@@ -38,7 +38,7 @@ pub struct Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// Returns the offset after it, in bytes.
+    /// Returns the offset of the token's end, in bytes.
     pub fn end(&self) -> usize {
         self.start + self.source.len()
     }
@@ -76,7 +76,7 @@ pub struct Attribute<'a> {
     pub value: &'a str,
 }
 
-/// Cuts a text into tokens. They tile it: joined, they are the text.
+/// Cuts a text into tokens. The joined tokens are the text.
 pub fn tokens(text: &str) -> Tokens<'_> {
     Tokens {
         text,
@@ -117,13 +117,13 @@ impl<'a> Iterator for Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Records what the token means for the following ones.
+    /// Updates the state for the following tokens.
     fn enter(&mut self, kind: Kind<'a>) -> Kind<'a> {
         if let Kind::Open(name) | Kind::SelfClosing(name) = kind
             && self.foreign == 0
             && name.is_raw()
         {
-            // Browsers ignore the slash of `<script/>`; in drawings it counts.
+            // Browsers ignore the slash of `<script/>`, except within `svg` and `math`.
             self.raw = Some(name);
             return Kind::Open(name);
         }
@@ -202,7 +202,7 @@ fn tag(rest: &str, from: usize) -> (Kind<'_>, usize) {
     }
 }
 
-/// What comes next in a tag.
+/// The next part of a tag.
 enum Step<'a> {
     Attribute {
         attribute: Attribute<'a>,
@@ -215,7 +215,7 @@ enum Step<'a> {
     Unfinished,
 }
 
-/// Parses on after a tag's name or an attribute.
+/// Parses the next part of a tag, after the tag's name or an attribute.
 fn step(text: &str, from: usize) -> Step<'_> {
     let bytes = text.as_bytes();
     let find = |from: usize, stop: fn(u8) -> bool| {
@@ -233,7 +233,7 @@ fn step(text: &str, from: usize) -> Step<'_> {
             slash: start > from && bytes[start - 1] == b'/',
         };
     }
-    // A `=` in first place belongs to the name.
+    // A `=` in first place belongs to the attribute's name.
     let Some(end) = find(start + 1, |byte| {
         is_space(byte) || matches!(byte, b'/' | b'>' | b'=')
     }) else {
@@ -330,7 +330,7 @@ impl<'a> Name<'a> {
         self.0
     }
 
-    /// Returns the name in lower case, borrowed if it was written so.
+    /// Returns the name in lower case, borrowed if it was written in lower case.
     pub fn lower(self) -> Cow<'a, str> {
         if self.0.bytes().any(|byte| byte.is_ascii_uppercase()) {
             Cow::Owned(self.0.to_ascii_lowercase())
@@ -354,7 +354,7 @@ impl<'a> Name<'a> {
         RAW.contains(&&*self.lower())
     }
 
-    /// Returns whether the element is a drawing or a formula, which have other rules.
+    /// Returns whether the element is `svg` or `math`, whose content has other rules.
     pub fn is_foreign(self) -> bool {
         self.is("svg") || self.is("math")
     }

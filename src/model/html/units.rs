@@ -1,15 +1,15 @@
 //! The units of a merge: a text cut at its lines and at its blocks.
 //!
-//! The service's editor writes one endless line, so with lines alone any two edits would overlap. A unit ends after
-//! an end tag of a block, after `<br>` and `<hr>`, before a start tag of a block, and at the end of a line. Line
-//! ends, with the white space before them, are units of their own, so that the last paragraph of a text stays the
-//! same unit when another one is added below it. Indentation belongs to the text after it. No unit ends within a tag,
-//! an attribute or a comment.
+//! The service's editor writes one endless line: with lines as units, any two edits would overlap. A unit ends after an
+//! end tag of a block, after `<br>` and `<hr>`, before a start tag of a block, and at the end of a line. Line ends,
+//! with the white space before them, are units of their own, so that the last paragraph of a text stays the same unit
+//! when another paragraph is added below it. Indentation belongs to the text after it. No unit ends within a tag, an
+//! attribute or a comment.
 
 use super::{Kind, Name, tokens};
 use memchr::memchr_iter;
 
-/// Cuts a text into units. Joined, they are the text; none is empty.
+/// Cuts a text into units. The joined units are the text; no unit is empty.
 pub fn units(text: &str) -> Vec<&str> {
     let mut cutter = Cutter {
         text,
@@ -51,7 +51,7 @@ struct Cutter<'a> {
     text: &'a str,
     /// The offset of the current unit.
     start: usize,
-    /// Whether it has more than white space.
+    /// Whether the current unit has more than white space.
     solid: bool,
     units: Vec<&'a str>,
 }

@@ -1,7 +1,7 @@
 //! Checks the HTML of a body: a part of `kbsync check`.
 //!
-//! Lines are counted from 1 in the body; the caller adds the lines of the front matter. The caller also finds out
-//! whether the target of a link exists ([`relative_links`]).
+//! Lines are counted from 1 in the body; the caller adds the lines of the front matter. The caller also checks whether
+//! the target of a link exists ([`relative_links`]).
 
 use super::html::{ReferenceKind, Tag, balance, decoded, line_of, references};
 
@@ -9,13 +9,13 @@ use super::html::{ReferenceKind, Tag, balance, decoded, line_of, references};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Readers see a poorer page than they could.
+    /// Readers see a poorer page than necessary.
     Warning,
     /// The page is broken, or the file would not be pushed.
     Error,
 }
 
-/// Something that an author should look at.
+/// A finding for the author.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// The line of the body, from 1.
@@ -24,7 +24,7 @@ pub struct Finding {
     pub severity: Severity,
     /// The rule's name, for suppression lists and annotations.
     pub rule: &'static str,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
     /// The remedy.
     pub remedy: String,
@@ -76,13 +76,13 @@ fn has_scheme(address: &str) -> bool {
     })
 }
 
-/// Resolves `%20` and the like; a path that would not be UTF-8 stays unchanged.
+/// Resolves `%20` and other percent escapes; a path that would not be UTF-8 stays unchanged.
 fn percent_decoded(path: &str) -> String {
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8();
     decoded.unwrap_or(path.into()).into_owned()
 }
 
-/// A finding with the offset of its place; the line is added at the end.
+/// A finding with its offset in bytes; the line is filled in at the end.
 type At = (usize, Finding);
 
 fn error(start: usize, rule: &'static str, message: String, remedy: String) -> At {

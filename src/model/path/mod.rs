@@ -1,8 +1,9 @@
-//! Places in the mirror, and the correspondence of slugs and names.
+//! Places in the mirror, and the mapping between slugs and names.
 //!
-//! A name from the service is never used as it is: [`stem_for`] is the only way from a slug to a name, and its result
-//! is a single portable name, whatever the slug is (failures rows 59, 101 to 103 and 129). A safe slug is its own
-//! name, so that [`slug_of_stem`] finds it again. Nothing here reads the disk: the caller says which names are taken.
+//! A name from the service is never used as a file name: [`stem_for`] is the only way from a slug to a name, and its
+//! result is a single portable name, whatever the slug is (failures rows 59, 101 to 103 and 129). A safe slug is its
+//! own name, so that [`slug_of_stem`] finds it again. Nothing here reads the disk: the caller knows which names are
+//! taken.
 
 pub mod near;
 
@@ -23,7 +24,7 @@ pub const SETTINGS_FILE: &str = "kbsync.yaml";
 /// The ending of a conflict copy.
 pub const CONFLICT_EXTENSION: &str = ".conflict.html";
 
-/// The longest slug that is its own name, in bytes: temporary names and endings must fit into 255.
+/// The longest slug that is its own name, in bytes: with prefixes and endings, a name must fit into 255 bytes.
 const MAX_STEM: usize = 200;
 
 /// The longest readable part of a name that carries an id, in bytes.
@@ -69,12 +70,12 @@ impl fmt::Display for Place {
 pub struct NameProblem {
     /// The name, without `.html`.
     pub stem: String,
-    /// A similar name that could.
+    /// A similar name that can stand for a slug.
     pub proposal: String,
 }
 
 impl NameProblem {
-    /// Returns the same sentence about the name of a folder.
+    /// Returns the message about a folder's name.
     pub fn of_folder(&self) -> String {
         format!(
             "the folder's name {:?} cannot be part of a public address; rename the folder to {:?}, or add a `slug:` to its \
@@ -105,7 +106,7 @@ pub fn safe_stem(slug: &str) -> bool {
         && slug.nfc().eq(slug.chars())
         && !is_device_name(slug)
         && fold(slug) != SETTINGS_FILE
-        // The slug may name a folder or, with the ending, a file: neither may be ignored afterwards.
+        // The slug may name a folder or, with the ending, a file: neither name may be ignored later.
         && ignored_name(slug).is_none()
         && ignored_name(&format!("{slug}{EXTENSION}")).is_none()
 }
@@ -148,14 +149,14 @@ pub fn slug_of_stem(stem: &str) -> Result<String, NameProblem> {
     })
 }
 
-/// Returns the key by which names clash on some file system: case and composition are folded.
+/// Returns the key by which names clash on some file systems: case and Unicode composition are folded.
 pub fn fold(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
-    // Upper, then lower: so `ß`, `ſ`, `ς` and `ı` meet what they are equal to in some folding. Folding too much costs
-    // an id in a name; folding too little costs a file. Twice, because composing may give a letter that has another
-    // case.
+    // Upper case, then lower case: so `ß`, `ſ`, `ς` and `ı` meet their equals in every kind of case folding. Folding
+    // too much costs an id in a name; folding too little costs a file. Twice, because composing may give a letter that
+    // has another case.
     let once = |text: &str| -> String {
         text.nfd()
             .flat_map(char::to_uppercase)
@@ -166,7 +167,7 @@ pub fn fold(name: &str) -> String {
     once(&once(name))
 }
 
-/// Returns a name in lower case: the name itself, as nearly always.
+/// Returns a name in lower case; nearly always the name itself.
 pub fn lower(name: &str) -> Cow<'_, str> {
     let is_lower = |byte: &u8| byte.is_ascii() && !byte.is_ascii_uppercase();
     if name.as_bytes().iter().all(is_lower) {
@@ -244,7 +245,8 @@ pub fn ignored_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Letters and digits, except those without a width, which would make two names look alike.
+/// Returns whether a character is a letter or a digit. Letters without a width are excluded: with them, two names could
+/// look alike.
 fn is_letter_or_digit(c: char) -> bool {
     c.is_alphanumeric() && !matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }
@@ -264,7 +266,8 @@ fn is_device_name(name: &str) -> bool {
     matches!(&*stem, "con" | "prn" | "aux" | "nul") || numbered("com") || numbered("lpt")
 }
 
-/// Returns the readable part of a name with an id: no dots, so that no ending and no device name can appear.
+/// Returns the readable part of a name with an id. The part has no dots, so that it cannot have an ending or be a
+/// device name.
 fn safe_part(slug: &str) -> String {
     let mut part = String::new();
     for c in slug.nfc() {
@@ -302,8 +305,8 @@ pub fn quoted(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// Quotes a path as git does in a diff, if it has a control character, a quote or a backslash. The result is always
-/// one line.
+/// Quotes a path as git does in a diff, if the path has a control character, a quote or a backslash. The result is
+/// always one line.
 pub fn quoted_as_git(path: &str) -> Cow<'_, str> {
     if path.contains(|c: char| c.is_control() || c == '"' || c == '\\') {
         Cow::Owned(format!("\"{}\"", escaped(path, '"')))

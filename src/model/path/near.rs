@@ -1,4 +1,4 @@
-//! Finds mistyped names: a mistyped folder would become a category, which the API cannot delete.
+//! Finds mistyped names: a mistyped folder would create a category, which the API cannot delete.
 
 use super::fold;
 
@@ -25,7 +25,7 @@ pub fn likely_meant<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) ->
     near.first().map(|(_, other)| *other)
 }
 
-/// Returns how many typing errors a name of this length may have: short names are similar by chance.
+/// Returns the number of typing errors to accept in a name of this length: short names are similar by chance.
 fn slips(name: &str) -> usize {
     match length(name) {
         0..4 => 0,
@@ -38,7 +38,8 @@ fn length(name: &str) -> usize {
     name.chars().count()
 }
 
-/// `help-de` and `help-en` are the same in two languages, and `user` and `users` are both words.
+/// Returns whether two names differ on purpose: `help-de` and `help-en` are two languages, and `users` is the plural of
+/// `user`.
 fn is_sibling(one: &str, other: &str) -> bool {
     let plural = |one: &str, other: &str| one.strip_suffix('s') == Some(other);
     plural(one, other)
@@ -55,13 +56,13 @@ fn without_language(name: &str) -> Option<&str> {
     is_language.then_some(rest)
 }
 
-/// `part-1` is not a mistyped `part-2`.
+/// Returns whether two names differ only in digits: `part-1` is not a mistyped `part-2`.
 fn is_numbered_alike(one: &str, other: &str) -> bool {
     let words = |name: &str| name.replace(|letter: char| letter.is_ascii_digit(), "");
     one != other && words(one) == words(other)
 }
 
-/// The message about a new category whose name is similar to another one.
+/// Returns the message about a new category whose name is similar to a known name.
 pub fn maybe_mistyped(meant: &str) -> String {
     format!(
         "a new category; if {meant}/ was meant, move the files there: the API cannot delete a category"
