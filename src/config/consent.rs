@@ -1,12 +1,12 @@
-//! Consent: the user's agreements to the host and the token's source of a settings file.
+//! Consent: the user's agreement to the host and the token's source of a settings file.
 //!
-//! A settings file may come from somebody else. The file names the host that gets the token, and may name a command
-//! to run, a variable or a file to read. The user agrees to three things together: the folder of the settings, the
-//! service's origin, the source of the token. Each folder has one record in the user's state directory. Another
+//! A settings file may come from somebody else. The file names the host that gets the token, and may name a command to
+//! run, a variable or a file to read. The user agrees to three things together: the folder of the settings, the
+//! service's origin, and the source of the token. Each folder has one record in the user's state directory. Another
 //! origin or another source voids the agreement.
 //!
-//! A token that the user gives by `KBSYNC_TOKEN` or `KBSYNC_TOKEN_FILE` needs an agreement to the host alone.
-//! This file keeps the records. Asking the user is the commands' job.
+//! A token from `KBSYNC_TOKEN` or `KBSYNC_TOKEN_FILE` needs an agreement to the host alone. This file stores the
+//! records. The commands ask the user.
 
 use super::{ConfigError, TokenSource};
 use crate::model::Digest;
@@ -28,9 +28,9 @@ pub struct Asked {
     pub folder: PathBuf,
     /// The origin that gets the token, such as `https://kb.example.com`.
     pub service: String,
-    /// Where the token comes from. [`TOKEN_VARIABLE`] stands for any source that the environment names.
+    /// The source of the token. [`TOKEN_VARIABLE`] stands for any source in the environment.
     pub source: TokenSource,
-    /// Whether the file named the service or the source. A service or source from the environment needs no consent.
+    /// Whether the file named the service or the source. Values from the environment need no consent.
     pub needed: bool,
 }
 
@@ -47,7 +47,7 @@ pub struct Agreement {
 }
 
 impl Asked {
-    /// Makes the request of a settings file in `folder`. `named` has the parts that the file named.
+    /// Makes the request of a settings file in `folder`. `named` lists the parts that the file named.
     pub(super) fn new(
         folder: PathBuf,
         service: &str,
@@ -75,7 +75,7 @@ impl Asked {
         Ok(agreed.service == self.service && (is_own || agreed.source == self.source.text()))
     }
 
-    /// Records the agreement, in place of an earlier agreement for the folder.
+    /// Records the agreement; it replaces an earlier agreement for the folder.
     pub fn agree(&self, dir: &Path) -> Result<Agreement, ConfigError> {
         let agreement = Agreement {
             folder: self.folder.to_string_lossy().into_owned(),
@@ -88,7 +88,7 @@ impl Asked {
     }
 }
 
-/// The parts that a settings file named, and not the environment.
+/// Which parts come from the settings file, and not from the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NamedParts {
     pub(super) service: bool,
@@ -104,13 +104,13 @@ pub fn agree_to_own(dir: &Path, folder: &Path, service: &str) -> Result<Agreemen
     Asked::new(without_links(folder), service, None, named).agree(dir)
 }
 
-/// Revokes and returns an agreement. The folder need not exist any more.
+/// Revokes and returns an agreement. The folder may be gone.
 pub fn revoke(dir: &Path, folder: &Path) -> Result<Option<Agreement>, ConfigError> {
     let folder = without_links(folder);
     let path = record(dir, &folder);
     let failed = |source| unusable(&path, "cannot be removed", source);
     let agreed = match read(&path) {
-        // A damaged record goes as well.
+        // A damaged record is deleted, too.
         Err(error) if error.source.is_none() => Some(Agreement {
             folder: folder.to_string_lossy().into_owned(),
             service: String::new(),
@@ -180,7 +180,7 @@ fn write(path: &Path, agreement: &Agreement) -> io::Result<()> {
         .create(folder)?;
     let mut text = serde_json::to_vec_pretty(agreement)?;
     text.push(b'\n');
-    // Its rights are 0600.
+    // `tempfile` creates the file with mode 0600.
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(&text)?;
     file.as_file().sync_all()?;
@@ -204,7 +204,7 @@ pub(super) fn without_links(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_not_there| path.to_owned())
 }
 
-/// Scheme, host and port of a checked address.
+/// Returns the scheme, host and port of a checked address.
 fn origin(service: &str) -> &str {
     let host = service.find("://").map_or(0, |at| at + 3);
     let end = service[host..]

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The beginning of a settings file's name while it is written. The first sync removes such files.
+/// The prefix of a settings file's name while the file is written. The first sync deletes leftovers.
 const UNFINISHED: &str = ".kbsync-tmp-settings-";
 
 /// The content of a new settings file.
@@ -113,7 +113,7 @@ fn scalar(name: &str) -> String {
     }
 }
 
-/// Writes a new settings file into a folder, and returns its path. An existing file is not touched.
+/// Writes a new settings file into a folder, and returns its path. An existing file is never overwritten.
 pub fn create(folder: &Path, settings: &NewSettings) -> Result<PathBuf, ConfigError> {
     let path = folder.join(SETTINGS_FILE);
     let failed = |source: std::io::Error| {
@@ -158,7 +158,7 @@ fn write_whole(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::File::open(folder)?.sync_all()
 }
 
-/// Finds a settings file above a folder or in one of its subfolders, because mirrors may not overlap (failures row
+/// Returns a settings file above a folder or in one of its subfolders, because mirrors may not overlap (failures row
 /// 120).
 pub fn overlapping_mirror(folder: &Path) -> Option<PathBuf> {
     let above = folder

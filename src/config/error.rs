@@ -1,15 +1,15 @@
-//! Errors in the settings: what is wrong, where, and the remedy.
+//! Errors in the settings: the fault, its place, and the remedy.
 
 use std::{fmt, path::PathBuf};
 
-/// An error in the settings. It never contains a token, or text that could be one.
+/// An error in the settings. It never contains a token, or a text that could be a token.
 #[derive(Debug, thiserror::Error)]
 pub struct ConfigError {
     /// The file with the error.
     pub file: Option<PathBuf>,
     /// The line with the error, counted from 1.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
     /// The remedy.
     pub remedy: Option<String>,
@@ -65,7 +65,7 @@ pub(super) struct SettingError {
 /// An error in a value, before its place is added.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ValueError {
-    /// What is wrong.
+    /// The fault.
     pub message: String,
     /// The remedy.
     pub remedy: String,
@@ -79,7 +79,7 @@ impl ValueError {
         }
     }
 
-    /// Makes the error for a value from a variable or a flag.
+    /// Makes the error for a value from a variable or a flag called `name`.
     pub fn given_by(self, name: &str) -> ConfigError {
         ConfigError::new(format!("{name}: {}", self.message), self.remedy)
     }

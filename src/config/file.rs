@@ -15,7 +15,7 @@ use crate::model::{
 };
 use std::path::{Component, Path, PathBuf};
 
-/// The content of a settings file, over the defaults.
+/// The content of a settings file, with defaults for all missing options.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct FileSettings {
     pub(super) service: Option<String>,
@@ -63,7 +63,7 @@ const KEYS: [&str; 19] = [
     "history",
 ];
 
-/// The keys whose value is a map: the keys in it, and an example.
+/// The keys whose value is a map: each with its inner keys and an example.
 const MAPS: [(&str, &[&str], &str); 5] = [
     (
         "max_deletes",
@@ -94,8 +94,7 @@ pub(super) fn read(
     folder: &Path,
     insecure_http: bool,
 ) -> Result<FileSettings, SettingError> {
-    // The parser counts line breaks that editors do not show as such. A missing key is reported in the line after the
-    // last one.
+    // The parser counts more line breaks than editors do. A missing key is reported in the line after the last one.
     let last = text.lines().count() + 1;
     let document = yaml::parse(text, MAX_DEPTH).map_err(|fault| SettingError {
         line: fault.line.clamp(1, last),
@@ -157,7 +156,7 @@ fn set_in(
     }
 }
 
-/// Sets an option, alone or within a map. Returns whether there is such an option.
+/// Sets an option, at the top level or within a map. Returns whether the option exists.
 fn set(outer: &str, key: &str, node: &Node, options: &mut Options) -> Result<bool, ValueError> {
     let most = u32::MAX;
     let Options {
@@ -407,7 +406,7 @@ fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> SettingError {
     } else {
         format!(" in `{outer}`")
     };
-    // The text in a key's place may be a token by mistake, so it is not repeated.
+    // A key may be a misplaced token, so only a plain word is repeated.
     let is_word =
         |key: &str| key.len() <= 40 && key.chars().all(|c| c.is_alphabetic() || "_- ".contains(c));
     let key = if is_word(&entry.key) {

@@ -1,4 +1,4 @@
-//! Finds the mirror, merges flags, environment, file and defaults, and knows the names of the variables.
+//! Finds the mirror, merges flags, environment, file and defaults, and lists the known variables.
 
 use super::{
     Asked, Config, ConfigError, Env, MaxDeletes, Options, SETTINGS_FILE, TokenSource,
@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Settings are small; a larger file is something else (failures row 137).
+/// The largest settings file, in bytes: a larger file is probably something else (failures row 137).
 const MAX_FILE: u64 = 64 * 1024;
 
 /// The sources of the settings on the command line and in the process.
@@ -83,8 +83,8 @@ impl Config {
     }
 }
 
-/// Lowers limits above the defaults to the defaults, unless the user has agreed to the folder. Returns whether there
-/// were any.
+/// Lowers limits above the defaults to the defaults, unless the user has agreed to the folder. Returns whether any
+/// limit was lowered.
 fn limit(
     options: &mut Options,
     asked: Option<&Asked>,
@@ -112,11 +112,11 @@ pub struct Folders {
     pub mirror: PathBuf,
     /// Each workspace's folder below the mirror: `""`, or a path that ends with `/`.
     pub prefixes: Vec<String>,
-    /// Whether settings or variables name a mirror.
+    /// Whether a settings file or a variable describes a mirror.
     pub is_mirror: bool,
 }
 
-/// Finds the mirror and its workspaces' folders. Service, workspace and token may be missing.
+/// Finds the mirror and its workspaces' folders. The service, the workspaces and the token may be missing.
 pub fn folders(request: &Request<'_>) -> Result<Folders, ConfigError> {
     let mirror = find_mirror(request)?;
     let (file, mut given) = read_file(request, &mirror)?;
@@ -138,8 +138,8 @@ pub fn folders(request: &Request<'_>) -> Result<Folders, ConfigError> {
     })
 }
 
-/// Finds the mirror: `-C`, else `KBSYNC_DIR`, else the nearest folder upwards that holds a
-/// `kbsync.yaml`, else the current one. The path is absolute. Settings of another user that nobody named are refused.
+/// Finds the mirror: `-C`, else `KBSYNC_DIR`, else the nearest folder upwards with a `kbsync.yaml`, else the current
+/// folder. The path is absolute. Settings of another user are refused, unless the folder or the file was named.
 pub fn find_mirror(request: &Request<'_>) -> Result<PathBuf, ConfigError> {
     let named = match request.dir {
         Some(dir) => Some((dir.to_owned(), "-C")),
@@ -155,7 +155,7 @@ pub fn find_mirror(request: &Request<'_>) -> Result<PathBuf, ConfigError> {
         }
         return Ok(dir);
     }
-    // Anything of that name counts: a pipe is refused where it lies.
+    // Any kind of file counts here; `read_file` refuses a pipe.
     let holds_settings = |dir: &&Path| dir.join(SETTINGS_FILE).symlink_metadata().is_ok();
     let nearest = request.current.ancestors().find(holds_settings);
     if let Some(dir) = nearest.filter(|_| request.file.is_none()) {
@@ -164,12 +164,12 @@ pub fn find_mirror(request: &Request<'_>) -> Result<PathBuf, ConfigError> {
     Ok(nearest.unwrap_or(request.current).to_owned())
 }
 
-/// Refuses settings of another user: in a folder that several may write to, anybody could have put them there.
+/// Refuses settings of another user: in a shared folder, anybody could have put the file there.
 fn refuse_other_owner(dir: &Path) -> Result<(), ConfigError> {
     let path = dir.join(SETTINGS_FILE);
     let own = rustix::process::geteuid().as_raw();
     let is_foreign = |found: std::fs::Metadata| Some(found.uid()).filter(|&uid| !is_ours(uid, own));
-    // A link of another user may lead to a file of ours.
+    // A link of another user may lead to a file of the present user.
     let owners = [path.symlink_metadata(), path.metadata()];
     let Some(owner) = owners.into_iter().flatten().find_map(is_foreign) else {
         return Ok(());
@@ -184,12 +184,12 @@ fn refuse_other_owner(dir: &Path) -> Result<(), ConfigError> {
     ))
 }
 
-/// Files of the user and of root are obeyed.
+/// Returns whether the present user or root owns a file.
 fn is_ours(owner: u32, own: u32) -> bool {
     owner == own || owner == 0
 }
 
-/// The folder that is to become a mirror: `-C`, else `KBSYNC_DIR`, else the current one.
+/// The folder that will become a mirror: `-C`, else `KBSYNC_DIR`, else the current folder.
 pub fn new_mirror(request: &Request<'_>) -> PathBuf {
     let named = request.dir.map(Path::to_owned);
     let named = named.or_else(|| variable(request.env, "KBSYNC_DIR").map(PathBuf::from));
@@ -236,7 +236,7 @@ fn read_file(
     };
     let remedy = "check the path and the file's rights";
     let unreadable = |message: String| ConfigError::of_file(&path, message, remedy);
-    // Without waiting: a pipe may lie there.
+    // Non-blocking, because a pipe may lie there.
     let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     let mut options = std::fs::File::options();
     let file = match options.read(true).custom_flags(nonblock).open(&path) {
@@ -273,7 +273,7 @@ fn read_file(
     }
 }
 
-/// Returns which parts the file names and the environment does not override.
+/// Returns the parts that the file names and the environment does not override.
 fn named(request: &Request<'_>, given: &FileSettings) -> NamedParts {
     NamedParts {
         service: given.service.is_some() && variable(request.env, "KBSYNC_SERVICE").is_none(),
@@ -281,7 +281,7 @@ fn named(request: &Request<'_>, given: &FileSettings) -> NamedParts {
     }
 }
 
-/// The settings that only the environment has.
+/// The settings that come only from the environment.
 struct Environment {
     state_dir: Option<PathBuf>,
     listen: Option<std::net::SocketAddr>,
@@ -315,7 +315,7 @@ fn overlay(request: &Request<'_>, given: &mut FileSettings) -> Result<Environmen
     })
 }
 
-/// Where the environment says that the token is: `KBSYNC_TOKEN`, else `KBSYNC_TOKEN_FILE`.
+/// The token's source in the environment: `KBSYNC_TOKEN`, else `KBSYNC_TOKEN_FILE`.
 pub fn token_from_environment(request: &Request<'_>) -> Option<TokenSource> {
     if variable(request.env, "KBSYNC_TOKEN").is_some() {
         return Some(TokenSource::Env("KBSYNC_TOKEN".to_owned()));
@@ -328,7 +328,7 @@ fn variable(env: Env<'_>, name: &str) -> Option<String> {
     env(name).filter(|value| !value.trim().is_empty())
 }
 
-/// The error where settings are needed and there are none.
+/// The error for missing settings.
 pub fn no_settings(mirror: &Path, env: Env<'_>) -> ConfigError {
     let names = ["KBSYNC_SERVICE", "KBSYNC_WORKSPACE"];
     let (set, unset): (Vec<_>, Vec<_>) = names
@@ -369,7 +369,7 @@ const KNOWN: [&str; 12] = [
     "KBSYNC_WORKSPACE",
 ];
 
-/// Returns a note for each variable whose name is nearly that of one that is not set.
+/// Returns a note for each unknown variable whose name is similar to that of a known, unset variable.
 pub fn mistyped(names: impl Iterator<Item = String>) -> Vec<String> {
     let set: BTreeSet<String> = names.filter(|name| name.starts_with("KBSYNC_")).collect();
     let unset = || KNOWN.into_iter().filter(|known| !set.contains(*known));

@@ -1,16 +1,16 @@
 //! Settings: `kbsync.yaml`, the environment and the command line become one checked [`Config`].
 //!
-//! Flags override the environment, the environment overrides the file, and the file overrides the defaults. Every
-//! error names its file and line, if it has one, and the remedy. An unknown key is an error, because a misspelt guard
-//! would be no guard.
+//! Flags override the environment, the environment overrides the file, and the file overrides the defaults. Every error
+//! has a remedy and, if known, its file and line. An unknown key is an error: a guard with a misspelt key would not be
+//! in force.
 //!
 //! - `file` parses the keys; `values` the values.
 //! - `load` finds the mirror, merges the sources, and checks required settings.
 //! - `token` fetches the token; `create` writes a new `kbsync.yaml`.
-//! - `consent` stores what the user agreed to, because a settings file may come from somebody else.
+//! - `consent` stores the user's agreement to a settings file, because the file may come from somebody else.
 //!
-//! The environment is a function, so that tests can pass their own. Nothing here talks to the service or knows what
-//! the settings are used for.
+//! The environment is passed as a function, so that tests can use their own. Nothing here talks to the service or knows
+//! how the settings are used.
 
 pub mod consent;
 mod create;
@@ -43,8 +43,8 @@ pub use crate::model::path::SETTINGS_FILE;
 /// The private folder of a mirror.
 pub const PRIVATE_FOLDER: &str = ".kbsync";
 
-/// Looks up an environment variable. An empty variable counts as unset, because compose files write unset variables
-/// so.
+/// Looks up an environment variable. An empty variable counts as unset, because compose files write unset variables as
+/// empty ones.
 pub type Env<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Checked settings.
@@ -137,7 +137,7 @@ pub struct Options {
     pub poll: Poll,
     /// The time zone of a cron line.
     pub timezone: String,
-    /// How long a path must be quiet before it is synced.
+    /// How long a path must stay unchanged before it is synced (debounce).
     pub quiet_period: Duration,
     /// The shortest time between two pushes of one article.
     pub push_interval: Duration,
@@ -145,13 +145,13 @@ pub struct Options {
     pub delete_grace: Duration,
     /// How often the mirror is scanned where no events come.
     pub rescan: Duration,
-    /// How old a read version may be when it is replaced.
+    /// The greatest age of a read version that may still be replaced.
     pub guard_window: Duration,
     /// The limit on deletions.
     pub max_deletes: MaxDeletes,
-    /// What happens to a conflict.
+    /// The handling of conflicts.
     pub on_conflict: OnConflict,
-    /// Whether absent articles are probed: by an update that changes nothing.
+    /// Whether absent articles are probed by an update that changes nothing.
     pub probe: bool,
     /// The flags of a new article whose file has none.
     pub new_articles: NewArticles,
@@ -206,9 +206,9 @@ pub struct BudgetLimits {
 /// How long versions are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryLimits {
-    /// For this number of days,
+    /// The number of days for which versions are stored.
     pub keep_days: u32,
-    /// and at least this number of versions.
+    /// The number of versions that are stored in any case.
     pub keep_versions: u32,
 }
 

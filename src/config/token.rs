@@ -1,7 +1,7 @@
 //! The source of the token, and how the token is read from it.
 //!
-//! The token is never part of a message: not the file's content, not the variable's value, not the command's output.
-//! Only the error output of a failed command is shown, because it has the reason.
+//! The token is never part of a message: neither the file's content, nor the variable's value, nor the command's
+//! output. Only the error output of a failed command is shown, because it contains the reason.
 
 use super::{ConfigError, Env, consent::without_links};
 use secrecy::SecretString;
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// How long a token command may take: enough to type a passphrase.
+/// The time limit for a token command: enough to type a passphrase.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The longest token that makes sense, in bytes.
@@ -35,8 +35,8 @@ pub enum TokenSource {
 }
 
 impl TokenSource {
-    /// Reads the token. If others may read the file, the log has a warning. A command runs in the mirror's
-    /// folder: a relative name in it means the same program wherever the user stands.
+    /// Reads the token. If others may read the file, a warning is logged. A command runs in the mirror's folder, so
+    /// that a relative path in it means the same program wherever the user is.
     pub fn read(&self, env: Env<'_>, mirror: Option<&Path>) -> Result<SecretString, ConfigError> {
         match self {
             Self::File(path) => from_file(path),
@@ -60,7 +60,7 @@ impl TokenSource {
         }
     }
 
-    /// Names the source to people, without a command's words.
+    /// Names the source to people, without the text of a command.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -69,8 +69,8 @@ impl TokenSource {
         }
     }
 
-    /// Resolves the links of a file's path. The agreement is to the file that is read: if a link is changed later,
-    /// the agreement is void.
+    /// Resolves the links of a file's path. The agreement is to the resolved file: if a link is changed later, the
+    /// agreement is void.
     pub(super) fn without_links(&self) -> Self {
         match self {
             Self::File(path) => Self::File(without_links(path)),
@@ -130,7 +130,7 @@ fn reason(error: &std::io::Error) -> String {
 }
 
 fn warn_if_open_to_others(path: &Path, metadata: &std::fs::Metadata) {
-    // The daemon reads a refused token's file again and again.
+    // The daemon reads the file of a refused token again and again.
     static ONCE: Once = Once::new();
     if metadata.permissions().mode() & 0o077 != 0 {
         ONCE.call_once(|| {
@@ -186,9 +186,9 @@ fn from_command(
 
 type Outcome = (Vec<u8>, Vec<u8>, ExitStatus);
 
-/// Waits for a command and its output; `None`: it took too long and was killed.
+/// Waits for a command and its output; `None`: the command took too long and was killed.
 ///
-/// The reading threads are then left behind, because a grandchild may hold the pipe open for ever.
+/// The reading threads are then abandoned, because a grandchild may hold the pipe open for ever.
 fn finish(child: &mut Child, timeout: Duration) -> std::io::Result<Option<Outcome>> {
     let (send, receive) = mpsc::channel();
     let out = child.stdout.take();

@@ -21,8 +21,8 @@ use std::{
 
 /// Parses the service's base address `https://host[:port][/path]`, and returns it without a slash at its end.
 ///
-/// `http` is for loopback, unless `insecure_http` allows it (failures row 134). The accepted form is narrow on
-/// purpose: it must mean the same host to every other parser of addresses.
+/// `http` is accepted only for this machine, unless `insecure_http` allows it elsewhere (failures row 134). The
+/// accepted form is narrow on purpose: it must mean the same host to every other parser of addresses.
 pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ValueError> {
     let example = "write it like https://kb.example.com";
     let wrong = |what: &str| ValueError::new(format!("the service's address {what}"), example);
@@ -78,7 +78,7 @@ pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result
     })
 }
 
-/// Parses an address to listen on. A port alone is a port of this machine.
+/// Parses an address to listen on. A port alone means that port on this machine.
 pub fn parse_listen(text: &str) -> Result<SocketAddr, ValueError> {
     let text = text.trim();
     let port = text.parse::<u16>();
@@ -132,8 +132,8 @@ pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
     ))
 }
 
-/// Returns the first field whose step is longer than the field, with the field's last value: `*/70` minutes is minute 0
-/// of each hour, which nobody means.
+/// Returns the first field whose step is longer than the field, with the field's last value: `*/70` minutes would be
+/// minute 0 of each hour, which nobody means.
 fn too_long_step<'f>(fields: &[&'f str]) -> Option<(&'f str, u32)> {
     let lasts = [59, 59, 23, 31, 12, 7];
     let lasts = lasts.iter().skip(lasts.len() - fields.len());
