@@ -19,7 +19,7 @@ impl Clock {
         self.last = None;
     }
 
-    /// Returns the time of a change: later than all before, unless the time grain is coarse.
+    /// Returns the time of a change: later than all earlier changes, unless the time grain is coarse.
     pub(super) fn tick(&mut self, grain: TimeGrain) -> DateTime<Utc> {
         let wished = self.fixed.unwrap_or_else(|| to_micros(Utc::now()));
         let now = match self.last {
@@ -33,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// Makes later changes later than `moment`, after older content was loaded.
+    /// Makes later changes later than `moment`, for content that was loaded from a file.
     pub(super) fn after(&mut self, moment: DateTime<Utc>) {
         self.last = self.last.max(Some(moment));
     }

@@ -1,7 +1,7 @@
-//! Deliberate faults: which requests they affect, and what they do.
+//! Deliberate faults: the requests that they affect, and their effects.
 //!
-//! Some faults act before the request is carried out, some replace it, some spoil the answer. The gate asks for each
-//! at its time. Several faults may affect one request.
+//! Some faults act before the request is carried out, some replace the request, some spoil the answer; the gate applies
+//! each at its time. Several faults may affect one request.
 
 use super::{handle::Sandbox, options::RetryAfter};
 use serde_json::Value;
@@ -34,7 +34,7 @@ impl Matcher {
         }
     }
 
-    /// The same, if the query contains `part`.
+    /// Limits the matcher to requests whose query contains `part`.
     #[must_use]
     pub fn query(self, part: &str) -> Self {
         Self {
@@ -128,43 +128,44 @@ pub struct RawAnswer {
 /// The effect of a fault.
 #[derive(Clone, Debug)]
 pub enum FaultKind {
-    /// It waits before it is carried out.
+    /// The request waits before it is carried out.
     Latency(Duration),
-    /// The closure runs before it is carried out: "a colleague edits in this instant".
+    /// The closure runs before the request is carried out: "a colleague edits at this moment".
     Hook(Hook),
-    /// The closure runs when it has been carried out, before the answer leaves.
+    /// The closure runs after the request was carried out, before the answer is sent.
     HookAfter(Hook),
-    /// It is not carried out; the answer has this status and this body (JSON if it begins with `{` or `[`, else HTML).
+    /// The request is not carried out; the answer has this status and this body (JSON if it begins with `{` or `[`,
+    /// else HTML).
     Status(u16, String),
-    /// It is not carried out; the answer is exactly this.
+    /// The request is not carried out; this is the whole answer.
     Raw(RawAnswer),
-    /// It is not carried out; the answer is the HTML of a login page with status 200.
+    /// The request is not carried out; the answer is the HTML of a login page with status 200.
     Html,
-    /// It is not carried out; the answer is that of a rate limit.
+    /// The request is not carried out; the answer is that of a rate limit.
     RateLimited {
         /// The form of `Retry-After`, if any.
         retry_after: Option<RetryAfter>,
     },
-    /// It is not carried out; the connection is dropped without an answer.
+    /// The request is not carried out; the connection is dropped without an answer.
     ResetBefore,
-    /// It is carried out; the connection is dropped without an answer.
+    /// The request is carried out; the connection is dropped without an answer: a lost response.
     ResetAfter,
-    /// It is carried out; the connection is dropped after as many bytes of the answer's body.
+    /// The request is carried out; the connection is dropped after this many bytes of the answer's body.
     Truncate(usize),
-    /// It is carried out; the answer is JSON that breaks off, with a matching length.
+    /// The request is carried out; the JSON of the answer breaks off, with a matching length.
     InvalidJson,
-    /// It is carried out; the titles and names in the answer are numbers.
+    /// The request is carried out; the titles and names in the answer are numbers.
     WrongType,
-    /// It is carried out; the JSON of the answer is changed by the closure.
+    /// The request is carried out; the closure changes the JSON of the answer.
     Edit(AnswerEdit),
-    /// It is carried out; the answer arrives in small chunks.
+    /// The request is carried out; the answer arrives in small chunks.
     Slow {
         /// The bytes of a chunk.
         bytes: usize,
-        /// The pause before each.
+        /// The pause before each chunk.
         pause: Duration,
     },
-    /// It is carried out; the answer's body never ends.
+    /// The request is carried out; the answer's body never ends.
     Endless,
 }
 
@@ -173,9 +174,9 @@ pub enum FaultKind {
 pub struct Fault {
     /// The requests that it affects.
     pub on: Matcher,
-    /// How many requests it affects.
+    /// The number of requests that the fault affects.
     pub times: u32,
-    /// How many matching requests pass first.
+    /// The number of matching requests that pass before the fault acts.
     pub after: u32,
     /// The effect.
     pub what: FaultKind,
@@ -200,20 +201,20 @@ impl Fault {
         }
     }
 
-    /// The same for `times` requests.
+    /// Limits the fault to `times` requests.
     #[must_use]
     pub fn times(self, times: u32) -> Self {
         Self { times, ..self }
     }
 
-    /// The same, after some requests have passed.
+    /// Lets `after` matching requests pass first.
     #[must_use]
     pub fn after(self, after: u32) -> Self {
         Self { after, ..self }
     }
 }
 
-/// Takes the armed faults that affect a request, and drops used-up ones.
+/// Returns the effects of the armed faults for a request, and drops exhausted faults.
 pub(super) fn take(
     armed: &mut Vec<Fault>,
     method: &str,

@@ -10,7 +10,7 @@ use super::{
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// The longest title, slug, introtext, keywords and name (A8.2), in characters.
+/// The longest title, slug, introtext, keywords and name, in characters (A8.2).
 const MAX: usize = 255;
 
 /// A field that may be null.
@@ -36,7 +36,7 @@ impl Nullable {
     }
 }
 
-/// The body of POST or PUT /api/article. Only POST takes `draft`.
+/// The body of POST or PUT /api/article. `draft` counts only in a POST.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct ArticleFields {
     pub(super) category_id: Option<Uuid>,
@@ -49,7 +49,7 @@ pub(super) struct ArticleFields {
     pub(super) keywords: Nullable,
 }
 
-/// The body of POST or PUT /api/category. Only POST takes `base_id`.
+/// The body of POST or PUT /api/category. `base_id` counts only in a POST.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct CategoryFields {
     pub(super) base_id: Option<Uuid>,
@@ -81,7 +81,7 @@ pub(super) fn object(
     }
 }
 
-/// Parses the fields of an article; a new one needs a category and a title.
+/// Parses the fields of an article; a new article needs a category and a title.
 pub(super) fn article(
     options: &Options,
     fields: Map<String, Value>,
@@ -105,7 +105,7 @@ pub(super) fn article(
     reader.end(read)
 }
 
-/// Parses the fields of a category; a new one needs a workspace and a name.
+/// Parses the fields of a category; a new category needs a workspace and a name.
 pub(super) fn category(
     options: &Options,
     fields: Map<String, Value>,
@@ -126,7 +126,7 @@ pub(super) fn category(
     reader.end(read)
 }
 
-/// Takes fields out of a request, and records what is wrong with them.
+/// Reads the fields of a request, and records their faults.
 struct Reader<'a> {
     options: &'a Options,
     fields: Map<String, Value>,
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a string that can be neither null nor empty.
+    /// Reads a string that may be neither null nor empty.
     fn text(&mut self, name: &'static str, max: Option<usize>) -> Option<String> {
         match self.nullable(name, max) {
             Nullable::Absent => None,
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a string that can be empty.
+    /// Reads a string that may be empty.
     fn body(&mut self, name: &'static str) -> Option<String> {
         if let Value::String(text) = self.fields.remove(name)? {
             return Some(clean(self.options.normalise, text));
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Takes a slug; in a new object, an empty or null one asks for a generated slug.
+    /// Reads a slug; for a new object, an empty or null slug asks for a generated slug.
     fn slug(&mut self, new: bool) -> Option<String> {
         let is_empty = |slug: &Value| slug.is_null() || slug.as_str() == Some("");
         if new && self.fields.get("slug").is_some_and(is_empty) {
@@ -239,7 +239,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Parses only the hyphenated form, as the service writes it.
+/// Parses a UUID in the hyphenated form only, which the service writes.
 pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
     if text.len() != 36 {
         return None;

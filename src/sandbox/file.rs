@@ -1,6 +1,6 @@
 //! The JSON file of `kbsync sandbox --data FILE`, which stores the content between runs.
 //!
-//! The file is replaced atomically, by a rename. Options, tokens, faults and requests are not stored.
+//! The file is replaced atomically. Options, tokens, faults and requests are not stored.
 
 use super::{
     handle::Sandbox,
@@ -29,8 +29,8 @@ struct Content {
 }
 
 impl Sandbox {
-    /// Loads a service from `path`; without the file the service is empty. Changes are stored there while the service
-    /// is served, and by [`Sandbox::save`]. A missing folder is created.
+    /// Loads a service from `path`; without the file, the service is empty. Changes are stored there during
+    /// [`Sandbox::serve`], and by [`Sandbox::save`]. A missing folder is created.
     pub fn load(path: &Path, options: Options) -> io::Result<Self> {
         let sandbox = Self::new(options);
         if let Some(folder) = path.parent() {

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 /// The largest request body that is read.
 const MAX_BODY: usize = 256 * 1024 * 1024;
 
-/// Passes a request to its endpoint, or answers itself.
+/// Passes a request to its endpoint, or answers without the endpoint.
 pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     if path != "/api" && !path.starts_with("/api/") {
@@ -225,7 +225,7 @@ async fn carry_out(
     (next.run(request).await, allowance)
 }
 
-/// Stores what a write is about to replace, if the options ask for stale reads.
+/// Stores the content that a write is about to change, if the options ask for stale reads.
 fn age_reads(sandbox: &Sandbox) {
     let mut world = sandbox.lock();
     let reads = world.options.stale_reads_after_write;
@@ -259,7 +259,7 @@ fn signed_out(options: &Options, headers: &HeaderMap) -> Response {
     }
 }
 
-/// The answer beyond a rate limit (A8.4: not shown).
+/// The answer beyond a rate limit (A8.4: the form is not shown).
 fn limited(
     options: &Options,
     retry_after: Option<RetryAfter>,

@@ -1,7 +1,7 @@
 //! The handle: the actions of colleagues in the dashboard, the views for tests, and the switches.
 //!
-//! All actions are immediate and bypass the API: nothing is counted, limited or recorded. A call waits at most for
-//! one change of another call.
+//! All actions are immediate and bypass the API: nothing is counted, limited or recorded. A call waits at most for the
+//! change of one other call.
 
 use super::{
     faults::Fault,
@@ -32,7 +32,7 @@ impl Sandbox {
         }
     }
 
-    /// A closure that panics under the lock leaves the store between two changes.
+    /// A poisoned lock is safe to use: a closure that panics under the lock leaves the store between two changes.
     pub(super) fn lock(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,12 +76,12 @@ impl Sandbox {
         self.edit(id, |article| article.draft = true)
     }
 
-    /// Shows an article.
+    /// Enables an article.
     pub fn enable(&self, id: Uuid) -> Option<Article> {
         self.edit(id, |article| article.enabled = true)
     }
 
-    /// Hides an article.
+    /// Disables an article.
     pub fn disable(&self, id: Uuid) -> Option<Article> {
         self.edit(id, |article| article.enabled = false)
     }
@@ -91,7 +91,7 @@ impl Sandbox {
         self.edit(id, |article| article.category_id = category)
     }
 
-    /// Counts readers of an article; `updated_at` stays.
+    /// Adds to the views of an article; `updated_at` stays.
     pub fn visit(&self, id: Uuid, times: i64) -> Option<Article> {
         let mut world = self.lock();
         let mut article = Article::clone(world.store.article(id)?);
@@ -100,12 +100,12 @@ impl Sandbox {
         Some(article)
     }
 
-    /// Puts an article back exactly as given, `updated_at` included, like a restored backup.
+    /// Restores an article exactly as given, `updated_at` included, as from a backup.
     pub fn restore(&self, article: Article) {
         self.lock().store.put_article(article);
     }
 
-    /// Deletes an article, and returns it.
+    /// Deletes and returns an article.
     pub fn remove(&self, id: Uuid) -> Option<Article> {
         let removed = self.lock().store.remove_article(id)?;
         Some(Article::clone(&removed))
@@ -169,7 +169,7 @@ impl Sandbox {
         self.lock().counts
     }
 
-    /// Deletes the requests and their counts, but not those of the rate limits.
+    /// Deletes the recorded requests and their counts; the rate limits stay.
     pub fn clear_requests(&self) {
         let mut world = self.lock();
         world.requests.clear();
@@ -208,12 +208,12 @@ impl Sandbox {
         }
     }
 
-    /// Makes changes count their times from `moment`, a microsecond for each.
+    /// Starts the clock at `moment`; each change is a microsecond later.
     pub fn set_clock(&self, moment: DateTime<Utc>) {
         self.lock().clock.fix(moment);
     }
 
-    /// Makes the next `reads` API reads return the present content, whatever changes meanwhile.
+    /// Makes the next `reads` API reads return the current content, even after changes.
     pub fn serve_stale(&self, reads: u32) {
         let mut world = self.lock();
         world.stale = Some(Stale {
@@ -222,7 +222,7 @@ impl Sandbox {
         });
     }
 
-    /// Returns the present content, for [`Sandbox::serve_past`].
+    /// Returns the current content, for [`Sandbox::serve_past`].
     pub fn past(&self) -> Past {
         Past(self.lock().store.clone())
     }

@@ -1,6 +1,7 @@
 //! The rate limits (A8.1): rolling windows for each user, on the monotonic clock.
 //!
-//! A rolling window is the strictest reading of "per minute": a client that keeps to it keeps to all others.
+//! A rolling window is the strictest reading of "per minute": a client that complies with it complies with every other
+//! reading.
 
 use super::options::Options;
 use std::{
@@ -11,10 +12,10 @@ use tokio::time::Instant;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
-/// The value of the headers when a limit is off.
+/// The value of the headers if a limit is off.
 const UNLIMITED: u32 = 1_000_000;
 
-/// The headers of an answer.
+/// The rate-limit headers of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Allowance {
     /// `x-ratelimit-limit`

@@ -1,7 +1,7 @@
 //! `GET /api/base/{id}/articles` in every plausible shape (A4.5).
 //!
-//! The JSON of each article is cached, because tests list many articles again and again. An answer is a stream of
-//! such chunks, so it needs no memory of its own.
+//! The JSON of each article is cached, because tests list the same articles again and again. An answer is a stream of
+//! cached chunks, so it needs almost no memory of its own.
 
 use super::{
     options::{Options, Paging, Shape},
@@ -21,7 +21,7 @@ use uuid::Uuid;
 pub(super) struct Cache(HashMap<Uuid, (Weak<Article>, Bytes)>);
 
 impl Cache {
-    /// Returns the JSON of `article`, and makes it anew if the article has changed.
+    /// Returns the JSON of `article`; it is rebuilt if the article has changed.
     fn piece(&mut self, article: &Arc<Article>, bodies: bool) -> serde_json::Result<Bytes> {
         if let Some((version, piece)) = self.0.get(&article.id)
             && version.as_ptr() == Arc::as_ptr(article)
@@ -38,7 +38,7 @@ impl Cache {
 /// The requested page, and the address of the service.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    /// From 1.
+    /// The number of the page, from 1.
     pub(super) page: usize,
     /// The address without its query, for links to other pages.
     pub(super) address: String,
@@ -135,7 +135,7 @@ fn push_all(
     Ok(())
 }
 
-/// Returns the categories with their visible articles; without pages, also empty categories.
+/// Returns the categories with their visible articles; a listing without pages has empty categories, too.
 fn groups<'a>(
     store: &'a Store,
     options: &Options,

@@ -1,12 +1,12 @@
 //! A local stand-in for the hosted service: for trying kbsync out, for the demo and for the tests.
 //!
-//! The sandbox answers the ten endpoints of `docs/api.md` (A4): strictly where a fact is documented, and as
-//! [`Options`] says where a fact is not shown. A [`Sandbox`] is a handle that can be cloned: [`Sandbox::serve`]
-//! speaks HTTP, [`Sandbox::inject`] makes the network and the service misbehave, and the other methods are the
-//! actions of colleagues in the dashboard.
+//! The sandbox answers the ten endpoints of `docs/api.md` (A4): documented facts strictly, and facts that are not shown
+//! according to [`Options`]. A [`Sandbox`] is a handle that can be cloned: [`Sandbox::serve`] speaks HTTP,
+//! [`Sandbox::inject`] makes the network and the service misbehave, and the other methods are the actions of colleagues
+//! in the dashboard.
 //!
-//! The sandbox uses no other module of kbsync, and has its own JSON types on purpose: if one of the two misreads a
-//! fact, a test fails.
+//! The sandbox uses no other module of kbsync, and has its own JSON types on purpose: if the sandbox or the client
+//! misreads a fact, a test fails.
 //!
 //! | part | job |
 //! |---|---|

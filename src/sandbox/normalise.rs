@@ -1,4 +1,4 @@
-//! How a service may rewrite texts before it stores them: each habit of [`Normalise`] in its simplest form.
+//! Rewrites texts as a service may before it stores them: each habit of [`Normalise`] in its simplest form.
 //!
 //! A second pass changes nothing.
 

@@ -1,7 +1,7 @@
 //! The choices for facts that `docs/api.md` does not show.
 //!
-//! [`Options::default`] is the friendliest service that is plausible. Every field is public: a test writes
-//! `Options { shape: Shape::Data, ..Options::default() }`.
+//! [`Options::default`] is the friendliest plausible service. Every field is public: a test writes `Options { shape:
+//! Shape::Data, ..Options::default() }`.
 
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use uuid::Uuid;
 /// The default token of a sandbox. It is no secret, because it is valid nowhere else.
 pub const TOKEN: &str = "sandbox-token";
 
-/// Where the listing has its articles (A4.5: not shown).
+/// The place of the articles in the listing (A4.5: not shown).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Shape {
     /// `{"articles": […]}`
@@ -23,7 +23,7 @@ pub enum Shape {
     BaseArrayArticles,
     /// `{"categories": [{…, "articles": […]}, …]}`
     CategoriesArticles,
-    /// `{"data": {"data": […]}}`; what is said of pages is inside the outer `data`.
+    /// `{"data": {"data": […]}}`; the fields about pages are inside the outer `data`.
     DataData,
 }
 
@@ -39,10 +39,10 @@ impl Shape {
     ];
 }
 
-/// How a listing is split into pages (A4.5: not shown).
+/// The pages of a listing (A4.5: not shown).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Paging {
-    /// Not at all.
+    /// No pages.
     #[default]
     None,
     /// `"next_page_url": "http://…?page=2"`, null on the last page.
@@ -71,9 +71,9 @@ pub struct Normalise {
     pub sanitise: bool,
     /// White space between tags leaves the text: one endless line, as web editors write it.
     pub one_line: bool,
-    /// Slugs are kept in lower case.
+    /// Slugs are stored in lower case.
     pub lowercase_slug: bool,
-    /// An empty string is kept as null where null is allowed.
+    /// An empty string is stored as null where null is allowed.
     pub empty_as_null: bool,
 }
 
@@ -94,18 +94,18 @@ pub enum EmptyPut {
 pub enum RetryAfter {
     /// The seconds to wait.
     Seconds(u32),
-    /// The date that is so many seconds away.
+    /// The date this many seconds ahead.
     HttpDate(u32),
 }
 
 /// Whether `GET /api/base/{id}/articles` exists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ListingEndpoint {
-    /// It exists.
+    /// The endpoint exists.
     #[default]
     Present,
-    /// It does not exist, and this is the status: 404, 405 or 501. The body has no `success`, because there is no
-    /// endpoint.
+    /// The endpoint does not exist, and this is the status: 404, 405 or 501. The body has no `success`, as at any
+    /// unknown address.
     Missing(u16),
 }
 
@@ -157,7 +157,7 @@ impl Access {
 /// The rights of a token.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rights {
-    /// The user of the token: the `user_id` of what it creates. Rate limits are counted for each user.
+    /// The user of the token, and the `user_id` of created objects. Rate limits are counted per user.
     pub user: u64,
     /// The rights in workspaces that `workspaces` does not name.
     pub elsewhere: Access,
@@ -166,7 +166,7 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Makes the same access to every workspace, as user 1.
+    /// Makes rights with the same access to every workspace, as user 1.
     pub fn everywhere(access: Access) -> Self {
         Self {
             user: 1,
@@ -252,7 +252,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The default without rate limits: for tests of other things.
+    /// The default without rate limits, for tests of other things.
     pub fn unlimited() -> Self {
         Self {
             per_minute: 0,

@@ -21,14 +21,14 @@ use serde_json::json;
 use std::{borrow::Cow, convert::Infallible};
 use uuid::Uuid;
 
-/// The content that a read sees.
+/// The content that a read sees, current or stale.
 struct View<'a> {
     store: Cow<'a, Store>,
     options: &'a Options,
     nonce: Uuid,
 }
 
-/// Shows the present content, or a stale copy.
+/// Returns the current content, or a stale copy.
 fn seen(world: &mut World) -> (View<'_>, &mut listing::Cache) {
     let store = match &mut world.stale {
         Some(stale) if stale.reads > 0 => {

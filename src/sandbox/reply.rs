@@ -16,7 +16,7 @@ pub(super) enum Refusal {
     Forbidden(String),
     /// 404
     NotFound(&'static str),
-    /// 422, with the faults of each field.
+    /// 422, with the faulty fields and their messages.
     Invalid(Vec<(&'static str, String)>),
     /// 422 for the request as a whole.
     Unprocessable(String),
@@ -28,7 +28,7 @@ impl Refusal {
         Self::Invalid(vec![(name, wrong.into())])
     }
 
-    /// Formats the answer; `details` adds the fields to a 422.
+    /// Formats the answer; `details` adds the faulty fields to a 422.
     pub(super) fn answer(self, details: bool) -> Response {
         match self {
             Self::Malformed(message) => failure(StatusCode::BAD_REQUEST, &message),

@@ -26,7 +26,7 @@ use uuid::Uuid;
 /// The result of an endpoint.
 pub(super) type Answer = Result<Response, Refusal>;
 
-/// An endpoint: what it answers to a call. It has the world for itself, so writes are atomic and in order.
+/// An endpoint's function. It has the world for itself, so writes are atomic and in order.
 type Endpoint = fn(&mut World, &Call) -> Answer;
 
 /// The endpoints of the API.
@@ -55,10 +55,10 @@ const ENDPOINTS: [(MethodFilter, &str, Endpoint); 10] = [
     ),
 ];
 
-/// A request of a caller who is signed in.
+/// A request of a signed-in caller.
 pub(super) struct Call {
     pub(super) rights: Rights,
-    /// The id in the path, as it was written.
+    /// The id in the path, as written.
     id: String,
     pub(super) uri: Uri,
     pub(super) headers: HeaderMap,
@@ -66,7 +66,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Returns the id in the path. An invalid id names nothing.
+    /// Returns the id in the path. An invalid id is not found.
     pub(super) fn id(&self, what: &'static str) -> Result<Uuid, Refusal> {
         parse_uuid(&self.id).ok_or(Refusal::NotFound(what))
     }
@@ -132,7 +132,7 @@ impl Sandbox {
     }
 }
 
-/// The answer at an address without an endpoint has no `success`, which A1.4 promises for endpoints alone.
+/// The answer at an unknown address has no `success`, because A1.4 promises `success` for endpoints only.
 async fn no_route(uri: Uri) -> Response {
     if !uri.path().starts_with("/api") {
         return reply::html(StatusCode::NOT_FOUND, dashboard::not_found());

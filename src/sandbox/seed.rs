@@ -1,6 +1,6 @@
 //! Generated content: a realistic help centre, the same for the same seed, with every article different.
 //!
-//! Sizes vary as in real ones: most articles are short, some are very long, about 7 KB on average.
+//! Sizes vary as in a real help centre: most articles are short, some are very long, about 7 KB on average.
 
 use super::{fields::slug_from, handle::Sandbox, store::NewSeed};
 use std::fmt::Write as _;
@@ -74,7 +74,7 @@ const SENTENCES: [&str; 20] = [
     "It costs nothing extra, whatever your plan is.",
 ];
 
-/// Mixes a number, so that neighbours give very different results.
+/// Mixes a number, so that neighbouring numbers give very different results.
 pub(super) fn scramble(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -98,8 +98,8 @@ impl Dice {
 }
 
 impl Sandbox {
-    /// Fills the first workspace, or a new one, with `articles` published articles in `categories` categories.
-    /// Returns its id.
+    /// Fills the first workspace, or a new workspace, with `articles` published articles in `categories` categories.
+    /// Returns the workspace's id.
     pub fn seed(&self, articles: usize, categories: usize) -> Uuid {
         let workspace = match self.workspaces().first() {
             Some(first) => first.id,
@@ -122,11 +122,11 @@ impl Sandbox {
     }
 }
 
-/// Makes the article `number`, which is the `nth` of its category.
+/// Makes article `number`, which is the `nth` of its category.
 fn article(category: Uuid, area: &str, number: usize, nth: usize) -> NewSeed {
     let mut dice = Dice(scramble(number as u64));
     let pairs = VERBS.len() * THINGS.len();
-    // Steps of 5 reach every pair once, because 5 does not divide their number.
+    // Steps of 5 reach every pair once, because 5 does not divide the number of pairs.
     let pair = (nth * 5) % pairs;
     let thing = THINGS[pair % THINGS.len()];
     let title = numbered(

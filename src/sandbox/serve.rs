@@ -1,7 +1,7 @@
 //! Serves HTTP, with connections that a fault can drop.
 //!
-//! Every connection is a [`Connection`] with a [`Line`], which the request finds among its extensions. When a fault
-//! cuts the line, the next write fails, and the socket closes with a reset, as if the machine had crashed.
+//! Every connection is a [`Connection`] with a [`Line`], which each request has among its extensions. When a fault cuts
+//! the line, the next read or write fails, and the socket closes with a reset, as if the machine had crashed.
 
 use super::{handle::Sandbox, options::Options};
 use axum::{extract::connect_info::Connected, serve::IncomingStream};
@@ -119,7 +119,7 @@ impl AsyncWrite for Connection {
 }
 
 impl Sandbox {
-    /// Serves until `shutdown`, and until the requests in flight are answered.
+    /// Serves until `shutdown`, then finishes the requests in flight.
     ///
     /// Changes are written to the file of [`Sandbox::load`], if there is one, shortly after they happen and at the
     /// end.
@@ -175,7 +175,7 @@ impl Sandbox {
         let (stop, stopped) = oneshot::channel::<()>();
         let sandbox = self.clone();
         let task = tokio::spawn(async move {
-            // A dropped sender is the signal as well.
+            // A dropped sender is a signal, too.
             let shutdown = async move { stopped.await.unwrap_or_default() };
             sandbox.serve(listener, shutdown).await
         });
@@ -192,11 +192,11 @@ impl Sandbox {
 /// A service that runs until this value is dropped.
 #[derive(Debug)]
 pub struct Running {
-    /// Its base address, without a slash at the end.
+    /// The base address, without a slash at the end.
     pub url: String,
     /// Its address.
     pub address: SocketAddr,
-    /// The handle to it.
+    /// The handle to the service.
     pub sandbox: Sandbox,
     stop: Option<oneshot::Sender<()>>,
     task: Option<JoinHandle<io::Result<()>>>,

@@ -1,11 +1,11 @@
-//! Snapshots of a service in memory, to go back to.
+//! Snapshots of a service in memory.
 //!
-//! For tests that begin many times at the same point. Content, options, tokens, faults, the clock and the next ids
-//! are restored; requests and rate limits are cleared.
+//! For tests that begin many times at the same point. A restored snapshot has its content, options, tokens, faults,
+//! clock and next ids; requests and rate limits are cleared.
 
 use super::{handle::Sandbox, limits::Limits, world::World};
 
-/// A snapshot. Articles are shared with the service until one of both changes them.
+/// A snapshot. Articles are shared with the service until they change.
 #[derive(Clone, Debug)]
 pub struct Snapshot(World);
 

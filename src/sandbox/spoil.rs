@@ -16,7 +16,7 @@ use std::{convert::Infallible, io, time::Duration};
 /// The bytes that [`FaultKind::Endless`] repeats.
 const ENDLESS_CHUNK: usize = 64 * 1024;
 
-/// Drops the connection. In memory there is none, so the answer's body fails.
+/// Drops the connection. A request in memory has no connection, so the answer's body fails instead.
 pub(super) fn cut(line: Option<&Line>) -> Response {
     if let Some(line) = line {
         line.cut();

@@ -1,7 +1,7 @@
 //! The content of the service, and its rules: ownership, free slugs, visibility.
 //!
-//! A plain value: ids and times are arguments. Nothing is checked that colleagues in the dashboard could do; `fields`
-//! has the input rules of the API.
+//! A plain value: ids and times are arguments. The store accepts everything that colleagues can do in the dashboard;
+//! `fields` has the input rules of the API.
 
 use super::options::Options;
 use chrono::{DateTime, Utc};
@@ -154,11 +154,11 @@ impl NewSeed {
 pub(super) struct Store {
     workspaces: Vec<Workspace>,
     categories: Vec<Category>,
-    /// In the order of creation.
+    /// The articles by number, in the order of their creation.
     articles: BTreeMap<u64, Arc<Article>>,
     places: HashMap<Uuid, u64>,
     next: u64,
-    /// Grows with every change.
+    /// The number of changes so far.
     changes: u64,
 }
 
@@ -229,7 +229,7 @@ impl Store {
         }
     }
 
-    /// Adds an article, or replaces the one with the same id.
+    /// Adds an article, or replaces the article with the same id.
     pub(super) fn put_article(&mut self, article: Article) {
         self.changes += 1;
         let place = *self.places.entry(article.id).or_insert_with(|| {

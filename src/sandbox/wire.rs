@@ -103,7 +103,7 @@ impl<'a> ReadArticle<'a> {
     }
 }
 
-/// An article in answers to writes; `user_id` only when it was created (A4.6 and A4.7).
+/// An article in answers to writes; `user_id` only if the request created the article (A4.6 and A4.7).
 #[derive(Serialize)]
 pub(super) struct WrittenArticle<'a> {
     #[serde(flatten)]
@@ -127,7 +127,7 @@ impl<'a> WrittenArticle<'a> {
     }
 }
 
-/// A category as a listing by categories shows it; its articles follow.
+/// A category in a listing by categories; its articles follow.
 #[derive(Serialize)]
 pub(super) struct ListedCategory<'a> {
     id: Uuid,
@@ -174,7 +174,7 @@ impl<'a> ReadCategory<'a> {
     }
 }
 
-/// A category in answers to writes; `user_id` only when it was created (A4.9 and A4.10).
+/// A category in answers to writes; `user_id` only if the request created the category (A4.9 and A4.10).
 #[derive(Serialize)]
 pub(super) struct WrittenCategory<'a> {
     #[serde(flatten)]

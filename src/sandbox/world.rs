@@ -18,7 +18,7 @@ use uuid::Uuid;
 /// The most requests that `Sandbox::requests` returns; older ones are dropped.
 const MAX_REQUESTS: usize = 10_000;
 
-/// The `user_id` of what colleagues create in the dashboard.
+/// The `user_id` for objects that colleagues create in the dashboard.
 const COLLEAGUE: u64 = 2;
 
 /// An API request, with the status of its answer.
@@ -80,17 +80,17 @@ pub(super) struct World {
     pub(super) faults: Vec<Fault>,
     pub(super) stale: Option<Stale>,
     pub(super) cache: Cache,
-    /// Differs between two services, and before and after a change of the options.
+    /// A random id of this service and its options, for ETags.
     pub(super) nonce: Uuid,
     /// The file of the content.
     pub(super) file: Option<PathBuf>,
-    /// The number of changes that are saved.
+    /// The number of changes when the content was last saved.
     pub(super) saved: u64,
     pub(super) requests: VecDeque<RequestRecord>,
     pub(super) counts: Counts,
     /// The number of requests so far.
     arrived: u64,
-    /// The number of ids so far, for predictable ones.
+    /// The number of ids so far, for predictable ids.
     pub(super) ids: u64,
 }
 
@@ -195,7 +195,7 @@ impl World {
         id
     }
 
-    /// Makes a category of a user, which is not stored yet.
+    /// Makes a category of a user, without storing it.
     pub(super) fn new_category(
         &mut self,
         workspace: Uuid,

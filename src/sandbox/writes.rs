@@ -71,7 +71,7 @@ fn free_article_slug(
     Ok(())
 }
 
-/// `PUT /api/article/{id}` (A4.7): only the fields that are there change, and never `draft`.
+/// `PUT /api/article/{id}` (A4.7): only given fields change, and never `draft`.
 pub(super) fn put_article(world: &mut World, call: &Call) -> Answer {
     let article = world.store.article(call.id("Article")?).cloned();
     let article = article.ok_or(Refusal::NotFound("Article"))?;

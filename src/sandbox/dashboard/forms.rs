@@ -15,13 +15,13 @@ use axum::{
 };
 use std::collections::HashMap;
 
-/// The longest title and the like (A8.2), in characters.
+/// The longest title, slug, introtext, keywords and name, in characters (A8.2).
 const MAX: usize = 255;
 
 /// The fields of a form, as a browser sends them.
 type Fields = HashMap<String, String>;
 
-/// Why a form is not carried out.
+/// Why a form was not carried out.
 enum Wrong {
     /// The object of the form does not exist.
     Gone,
@@ -29,7 +29,7 @@ enum Wrong {
     Refused(&'static str),
 }
 
-/// Carries out a form about the object with this id, if the path has one. Returns the page to go to.
+/// A form's action on the object with this id, if the path has an id. Returns the address of the next page.
 type Act = fn(&Sandbox, &str, &Fields) -> Result<String, Wrong>;
 
 const FORMS: [(&str, Act); 6] = [
@@ -41,7 +41,7 @@ const FORMS: [(&str, Act); 6] = [
     ("/dashboard/article/{id}/state", change_state),
 ];
 
-/// The addresses that take the forms.
+/// The addresses of the forms.
 pub(super) fn routes() -> Router<Sandbox> {
     FORMS
         .into_iter()
@@ -134,7 +134,7 @@ fn save_category(sandbox: &Sandbox, id: &str, form: &Fields) -> Result<String, W
     Ok(format!("/dashboard/category/{id}?{SAVED}"))
 }
 
-/// Returns the old value if the input is empty and the old value is null or empty.
+/// Returns the input of an optional field. An empty input keeps an old value that is null or empty.
 fn typed(input: &str, old: Option<&String>) -> Option<String> {
     match old {
         Some(old) if input.is_empty() && old.is_empty() => Some(String::new()),

@@ -27,7 +27,7 @@ iframe{width:100%;height:24rem;border:1px solid var(--line);background:#fff}
 .note{background:var(--soft);padding:.5rem .8rem}
 ";
 
-/// A phone shows the page as wide as its screen.
+/// Makes a phone use its own screen width.
 const PHONE: &str = "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">";
 
 /// The largest text with a preview.
@@ -81,7 +81,7 @@ pub(in crate::sandbox) fn not_found() -> String {
     message("Not found", "There is no such page.")
 }
 
-/// Formats an article's state.
+/// Formats the badges for an article's state.
 pub(super) fn badges(article: &Article) -> String {
     let badge = |state: &str| format!("<span class=\"badge {state}\">{state}</span> ");
     match (article.draft, article.enabled) {
@@ -92,7 +92,7 @@ pub(super) fn badges(article: &Article) -> String {
     }
 }
 
-/// Shows an article's text in a frame without any rights.
+/// Formats a preview of an article's text, in a frame without any rights.
 pub(super) fn preview(text: &str) -> String {
     if text.len() > MAX_PREVIEW {
         return "<p class=\"note\">The text is too long for a preview.</p>".to_owned();

@@ -1,8 +1,8 @@
 //! The web pages for people: the actions of colleagues, and the requests of kbsync.
 //!
-//! Plain HTML with forms and without JavaScript. There is no sign-in, so the pages answer only to a loopback `Host`,
-//! which stops a web page that rebinds its name, and accept forms only from themselves. The text of an article is
-//! shown in a frame without any rights.
+//! Plain HTML with forms, without JavaScript. There is no sign-in, so the pages answer only to a loopback `Host` (which
+//! stops a web page that uses DNS rebinding) and accept only their own forms. The text of an article is shown in a
+//! frame without any rights.
 
 mod forms;
 mod html;
@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 
 pub(super) use html::not_found;
 
-/// Nothing is loaded or run, and no other page may frame these pages.
+/// The pages load and run nothing, and no other page may frame them.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -36,7 +36,7 @@ pub(super) fn routes() -> Router<Sandbox> {
         .layer(middleware::from_fn(guard))
 }
 
-/// Refuses other host names and other sites' forms; adds the policies to every page.
+/// Refuses other host names and forms from other sites; adds the policies to every page.
 async fn guard(request: Request, next: Next) -> Response {
     let mut response = match refusal(request.method(), request.headers()) {
         Some(why) => reply::html(StatusCode::FORBIDDEN, html::message("Refused", why)),
@@ -46,7 +46,7 @@ async fn guard(request: Request, next: Next) -> Response {
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // Not `no-referrer`: browsers would then send `Origin: null` with our own forms.
+        // Not `no-referrer`: browsers would then send `Origin: null` with the pages' own forms.
         (header::REFERRER_POLICY, "same-origin"),
         (header::CACHE_CONTROL, "no-store"),
     ];
@@ -77,7 +77,8 @@ fn refusal(method: &Method, headers: &HeaderMap) -> Option<&'static str> {
     (foreign_origin || foreign_site).then_some("This form was sent by another site.")
 }
 
-/// Returns whether a request names this machine: another machine's name may resolve to it.
+/// Returns whether a request was sent to this machine by a loopback name: another host name may resolve to this
+/// machine.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST);
     host.is_some_and(|host| host.to_str().is_ok_and(is_loopback))

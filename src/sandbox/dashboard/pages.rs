@@ -18,14 +18,14 @@ use axum::{
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Articles of a category that the overview shows.
+/// The number of articles of a category on the overview.
 const SHOWN: usize = 25;
-/// Requests that the overview shows, and the page of requests.
+/// The number of requests on the overview, and on the page of requests.
 const RECENT: usize = 15;
 const MANY: usize = 200;
-/// The query of a page whose form was saved.
+/// The query of a page after its form was saved.
 pub(super) const SAVED: &str = "saved";
-/// The most characters of a request's body that are shown.
+/// The number of characters of a request's body that are shown.
 const BODY: usize = 4000;
 
 fn ok(sandbox: &Sandbox, title: &str, content: &str) -> Response {
@@ -90,7 +90,7 @@ fn workspace(world: &World, id: Uuid, name: &str, host: &str) -> String {
     )
 }
 
-/// Returns the token to show. A token that a person chose may be one that is valid elsewhere.
+/// Returns the token to show. A chosen token may be valid elsewhere, so it is not shown.
 fn shown_token(world: &World) -> &str {
     if world.options.token == TOKEN {
         TOKEN
@@ -185,7 +185,7 @@ pub(super) async fn category(
     ok(&sandbox, &category.name, &content)
 }
 
-/// What a page says after its form was saved.
+/// The note on a page after its form was saved.
 fn saved(query: Option<&str>) -> &'static str {
     if query == Some(SAVED) {
         "<p class=\"note\">Saved.</p>"
@@ -223,7 +223,7 @@ pub(super) async fn article(
             format!("<option value=\"{id}\"{selected}>{name}</option>")
         })
         .collect();
-    // A browser drops a line end after <textarea>; without this one, the text would lose its first line end.
+    // A browser drops the first line end after `<textarea>`; without an extra line end, the text would lose its own.
     let content = format!(
         "{saved}<p>{badges} <code>{id}</code>, changed {changed}, {views} views</p>{states}\
          <form method=\"post\" action=\"/dashboard/article/{id}\">{title}{slug}\
