@@ -6,12 +6,12 @@ use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, Version};
 use std::fmt;
 
 impl Action {
-    /// The folder of the path.
+    /// Returns the folder of the path.
     pub fn folder(&self) -> &str {
         self.path.split('/').next().unwrap_or_default()
     }
 
-    /// An action that is not held, without fields and without a note.
+    /// Makes an action that is not held, without fields and without a note.
     pub fn new(
         kind: Kind,
         side: Side,
@@ -31,14 +31,14 @@ impl Action {
         }
     }
 
-    /// Brings an article's two sides together.
+    /// Makes the action that brings an article's two sides together.
     pub fn settle(kind: Kind, side: Side, settle: Settle) -> Self {
         let (id, path) = (settle.id, settle.to.to_string());
         let step = Step::Settle(Box::new(settle));
         Self::new(kind, side, Some(id), path, step)
     }
 
-    /// Removes a file whose article is gone.
+    /// Makes the action that deletes a file whose article is gone.
     pub fn remove_file(id: ArticleId, place: Place, version: Version) -> Self {
         let step = Step::RemoveFile {
             id,
@@ -48,7 +48,8 @@ impl Action {
         Self::new(Kind::Delete, Side::Local, Some(id), place, step)
     }
 
-    /// Digests what the action depends on: while it is the same, a refusal or an approval still holds.
+    /// Returns the digest of everything that the action depends on: while the digest is the same, a refusal or an
+    /// approval still holds.
     pub fn fingerprint(&self) -> Digest {
         let what = match &self.step {
             Step::CreateCategory { version, .. } => version.digest().to_string(),
@@ -61,7 +62,7 @@ impl Action {
                 flags,
                 ..
             } => {
-                // A new category has an id by the next cycle, and the article waits for the same as before.
+                // A new category may get its id before the next cycle; the fingerprint must not change with it.
                 let version = Version {
                     category: CategoryId::provisional(&place.folder),
                     ..version.clone()
@@ -89,7 +90,7 @@ impl Action {
         ])
     }
 
-    /// Returns how the article's two sides are made equal, if the action does that.
+    /// Returns the settlement of the article's two sides, if the action is one.
     pub(super) fn as_settle(&self) -> Option<&Settle> {
         if let Step::Settle(settle) = &self.step {
             Some(settle)
@@ -98,7 +99,7 @@ impl Action {
         }
     }
 
-    /// Names what waits, in the table of what was refused or held.
+    /// Returns the action's key in the table of refused and held actions.
     pub fn key(&self) -> String {
         self.id.map_or_else(
             || format!("{} {}", self.kind.word(), self.path),
@@ -106,7 +107,7 @@ impl Action {
         )
     }
 
-    /// The side on which the action removes an article or a file.
+    /// Returns the side on which the action deletes an article or a file.
     pub fn deletes(&self) -> Option<Side> {
         if matches!(self.step, Step::RemoveFile { .. }) {
             return Some(Side::Local);
@@ -126,7 +127,7 @@ impl Action {
         }
     }
 
-    /// Marks the action as waiting, unless it already does.
+    /// Holds the action, unless it is held already.
     pub fn hold(&mut self, rule: HoldRule, reason: impl Into<String>) {
         if self.held.is_none() {
             self.held = Some(Hold {
@@ -148,7 +149,7 @@ impl Settle {
         self.before.as_ref().map(|before| &before.version)
     }
 
-    /// Returns whether a PUT belongs to it.
+    /// Returns whether the step sends a PUT.
     pub fn sends(&self) -> bool {
         !self.send.is_empty() || self.send_enabled.is_some()
     }
@@ -158,7 +159,7 @@ impl Settle {
         self.send.contains(&Field::Slug) || self.send.contains(&Field::Category)
     }
 
-    /// Returns whether the file gets another name or folder, or is made.
+    /// Returns whether the file is moved, renamed or created.
     pub fn moves_file(&self) -> bool {
         self.from() != Some(&self.to)
     }
@@ -169,7 +170,7 @@ impl Settle {
     }
 }
 
-/// A service's version for a fingerprint.
+/// The service's version, for a fingerprint.
 fn shown(seen: &Seen) -> String {
     format!("{} {}", seen.version.digest(), seen.revision.0)
 }

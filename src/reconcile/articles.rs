@@ -14,8 +14,8 @@ use crate::model::{ArticleId, Place, Revision, Side, Version};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Decides on every article that has an id, then on the new files. Articles that are gone come first, and those without
-/// a file last: the names that are left are free for the others.
+/// Plans every article that has an id, then the new files. Articles that are gone come first, and articles without a
+/// file last: names that are freed are available to the later ones.
 pub(super) fn plan_articles(planner: &mut Planner<'_>) {
     let world = planner.world;
     let order = |id| {
@@ -103,20 +103,21 @@ pub(super) fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {
     row.local == file.version && row.file_flags == file.flags
 }
 
-/// Returns whether nothing follows for an article when both sides are as the base says: what the base says of the
-/// service cannot be an old copy of what we replaced.
+/// Returns whether an article needs nothing if both sides are as in the base: the base's version of the service is not
+/// a stale read.
 pub(crate) fn is_calm(row: &ArticleRow) -> bool {
     !row.has_replaced(&row.remote, &row.revision)
 }
 
-/// Returns whether an answer is an old copy of what our own last write replaced: it says nothing of what a colleague
-/// wrote since. Where that write left the very same behind, words and revision, nothing tells the two apart.
+/// Returns whether an answer is a stale read of a version that our own writes replaced: it shows nothing of a
+/// colleague's later edits. If our last write restored exactly that version and revision, the two cannot be told apart,
+/// and the answer counts as current.
 pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
     let left = row.written.as_ref() == Some(revision) && row.remote == *version;
     row.has_replaced(version, revision) && !left
 }
 
-/// An old copy of what our own writes replaced counts as the version that we wrote.
+/// Replaces a stale read of a superseded version by the version that we wrote.
 fn fresh_or_base<'s>(row: Option<&ArticleRow>, seen: &'s Seen) -> Cow<'s, Seen> {
     match row {
         Some(row) if row.has_replaced(&seen.version, &seen.revision) => Cow::Owned(Seen {
@@ -129,13 +130,13 @@ fn fresh_or_base<'s>(row: Option<&ArticleRow>, seen: &'s Seen) -> Cow<'s, Seen> 
     }
 }
 
-/// Makes the action of an article that only a person can settle.
+/// Makes the conflict of an article that only a person can settle.
 pub(super) fn undecided(id: ArticleId, place: &Place, reason: impl Into<String>) -> Action {
     let (kind, side) = (Kind::Conflict, Side::Both);
     waiting(kind, side, id, place, HoldRule::Person, reason)
 }
 
-/// An action that only waits, and is shown with the reason.
+/// Makes an action that is only held and reported.
 pub(super) fn waiting(
     kind: Kind,
     side: Side,

@@ -1,30 +1,30 @@
 //! Holds the files that git reset to the committed version, or may have reset.
 //!
-//! The engine asks git and finds these files. A held file is neither sent nor overwritten, and makes no conflict.
-//! The hold ends when the file or the commit changes.
+//! The engine asks git and finds these files. A held file is neither sent nor overwritten, and causes no conflict. The
+//! hold ends when the file or the commit changes.
 
 use super::guard::Facts;
 use super::plan::{Action, HoldRule, Plan, Step};
 use crate::model::Field;
 use crate::model::path::{CATEGORY_FILE, quoted};
 
-/// A file with the committed content, whose newer content was not committed.
+/// A file whose content equals the committed version, although a newer content was never committed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Behind {
-    /// Why git gave no answer; `None`: git answered.
+    /// Why git could not be asked; `None`: git answered.
     pub doubt: Option<String>,
     /// Whether the article is in conflict: `approve` does not apply.
     pub in_conflict: bool,
-    /// The present place of the article or category whose old file git brought back; `None`: the action creates no
-    /// duplicate.
+    /// The present place of the article or category whose old file git brought back: the action would create a
+    /// duplicate. `None`: it would not.
     pub duplicate_of: Option<String>,
-    /// The path at the last sync, if that is another one.
+    /// The path at the last sync, if it was another path.
     pub moved_from: Option<String>,
-    /// Whether the file was renamed to a path that no commit has: a person did that, and git the rest.
+    /// Whether the file was renamed to a path that no commit has: a person renamed it, and git reset the content.
     pub is_renamed: bool,
 }
 
-/// Holds every action for a file that is behind, except approved actions.
+/// Holds every action on a file that is behind, unless the action is approved.
 pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
     if facts.git.behind.is_empty() {
         return;
@@ -39,7 +39,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
         }
         let reason = reason(action, behind);
         if let Step::Conflict(conflict) = &mut action.step {
-            // A conflict that was shown before stays a conflict.
+            // A conflict that was reported before stays a conflict.
             if !conflict.fresh {
                 continue;
             }
@@ -51,7 +51,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// The reason for a hold. It names the remedy that always works first.
+/// Returns the reason for a hold. The reason names first the remedy that always works.
 fn reason(action: &Action, behind: &Behind) -> String {
     let is_category = matches!(
         action.step,
@@ -111,7 +111,7 @@ fn reason(action: &Action, behind: &Behind) -> String {
     )
 }
 
-/// The slug on the service, if an action changes the public address.
+/// Returns the slug on the service, if an action changes the public address.
 fn sent_address(step: &Step) -> Option<&str> {
     let (sent, slug) = match step {
         Step::Settle(settle) => (&settle.send, &settle.seen.version.slug),

@@ -1,7 +1,7 @@
-//! Categories: their words field by field, their folders by slug.
+//! Categories: their texts field by field, their folders by slug.
 //!
-//! They are planned in two passes around the articles: first what is known of them, since a renamed folder takes its
-//! files along; then the folders that articles turned out to need or the settings ask for, and those that went.
+//! Categories are planned in two passes around the articles: first the known categories, because a renamed folder takes
+//! its files along; then the folders that articles or the settings need, and the folders that are gone.
 
 use super::Planner;
 use super::change::ThreeWay;
@@ -31,7 +31,7 @@ impl World<'_> {
     }
 }
 
-/// Decides on every category that has a folder.
+/// Plans every category that has a folder.
 pub(super) fn plan_categories(planner: &mut Planner<'_>) {
     let world = planner.world;
     let paired = world.paired;
@@ -58,7 +58,7 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
     if !world.policy.direction.pushes() {
         return;
     }
-    // A command limited to some files still creates the category that one of them needs.
+    // A command limited to some files still creates a category that one of the files needs.
     let needed =
         world.policy.covers_folder(&local.folder)
             || world.paired.fresh.iter().any(|file| {
@@ -87,7 +87,7 @@ fn create_category(planner: &mut Planner<'_>, provisional: CategoryId, local: &L
     ));
 }
 
-/// The category that a new one may have been meant for, by its folder or its slug.
+/// Returns the existing category that a new folder may have been meant for, by its folder or its slug.
 fn near(world: World<'_>, folder: &str, slug: &str) -> Option<String> {
     let here = world.paired.categories.iter();
     let here = here.filter(|(id, _)| !id.is_provisional());
@@ -101,7 +101,7 @@ fn near(world: World<'_>, folder: &str, slug: &str) -> Option<String> {
     near(folder).or_else(|| near(slug)).map(str::to_owned)
 }
 
-/// Compares a folder with its category: with the base or, on a first meeting, with each other.
+/// Compares a folder with its category: with the base or, on a first meeting, directly.
 fn meet_category(
     planner: &mut Planner<'_>,
     id: CategoryId,
@@ -158,10 +158,10 @@ fn meet_category(
     category_settle(planner, row, settle, &way.pulled);
 }
 
-/// Returns the folder's version of its category. Without a `_category.yaml` it is what both sides agreed on.
+/// Returns the folder's version of its category. Without a `_category.yaml`, that is the agreed version.
 fn words_of(local: &LocalCategory, row: &CategoryRow) -> CategoryVersion {
     local.version.clone().unwrap_or_else(|| {
-        // Only the folder's name speaks then, and only when it changed.
+        // Without a `_category.yaml`, only a renamed folder is a change.
         let mut version = row.local.clone();
         if row.folder.as_ref().is_some_and(|was| *was != local.folder) {
             version.slug.clone_from(&local.folder);
@@ -194,7 +194,7 @@ fn category_settle(
         (false, true) => (Kind::UpdateCategory, Side::Remote),
         (false, false) => (Kind::UpdateCategory, Side::Both),
         (true, true) if row.is_none() => (Kind::Adopt, Side::Both),
-        // Also where a known category's `_category.yaml` was removed, and is written again.
+        // This includes a known category whose `_category.yaml` was removed and is written again.
         (true, _) => (Kind::UpdateCategory, Side::Local),
     };
     let is_moved = settle.send.contains(&Field::Slug);
@@ -208,7 +208,7 @@ fn category_settle(
     });
 }
 
-/// Why clashing fields wait for a person. Nothing else shows what the service has.
+/// Returns the reason for clashing fields. It quotes the service's values, because no report shows them otherwise.
 fn clash_of_category(local: &LocalCategory, fields: &[Field], remote: &CategoryVersion) -> String {
     let there = fields.iter();
     let there = there.map(|field| format!("{}: {}", field.key(), remote.get(*field)));
@@ -256,7 +256,7 @@ fn folder_after(
     to
 }
 
-/// Folders that articles need or the settings ask for, and those that went.
+/// Plans the folders that articles or the settings need, and the folders that are gone.
 pub(super) fn missing_folders(planner: &mut Planner<'_>) {
     let world = planner.world;
     let mut known = world.known_categories();
@@ -288,7 +288,7 @@ pub(super) fn missing_folders(planner: &mut Planner<'_>) {
                     folder_gone(planner, row, folder, version, revision);
                 }
             }
-            // Its articles are not wanted here; it need not be read again for that.
+            // The articles of the category are not wanted here, so the record saves reading it again.
             (None, None) if !world.policy.wanted_categories.contains(&id) => {
                 let record = SettleCategory::as_seen(id, version, revision);
                 planner.plan.category_records.push(record);
@@ -298,8 +298,8 @@ pub(super) fn missing_folders(planner: &mut Planner<'_>) {
     }
 }
 
-/// Returns the folder of a category without one, if it is not there any more. A folder of another category may lie
-/// there: two rows with one folder would give the files in it to the wrong category.
+/// Returns the recorded folder of a category if the folder is gone. Another category's folder may have its name: two
+/// rows with one folder would give the files in it to the wrong category.
 fn folder_that_went<'b>(world: World<'b>, row: &'b CategoryRow, slug: &str) -> Option<&'b str> {
     let folder = row.folder.as_deref()?;
     let mut paired = world.paired.categories.values();
@@ -312,7 +312,7 @@ fn folder_that_went<'b>(world: World<'b>, row: &'b CategoryRow, slug: &str) -> O
     (is_left && is_gone && world.policy.covers_folder(folder)).then_some(folder)
 }
 
-/// The writer removed the folder: the category stays, since the API cannot delete it (`docs/api.md`, A1.3). Said
+/// The writer removed the folder: the category stays, because the API cannot delete it (`docs/api.md`, A1.3). Reported
 /// once.
 fn folder_gone(
     planner: &mut Planner<'_>,
@@ -334,7 +334,7 @@ fn folder_gone(
     planner.push(action);
 }
 
-/// Articles without a place wait when their category could not be created or read.
+/// Holds articles whose category could not be created or read.
 pub(super) fn wait_for_categories(planner: &mut Planner<'_>) {
     let mut known: BTreeSet<CategoryId> = planner.world.known_categories();
     for action in &planner.plan.actions {

@@ -1,7 +1,7 @@
 //! Field-by-field comparison of both sides: each field is three-way.
 //!
-//! Each side is compared with its own half of the base, because the service may rewrite what it is sent
-//! ("Echo"). The body is merged block by block where both sides changed it.
+//! Each side is compared with its own half of the base, because the service may rewrite the content that it receives
+//! ("Echo"). A body that both sides changed is merged block by block.
 
 use super::merge::{self, ClashReason, TextMerge};
 use super::snapshot::Bodies;
@@ -66,13 +66,13 @@ pub struct ThreeWay<V> {
     pub pulled: Vec<Field>,
     /// Fields that only the file changed, and the body if it was merged.
     pub pushed: Vec<Field>,
-    /// Fields that both changed to the same.
+    /// Fields that both sides changed to the same value.
     pub agreed: Vec<Field>,
-    /// Fields in which the sides differ, and neither is the newer one.
+    /// Fields in which the sides differ and neither side is newer.
     pub clashes: Vec<(Field, Clash)>,
-    /// The merged body, if merging made a new one.
+    /// The merged body, if the merge produced a new body.
     pub body: Option<(TextDigest, Arc<str>)>,
-    /// The base's `local` as long as nothing was sent: the old one with what was pulled.
+    /// The base's local version while nothing has been sent: the old version with the pulled fields.
     pub unsent: V,
 }
 
@@ -105,7 +105,7 @@ impl<V: Texts> ThreeWay<V> {
         let mut out = Self::new(local, base_local);
         for &field in V::fields() {
             let here = !local.same(base_local, field);
-            // The service may store the last write in another form. That is nobody's edit.
+            // The service may have stored the last write in another form, which is not an edit.
             let there = !remote.same(base_remote, field);
             let equal = local.same(remote, field);
             match (here, there) {
@@ -115,7 +115,7 @@ impl<V: Texts> ThreeWay<V> {
                     out.unsent.adopt(field, remote);
                     out.pulled.push(field);
                 }
-                // An edit that arrives at what the service made of the last one needs no sending.
+                // An edit that arrives at the service's own form of the last write needs no sending.
                 (true, _) if equal => {
                     out.unsent.adopt(field, remote);
                     out.agreed.push(field);
@@ -127,7 +127,7 @@ impl<V: Texts> ThreeWay<V> {
         out
     }
 
-    /// Settles every clash for one side.
+    /// Settles every clash in favour of one side.
     pub fn settle_clashes(&mut self, remote: &V, remote_wins: impl Fn(Field) -> bool) {
         for (field, _) in std::mem::take(&mut self.clashes) {
             self.unsent.adopt(field, remote);
@@ -152,8 +152,8 @@ pub fn three_way(
     let mut out = ThreeWay::of(base_local, base_remote, local, remote);
     let is_text = |clash: &mut (Field, Clash)| clash.0 == Field::Text;
     let clashes = out.clashes.pop_if(is_text).is_some();
-    // A colleague's edit of a body that the service had rewritten goes into the file as it is formatted there: what the
-    // service made of it earlier is no edit.
+    // A colleague edited a body that the service had rewritten. The edit is merged into the file's own formatting: the
+    // service's earlier rewriting is not an edit.
     let is_reformatted = out.pulled.contains(&Field::Text) && local.text != base_remote.text;
     if !clashes && !is_reformatted {
         return out;

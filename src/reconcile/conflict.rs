@@ -1,8 +1,8 @@
-//! Both sides have it: what they changed is compared, and what clashes waits for a person, or is settled as
-//! one chose.
+//! Articles that both sides have: their changes are compared, and a clash is held for a person or settled by an earlier
+//! choice.
 //!
-//! A conflict is settled by hand when its copy was there and is not any more; that settles exactly the two
-//! versions that were shown.
+//! A conflict is settled by hand if its copy existed and is gone; this settles exactly the two versions that were
+//! reported.
 
 use super::World;
 use super::articles::undecided;
@@ -17,7 +17,7 @@ use crate::model::path::{CONFLICT_EXTENSION, quoted};
 use crate::model::{ArticleId, Field, Place, TextDigest, Version};
 
 impl World<'_> {
-    /// A person's word on an article, while both versions are the ones that were shown to them.
+    /// Returns a person's decision on an article, if both versions are still the ones that were reported.
     pub(super) fn wish(
         &self,
         id: ArticleId,
@@ -28,13 +28,13 @@ impl World<'_> {
         let Some(conflict) = self.base.conflicts.get(&id) else {
             return Some(keep);
         };
-        // The writer knows the file's own content and its new place.
+        // The writer knows the file's new content and its new place.
         let words = Version {
             category: conflict.local.category,
             slug: conflict.local.slug.clone(),
             ..local.clone()
         };
-        // A file that the base describes has no text that would be lost.
+        // A file that equals the base has no text that could be lost.
         let is_base = || {
             let row = self.base.articles.get(&id);
             row.is_some_and(|row| row.local == *local)
@@ -56,8 +56,8 @@ impl World<'_> {
         })
     }
 
-    /// A conflict is settled by hand when its copy was there and is not any more. A choice made by a command counts
-    /// first.
+    /// Returns whether a conflict was settled by hand: its copy existed and is gone. A command's choice takes
+    /// precedence.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<&Keep>) -> bool {
         match keep {
             Some(keep) => *keep == Keep::Local,
@@ -66,7 +66,7 @@ impl World<'_> {
     }
 }
 
-/// Both sides have it: compares them, with the base or, on a first meeting, with each other.
+/// Compares the two sides of an article: with the base or, on a first meeting, directly.
 pub(super) fn meet(planner: &mut Planner<'_>, case: Case<'_>) -> Outcome {
     let Case {
         id,
@@ -85,13 +85,13 @@ pub(super) fn meet(planner: &mut Planner<'_>, case: Case<'_>) -> Outcome {
         (Some(conflict), _) if world.settled_by_hand(conflict, keep.as_ref()) => {
             match &conflict.remote {
                 Some(shown) if *shown == seen.version => compare(shown, shown),
-                // Both moved on: what was settled is not what is there now.
+                // Both sides have changed since: the settled versions are not the present ones.
                 Some(_) | None => first(),
             }
         }
         (Some(_), Some(_)) if !matches!(keep, Some(Keep::Both | Keep::Parts(_))) => first(),
         (_, None) => first(),
-        // What does not clash is merged.
+        // Parts that do not clash are merged.
         (_, Some(row)) => compare(&row.local, &row.remote),
     };
     if !way.clashes.is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn meet(planner: &mut Planner<'_>, case: Case<'_>) -> Outcome {
     settle_article(planner, case, way)
 }
 
-/// The body that holds both sides', where both are at hand.
+/// Returns a body with both sides' texts, if both are available.
 fn both(world: World<'_>, case: Case<'_>) -> Option<String> {
     let Case {
         row, file, seen, ..
@@ -120,7 +120,8 @@ fn both(world: World<'_>, case: Case<'_>) -> Option<String> {
     Some(merge::merge_union(&ancestors, ours, theirs))
 }
 
-/// The name of a new copy. A name that is too long, or that another conflict's copy has, gets digits of the id.
+/// Returns the name of a new copy. A name that is too long, or that another conflict's copy has, is shortened and gets
+/// digits of the id.
 fn copy_name(world: World<'_>, id: ArticleId, place: &Place) -> String {
     let stem = place.stem();
     let usual = format!("{stem}{CONFLICT_EXTENSION}");
@@ -151,7 +152,7 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         return planner.push(action);
     }
     let lies = standing.and_then(|conflict| copy_of(world.local, conflict));
-    // A copy in another folder keeps the conflict as well, so the message names its path.
+    // A copy in another folder keeps the conflict open as well, so the message names its path.
     let elsewhere = lies
         .filter(|copy| copy.folder != file.place.folder)
         .map(Place::to_string);
@@ -164,7 +165,7 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
     let known = standing.is_some_and(|row| {
         row.remote.as_ref() == Some(&seen.version) && row.place.folder == place.folder
     });
-    // A person's word came too late: both versions are shown again, as they are now.
+    // The decision came too late: both versions are reported again, as they are now.
     let outrun = world.policy.resolve.contains_key(&id);
     let anew = standing.is_some_and(|row| row.remote.as_ref() != Some(&seen.version));
     let reason = match standing.filter(|_| known && !outrun) {
@@ -193,14 +194,14 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
     planner.push(action)
 }
 
-/// Returns the place of a conflict's copy, wherever it was moved.
+/// Returns the place of a conflict's copy, even if it was moved.
 pub(crate) fn copy_of<'a>(local: &'a LocalSnapshot, conflict: &ConflictRow) -> Option<&'a Place> {
     let copy = conflict.copy.as_ref()?;
     let shown = Place::new(&conflict.place.folder, copy);
     copies_of(local, conflict).max_by_key(|place| **place == shown)
 }
 
-/// Returns whether a conflict's copy was there, and is gone for certain: it is in no folder that cannot be listed.
+/// Returns whether a conflict's copy existed and is gone for certain: every folder that may hold it was listed.
 pub(crate) fn has_lost_copy(local: &LocalSnapshot, conflict: &ConflictRow) -> bool {
     conflict.copy.is_some()
         && local.complete
@@ -214,7 +215,7 @@ pub(crate) fn copies_of<'a>(
     local: &'a LocalSnapshot,
     conflict: &ConflictRow,
 ) -> impl Iterator<Item = &'a Place> {
-    // A copy that lost its `id:` line is recognised by its name.
+    // A copy without its `id:` line is recognised by its name.
     let names = |(place, id): &(&Place, &Option<ArticleId>)| match id {
         Some(id) => *id == conflict.id,
         None => conflict.copy.as_ref() == Some(&place.file),
@@ -223,7 +224,7 @@ pub(crate) fn copies_of<'a>(
     copies.map(|(place, _)| place)
 }
 
-/// Returns the clashes, and the other fields that a choice would settle with them: one version is kept as a whole.
+/// Returns the reasons of the clashes, and the other differing fields: a choice keeps one version as a whole.
 fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
     let reason = |(field, clash): &(Field, Clash)| match clash {
         Clash::BothChanged => format!("both sides changed the {field}"),
@@ -241,14 +242,14 @@ fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
     format!("{reasons}; different, too: {}", Field::keys(&others, ", "))
 }
 
-/// Said where a person settled what is not there any more.
+/// The prefix for a decision about versions that are no longer present.
 pub(super) const OUTRUN: &str =
     "the conflict is not settled, because something changed after it was shown: look again; ";
 
-/// Said of a conflict of which something else was shown before.
+/// The prefix for a conflict whose service version changed after the report.
 const ANEW: &str = "a new conflict, because the service's version changed since the last one: ";
 
-/// Settles the clashes as a person chose; `body` is the text that neither side has.
+/// Settles the clashes by a person's choice; `body` is a new text that neither side has.
 fn settle_clashes(way: &mut ThreeWay<Version>, keep: &Keep, case: Case<'_>, body: Option<String>) {
     let (mine, theirs) = (&case.file.version, &case.seen.version);
     let text = way.clashes.iter().any(|(field, _)| *field == Field::Text);

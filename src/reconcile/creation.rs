@@ -8,7 +8,7 @@ use crate::model::base::Visibility;
 use crate::model::path::{self, EXTENSION};
 use crate::model::{ArticleId, Flags, Place, Side};
 
-/// An article's category cannot be read, so there is no folder for it.
+/// Reports an article without a folder, because its category cannot be read.
 pub(super) fn homeless(
     planner: &mut Planner<'_>,
     id: ArticleId,
@@ -32,8 +32,8 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
     }
 }
 
-/// Returns the step that makes the file of an article without one, which was at a place if it had one. The error is
-/// what becomes of the article if no file is made now.
+/// Returns the step that creates the file of an article without a file. `was`: the last place of the file, if any. The
+/// error is the outcome for the article if no file is created now.
 pub(super) fn arrive(
     planner: &mut Planner<'_>,
     id: ArticleId,
@@ -49,11 +49,11 @@ pub(super) fn arrive(
     let Some(folder) = planner.folder_for(category) else {
         return Err(homeless(planner, id, was, seen));
     };
-    // The file at the article's own place may be the article's, so no other name is given.
+    // A file at the article's own place may be the article's, so the article gets no other name.
     let own = path::stem_for(&seen.version.slug, id.uuid(), &|_| false);
     let own = Place::new(&folder, format!("{own}{EXTENSION}"));
     let to = planner.names.give_place(&folder, &seen.version.slug, id);
-    // An article that was in scope comes back, though its category's folder may not be in scope.
+    // An article that was in scope comes back, even if its category's folder is not in scope.
     let covered = was.is_some() || world.policy.covers(&to);
     if (world.out_of_reach.0)(&own) || !covered {
         planner.names.leave(&to);
@@ -101,9 +101,9 @@ pub(super) fn arrive(
     })
 }
 
-/// A file in a folder that cannot be read, and of which nobody knows that it is another article's: a second one
-/// for the same article would make that one a copy of it. With a new state it may lie anywhere, since a colleague
-/// may have given the article another address while there was none.
+/// Returns an unreadable file or folder that may hold the article's file: creating a second file would make one of the
+/// two a copy. The unreadable file is in the same folder and is not known to be another article's. With a new state it
+/// may be anywhere: a colleague may have changed the article's address since.
 fn unread_for(world: World<'_>, folder: &str, id: ArticleId) -> Option<String> {
     let known = |place: &Place| {
         let mut shown = world.base.conflicts.values();
@@ -131,7 +131,7 @@ pub(super) fn create_remote(
     }
     let mut creations = world.base.creations.iter();
     let begun = creations.find(|one| one.is_at(file.version.category, &file.place.file));
-    // Where the service has the article, only its id is missing in the file: another slug is an edit, and comes after.
+    // If the article exists already, only its id is missing in the file: another slug is an edit, which follows later.
     let made = begun.and_then(|one| Some(one.row.as_ref()?.id));
     let place = planner.placed(&file.place);
     let action = Action::new(

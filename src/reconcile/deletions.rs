@@ -1,8 +1,8 @@
-//! Holds deletions for their number: more than `max_deletes`, or all of a category or of the mirror, which are held
-//! whatever `max_deletes` says.
+//! Holds deletions for their number: more than `max_deletes`, or all articles of a category or of the mirror, whatever
+//! `max_deletes` says.
 //!
-//! Renames and moves do not count as deletions. This file reads no clock; the caller counts the earlier deletions that
-//! belong to the same act.
+//! Renames and moves do not count as deletions. This file reads no clock; the caller counts the earlier deletions of
+//! the same series.
 
 use super::guard::{Facts, STANDING};
 use super::plan::{Action, HoldRule, Kind, Plan};
@@ -10,12 +10,12 @@ use crate::model::limits::MaxDeletes;
 use crate::model::{ArticleId, CategoryId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The limit on deletions, and the earlier ones that count against it.
+/// The limit on deletions, and the earlier deletions that count against it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Deletions {
     /// The limit.
     pub limit: MaxDeletes,
-    /// `--allow-deletes`.
+    /// Whether `--allow-deletes` was given.
     pub allowed: bool,
     /// Articles in the base.
     pub articles: usize,
@@ -32,24 +32,24 @@ pub struct Deletions {
 pub struct Earlier {
     /// In the last 24 hours.
     pub day: usize,
-    /// Of these, the deletions of the current series: what goes at once is not always seen at once.
+    /// Of these, the deletions of the current series: files that are removed at once are not always seen at once.
     pub in_series: usize,
 }
 
-/// The articles of the base, against which deletions are counted. The default is empty, and holds nothing.
+/// The articles of the base, against which deletions are counted. The default is empty and holds nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Inventory {
     /// The category of every article of the base.
     pub homes: BTreeMap<ArticleId, CategoryId>,
     /// Whether none of these articles has a file any more.
     pub no_files: bool,
-    /// Recent deletions by side and folder: a daemon sees the removal of a folder in several cycles.
+    /// Recent deletions by side and folder: a daemon sees the removal of a folder spread over several cycles.
     pub recent: BTreeMap<(Side, String), usize>,
     /// Whether the state was made for another folder than this mirror.
     pub from_elsewhere: bool,
 }
 
-/// Holds the deletions of one side for their number, unless a person released exactly these.
+/// Holds the deletions of one side for their number, unless a person released exactly these deletions.
 pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     let concerned = |action: &Action| action.held.is_none() && action.deletes() == Some(side);
     let unheld = plan.actions.iter().filter(|action| concerned(action));
@@ -57,7 +57,7 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     if all.is_empty() {
         return;
     }
-    // Articles that vanished and were not asked for yet are held already, and count.
+    // Vanished articles that were not probed yet are held already, and count.
     let vanished = |action: &&Action| {
         let rule = action.held.as_ref().map(|hold| hold.rule);
         action.deletes() == Some(side) && rule == Some(HoldRule::MassDeletion)
@@ -72,9 +72,9 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         .iter()
         .filter(|action| concerned(action))
         .count();
-    // Those that were held just now because they empty a category count, too.
+    // Deletions that were just held because they empty a category count, too.
     waiting += all.len() - left;
-    // So do articles that cannot be read now, and that nobody was shown yet.
+    // Removed files whose articles could not be read count, too: no person has seen them yet.
     waiting += usize::from(side == Side::Remote) * plan.removed_unread;
     let against = against_deleting(facts, side, left, waiting, released);
     let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
@@ -94,7 +94,7 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
     let Inventory { homes, recent, .. } = &facts.deletions.inventory;
     let home = |action: &Action| homes.get(&action.id?).copied();
     let mut going: BTreeMap<CategoryId, usize> = BTreeMap::new();
-    // A deletion that waits because something cannot be read counts: the article may be gone.
+    // A deletion that is held because the article cannot be read counts: the article may be gone.
     let may_go = |action: &&Action| action.kind == Kind::Delete && action.side == side;
     for home in plan.actions.iter().filter(may_go).filter_map(home) {
         *going.entry(home).or_default() += 1;
@@ -124,7 +124,7 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
     }
 }
 
-/// Emptying a category or a mirror is held from this number of articles on.
+/// The smallest number of deletions for which emptying a category or a mirror is held.
 const SEVERAL: usize = 2;
 
 const fn ways(side: Side) -> &'static str {
@@ -139,7 +139,7 @@ const fn ways(side: Side) -> &'static str {
     }
 }
 
-/// Why so many deletions towards a side, and as many that wait already, are held; `None`: they are not.
+/// Returns why deletions on a side are held, with `count` new and `waiting` held ones; `None`: they are not held.
 fn against_deleting(
     facts: &Facts,
     side: Side,

@@ -1,7 +1,7 @@
-//! The checks before effects: a mistake is held before it is sent.
+//! The guards: checks that hold a mistake before it has an effect.
 //!
-//! Guards only ever hold; what they release again (an approval, a flag) is given to them as a fact. They
-//! read no clock: the caller counts recent events.
+//! Guards only ever hold. A release (an approval, a flag) is passed to them as a fact. They read no clock: the caller
+//! counts recent events.
 
 use super::behind::{Behind, hold_behind};
 use super::deletions::{Deletions, hold_deletions};
@@ -13,33 +13,33 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::model::limits::MaxDeletes;
 
-/// The number of articles of one side that may go back to older versions within an hour: an archive that is
-/// unpacked over the mirror comes in small batches.
+/// The number of articles on one side that may go back to older versions within an hour: an archive that is unpacked
+/// over the mirror arrives in small batches.
 pub const MAX_ROLLBACKS: usize = 10;
 
-/// The facts that the guards need besides the plan. The default is a workspace in which nothing happened yet.
+/// The facts that the guards need besides the plan. The default is a workspace without any history.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Facts {
-    /// The limit on deletions, and the earlier ones that count against it.
+    /// The limit on deletions, and the earlier deletions that count against it.
     pub deletions: Deletions,
-    /// The fingerprints of the actions that a person approved.
+    /// The fingerprints of approved actions.
     pub approved: BTreeSet<Digest>,
-    /// The reason why nothing may be deleted in this cycle, if something failed.
+    /// Why nothing may be deleted in this cycle; `None`: nothing failed.
     pub doubt: Option<String>,
     /// Articles that went back to older versions.
     pub rollbacks: Rollbacks,
-    /// Articles that go back and forth between us and someone else.
+    /// Articles that change back and forth between kbsync and another writer.
     pub duels: BTreeSet<ArticleId>,
-    /// The actions that the service refused, each with its content and the reason.
+    /// The actions that the service refused, each with its fingerprint and the reason.
     pub refused: BTreeMap<String, (Digest, String)>,
     /// The changes that git made to files.
     pub git: ByGit,
-    /// Articles whose files were to be brought back, and were not.
+    /// Articles whose files a restore failed to write.
     pub restoring: BTreeSet<ArticleId>,
-    /// The places in other workspaces' folders of files whose articles are to be deleted.
+    /// The files in other workspaces' folders whose articles would be deleted.
     pub elsewhere: Elsewhere,
-    /// Actions that were held for their number, or because a file went to another workspace, and wait for a person
-    /// since: taking some of it back releases none of the rest.
+    /// Actions that were held for their number, or because the file moved to another workspace, and still wait for a
+    /// person: undoing some of the changes does not release the rest.
     pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
     /// The decisions about new categories.
     pub new_categories: NewCategories,
@@ -50,9 +50,9 @@ pub struct Facts {
 pub struct Rollbacks {
     /// Articles whose file equals an older version.
     pub local: BTreeSet<ArticleId>,
-    /// Other articles whose older file was sent within the last hour.
+    /// The number of other articles whose older file was sent within the last hour.
     pub recent_local: usize,
-    /// Articles that on the service equal an older version.
+    /// Articles whose version on the service equals an older version.
     pub remote: BTreeSet<ArticleId>,
 }
 
@@ -65,24 +65,24 @@ pub struct ByGit {
     pub removed: BTreeMap<ArticleId, String>,
 }
 
-/// Files in other workspaces' folders, of articles that have no file in their own.
+/// Files in other workspaces' folders whose articles have no file in their own folder.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Elsewhere {
-    /// Their files' paths in the mirror.
+    /// The paths of the files in the mirror.
     pub at: BTreeMap<ArticleId, String>,
-    /// The first that could not be read: any article's file may lie there.
+    /// The first unreadable file: it may be any article's.
     pub unread: Option<String>,
 }
 
 impl Facts {
-    /// Returns whether an action was held by such a rule before, and no person has released it.
+    /// Returns whether this rule held the action before, and no person has released it since.
     pub(super) fn stands(&self, rule: HoldRule, action: &Action) -> bool {
         let held = |id| self.standing.contains(&(rule, action.side, id));
         action.id.is_some_and(held) && !self.approved.contains(&action.fingerprint())
     }
 }
 
-/// Why one action waits, whatever the others do; `None`: this rule does not hold it.
+/// A rule about one action, independent of the other actions; `None`: the rule does not hold it.
 type Rule = fn(&Action, &Facts) -> Option<(HoldRule, String)>;
 
 /// The rules about single actions; the first that applies holds the action.
@@ -92,12 +92,12 @@ const RULES: [Rule; 7] = [
     unrestored,
     moved_out,
     new_category,
-    // Before git's, which stand for the removals of one cycle: the state is bound to its mirror after this one.
+    // Before `by_git`, which covers only the removals of one cycle: after this cycle, the state is bound to its mirror.
     from_elsewhere,
     by_git,
 ];
 
-/// Holds what has to wait.
+/// Applies all guards to a plan.
 pub fn hold(plan: &mut Plan, facts: &Facts) {
     hold_behind(plan, facts);
     for action in &mut plan.actions {
@@ -113,8 +113,8 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// Holds what would bring files back, where a look failed in part: a file that seems to be removed may lie where nobody
-/// could look, and would be there twice.
+/// Holds restores in a cycle with an incomplete observation: a file that seems removed may be in an unreadable folder,
+/// and restoring it would duplicate it.
 pub fn hold_restores(plan: &mut Plan, doubt: &str) {
     let restores = |action: &&mut Action| action.kind == Kind::Restore && action.held.is_none();
     for action in plan.actions.iter_mut().filter(restores) {
@@ -123,14 +123,14 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
     }
 }
 
-/// Why what is left of many held actions is held though it is few by now.
+/// Why the rest of many held actions stays held, although few are left by now.
 pub(super) const STANDING: &str =
     "it was held with others, and still waits for you; `kbsync approve` shows and releases it";
 
-/// The start of the reason of an action that was not refused but waits for a person.
+/// The prefix of the reason of an action that was not refused, but waits for a person.
 pub const FOR_A_PERSON: &str = "waits for a person: ";
 
-/// Returns the sentence about an action that is not sent again for now, and why.
+/// Returns the sentence about an action that is not sent again for now.
 pub fn not_again(why: &str) -> String {
     format!("{why}; it is tried again when something changes, or after a day")
 }
@@ -154,10 +154,10 @@ fn duel(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     holds.then(|| (HoldRule::ForeignWriter, reason.to_owned()))
 }
 
-/// Holds what goes back to older versions on one side, if it is much, or what is left of that.
+/// Holds actions that take one side back to older versions, if there are many, and the rest of such actions.
 ///
-/// A few files may go back unasked, as after a stash or a checkout. Somebody may miss what they undo, so the report
-/// mentions it.
+/// A few files may go back without approval, as after a stash or a checkout. The report mentions them, because somebody
+/// may miss the newer text.
 fn hold_rollbacks(plan: &mut Plan, facts: &Facts, side: Side) {
     let rule = HoldRule::MassRollback;
     let sent = side == Side::Remote;
@@ -200,8 +200,8 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts, side: Side) {
     }
 }
 
-/// A missing file that a restore was about to write is no removal. It waits by itself: other removals have nothing to
-/// do with it.
+/// A missing file that a restore was about to write was not removed by a person. Each such deletion is held by itself,
+/// independent of other deletions.
 fn unrestored(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     let holds = facts.restoring.contains(&action.id?) && action.deletes() == Some(Side::Remote);
     let reason = || {
@@ -214,7 +214,7 @@ fn unrestored(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     holds.then(|| (HoldRule::Unrestored, reason()))
 }
 
-/// A file that was moved into another workspace's folder is not gone, and nothing can move the article there.
+/// A file that was moved into another workspace's folder is not gone, and an article cannot be moved there.
 fn moved_out(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     if facts.deletions.allowed || action.deletes() != Some(Side::Remote) {
         return None;
@@ -242,7 +242,7 @@ fn moved_out(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     Some((rule, reason))
 }
 
-/// An article without a file may never have had one in this mirror, where the state was made for another folder.
+/// If the state was made for another folder, an article without a file may never have had a file in this mirror.
 fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     let rule = HoldRule::ForeignState;
     let ways = match action.deletes()? {
@@ -263,7 +263,7 @@ fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> 
 
 /// A file that git removed does not show that a person wants the article deleted.
 fn by_git(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
-    // Nothing is deleted in doubt anyway, and the doubt says more.
+    // In doubt nothing is deleted anyway, and the doubt is the better reason.
     if facts.doubt.is_some() || facts.deletions.allowed || action.deletes() != Some(Side::Remote) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! One side does not have it, or it cannot be seen there: it goes on the other side too, comes back, or waits.
+//! Articles that are absent or invisible on one side: the article is deleted on the other side too, restored, or held.
 
 use super::Planner;
 use super::articles::{undecided, untouched, waiting};
@@ -10,7 +10,7 @@ use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Place, Side};
 
-/// The file is gone and the article is there: it goes too, unless somebody edited it.
+/// The file is gone and the article is present: the article is deleted, too, unless somebody edited it.
 pub(super) fn removed(
     planner: &mut Planner<'_>,
     id: ArticleId,
@@ -25,7 +25,7 @@ pub(super) fn removed(
     let edited = seen.version != row.remote || published || conflict.is_some();
     let wished = world.choice(world.policy.resolve.get(&id).cloned()) == Some(Keep::Remote);
     if let Some(conflict) = conflict.filter(|row| !wished && !world.settled_by_hand(row, None)) {
-        // Without a file there is no local version to keep, and the message says so.
+        // There is no file, so no local version to keep, and the message says so.
         let place = place_in_conflict(world.base, conflict);
         return planner.push(undecided(id, place, removed_in_conflict(place)));
     }
@@ -87,7 +87,7 @@ pub(super) fn forget(planner: &mut Planner<'_>, id: ArticleId, row: &ArticleRow)
     planner.push(action)
 }
 
-/// Returns the last place of a file in conflict: a folder that was renamed since does not move a missing file.
+/// Returns the last place of a file in conflict. A later rename of its folder does not move a missing file.
 pub(crate) fn place_in_conflict<'b>(base: &'b Base, conflict: &'b ConflictRow) -> &'b Place {
     let category = base.categories.get(&conflict.local.category);
     let folder = category.and_then(|row| row.folder.as_ref());
@@ -96,7 +96,7 @@ pub(crate) fn place_in_conflict<'b>(base: &'b Base, conflict: &'b ConflictRow) -
     row.map_or(&conflict.place, |row| &row.place)
 }
 
-/// Returns the reason for a file that was removed while it was in conflict: both versions are still available.
+/// Returns the reason for a file that was removed during its conflict: both versions are still available.
 pub(crate) fn removed_in_conflict(place: &Place) -> String {
     let path = place.to_string();
     let path = quoted(&path);
@@ -106,10 +106,10 @@ pub(crate) fn removed_in_conflict(place: &Place) -> String {
     )
 }
 
-/// Why nothing is learned of an article that is another workspace's.
+/// The reason why an article of another workspace stays unknown.
 pub(crate) const ANOTHERS: &str = "it belongs to another workspace";
 
-/// The article is gone, confirmed; its file is there.
+/// The article is gone for certain; its file is present.
 pub(super) fn gone(
     planner: &mut Planner<'_>,
     id: ArticleId,
@@ -120,8 +120,8 @@ pub(super) fn gone(
     let unedited = row.is_some_and(|row| untouched(row, file));
     let wish = world.wish(id, &file.version, None);
     let outrun = wish.is_none() && world.policy.resolve.contains_key(&id);
-    // Without a base nothing is deleted, and nothing is posted anew, unless a person says so. A person who asks for the
-    // file by name gets it, edited or not.
+    // Without a base, nothing is deleted and nothing is created anew, unless a person decides so. A person's decision
+    // about a named file applies, even if the file was edited.
     let keep = match (wish, row) {
         (None, Some(_)) if unedited => Some(Keep::Remote),
         (None, Some(_)) => world.choice(None),
@@ -154,7 +154,7 @@ pub(super) fn gone(
                 local: file.version.clone(),
                 flags: file.flags,
                 seen: None,
-                // A copy of before stays until this is settled.
+                // An older copy stays until the conflict is settled.
                 copy: standing.and_then(|row| row.copy.clone()),
                 fresh: outrun || standing.is_none_or(|row| row.remote.is_some()),
                 reason: reason.to_owned(),
@@ -164,8 +164,8 @@ pub(super) fn gone(
     }
 }
 
-/// How a file without an article can be settled. `was_here`: its article was on both sides once, and the state knows
-/// the file without its `id:` line as well.
+/// Returns the ways to settle a file without an article. `was_here`: the article was on both sides once, so the state
+/// knows the file even without its `id:` line.
 pub(crate) fn ways_without_article(path: &str, was_here: bool) -> String {
     let path = quoted(path);
     let ways = format!(
@@ -178,7 +178,7 @@ pub(crate) fn ways_without_article(path: &str, was_here: bool) -> String {
     }
 }
 
-/// The article left the listing, and nothing says why: neither its file nor an edit of it goes anywhere.
+/// The article left the listing for an unknown reason: its file stays, and an edit of the file is not sent.
 pub(super) fn vanished(
     planner: &mut Planner<'_>,
     id: ArticleId,
@@ -186,7 +186,7 @@ pub(super) fn vanished(
     file: &LocalFile,
     why: &str,
 ) -> Outcome {
-    // Many vanished at once, and this one was not asked for yet: it counts as a deletion in doubt.
+    // Many articles vanished at once, and this one was not probed yet: it counts as a deletion in doubt.
     let waits = row.visibility == Visibility::Published;
     if !untouched(row, file) {
         let rule = if waits {
@@ -213,7 +213,7 @@ pub(super) fn vanished(
     planner.push(waiting(kind, side, id, &place, rule, reason))
 }
 
-/// The article cannot be seen: an edit waits, since it would overwrite what nobody has seen.
+/// The article cannot be read: an edit is held, because it would overwrite a version that nobody has seen.
 pub(super) fn unseen(
     planner: &mut Planner<'_>,
     id: ArticleId,
@@ -236,7 +236,7 @@ pub(super) fn unseen(
     planner.push(action)
 }
 
-/// A file with an id of which neither the state nor the service knows anything certain.
+/// A file with an id that neither the state nor the service knows for certain.
 pub(super) fn unknown_article_id(
     planner: &mut Planner<'_>,
     id: ArticleId,

@@ -1,4 +1,4 @@
-//! From what was seen to what is to be done: `(base, local, remote, policy) -> plan`.
+//! From the observation to the plan: `(base, local, remote, policy) -> plan`.
 //!
 //! Per article, from base B, local L, remote R:
 //!
@@ -20,9 +20,8 @@
 //! | none | created | create local |
 //! | created | created, same place | equal: adopt; differ: conflict |
 //!
-//! Everything here is pure: no clock, no files, no network, no logging; nothing can fail. An unknown
-//! result is an [`Outcome`], never a missing key. Every key of the inputs has exactly one
-//! outcome, which is asserted.
+//! Everything here is pure: no clock, no files, no network, no logging; nothing can fail. An unknown result is an
+//! [`Outcome`], never a missing key. Every key of the inputs has exactly one outcome, which is asserted.
 
 mod action;
 mod articles;
@@ -67,7 +66,7 @@ pub struct World<'a> {
     pub base: &'a Base,
     /// The mirror.
     pub local: &'a LocalSnapshot,
-    /// The mirror, with every file and folder given its identity.
+    /// The mirror with the identity of every file and folder.
     pub paired: &'a Paired,
     /// The service.
     pub remote: &'a RemoteSnapshot,
@@ -79,7 +78,7 @@ pub struct World<'a> {
     pub out_of_reach: OutOfReach<'a>,
 }
 
-/// The test for places where nothing may be written: they are ignored, or in motion.
+/// The test for places where nothing may be written: ignored places, and places in motion.
 #[derive(Clone, Copy)]
 pub struct OutOfReach<'a>(pub &'a dyn Fn(&Place) -> bool);
 
@@ -98,7 +97,7 @@ pub fn reconcile(world: World<'_>) -> Plan {
     plan
 }
 
-/// Makes the plan, guards it and puts it in order.
+/// Makes the plan, guards it and orders it.
 pub fn plan(world: World<'_>, facts: &guard::Facts) -> Plan {
     let mut plan = reconcile(world);
     guard::hold(&mut plan, facts);
@@ -106,7 +105,7 @@ pub fn plan(world: World<'_>, facts: &guard::Facts) -> Plan {
     plan
 }
 
-/// Checks the books: keys of the inputs that the plan does not account for.
+/// Returns the keys of the inputs that have no outcome in the plan.
 pub fn unaccounted(world: &World<'_>, plan: &Plan) -> Vec<Key> {
     let articles = world.articles().map(Key::Article);
     let files = world
@@ -121,7 +120,7 @@ pub fn unaccounted(world: &World<'_>, plan: &Plan) -> Vec<Key> {
 }
 
 impl World<'_> {
-    /// Returns the id of every article that anything is known of, perhaps more than once.
+    /// Returns the id of every article in the inputs, perhaps more than once.
     fn articles(&self) -> impl Iterator<Item = ArticleId> {
         let known = self.base.articles.keys();
         let local = self.paired.files.keys().chain(self.paired.unknown.keys());
@@ -132,16 +131,16 @@ impl World<'_> {
     }
 }
 
-/// Everything a plan is made from, and the plan so far.
+/// The inputs of a plan, and the plan so far.
 struct Planner<'a> {
     world: World<'a>,
     names: Names,
-    /// Folders that a pulled address renames, old name to new: categories come before articles.
+    /// Folders that a pulled address renames, from old name to new: categories are planned before articles.
     renamed: BTreeMap<String, String>,
     plan: Plan,
 }
 
-/// An article that both sides have, and what the base says of it; `None`: they meet for the first time.
+/// An article that both sides have, and its base row; `None`: the first meeting.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     id: ArticleId,
@@ -151,7 +150,7 @@ struct Case<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// A planner that has decided nothing yet.
+    /// Makes a planner without any decisions.
     fn new(world: World<'a>) -> Self {
         Self {
             world,
@@ -164,18 +163,18 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Adds an action. Returns what becomes of its article.
+    /// Adds an action. Returns the outcome for its article.
     fn push(&mut self, action: Action) -> Outcome {
         self.plan.actions.push(action);
         Outcome::Planned
     }
 
-    /// Reports something that is left out.
+    /// Reports a file or an article that is left out.
     fn problem(&mut self, path: impl Display, id: Option<ArticleId>, message: impl Into<String>) {
         self.plan.problems.push(Problem::at(path, id, message));
     }
 
-    /// A place as it is once categories were renamed.
+    /// Returns a place as it will be after the renames of categories.
     fn placed(&self, place: &Place) -> Place {
         self.renamed.get(&place.folder).map_or_else(
             || place.clone(),
@@ -183,7 +182,7 @@ impl<'a> Planner<'a> {
         )
     }
 
-    /// The folder of a category; one that has none yet gets it.
+    /// Returns the folder of a category; a category without a folder gets one.
     fn folder_for(&mut self, id: CategoryId) -> Option<String> {
         if let Some(folder) = self.names.folder(id) {
             return Some(folder.to_owned());

@@ -1,6 +1,6 @@
-//! Which names are taken, and which name an article or a category gets.
+//! The taken names, and new names for articles and categories.
 //!
-//! A name that an action of the plan leaves is free for the articles that are decided on after it.
+//! A name that an action of the plan frees is available to the articles that are planned later.
 
 use super::World;
 use super::pairing::Paired;
@@ -10,7 +10,7 @@ use crate::model::{ArticleId, CategoryId, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-/// The names of a mirror while a plan is made.
+/// The names in a mirror while a plan is made.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     files: BTreeMap<String, BTreeSet<String>>,
@@ -27,8 +27,7 @@ impl Names {
             .collect();
         let claimed = |folder: &String| folders.values().any(|other| other == folder);
         let mut top = local.top.clone();
-        // A folder with nothing in it is there for the taking: a person made it, or a run that died before it wrote the
-        // `_category.yaml`.
+        // An empty folder counts as free: a person created it, or a run that died before it wrote `_category.yaml`.
         let empty = |folder: &String| local.names.get(folder).is_some_and(BTreeSet::is_empty);
         top.retain(|folder| claimed(folder) || !empty(folder));
         Self {
@@ -38,19 +37,19 @@ impl Names {
         }
     }
 
-    /// Frees a name whose file is about to leave it.
+    /// Frees a name that its file is about to leave.
     pub(super) fn leave(&mut self, place: &Place) {
         if let Some(names) = self.files.get_mut(&place.folder) {
             names.remove(&path::fold(&place.file));
         }
     }
 
-    /// The folder of a category, if it has or was given one.
+    /// Returns the folder of a category, if it has one by now.
     pub(super) fn folder(&self, id: CategoryId) -> Option<&str> {
         self.folders.get(&id).map(String::as_str)
     }
 
-    /// Gives a category the folder that its slug asks for.
+    /// Returns the folder of a category; a category without a folder gets one by its slug.
     pub(super) fn give_folder(&mut self, id: CategoryId, slug: &str) -> String {
         if let Some(folder) = self.folders.get(&id) {
             return folder.clone();
@@ -61,7 +60,7 @@ impl Names {
         name
     }
 
-    /// Takes back the folder that a category was given and does not need.
+    /// Takes a folder back from a category that does not need it.
     pub(super) fn take_back(&mut self, id: CategoryId) {
         if let Some(name) = self.folders.remove(&id) {
             self.top.remove(&path::fold(&name));
@@ -69,13 +68,13 @@ impl Names {
         }
     }
 
-    /// Takes a name again that was left only to look for another one.
+    /// Reserves a name again that was freed only to look for another name.
     pub(super) fn stay(&mut self, place: &Place) {
         let names = self.files.entry(place.folder.clone()).or_default();
         names.insert(path::fold(&place.file));
     }
 
-    /// Gives a category another folder name.
+    /// Gives a category a new folder name by its slug.
     pub(super) fn rename_folder(&mut self, id: CategoryId, from: &str, slug: &str) -> String {
         self.top.remove(&path::fold(from));
         self.folders.remove(&id);
@@ -97,7 +96,7 @@ impl Names {
         Place::new(folder, file)
     }
 
-    /// Keeps a file's name in another folder, or finds one like it when it is taken there.
+    /// Keeps a file's name in another folder, or finds a similar name if the name is taken there.
     pub(super) fn keep_name(&mut self, folder: &str, place: &Place, id: ArticleId) -> Place {
         let names = self.files.entry(folder.to_owned()).or_default();
         if names.insert(path::fold(&place.file)) {
@@ -108,9 +107,9 @@ impl Names {
 }
 
 impl World<'_> {
-    /// A folder that cannot be read and may be a category's: a second one would claim its articles. It is the
-    /// category's own; or one that nobody knows, under the name that the slug gives, from before the state was lost; or
-    /// any that nobody knows and that cannot be listed, if the category's folder is not where it was.
+    /// Returns an unreadable folder that may be a category's: a second folder would claim its articles. The folder is
+    /// the category's own; or an unknown folder with the name that the slug gives, from before the state was lost; or,
+    /// if the category has a folder in the state, any unknown folder that cannot be listed.
     pub(super) fn hidden_folder(&self, id: CategoryId, slug: &str) -> Option<String> {
         let own = self.base.categories.get(&id);
         let own = own.and_then(|row| row.folder.as_ref());
@@ -126,7 +125,7 @@ impl World<'_> {
     }
 }
 
-/// Returns whether a name comes from a slug, and not from a writer who chose it.
+/// Returns whether a name was made from a slug, and not chosen by a writer.
 pub(super) fn derived(stem: &str, slug: &str, id: Uuid) -> bool {
     stem == slug
         || stem == path::stem_for(slug, id, &|folded| folded == path::fold(slug))

@@ -1,11 +1,12 @@
-//! Holds actions that need a name, an address or a category which a held action would free, or which stays taken.
+//! Holds actions that need a name, an address or a folder which a held action would free or create, or whose address
+//! stays taken.
 
 use super::order::{Address, Holder, Name, frees, leaves_name, takes, takes_name, waits_for};
 use super::plan::{Action, HoldRule, Plan, Step};
 use super::snapshot::Base;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Something that an action can have only after another action.
+/// A resource that an action can have only after another action.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Need {
     Name(Name),
@@ -13,12 +14,12 @@ enum Need {
     Folder(String),
 }
 
-/// Holds the actions that cannot be done because of held actions or taken addresses.
+/// Holds the actions that are impossible because of held actions or taken addresses.
 pub(super) fn wait(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base: &Base) {
     while wait_for_held(plan, holders) | wait_for_addresses(plan, holders, base) {}
 }
 
-/// Holds actions that need what a held action settles. Returns whether it held any.
+/// Holds actions that need a resource of a held action. Returns whether any action was held.
 fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
     let held: BTreeMap<Need, String> = plan
         .actions
@@ -47,7 +48,7 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
     changed
 }
 
-/// The names and addresses that become free only when an action is done.
+/// Returns the resources that are available only after an action.
 fn frees_when_done(action: &Action) -> Vec<Need> {
     let name = leaves_name(action).map(Need::Name);
     let address = frees(action).map(Need::Address);
@@ -63,7 +64,7 @@ fn frees_when_done(action: &Action) -> Vec<Need> {
     freed
 }
 
-/// The names and addresses that an action needs and others have.
+/// Returns the resources that an action needs and that another action or article may hold.
 fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> Vec<Need> {
     let name = takes_name(action).map(Need::Name);
     let address = waits_for(action, holders).map(Need::Address);
@@ -84,9 +85,9 @@ fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> Vec<Need> {
     needs
 }
 
-/// Holds actions that take an address which somebody keeps, or which two actions take. Actions that take each other's
-/// addresses in a circle are all held. A category takes no address that another category still has. Returns whether it
-/// held any.
+/// Holds actions that take an address whose holder keeps it, or that two actions take. Actions that take each other's
+/// addresses in a circle are all held. A category never takes an address that another category still has. Returns
+/// whether any action was held.
 fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base: &Base) -> bool {
     let leaving = leaving(&plan.actions, holders);
     let mut takers: BTreeMap<Address, Vec<String>> = BTreeMap::new();
@@ -132,7 +133,7 @@ fn taken(slug: &str, by: &str, rule: HoldRule) -> String {
     )
 }
 
-/// Returns where the holder of an address is in the mirror; one that has no place there is named by its id.
+/// Returns the holder's path in the mirror, or its id if it has no path.
 fn path_of(holder: Holder, actions: &[Action], base: &Base) -> String {
     let mut leavers = actions
         .iter()
@@ -153,8 +154,8 @@ fn path_of(holder: Holder, actions: &[Action], base: &Base) -> String {
     }
 }
 
-/// Returns the holders that leave their address in this plan: those that wait for no other, and those that wait for one
-/// of these.
+/// Returns the holders that leave their address in this plan: those that wait for no other holder, and those that wait
+/// only for such holders.
 fn leaving(actions: &[Action], holders: &BTreeMap<Address, Holder>) -> BTreeSet<Holder> {
     let mut leaving = BTreeSet::new();
     loop {

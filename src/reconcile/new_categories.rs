@@ -1,7 +1,7 @@
 //! Holds new categories: the API cannot delete a category, so kbsync does not create a category on a guess.
 //!
-//! A new category waits for a person when its name looks like a typing error, and at the first sync of a state, because a
-//! folder may then be unrelated to the knowledge base. The articles of the category wait with it.
+//! A new category is held if its name looks like a typing error, and at the first sync of a state, because the folder
+//! may then be unrelated to the knowledge base. The articles of the category are held with it.
 
 use super::guard::Facts;
 use super::plan::{Action, HoldRule, Step};
@@ -12,11 +12,11 @@ pub enum NewCategories {
     /// New folders become categories at once.
     #[default]
     Create,
-    /// A person approves first. In a request, this holds for the first sync only.
+    /// A person approves each new category. In a request, this holds for the first sync only.
     Ask,
 }
 
-/// A new category may be a mistake.
+/// Holds a new category that may be a mistake.
 pub(super) fn new_category(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     let Step::CreateCategory { folder, near, .. } = &action.step else {
         return None;

@@ -1,8 +1,9 @@
-//! The order of a plan: categories, then what only touches the mirror, then what changes the service, and
-//! deletions last, but for those whose slug somebody else waits for.
+//! The order of a plan: categories, then actions that only touch the mirror, then actions that change the service.
+//! Deletions come last, except those that free a slug for another action.
 //!
-//! A name in the mirror belongs to one file at a time: a removal that frees one comes first. A slug belongs to one
-//! article of a category at a time, and to one category of the workspace. An action that takes a slug which another
+//! A name in the mirror belongs to one file at a time: a removal that frees a wanted name comes first. A slug belongs
+//! to one article of a category at a time, and to one category of the workspace: an action that takes a slug comes
+//! after the action that frees the slug in the same plan. `needs` holds the actions whose slug stays taken.
 //! article leaves in the same plan comes after it. `needs` holds the actions whose slug stays taken.
 
 use super::needs::wait;
@@ -11,7 +12,7 @@ use super::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::model::{ArticleId, CategoryId, Field, Place, Version, path};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Puts a guarded plan in order.
+/// Orders a guarded plan.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(&plan.actions, base, remote);
     wait(plan, &holders, base);
@@ -27,11 +28,12 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
             let left = leaves(action).filter(|_| action.held.is_none());
             left.is_some_and(|address| addresses.contains(&address))
         };
-        // No actions wait for each other: `wait` holds them.
+        // There are no cycles: `wait` has held the actions that wait for each other.
         let chain = std::iter::successors(Some(action), |action| {
             freeing.get(&waits_for(action, &holders)?).copied()
         });
-        // A folder's new name may be one that another folder just left: those stay in the order of planning.
+        // A folder may take the name that another folder has just left: renames of folders stay in the order of
+        // planning.
         let path = Some(&action.path).filter(|_| !renames_folder(action));
         (phase(action, is_wanted), chain.count(), path.cloned())
     });
@@ -60,20 +62,20 @@ fn phase(action: &Action, is_wanted: bool) -> u8 {
     }
 }
 
-/// A name in a folder, folded: one file has it at a time.
+/// A name in a folder, with its case folded: only one file can have the name.
 pub(super) type Name = (String, String);
 
 fn name(place: &Place) -> Name {
     (place.folder.clone(), path::fold(&place.file))
 }
 
-/// The name that an action takes in the mirror, if it takes one.
+/// Returns the name that an action takes in the mirror, if any.
 pub(super) fn takes_name(action: &Action) -> Option<Name> {
     let settle = action.as_settle()?;
     settle.moves_file().then(|| name(&settle.to))
 }
 
-/// The name that an action leaves in the mirror, if it leaves one.
+/// Returns the name that an action frees in the mirror, if any.
 pub(super) fn leaves_name(action: &Action) -> Option<Name> {
     if let Step::RemoveFile { place, .. } = &action.step {
         return Some(name(place));
@@ -87,7 +89,7 @@ fn renames_folder(action: &Action) -> bool {
     matches!(&action.step, Step::SettleCategory(settle) if settle.from.is_some() && settle.from != settle.to)
 }
 
-/// A public address: a slug in a category, or that of a category itself.
+/// A public address: a slug in a category, or the slug of a category itself.
 pub type Address = (Option<CategoryId>, String);
 
 /// The holder of an address.
@@ -97,7 +99,7 @@ pub(super) enum Holder {
     Category(CategoryId),
 }
 
-/// Returns the holder of each address on the service now; nothing where no action takes an address.
+/// Returns the present holder of each address on the service; nothing if no action takes an address.
 pub(super) fn holders(
     actions: &[Action],
     base: &Base,
@@ -116,7 +118,7 @@ pub(super) fn holders(
         holders.insert((None, version.slug.clone()), Holder::Category(*id));
     }
     for row in base.articles.values() {
-        // The address that was seen counts, not the recorded one; an article that is gone has none.
+        // The observed address counts, not the recorded one; an article that is gone has no address.
         match remote.articles.get(&row.id) {
             Some(Remote::Present(_) | Remote::Gone) => {}
             None | Some(Remote::NotVisible(_) | Remote::Unknown(_)) => {
@@ -132,10 +134,10 @@ pub(super) fn holders(
     holders
 }
 
-/// The address that an action takes on the service, if it takes one.
+/// Returns the address that an action takes on the service, if any.
 pub fn takes(action: &Action) -> Option<Address> {
     match &action.step {
-        // One that the service has made already only gets its id.
+        // If the service has created the article already, only the id is missing.
         Step::CreateArticle { version, .. } => action.id.is_none().then(|| address(version)),
         Step::CreateCategory { version, .. } => Some((None, version.slug.clone())),
         Step::SettleCategory(settle) => {
@@ -158,7 +160,7 @@ pub fn takes(action: &Action) -> Option<Address> {
     }
 }
 
-/// The address that an action frees when it is done, if it frees one.
+/// Returns the address that is free once an action is done, if any.
 pub fn leaves(action: &Action) -> Option<Address> {
     if let Step::DeleteArticle { seen, .. } = &action.step {
         return Some(address(&seen.version));
@@ -174,7 +176,7 @@ fn address(version: &Version) -> Address {
     (Some(version.category), version.slug.clone())
 }
 
-/// The article or category that an action is about, once that has an id.
+/// Returns the article or category of an action, if it has an id already.
 fn about(action: &Action) -> Option<Holder> {
     if let Step::SettleCategory(settle) = &action.step {
         return Some(Holder::Category(settle.id));
@@ -182,12 +184,12 @@ fn about(action: &Action) -> Option<Holder> {
     action.id.map(Holder::Article)
 }
 
-/// The article or category whose address an action frees, if it frees one.
+/// Returns the article or category whose address an action frees, if any.
 pub(super) fn frees(action: &Action) -> Option<Holder> {
     leaves(action).and_then(|_| about(action))
 }
 
-/// Returns the holder that has to leave an address before an action can be done.
+/// Returns the holder that must leave an address before an action can be done.
 pub(super) fn waits_for(action: &Action, holders: &BTreeMap<Address, Holder>) -> Option<Holder> {
     let holder = *holders.get(&takes(action)?)?;
     (about(action) != Some(holder)).then_some(holder)

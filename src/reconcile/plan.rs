@@ -1,6 +1,6 @@
-//! The plan: what to do, in order, as plain data.
+//! The plan: actions in order, as plain data.
 //!
-//! A dry run prints it; applying it is the engine's business. Two equal worlds give equal plans.
+//! A dry run prints the plan; the engine applies it. Equal worlds give equal plans.
 
 use super::snapshot::{Bodies, Seen};
 use crate::model::{
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The word for an action in reports.
+/// The kind of an action, as a word in reports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -20,26 +20,26 @@ pub enum Kind {
     Update,
     /// Another address or category, perhaps with changed fields.
     Move,
-    /// An article or a file goes.
+    /// A deleted article or file.
     Delete,
     /// Both sides became equal by themselves.
     Adopt,
-    /// Both are gone.
+    /// The article and its file are gone.
     Forget,
     /// Both sides changed, and the changes fit together.
     Merge,
-    /// Both sides changed the same thing differently.
+    /// Both sides changed the same part differently.
     Conflict,
-    /// A removed file comes back, because its article was edited.
+    /// A removed file that is restored, because its article was edited.
     Restore,
     /// A new category.
     CreateCategory,
-    /// A category's words or folder.
+    /// Changed texts of a category, or another folder.
     UpdateCategory,
 }
 
 impl Kind {
-    /// The word for a person. A category is recognised by its path.
+    /// The word in reports for people. A category is recognised by its path.
     pub const fn verb(self) -> &'static str {
         match self {
             Self::CreateCategory => "create",
@@ -56,7 +56,7 @@ impl Kind {
         }
     }
 
-    /// The name in JSON and in the records of a daemon.
+    /// The name in JSON and in stored records.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -77,62 +77,62 @@ impl Kind {
 /// One step of a plan.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Action {
-    /// The word for it.
+    /// The kind of the action.
     pub kind: Kind,
     /// The side that it changes.
     pub side: Side,
     /// The article, once it has an id.
     pub id: Option<ArticleId>,
-    /// The path in the mirror that it is about.
+    /// The path in the mirror.
     pub path: String,
-    /// The fields that it changes.
+    /// The changed fields.
     pub fields: Vec<Field>,
-    /// A note for the person who reads the report.
+    /// A note for the reader of the report.
     pub note: Option<String>,
-    /// The reason why the action waits for a person, if it does.
+    /// The hold; `None`: the action is not held.
     pub held: Option<Hold>,
     /// The step to take.
     pub step: Step,
 }
 
-/// Why an action waits.
+/// The hold of an action.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Hold {
-    /// Which rule holds it.
+    /// The rule that holds the action.
     pub rule: HoldRule,
-    /// The reason and the way out, for people.
+    /// The reason and the remedy, for people.
     pub reason: String,
 }
 
-/// Which rule holds an action.
+/// The rule that holds an action.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HoldRule {
     /// Too many deletions towards one side; released by `approve`.
     MassDeletion,
-    /// Removals that came with a moved HEAD of git; released by `approve`.
+    /// Removals that came with a new HEAD of git; released by `approve`.
     MovedHead,
     /// Too many articles went back to older versions; released by `approve`.
     MassRollback,
     /// The file went back to the version that git has committed; released by `approve`.
     Behind,
-    /// A restore was to bring the file back, and did not; released by `approve`.
+    /// A restore failed to bring the file back; released by `approve`.
     Unrestored,
-    /// The file lies in another workspace's folder, or did when that was last seen; released by `approve`.
+    /// The file is in another workspace's folder, or was when it was last seen; released by `approve`.
     Elsewhere,
-    /// The file may lie in another workspace's folder, which cannot be read; released by `approve`.
+    /// The file may be in another workspace's folder, which cannot be read; released by `approve`.
     Unfound,
     /// The state was made for another folder, and asks for a deletion; released by `approve`.
     ForeignState,
-    /// A new category whose name is near to another one's; released by `approve`.
+    /// A new category whose name is similar to an existing one; released by `approve`.
     NearCategory,
     /// A new category at the first sync; released by `approve`.
     NewCategory,
-    /// Part of the observation failed in this cycle; tried again in the next.
+    /// Part of the observation failed in this cycle; the next cycle tries again.
     Doubt,
-    /// Someone else writes the same article back and forth.
+    /// Another writer changes the same article back and forth.
     ForeignWriter,
-    /// The service refused the action before, and nothing changed since.
+    /// The service refused the action before, and nothing has changed since.
     Refused,
     /// The action needs another action that is held.
     Waits,
@@ -141,12 +141,12 @@ pub enum HoldRule {
 }
 
 impl HoldRule {
-    /// Returns whether it holds deletions because of what came with them.
+    /// Returns whether the rule holds deletions because of the changes that came with them.
     pub const fn holds_deletions(self) -> bool {
         matches!(self, Self::MassDeletion | Self::MovedHead)
     }
 
-    /// Returns whether `kbsync approve` releases it.
+    /// Returns whether `kbsync approve` releases the hold.
     pub const fn approvable(self) -> bool {
         match self {
             Self::MassDeletion
@@ -171,9 +171,9 @@ pub enum Step {
     CreateCategory {
         /// The folder.
         folder: String,
-        /// The id that stands for it in this plan.
+        /// The provisional id of the category in this plan.
         provisional: CategoryId,
-        /// The category that may have been meant: its name is near to this one's.
+        /// The existing category that may have been meant, with a similar name.
         near: Option<String>,
         /// The content to send.
         version: CategoryVersion,
@@ -186,7 +186,7 @@ pub enum Step {
         place: Place,
         /// The content to send.
         version: Version,
-        /// `enabled` and `draft`, to be sent.
+        /// The flags to send.
         flags: Flags,
         /// The deleted article that the new article replaces.
         instead_of: Option<ArticleId>,
@@ -199,10 +199,10 @@ pub enum Step {
         id: ArticleId,
         /// The place of the file before its removal.
         place: Place,
-        /// The version that is deleted.
+        /// The version to be deleted.
         seen: Box<Seen>,
     },
-    /// Removes a file whose article is gone.
+    /// Deletes a file whose article is gone.
     RemoveFile {
         /// The article.
         id: ArticleId,
@@ -211,14 +211,14 @@ pub enum Step {
         /// The content.
         version: Version,
     },
-    /// Drops a base row: nothing is left on either side.
+    /// Deletes a base row: nothing is left on either side.
     Forget {
         /// The article.
         id: ArticleId,
     },
     /// Puts the service's version beside the file.
     Conflict(Box<Conflict>),
-    /// Nothing: it only waits, and is shown.
+    /// Nothing: the action is only held and reported.
     Wait,
 }
 
@@ -231,32 +231,32 @@ pub struct FileBefore {
     pub version: Version,
 }
 
-/// Brings an article's two sides together: the file becomes `file`, and `send` of it goes to the service.
+/// Brings an article's two sides together: the file becomes `file`, and the fields `send` go to the service.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settle {
     /// The article.
     pub id: ArticleId,
     /// The file as it is now; `None`: there is no file.
     pub before: Option<FileBefore>,
-    /// The place of the file afterwards.
+    /// The place of the file after the step.
     pub to: Place,
-    /// The file's version afterwards.
+    /// The file's version after the step.
     pub file: Version,
-    /// `enabled` and `draft` in the file afterwards.
+    /// The file's flags after the step.
     pub file_flags: Flags,
-    /// Whether the file's content changes (a rename alone does not).
+    /// Whether the file's content changes (a rename alone is not a change).
     pub write: bool,
-    /// Fields of `file` that are sent.
+    /// The fields of `file` to send.
     pub send: Vec<Field>,
-    /// `enabled`, if it is sent.
+    /// The value of `enabled` to send, if any.
     pub send_enabled: Option<bool>,
-    /// The service's version that this was decided on.
+    /// The service's version on which the decision is based.
     pub seen: Seen,
-    /// The base's local version while nothing was sent: the old version with the pulled fields.
+    /// The base's local version while nothing has been sent: the old version with the pulled fields.
     pub unsent: Version,
-    /// The base's local flags while nothing was sent: a wish that was not sent is still a wish.
+    /// The base's local flags while nothing has been sent: an unsent wish stays a wish.
     pub unsent_flags: Flags,
-    /// Whether the article had a conflict that is settled by this.
+    /// Whether this step settles a conflict of the article.
     pub settles: bool,
 }
 
@@ -265,21 +265,21 @@ pub struct Settle {
 pub struct SettleCategory {
     /// The category.
     pub id: CategoryId,
-    /// Its folder now; `None`: it has none.
+    /// The present folder; `None`: there is none.
     pub from: Option<String>,
-    /// Its folder afterwards; `None`: it gets none.
+    /// The folder after the step; `None`: there is none.
     pub to: Option<String>,
-    /// The content of `_category.yaml` afterwards.
+    /// The content of `_category.yaml` after the step.
     pub file: CategoryVersion,
     /// Whether `_category.yaml` changes.
     pub write: bool,
-    /// Fields that are sent.
+    /// The fields to send.
     pub send: Vec<Field>,
-    /// The service's version that this was decided on.
+    /// The service's version on which the decision is based.
     pub seen: CategoryVersion,
     /// Its revision.
     pub revision: Revision,
-    /// The base's local version while nothing was sent.
+    /// The base's local version while nothing has been sent.
     pub unsent: CategoryVersion,
 }
 
@@ -298,22 +298,22 @@ pub struct Conflict {
     pub seen: Option<Seen>,
     /// The copy beside the file; `None`: there is nothing to copy.
     pub copy: Option<String>,
-    /// Whether the copy is to be written: it is new, or the service's version changed again.
+    /// Whether the copy must be written: it is new, or the service's version has changed again.
     pub fresh: bool,
-    /// Why they could not be merged.
+    /// Why the versions could not be merged.
     pub reason: String,
 }
 
 /// The outcome for one key of the three inputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Outcome {
-    /// Both sides are as the base says.
+    /// Both sides are as in the base.
     Quiet,
-    /// Only the books change: a revision, a visibility, a place.
+    /// Only the base changes: a revision, a visibility, a place.
     Recorded,
     /// The key has an action in the plan.
     Planned,
-    /// The outcome is unknown in this cycle.
+    /// The state of the key is unknown in this cycle.
     Unknown,
     /// The command's paths or direction exclude the key.
     Excluded,
@@ -328,7 +328,7 @@ pub enum Key {
     File(Place),
 }
 
-/// Something left out for a stated reason.
+/// A file or an article that was left out, with the reason.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Problem {
     /// The path in the mirror.
@@ -342,9 +342,9 @@ pub struct Problem {
 /// A plan.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
-    /// The actions, in the order in which they are done.
+    /// The actions, in the order of their execution.
     pub actions: Vec<Action>,
-    /// Rows to be brought up to date without anything to be seen: nothing is sent, no file is touched.
+    /// Base rows to update without any report: nothing is sent, no file is touched.
     pub records: Vec<Settle>,
     /// The same for categories.
     pub category_records: Vec<SettleCategory>,
@@ -352,10 +352,10 @@ pub struct Plan {
     pub problems: Vec<Problem>,
     /// The outcome for each key.
     pub outcomes: BTreeMap<Key, Outcome>,
-    /// Bodies that merging made.
+    /// Bodies that the merge produced.
     pub bodies: Bodies,
-    /// Articles whose file was removed, and of which the service's version could not be read: they are left alone, and
-    /// belong to what was removed at once.
+    /// The number of articles whose file was removed and whose version on the service could not be read. They stay
+    /// untouched, but count as removals.
     pub removed_unread: usize,
 }
 
@@ -377,7 +377,7 @@ impl SettleCategory {
 }
 
 impl Problem {
-    /// Something about a path.
+    /// Makes a problem of a path.
     pub(crate) fn at(
         path: impl fmt::Display,
         id: Option<ArticleId>,

@@ -1,15 +1,15 @@
-//! The paths that a command is about. A `restore` of a folder names thousands of them, and every file is asked for.
+//! The paths of a command. A `restore` of a folder has thousands of paths, and every file is looked up.
 
 use crate::model::Place;
 use crate::model::path::CATEGORY_FILE;
 use std::collections::BTreeSet;
 
-/// Paths to look at, each a folder, a file, or a file without its ending; empty: everything.
+/// The paths in scope, each a folder, a file, or a file without its ending; empty: everything.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Scope(BTreeSet<String>);
 
 impl Scope {
-    /// Returns whether everything is in it.
+    /// Returns whether everything is in scope.
     pub fn is_whole(&self) -> bool {
         self.0.is_empty() || self.0.contains(".")
     }
@@ -19,12 +19,12 @@ impl Scope {
         self.0.is_empty()
     }
 
-    /// Adds a path. A `/` behind a folder may stand or not.
+    /// Adds a path. A `/` after a folder is optional.
     pub fn add(&mut self, path: &str) {
         self.0.insert(path.trim_end_matches('/').to_owned());
     }
 
-    /// Returns whether a place is in it.
+    /// Returns whether a place is in scope.
     pub fn covers(&self, place: &Place) -> bool {
         let names = |name: &str| self.0.contains(&format!("{}/{name}", place.folder));
         self.is_whole()
@@ -33,7 +33,7 @@ impl Scope {
             || names(place.stem())
     }
 
-    /// Returns whether a category's own words are in it: whole folders only.
+    /// Returns whether a category's own texts are in scope: whole folders only.
     pub fn covers_folder(&self, folder: &str) -> bool {
         self.is_whole()
             || self.0.contains(folder)

@@ -1,6 +1,6 @@
 //! A comparison without clashes becomes an action, a row of the base, or nothing.
 //!
-//! That includes `enabled` and `draft`: what a listing shows of them, what a writer wishes, and the lines in the file.
+//! This includes `enabled` and `draft`: the service's flags, the writer's wishes, and the lines in the file.
 
 use super::articles::waiting;
 use super::change::ThreeWay;
@@ -62,7 +62,7 @@ pub(super) fn settle_article(
         }),
         to,
     };
-    // Others may have the file's name only if the file is certain to leave it.
+    // Another file may take the file's name only if the file is certain to leave it.
     if settle.moves_file() && !settle.sends() {
         planner.names.leave(&from);
         planner.names.stay(&settle.to);
@@ -124,7 +124,7 @@ fn file_settle(
     })
 }
 
-/// Returns what a move changes: where the file was, and the two addresses.
+/// Returns the note for a move: the old place of the file, and the two addresses.
 fn moved(row: Option<&ArticleRow>, settle: &Settle) -> Option<String> {
     let was = row.and_then(|row| {
         let (was, now) = (&row.place, &settle.to);
@@ -148,7 +148,7 @@ pub(super) fn new_address(was: &str, is: &str) -> String {
     format!("its public address changes from {was} to {is}")
 }
 
-/// Records a change that a report does not show. A row that is up to date stays untouched.
+/// Records a change that is not reported. A row that is up to date stays untouched.
 fn record_article(planner: &mut Planner<'_>, row: Option<&ArticleRow>, settle: Settle) -> Outcome {
     let known = row.is_some_and(|row| {
         row.place == settle.to
@@ -175,14 +175,14 @@ fn held_merge(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>
     planner.push(action)
 }
 
-/// The fields of both lists, each once.
+/// Returns the fields of both lists, each once.
 pub(super) fn all_fields(one: &[Field], other: &[Field]) -> Vec<Field> {
     let more = other.iter().filter(|field| !one.contains(field));
     one.iter().chain(more).copied().collect()
 }
 
-/// Returns the place of the file afterwards: a pulled address or category moves the file, unless a writer chose its
-/// name. `None`: nobody knows the folder of its category.
+/// Returns the place of the file after the step: a pulled address or category moves the file, unless a writer chose its
+/// name. `None`: the folder of the category is unknown.
 fn place_after(
     planner: &mut Planner<'_>,
     case: Case<'_>,
@@ -215,19 +215,19 @@ fn place_after(
     Some(to)
 }
 
-/// The outcome for `enabled` and `draft`.
+/// The changes of `enabled` and `draft`.
 struct FlagChange {
-    /// In the file afterwards.
+    /// The file's flags after the step.
     file: Flags,
     /// The service's flags, as far as known.
     remote: Flags,
-    /// `enabled`, if it is to be sent.
+    /// The value of `enabled` to send, if any.
     send: Option<bool>,
-    /// The file's flags in the base while nothing was sent.
+    /// The base's file flags while nothing has been sent.
     unsent: Flags,
 }
 
-/// Returns what becomes of the flags of an article that both sides have.
+/// Returns the changes of the flags of an article that both sides have.
 fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
     let Case {
         id,
@@ -258,7 +258,7 @@ fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
         change.file.enabled = on.and_then(|on| flag_line(file.flags.enabled, on, true));
         change.unsent.enabled = change.file.enabled;
     }
-    // A removed `draft: true` is the wish to publish, as `draft: false` is.
+    // Removing `draft: true` is a wish to publish, as is `draft: false`.
     let unfulfilled = match file.flags.draft {
         Some(wish) => shown.draft != Some(wish),
         None => shown.draft == Some(true) && shown.draft == known.draft,
@@ -279,13 +279,13 @@ fn flag_change(planner: &mut Planner<'_>, case: Case<'_>) -> FlagChange {
     change
 }
 
-/// Returns whether a listing's entry shows the flags that are known, of an article that is listed as it was. `own`:
-/// its revision is that of our own last write.
+/// Returns whether the entry of an unchanged article in a listing agrees with the known flags. `own`: our own last
+/// write made the revision.
 pub(crate) fn listed_as_known(own: bool, listed: Flags, known: Flags) -> bool {
     own || in_listing(listed) == known
 }
 
-/// A listing has published articles.
+/// Returns the flags of a listed article: unless stated otherwise, a listed article is published.
 fn in_listing(flags: Flags) -> Flags {
     Flags {
         enabled: Some(flags.enabled.unwrap_or(true)),
@@ -293,8 +293,8 @@ fn in_listing(flags: Flags) -> Flags {
     }
 }
 
-/// Returns the flags that the service shows. A listing has published articles; only our own last write may still be
-/// on its way there.
+/// Returns the flags that the service shows. A listed article is published, unless our own last write may still be
+/// missing from the listing (replica lag).
 fn shown(row: Option<&ArticleRow>, seen: &Seen, known: Flags) -> Flags {
     match (seen.visibility, row) {
         (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => known,
@@ -306,7 +306,8 @@ fn shown(row: Option<&ArticleRow>, seen: &Seen, known: Flags) -> Flags {
     }
 }
 
-/// A line is written where it says something unusual, and otherwise stays as it is or goes.
+/// Returns the flag's line for the file: an unusual value is written; a usual value keeps an equal line and removes any
+/// other.
 fn flag_line(line: Option<bool>, value: bool, usual: bool) -> Option<bool> {
     if value != usual || line == Some(value) {
         Some(value)

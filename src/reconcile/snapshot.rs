@@ -1,7 +1,7 @@
 //! The observation: one snapshot for each side, and the base between them.
 //!
-//! A side is present, absent or unknown; only a proven absence can lead to a deletion. A snapshot says
-//! what was seen and draws no conclusions.
+//! A side is present, absent or unknown; only a proven absence can lead to a deletion. A snapshot holds observations
+//! and draws no conclusions.
 
 use super::scope::Scope;
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Creation, Visibility};
@@ -21,9 +21,9 @@ pub struct Base {
     pub articles: BTreeMap<ArticleId, ArticleRow>,
     /// One row per category.
     pub categories: BTreeMap<CategoryId, CategoryRow>,
-    /// Conflicts that were shown and are not settled.
+    /// Conflicts that were reported and are not settled.
     pub conflicts: BTreeMap<ArticleId, ConflictRow>,
-    /// Articles that are being created: no row is theirs yet.
+    /// Pending creations: their articles have no row yet.
     pub creations: Vec<Creation>,
 }
 
@@ -34,7 +34,7 @@ pub struct LocalFile {
     pub place: Place,
     /// The id in its front matter.
     pub id: Option<ArticleId>,
-    /// The content; the category is that of the folder once the folders are paired.
+    /// The content; the category is the folder's, once the folders are paired.
     pub version: Version,
     /// `enabled` and `draft` as the file has them.
     pub flags: Flags,
@@ -47,21 +47,21 @@ pub struct LocalCategory {
     pub folder: String,
     /// The id in `_category.yaml`.
     pub id: Option<CategoryId>,
-    /// The content of `_category.yaml`, with the folder's name; `None`: there is no `_category.yaml`.
+    /// The content of `_category.yaml`, with the folder's name for missing keys; `None`: there is no `_category.yaml`.
     pub version: Option<CategoryVersion>,
 }
 
-/// Something that lies in the mirror and is no ready article: present and unknown.
+/// An entry at an article's place that is not a ready article: present and unknown.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Unknown {
     /// The place.
     pub place: Place,
-    /// The id in its front matter, where one could be read.
+    /// The id in its front matter, if readable.
     pub id: Option<ArticleId>,
 }
 
 impl Unknown {
-    /// Makes an unknown file of a place that names no article.
+    /// Makes an unknown file without an id.
     pub fn at(place: &Place) -> Self {
         Self {
             place: place.clone(),
@@ -77,13 +77,13 @@ pub struct LocalSnapshot {
     pub files: Vec<LocalFile>,
     /// Folders with a `_category.yaml` or a ready article.
     pub categories: Vec<LocalCategory>,
-    /// Files that cannot be read as articles, at places of articles.
+    /// Files at articles' places that cannot be parsed as articles.
     pub unknown: Vec<Unknown>,
-    /// Files that could not be read: their articles are not known.
+    /// Files that could not be read: their articles are unknown.
     pub unread: Vec<Place>,
-    /// Folders whose `_category.yaml` cannot be read: nothing is concluded about the category's words.
+    /// Folders whose `_category.yaml` cannot be read: nothing is concluded about the category's texts.
     pub unready_categories: BTreeSet<String>,
-    /// Folders that could not be listed, are ignored, or in motion: nothing below them counts as absent.
+    /// Folders that could not be listed, are ignored or are in motion: nothing below them counts as absent.
     pub unreadable: BTreeSet<String>,
     /// The subset of `unreadable` that could not be listed.
     pub closed: BTreeSet<String>,
@@ -93,21 +93,20 @@ pub struct LocalSnapshot {
     pub top: BTreeSet<String>,
     /// The conflict copies, each with the article that its `id:` line names.
     pub copies: BTreeMap<Place, Option<ArticleId>>,
-    /// Whether the state is so new that it has not got all articles that have a file: one that cannot be read may be
-    /// any article's.
+    /// Whether the state is so new that it lacks articles which have a file: an unreadable file may be any article's.
     pub first: bool,
     /// Whether the whole mirror was listed; otherwise nothing counts as absent.
     pub complete: bool,
 }
 
-/// The service's version of an article, as it was seen in this cycle.
+/// The service's version of an article, as observed in this cycle.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// The content.
     pub version: Version,
     /// Its revision.
     pub revision: Revision,
-    /// `enabled` and `draft`, where the answer had them.
+    /// `enabled` and `draft`, if the answer had them.
     pub flags: Flags,
     /// Whether readers see it.
     pub visibility: Visibility,
@@ -123,12 +122,12 @@ pub enum Remote {
     Gone,
     /// The article left the listing for an unknown reason.
     NotVisible(String),
-    /// The article was not asked for or could not be read: nothing is concluded.
+    /// The article was not requested or could not be read: nothing is concluded.
     Unknown(String),
 }
 
 impl Remote {
-    /// Returns the version that was seen, where one was.
+    /// Returns the observed version, if any.
     pub fn present(&self) -> Option<&Seen> {
         match self {
             Self::Present(seen) => Some(seen),
@@ -140,24 +139,24 @@ impl Remote {
 /// The service, as observed.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RemoteSnapshot {
-    /// Every article that was listed or asked for.
+    /// Every article that was listed or requested.
     pub articles: BTreeMap<ArticleId, Remote>,
     /// Categories that were read in this cycle.
     pub categories: BTreeMap<CategoryId, (CategoryVersion, Revision)>,
-    /// Categories that turned out to be another workspace's: nothing of theirs is ours.
+    /// Categories that turned out to belong to another workspace: their articles are not synced here.
     pub foreign: BTreeSet<CategoryId>,
-    /// Articles whose entries came and cannot be read: to ask again is of no use until they are corrected there.
+    /// Articles with unreadable entries: asking again is useless until they are corrected on the service.
     pub unreadable: BTreeSet<ArticleId>,
     /// Whether the listing was read whole; otherwise an article that is missing here is unknown.
     pub complete: bool,
-    /// Whether the look ended early. That is one problem, not one of each article whose category was not read.
+    /// Whether the observation ended early. That is one problem, not one for each article with an unread category.
     pub cut_off: bool,
 }
 
-/// Bodies that the merge needs, by digest.
+/// Bodies for the merge, by digest.
 pub type Bodies = BTreeMap<TextDigest, Arc<str>>;
 
-/// Which way changes may go.
+/// The direction of changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -181,27 +180,27 @@ impl Direction {
     }
 }
 
-/// A person's word on one conflict (`kbsync resolve`).
+/// A person's decision on a conflict (`kbsync resolve`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
     /// The file as it is now.
     Local,
-    /// The service's version that was shown.
+    /// The service's version that was reported.
     Remote,
-    /// Both, one after the other where they clash.
+    /// Both versions, one after the other where they clash.
     Both,
-    /// An answer for each part that clashes.
+    /// An answer for each clashing part.
     Parts(Parts),
 }
 
-/// A person's answers about the parts of a conflict.
+/// A person's answers for the parts of a conflict.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parts {
-    /// The file that was shown.
+    /// The digest of the file that was reported.
     pub file: Digest,
-    /// The fields that become the service's; the others stay the file's.
+    /// The fields to take from the service; the other fields stay the file's.
     pub theirs: BTreeSet<Field>,
     /// The body.
     pub text: String,
@@ -210,24 +209,24 @@ pub struct Parts {
 /// The rules of one cycle.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Policy {
-    /// Which way changes may go.
+    /// The direction of changes.
     pub direction: Direction,
-    /// The way to settle conflicts.
+    /// The default for settling conflicts.
     pub on_conflict: OnConflict,
-    /// Paths to look at.
+    /// The paths in scope.
     pub scope: Scope,
-    /// `enabled` for new files that do not say.
+    /// `enabled` for new files without that key.
     pub new_enabled: bool,
-    /// `draft` for new files that do not say.
+    /// `draft` for new files without that key.
     pub new_draft: bool,
-    /// Conflicts that a person settled with this command.
+    /// Conflicts that this command settles by a person's decision.
     pub resolve: BTreeMap<ArticleId, Keep>,
-    /// Categories named in the settings: their folders are made although no article is in them.
+    /// Categories named in the settings: their folders are created even without articles.
     pub wanted_categories: BTreeSet<CategoryId>,
 }
 
 impl Policy {
-    /// The defaults, for everything in a mirror.
+    /// Makes the default policy, for a whole mirror.
     pub fn new(direction: Direction, on_conflict: OnConflict) -> Self {
         Self {
             direction,
@@ -245,7 +244,7 @@ impl Policy {
         self.scope.covers(place)
     }
 
-    /// Returns whether a category's own words are in scope: whole folders only.
+    /// Returns whether a category's own texts are in scope: whole folders only.
     pub fn covers_folder(&self, folder: &str) -> bool {
         self.scope.covers_folder(folder)
     }

@@ -1,17 +1,17 @@
-//! A text in blocks: what is settled, and what clashes.
+//! A text in blocks: settled blocks and clashes.
 //!
-//! A block that one side alone changed is settled. A person decides the others, one by one ([`blocks`]), or keeps both
-//! sides of each ([`merge_union`]): then nothing that either side wrote is left out.
+//! A block that only one side changed is settled. For a clash, a person chooses block by block ([`blocks`]), or both
+//! sides are kept ([`merge_union`]): then no side's text is lost.
 
 use super::hunks::{hunks, stretches};
 use super::{ClashReason, TextMerge, Units, broken, merge_text, merge_with_fallback};
 use crate::model::html;
 use imara_diff::Token;
 
-/// A stretch of a text that two sides made of one.
+/// A stretch of a text with two sides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Block {
-    /// Both sides have it, or one side alone changed it.
+    /// Both sides have the text, or only one side changed it.
     Settled(String),
     /// Both sides changed it.
     Clash(BlockClash),
@@ -20,27 +20,27 @@ pub enum Block {
 /// A stretch that both sides changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockClash {
-    /// The number of line breaks before it, in the local text.
+    /// The number of line breaks before the stretch, in the local text.
     pub line: usize,
-    /// The stretch as both sides had it in common; `None`: they have no common version.
+    /// The text of the common ancestor; `None`: there is no ancestor.
     pub base: Option<String>,
-    /// The local side's.
+    /// The text of the local side.
     pub local: String,
-    /// The remote side's.
+    /// The text of the remote side.
     pub remote: String,
-    /// Whether a line break has to keep the two apart.
+    /// Whether a line break must separate the two sides.
     on_lines: bool,
 }
 
 impl BlockClash {
-    /// Returns both sides, the local one first.
+    /// Returns both sides, the local side first.
     pub fn both(&self) -> String {
         let apart = if self.on_lines { "\n" } else { "" };
         [&self.local, apart, &self.remote].concat()
     }
 }
 
-/// Cuts two texts that do not merge into blocks. Where it is in doubt what each side changed, every difference clashes.
+/// Cuts two texts that do not merge into blocks. If it is in doubt what each side changed, every difference is a clash.
 pub fn blocks(ancestors: &[&str], local: &str, remote: &str) -> Vec<Block> {
     let overlaps =
         |base: &&&str| merge_text(base, local, remote) == TextMerge::Clash(ClashReason::Overlap);
@@ -50,7 +50,7 @@ pub fn blocks(ancestors: &[&str], local: &str, remote: &str) -> Vec<Block> {
     }
 }
 
-/// Joins blocks, with an answer for each clash. Fails with the markup that this would break.
+/// Joins blocks, with an answer for each clash. The error is the markup that the result would break.
 pub fn join(
     blocks: &[Block],
     local: &str,
@@ -72,7 +72,7 @@ pub fn join(
     }
 }
 
-/// Puts two texts together; where they clash, the local side comes first.
+/// Joins two texts; at a clash, both sides are kept, the local side first.
 pub fn merge_union(ancestors: &[&str], local: &str, remote: &str) -> String {
     if let TextMerge::Merged(text) = merge_with_fallback(ancestors, local, remote) {
         return text;
@@ -86,14 +86,14 @@ pub fn merge_union(ancestors: &[&str], local: &str, remote: &str) -> String {
         )
         .ok()
     };
-    // Without an ancestor, lines that both sides have occur once.
+    // Without an ancestor, lines that both sides have are kept once.
     let mut bases = ancestors.iter().map(|base| Some(*base)).chain([None]);
     bases
         .find_map(joined)
         .unwrap_or_else(|| format!("{}\n{remote}", local.trim_end_matches('\n')))
 }
 
-/// Cuts two texts by lines and blocks. Without a base, every difference clashes.
+/// Cuts two texts into blocks of units. Without an ancestor, every difference is a clash.
 fn by_unit(ancestor: Option<&str>, local: &str, remote: &str) -> Vec<Block> {
     let base = ancestor.unwrap_or(local);
     let Units {
@@ -118,8 +118,8 @@ fn by_unit(ancestor: Option<&str>, local: &str, remote: &str) -> Vec<Block> {
         blocks.push(if let Some(merged) = merged {
             Block::Settled(text(&merged))
         } else {
-            // What ended a line begins one of its own where it comes behind the other side's, as do words that no
-            // block holds.
+            // A local text that ends a line, or whose end is in no block, must be separated from the remote text behind
+            // it.
             let next = tokens.get(stretch.end).map(|next| interner[*next]);
             let ends_a_line = next.is_none_or(|next| next.starts_with(['\n', '\r']));
             let unended = |unit: &Token| {

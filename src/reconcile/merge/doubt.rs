@@ -1,11 +1,10 @@
-//! When units repeat: is it certain what each side did to which of them?
+//! Doubt about repeated units: is it certain which of them each side changed?
 //!
-//! Both sides may have removed the same one of several equal units, and a diff may have found it at one
-//! place here and at another there; the merge would then remove two. Or each replaced another one, and
-//! it looks like the same removal; the merge would then remove one. A unit that occurs once in every
-//! text is an anchor: its place is beyond doubt, and so is on which side of it a change lies. So, unless
-//! both sides did just the same between two anchors, they must not both have removed, or both have added,
-//! units there that repeat. White space does not count.
+//! Both sides may have removed the same one of several equal units, and the diffs may have found it at different
+//! places; the merge would then remove two. Or the sides may have removed two different ones, and the diffs show the
+//! same removal; the merge would then remove one. A unit that occurs once in every text is an anchor: its place is
+//! certain, and so is the side of it on which a change lies. Therefore: unless both sides made the same changes between
+//! two anchors, it is in doubt if both removed, or both added, repeated units there. White space does not count.
 
 use super::hunks::Hunk;
 use imara_diff::Token;
@@ -25,7 +24,7 @@ impl Counts {
         Self(counts)
     }
 
-    /// The number of different units.
+    /// Returns the number of distinct units.
     pub(super) fn known(&self) -> usize {
         self.0.len()
     }
@@ -35,13 +34,13 @@ impl Counts {
     }
 }
 
-/// A change of a unit: its anchors, the unit, and whether the unit was added.
+/// A change of one unit: the number of anchors before it, the unit, and whether the unit was added.
 type Deed = (usize, Token, bool);
 
-/// One side's changes, and at which places of the base.
+/// One side's changes, each with its places in the base.
 type Deeds = HashMap<Deed, Vec<usize>>;
 
-/// Returns whether the two sides' changes cannot be told apart for certain.
+/// Returns whether it is in doubt which units the two sides changed.
 pub(super) fn exists(
     base: &[Token],
     sides: [&[Hunk<'_>]; 2],
@@ -59,7 +58,7 @@ pub(super) fn exists(
             .filter(|(deed, places)| other.get(deed) != Some(places));
         differing.map(|((between, ..), _)| *between).collect()
     };
-    // The anchors after which the two sides made different changes.
+    // The stretches between anchors in which the two sides made different changes.
     let mut different: HashSet<usize> = differs(&mine, &theirs).into_iter().collect();
     different.extend(differs(&theirs, &mine));
     mine.iter().any(|(deed, place)| {
@@ -91,7 +90,7 @@ fn anchors_before(base: &[Token], sides: [&[Hunk<'_>]; 2], counts: &Counts) -> V
     before
 }
 
-/// Lists what one side did, and at which places of the base.
+/// Returns one side's changes, each with its places in the base.
 fn places(
     base: &[Token],
     hunks: &[Hunk<'_>],

@@ -1,27 +1,27 @@
-//! One side's changes against the ancestor, and the stretches in which both sides' changes meet.
+//! One side's changes against the ancestor, and the stretches in which the changes of both sides meet.
 
 use imara_diff::{Algorithm, Diff, NoSliderHeuristic, Token};
 
-/// From this many units on, the histogram algorithm's worst case is felt; Myers' with its bounded
-/// search is used instead.
+/// The number of units above which Myers' algorithm with its bounded search replaces the histogram algorithm, whose
+/// worst case is slow.
 const MANY: usize = 4_000;
 
-/// A run of the ancestor's units and what one side has in its place.
+/// A run of the ancestor's units, and its replacement on one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hunk<'a> {
-    /// The first unit replaced.
+    /// The first replaced unit.
     pub(super) start: usize,
-    /// Behind the last unit replaced.
+    /// The end of the replaced units (exclusive).
     pub(super) end: usize,
     /// The units that replace the ancestor's.
     pub(super) new: &'a [Token],
-    /// Whether there is more than before, so that something was put in.
+    /// Whether the replacement is longer, which counts as an insertion.
     grows: bool,
 }
 
 /// Lists a side's changes in their order.
 ///
-/// Changes with nothing but white space between them are one: a line's end keeps no two edits apart.
+/// Changes separated only by white space are one change: a line end does not keep two edits apart.
 pub(super) fn hunks<'a>(
     base: &[Token],
     side: &'a [Token],
@@ -36,8 +36,8 @@ pub(super) fn hunks<'a>(
     let mut diff = Diff::default();
     let known = u32::try_from(known).unwrap_or(u32::MAX);
     diff.compute_with(algorithm, base, side, known);
-    // Without this, equal units removed on both sides are not found at the same place, and a merge
-    // removes two of them.
+    // Without this step, the diffs may place the removal of equal units differently on the two sides, and a merge would
+    // remove two of them.
     diff.postprocess_with(base, side, NoSliderHeuristic);
 
     let mut ranges: Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> = Vec::new();
@@ -67,8 +67,8 @@ pub(super) fn hunks<'a>(
 }
 
 impl Hunk<'_> {
-    /// Returns whether this change ends before another one begins. Two that touch are apart, unless
-    /// both put something in between.
+    /// Returns whether this change ends before another change begins. Two adjacent changes are apart, unless both
+    /// insert something in between.
     pub(super) fn is_before(
         &self,
         other: &Self,
@@ -80,17 +80,17 @@ impl Hunk<'_> {
     }
 }
 
-/// A stretch of the ancestor with the changes of both sides that cannot be told apart.
+/// A stretch of the ancestor in which the changes of both sides are not apart.
 pub(super) struct Stretch<'a> {
     /// The first unit.
     pub(super) start: usize,
-    /// Behind the last unit.
+    /// The end of the units (exclusive).
     pub(super) end: usize,
     sides: [Vec<Hunk<'a>>; 2],
 }
 
 impl Stretch<'_> {
-    /// Returns both sides' units in place of the ancestor's.
+    /// Returns the units of both sides for the stretch.
     pub(super) fn renditions(&self, base: &[Token]) -> [Vec<Token>; 2] {
         self.sides.each_ref().map(|hunks| {
             let (mut said, mut at) = (Vec::new(), self.start);
@@ -104,8 +104,8 @@ impl Stretch<'_> {
         })
     }
 
-    /// Returns the units with both sides' changes: those of one side alone, or those that both made. `None`: they
-    /// clash.
+    /// Returns the units with both sides' changes: those of the only changed side, or equal changes of both sides.
+    /// `None`: the sides clash.
     pub(super) fn merged(&self, base: &[Token]) -> Option<Vec<Token>> {
         let [ours, others] = self.renditions(base);
         match &self.sides {
@@ -116,7 +116,7 @@ impl Stretch<'_> {
     }
 }
 
-/// Cuts the ancestor where both sides' changes are apart. No stretch reaches into the next one.
+/// Cuts the ancestor into stretches where both sides' changes are apart. No stretch overlaps the next one.
 pub(super) fn stretches<'a>(
     sides: &[Vec<Hunk<'a>>; 2],
     base: &[Token],
@@ -126,7 +126,7 @@ pub(super) fn stretches<'a>(
     let mut heads = [0, 0];
     loop {
         let next = [0, 1].map(|side| sides[side].get(heads[side]));
-        // An insertion comes before a change that begins where it was made.
+        // An insertion comes before a change that begins at the same place.
         let first = match next.map(|hunk| hunk.map(|hunk| (hunk.start, hunk.end))) {
             [None, None] => return stretches,
             [Some(mine), Some(theirs)] => usize::from(theirs < mine),
@@ -146,7 +146,7 @@ pub(super) fn stretches<'a>(
             next = [0, 1].into_iter().find(|&side| {
                 let other = &stretch.sides[1 - side];
                 sides[side].get(heads[side]).is_some_and(|hunk| {
-                    // A change that reaches into the stretch belongs to it: stretches do not overlap.
+                    // A change that begins inside the stretch belongs to the stretch: stretches do not overlap.
                     hunk.start < stretch.end
                         || other.iter().any(|known: &Hunk<'_>| {
                             !known.is_before(hunk, base, blank)

@@ -1,17 +1,17 @@
 //! The three-way merge of bodies.
 //!
-//! A body is cut into units, lines *and* HTML blocks ([`html::units()`]), and each side's
-//! changes are taken as hunks against the common ancestor (`hunks`). What is promised:
+//! A body is cut into units, lines *and* HTML blocks ([`html::units()`]), and each side's changes are hunks against the
+//! common ancestor (`hunks`). The merge guarantees:
 //!
-//! - Never fuzzy: a clean result holds both sides' changes, each where it was made. When there is doubt
-//!   where that is, it is a clash.
-//! - The order of the sides does not matter. Equal sides are the result; so is the changed side when
-//!   the other one is the ancestor.
-//! - Overlapping changes clash, unless they are the same. Two insertions at one spot clash, and a
-//!   replacement that grows inserts at its ends. Changes of neighbouring blocks do not clash.
-//! - A result is markup as sound as what it was made of.
+//! - Never fuzzy: a clean result has both sides' changes, each at its place. A change whose place is in doubt is a
+//!   clash.
+//! - Symmetry: the order of the sides does not matter. Equal sides are the result; if one side equals the ancestor, the
+//!   other side is the result.
+//! - Overlapping changes clash, unless they are the same. Two insertions at one spot clash, and a replacement that
+//!   grows counts as an insertion at its ends. Changes of neighbouring blocks do not clash.
+//! - The markup of a result is as sound as the markup of its sources.
 //!
-//! Nothing here decides what becomes of a clash.
+//! The handling of a clash is not decided here.
 
 mod blocks;
 mod doubt;
@@ -33,19 +33,19 @@ pub enum TextMerge {
     Clash(ClashReason),
 }
 
-/// Why two changes could not be put together.
+/// Why two changes could not be merged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClashReason {
-    /// Both sides changed the same lines or blocks, or put something at the same spot.
+    /// Both sides changed the same lines or blocks, or inserted something at the same spot.
     Overlap,
-    /// The text around a change repeats itself, so that there is more than one place for it.
+    /// The text around a change repeats itself, so that the change has more than one possible place.
     Ambiguous,
-    /// Put together, the changes would break the markup.
+    /// The merged markup would be broken.
     Markup {
-        /// The damage that a merge would do, for example a tag without its partner.
+        /// The damage, for example a tag without its partner.
         what: String,
     },
-    /// There is no common ancestor to compare with.
+    /// There is no common ancestor.
     NoAncestor,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for ClashReason {
     }
 }
 
-/// Merges two texts that were made of one.
+/// Merges two texts with a common ancestor.
 pub fn merge_text(base: &str, local: &str, remote: &str) -> TextMerge {
     if local == remote || base == remote {
         return TextMerge::Merged(local.to_owned());
@@ -80,10 +80,10 @@ pub fn merge_text(base: &str, local: &str, remote: &str) -> TextMerge {
     }
 }
 
-/// Merges two texts with the first of several ancestors that lets them merge.
+/// Merges two texts with the first of several ancestors that allows a merge.
 ///
-/// The base keeps two versions of a body that the service rewrote: what is in the file and what the
-/// service answered. When no ancestor helps, the first one's clash is returned.
+/// The base has two versions of a body that the service rewrote: the file's version and the service's answer. If no
+/// ancestor helps, the clash of the first ancestor is returned.
 pub fn merge_with_fallback(ancestors: &[&str], local: &str, remote: &str) -> TextMerge {
     if local == remote {
         return TextMerge::Merged(local.to_owned());
@@ -102,10 +102,10 @@ pub fn merge_with_fallback(ancestors: &[&str], local: &str, remote: &str) -> Tex
 
 /// Merges unit by unit.
 ///
-/// Where units repeat, a change can be placed in more than one way: of two equal units, either may be
-/// the one that was removed. A diff settles on one place, and both sides' changes may then seem to be
-/// apart although they are not. So the merge is made twice, with every such change as far down and
-/// as far up as it goes, and counts only when it is the same. `doubt` looks at what is left.
+/// If units repeat, a change can be placed in more than one way: of two equal units, either may be the removed one. A
+/// diff decides on one place, and both sides' changes may then seem apart although they are not. Therefore the merge is
+/// made twice, with each such change as far down and as far up as possible, and the result counts only if both agree.
+/// `doubt` checks the remaining cases.
 fn merge_units<'a>(
     base: &'a str,
     local: &'a str,
@@ -158,7 +158,7 @@ struct Units<'a> {
     interner: Interner<&'a str>,
     /// Base, local and remote.
     texts: [Vec<Token>; 3],
-    /// Whether each different unit is white space.
+    /// Whether each distinct unit is white space.
     blank: Vec<bool>,
 }
 
@@ -181,10 +181,10 @@ impl<'a> Units<'a> {
     }
 }
 
-/// Returns the markup that joining the units broke; `None` when the markup is as sound as that of the sides.
+/// Returns the markup that the merge broke; `None`: the markup is as sound as that of the sides.
 fn broken(text: &str, merged: &[&str], local: &str, remote: &str) -> Option<String> {
-    // Read anew, the text has to fall into the same units: no two lines were glued together, and no
-    // unit got into a comment or a script.
+    // Parsed again, the text must have the same units: no two lines were joined, and no unit is now inside a comment or
+    // a script.
     if html::units(text) != merged {
         return Some("two pieces would run into one".to_owned());
     }

@@ -1,9 +1,10 @@
-//! New files that say what an article without a file says: created, they might be there twice.
+//! Holds new files that have the content of an article without a file: creating an article from such a file might
+//! duplicate the article.
 //!
-//! Title and text have to be equal. Nothing else compares words to find out which article a file is. The articles are
-//! those of the base, those that only the service has, and those that are being created: the service may or may not
-//! have such a one, and if no answer shows it, only its file tells. So the file at the place of an article that the
-//! service shows with other words than were sent is held as well.
+//! Only equal titles and equal texts count, and this is the only comparison of contents in the pairing. The articles
+//! are those of the base, those that only the service has, and those of pending creations: the service may or may not
+//! have an article of a pending creation, and if no answer shows it, only its file tells. Therefore a file is also held
+//! if the service shows an article at its address whose content was not sent.
 
 use super::Paired;
 use crate::model::base::Creation;
@@ -13,8 +14,8 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Holds the files that may belong to articles which are being created and have nothing at their place. Returns the
-/// other files, and the articles that become unknown.
+/// Holds files that may belong to pending creations without a file at their place. Returns the other files, and the
+/// articles that become unknown.
 pub(super) fn hold_moved(
     base: &Base,
     local: &LocalSnapshot,
@@ -52,7 +53,7 @@ pub(super) fn hold_moved(
     (left, unknown)
 }
 
-/// Returns whether a file has the title and text of a try, and differs from the article that its id names.
+/// Returns whether a file has the title and text of a try, and has no id or differs from the article of its id.
 pub(crate) fn may_be_of(creation: &Creation, file: &LocalFile, base: &Base) -> bool {
     let is_new = file.id.is_none_or(|id| {
         let row = base.articles.get(&id);
@@ -61,7 +62,7 @@ pub(crate) fn may_be_of(creation: &Creation, file: &LocalFile, base: &Base) -> b
     is_new && creation.was_sent(&file.version)
 }
 
-/// Says of a file that nobody can tell whether the article at its address was created from it.
+/// Returns the problem of a file for which it is unknown whether the article at its address was created from it.
 fn unclear_at(base: &Base, file: &LocalFile) -> Option<Problem> {
     let mut creations = base.creations.iter();
     let id = creations.find(|creation| is_at(creation, file))?.unclear?;
@@ -77,13 +78,12 @@ fn unclear_at(base: &Base, file: &LocalFile) -> Option<Problem> {
     Some(Problem::at(&file.place, Some(id), message))
 }
 
-/// Returns whether a file is at the place of an article that is being created.
+/// Returns whether a file is at the place of a pending creation.
 pub(super) fn is_at(creation: &Creation, file: &LocalFile) -> bool {
     creation.is_at(file.version.category, &file.place.file)
 }
 
-/// Reports the articles that are being created of which nothing else is said, and which no step of the plan gives a
-/// file.
+/// Reports the articles of pending creations that have no other report and no file.
 pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
     for creation in &base.creations {
         let Some(id) = creation.article() else {
@@ -106,7 +106,7 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
     }
 }
 
-/// Says of a file that it may be that of an article which is being created.
+/// Returns the problem of a file that may belong to a pending creation.
 fn moved_problem(file: &LocalFile, creation: &Creation) -> Problem {
     let from = &creation.place;
     let (what, remedy) = match &creation.row {
@@ -130,7 +130,7 @@ fn same_words(file: &LocalFile, id: Option<ArticleId>, what: &str, remedy: &str)
     Problem::at(&file.place, id, message)
 }
 
-/// Holds new files with the title and the text of an article that has no file, and such articles.
+/// Holds new files that have the title and the text of an article without a file, and marks these articles as unknown.
 pub(super) fn hold_same_words(base: &Base, remote: &RemoteSnapshot, paired: &mut Paired) {
     if paired.fresh.is_empty() {
         return;
@@ -156,8 +156,8 @@ pub(super) fn hold_same_words(base: &Base, remote: &RemoteSnapshot, paired: &mut
     }
 }
 
-/// The articles that have no file, by title and text: those of the base, as their files were, and those that only the
-/// service has. One that is gone from the service cannot be there twice.
+/// Returns the articles without a file, by title and text: those of the base, with the content of their last file, and
+/// those that only the service has. An article that is gone from the service cannot be duplicated.
 fn articles_without_file<'a>(
     base: &'a Base,
     remote: &'a RemoteSnapshot,

@@ -1,11 +1,12 @@
-//! Which folder is which category: by the id in `_category.yaml`, by the folder in the state, by its slug.
+//! Pairs folders with categories: by the id in `_category.yaml`, by the folder in the state, by the slug.
 
 use super::Paired;
 use crate::model::{CategoryId, path};
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalSnapshot, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The categories of the folders in the state. One that two rows have was left by one of them: it is neither's.
+/// Returns the categories of the folders in the state. A folder of two rows was left by one of the two categories, so
+/// it counts for neither.
 pub(super) fn of_rows(base: &Base) -> BTreeMap<&str, CategoryId> {
     let mut owners: BTreeMap<&str, Option<CategoryId>> = BTreeMap::new();
     for row in base.categories.values() {
@@ -30,7 +31,7 @@ pub(super) fn pair_folders<'a>(
     let mut left = Vec::new();
     for category in &local.categories {
         match category.id {
-            // Another workspace's folder, copied: its files are that workspace's articles.
+            // A copy of another workspace's folder: its files are that workspace's articles.
             Some(id) if remote.foreign.contains(&id) => {}
             Some(id) => by_id.entry(id).or_default().push(category),
             None => left.push(category),
@@ -38,7 +39,7 @@ pub(super) fn pair_folders<'a>(
     }
     let mut folders = BTreeMap::new();
     for (id, mut claimants) in by_id {
-        // The report does not depend on the order of the scan.
+        // Sorted, so that the report does not depend on the order of the scan.
         claimants.sort_by(|one, other| one.folder.cmp(&other.folder));
         let home = base
             .categories
@@ -101,7 +102,7 @@ fn folder_by_slug(
         .version
         .as_ref()
         .map_or(category.folder.as_str(), |version| &version.slug);
-    // A category of the base that has a folder is found by that folder, and not by its slug while that is there.
+    // A category with a folder in the base is found by that folder, and by its slug only if the folder is gone.
     let gone = |folder: &String| {
         local.complete
             && !local.unreadable.contains(folder)

@@ -1,5 +1,5 @@
-//! The id in a file, and the places of articles when the two sides last agreed: of two files with one id the one at the
-//! place in the state keeps it.
+//! Pairs files by their ids, and knows the places of articles at the last agreement: of two files with one id, the file
+//! at the place in the state keeps the id.
 
 use super::creations::is_at;
 use super::folders;
@@ -9,7 +9,7 @@ use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Gives files the articles that they name. Returns the files that are left.
+/// Pairs files with the articles of their ids. Returns the other files.
 pub(super) fn claim_by_id(
     base: &Base,
     places: &StatePlaces<'_>,
@@ -26,10 +26,10 @@ pub(super) fn claim_by_id(
         }
     }
     for (id, mut claimants) in by_id {
-        // The report does not depend on the order of the scan.
+        // Sorted, so that the report does not depend on the order of the scan.
         claimants.sort_by(|one, other| one.place.cmp(&other.place));
         let at_home = places.home(id, &claimants);
-        // A file that is not ready may be the article's, and the ready one a copy of it.
+        // A file that is not ready may be the article's, and the ready file a copy of it.
         if at_home.is_none() && unready.contains(&id) {
             paired.doubt(id, NOT_READY);
             continue;
@@ -54,7 +54,8 @@ pub(super) fn claim_by_id(
     left
 }
 
-/// The only file that names an article, of those that do not lie where a copy becomes an article of its own.
+/// Returns the only file with an article's id. Files at the place of a pending creation do not count: a copy becomes an
+/// article of its own there.
 fn only_claimant(base: &Base, claimants: &[LocalFile]) -> Option<usize> {
     let is_created = |file: &LocalFile| {
         let known = file.id.is_some_and(|id| base.articles.contains_key(&id));
@@ -66,8 +67,8 @@ fn only_claimant(base: &Base, claimants: &[LocalFile]) -> Option<usize> {
     own.next().is_none().then_some(keeper)
 }
 
-/// Marks two articles as unknown: the file at the place of one has the id of the other, which the state does not know,
-/// as a file from another mirror has. An article that is gone from the service has nothing left to lose.
+/// Marks two articles as unknown: the file at the place of one has the id of the other, and the state does not know
+/// that id, as with a file from another mirror. An article that is gone from the service has nothing left to lose.
 pub(super) fn mark_both_unknown(
     base: &Base,
     places: &StatePlaces<'_>,
@@ -89,8 +90,8 @@ pub(super) fn mark_both_unknown(
     }
 }
 
-/// Reports files that name an article, of which none can be said to be its file: several, none of them where the
-/// article was, or one that lies where another article is being created from a copy.
+/// Reports files with an article's id if none of them is certain to be the article's: there are several files and none
+/// is at the article's place, or the only file is at the place of a pending creation.
 fn report_unclaimed(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
     let names: Vec<_> = claimants
         .iter()
@@ -111,7 +112,7 @@ fn report_unclaimed(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired)
     paired.doubt(id, "kbsync cannot tell which file is its own");
 }
 
-/// Reports the file of an article that has the id of another one now.
+/// Reports the file of an article that now has another article's id.
 fn report_replaced(of: ArticleId, by: ArticleId, file: &LocalFile, paired: &mut Paired) {
     let message = format!(
         "the file of article {of} now has the id {by}. If that is a mistake, put `id: {of}` back. If not, move the file to \
@@ -121,8 +122,8 @@ fn report_replaced(of: ArticleId, by: ArticleId, file: &LocalFile, paired: &mut 
     paired.doubt(of, "its file has another article's id");
 }
 
-/// The places in the state: a category and a file's name, not a folder's. Where a folder is not its
-/// category's any more, the place itself counts.
+/// The places in the state, as a category and a file's name rather than a folder's. If a folder no longer belongs to
+/// its category, the place itself counts.
 pub(super) struct StatePlaces<'a> {
     by_category: HashMap<(CategoryId, &'a str), ArticleId>,
     /// The categories of the folders in the state.
@@ -139,7 +140,7 @@ impl<'a> StatePlaces<'a> {
         let known = rows.clone();
         let known =
             known.filter_map(|row| Some(((category(row)?, row.place.file.as_str()), row.id)));
-        // The folder was renamed since, and the file could not be read then: it is where its folder is.
+        // The folder has been renamed since, and the file could not be read then: the file moved with its folder.
         let renamed = rows.clone().filter(|row| category(row).is_none());
         let renamed = renamed.map(|row| ((row.local.category, row.place.file.as_str()), row.id));
         let by_category = renamed.chain(known).collect();
@@ -151,7 +152,7 @@ impl<'a> StatePlaces<'a> {
         }
     }
 
-    /// The article that had this place when the two sides last agreed.
+    /// Returns the article that had this place at the last agreement.
     pub(super) fn owner(&self, category: Option<CategoryId>, place: &Place) -> Option<ArticleId> {
         category
             .and_then(|id| self.by_category.get(&(id, place.file.as_str())))
@@ -159,8 +160,8 @@ impl<'a> StatePlaces<'a> {
             .copied()
     }
 
-    /// Returns which of the files that name an article is at the article's recorded place. Another article may have
-    /// had this place, too: its file was moved away, and the two sides do not agree on it since.
+    /// Returns the index of the file at the article's recorded place. Another article may have had this place, too: its
+    /// file was moved away, and the two sides have not agreed on the move yet.
     pub(super) fn home(&self, id: ArticleId, files: &[LocalFile]) -> Option<usize> {
         let row = self.base.articles.get(&id)?;
         let folder = row.place.folder.as_str();
@@ -169,13 +170,13 @@ impl<'a> StatePlaces<'a> {
         let along = |file: &LocalFile| {
             file.version.category == category && file.place.file == row.place.file
         };
-        // A renamed folder took its files along: what lies in a new folder of the old name is a copy.
+        // A renamed folder took its files along: a file in a new folder of the old name is a copy.
         let found = files.iter().position(along);
         let owned = |file: &LocalFile| self.owner_of(file) == Some(id);
         found.or_else(|| files.iter().position(owned))
     }
 
-    /// The article whose file this is by its folder's category, wherever that folder is now.
+    /// Returns the article of a file by its folder's category, wherever the folder is now.
     pub(super) fn owner_along(&self, file: &LocalFile) -> Option<ArticleId> {
         let place = (file.version.category, file.place.file.as_str());
         self.by_category.get(&place).copied()

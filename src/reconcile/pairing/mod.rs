@@ -1,10 +1,10 @@
-//! Which file is which article, and which folder is which category.
+//! Pairs files with articles, and folders with categories.
 //!
-//! In order: the id in the file; the place in the state, so that a renamed folder takes its files along; category and
-//! slug, where the service has an article that nothing else claims; else it is new, unless its title and its text are
-//! those of an article without a file, or were sent to create one from another place: then a person says which of the
-//! two it is. Words are never compared otherwise. Of two files with one id the one at the place in the state keeps it,
-//! and the other is a new article.
+//! In this order: the id in the file; the place in the state, so that a renamed folder takes its files along; category
+//! and slug, if the service has an article that nothing else claims. Every other file is new, with an exception: if its
+//! title and text are those of an article without a file, or of a pending creation at another place, a person decides
+//! whether it is new. Contents are never compared otherwise. Of two files with one id, the file at the place in the
+//! state keeps the id, and the other file is a new article.
 
 mod creations;
 mod folders;
@@ -22,16 +22,16 @@ use std::{
     fmt::Display,
 };
 
-/// The mirror with every file and folder given its identity.
+/// The mirror with the identity of every file and folder.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Paired {
-    /// Files of articles that have an id.
+    /// The files of existing articles.
     pub files: BTreeMap<ArticleId, LocalFile>,
-    /// Articles whose file is there, or may be there, but cannot be read as one.
+    /// Articles whose file is present, or may be present, but cannot be read as an article; with the reason.
     pub unknown: BTreeMap<ArticleId, String>,
     /// Files that are new articles.
     pub fresh: Vec<LocalFile>,
-    /// Folders of categories, new ones under their provisional ids.
+    /// Folders of categories; new categories have provisional ids.
     pub categories: BTreeMap<CategoryId, LocalCategory>,
     /// Files and folders that could not be paired.
     pub problems: Vec<Problem>,
@@ -45,12 +45,12 @@ impl Paired {
             .map(|category| category.folder.as_str())
     }
 
-    /// Returns whether nothing in the mirror claims an article.
+    /// Returns whether no file in the mirror claims an article.
     fn is_free(&self, id: ArticleId) -> bool {
         !self.files.contains_key(&id) && !self.unknown.contains_key(&id)
     }
 
-    /// Marks an article whose file is there, or may be there.
+    /// Marks an article as unknown: its file is present, or may be.
     fn doubt(&mut self, id: ArticleId, why: &str) {
         self.unknown.insert(id, why.to_owned());
     }
@@ -60,7 +60,7 @@ impl Paired {
         self.problems.push(Problem::at(path, id, message));
     }
 
-    /// Marks articles of which no ready file was found.
+    /// Marks articles without a ready file as unknown.
     fn mark_unknown(&mut self, ids: impl IntoIterator<Item = ArticleId>, why: &str) {
         for id in ids {
             if !self.files.contains_key(&id) {
@@ -70,7 +70,7 @@ impl Paired {
     }
 }
 
-/// Pairs a scanned mirror with the base and with what the service lists.
+/// Pairs a scanned mirror with the base and with the observed service.
 pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Paired {
     let mut paired = Paired::default();
     let folders = folders::pair_folders(base, local, remote, &mut paired);
@@ -92,8 +92,8 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
 
 const NOT_READY: &str = "its file is not ready";
 
-/// The articles of which something lies in the mirror that is no ready article: at the article's place in the state, or
-/// anywhere with the article's id in it.
+/// Returns the articles for which the mirror has a file that is not ready: at the article's place in the state, or
+/// anywhere with the article's id.
 fn unready(
     local: &LocalSnapshot,
     folders: &BTreeMap<&str, CategoryId>,
@@ -108,7 +108,7 @@ fn unready(
     articles.collect()
 }
 
-/// Gives each file its folder's category. In a folder without a category, the article that a file names becomes
+/// Gives each file its folder's category. In a folder without a category, the article whose id a file has becomes
 /// unknown.
 fn with_categories(
     local: &LocalSnapshot,
@@ -128,7 +128,7 @@ fn with_categories(
     files
 }
 
-/// Gives files without an id the articles whose places in the state they have.
+/// Pairs files without an id with the articles at their places in the state.
 fn claim_by_place(
     base: &Base,
     local: &LocalSnapshot,
@@ -137,7 +137,7 @@ fn claim_by_place(
     paired: &mut Paired,
 ) -> Vec<LocalFile> {
     let mut left = files;
-    // A renamed folder takes its files along. A file in a new folder with the old name is another file.
+    // A renamed folder takes its files along. A file in a new folder of the old name is another file.
     for owner in [StatePlaces::owner_along, StatePlaces::owner_of] {
         for file in std::mem::take(&mut left) {
             match owner(places, &file).filter(|id| paired.is_free(*id)) {
@@ -149,9 +149,9 @@ fn claim_by_place(
     left
 }
 
-/// Gives a file that names no article one by its place or address. While something else in the mirror cannot
-/// be read that may be the article's own file, moved there by its writer, and then this one's words were never
-/// meant for the article.
+/// Pairs a file without an id with the article at its place or address. If the file's content is edited and some file
+/// in the mirror cannot be read, the unreadable file may be the article's own, moved by its writer; then this file's
+/// content is not meant for the article.
 fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, paired: &mut Paired) {
     let edited = base
         .articles
@@ -172,9 +172,9 @@ fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, pai
     }
 }
 
-/// Gives files without an id the articles that have their category and slug and that nothing else claims.
+/// Pairs files without an id with the unclaimed articles that have their category and slug.
 ///
-/// An article that moved to the address since the last agreement is not claimed: the writer of the file never saw its
+/// An article that moved to the address since the last agreement is left out: the writer of the file never saw its
 /// text.
 fn claim_by_slug(
     base: &Base,
@@ -197,7 +197,7 @@ fn claim_by_slug(
         .map(|(id, seen)| (address(&seen.version), *id))
         .collect();
     for file in files {
-        // What is being created from a file is not the article whose address its writer has given it since.
+        // A pending creation of this file is not the article whose address the writer has given to the file since.
         let mut creations = base.creations.iter();
         let is_created = creations.any(|creation| creations::is_at(creation, &file));
         let found = by_slug.get(&address(&file.version)).copied();
@@ -212,15 +212,15 @@ fn address(version: &Version) -> (CategoryId, &str) {
     (version.category, &version.slug)
 }
 
-/// Marks the articles of which absence is not proven.
+/// Marks articles whose absence is not proven.
 fn mark_unproven(
     base: &Base,
     local: &LocalSnapshot,
     folders: &BTreeMap<&str, CategoryId>,
     paired: &mut Paired,
 ) {
-    // Several folders claim such a category, or a folder of another workspace lies there: a file that has no id may lie
-    // in any of them.
+    // Several folders claim such a category, or the folder is another workspace's: a file without an id may be in any
+    // of them.
     let categories = local.categories.iter();
     let unclear: Vec<_> = categories
         .filter(|category| !folders.contains_key(category.folder.as_str()))
