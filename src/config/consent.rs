@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    /// With `command:` of this text, if there is one.
+    /// Makes the request of a settings file, with a `command:` if given.
     fn asked(folder: &Path, service: &str, command: Option<&str>) -> Asked {
         let token = command.map(|text| TokenSource::Command(text.to_owned()));
         asked_by(folder, service, token.as_ref())

@@ -1,4 +1,4 @@
-//! What the settings accept, what they refuse, and which source wins.
+//! Accepted settings, refused settings, and the precedence of the sources.
 
 use super::*;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The codec: round trips, edits that touch only their lines, and what is refused.
+//! The codec: round trips, edits that touch only their lines, and refusals.
 
 use super::*;
 use proptest::prelude::*;
@@ -256,7 +256,7 @@ fn f122_what_is_not_ready_says_where_and_what_to_do() {
         let file = format!("---\ntitle: T\n{key}: x\n---\n");
         assert!(Document::parse(file.as_bytes()).is_ok(), "{key}");
     }
-    // Whether the right key is there or not: kbsync may remove it.
+    // Whether or not the right key is present: kbsync may remove the key.
     for file in [
         "drafts: 2",
         "draft: true\ndrafts: 2",
@@ -613,7 +613,7 @@ fn a_broken_category_is_not_ready() {
     assert_eq!(problem.category, ID.parse().ok());
 }
 
-/// Texts with everything in them that YAML trips over.
+/// Texts with everything that YAML trips over.
 fn texts() -> impl Strategy<Value = String> {
     let words = vec![
         "no",
@@ -700,7 +700,7 @@ fn bodies() -> impl Strategy<Value = String> {
     .prop_map(|text| text.replace('\0', ""))
 }
 
-/// Front matter as writers leave it: our keys in any order and style, with their own between.
+/// Front matter as writers write it: kbsync's keys in any order and style, mixed with the writer's own.
 fn files() -> impl Strategy<Value = String> {
     let ours = vec![
         "slug: s",
@@ -795,7 +795,7 @@ fn changes() -> impl Strategy<Value = Changes> {
         )
 }
 
-/// Asserts that a file says what was wanted, and otherwise what it said before.
+/// Asserts that a file has the wanted values, and its old values otherwise.
 fn check_edit(before: &Document, wanted: &Changes) {
     let edited = before.edit(wanted);
     let after = parse(&edited);
@@ -868,7 +868,7 @@ fn a_comment_behind_a_value_stays_when_the_block_is_written_anew() {
     );
 }
 
-/// The keys of the writer's own, as another parser reads them.
+/// The writer's own keys, as another parser reads them.
 fn own_values(file: &str) -> serde_yaml::Mapping {
     let lf = file.replace("\r\n", "\n");
     let front = lf
@@ -877,7 +877,7 @@ fn own_values(file: &str) -> serde_yaml::Mapping {
         .next()
         .unwrap_or_default()
         .to_owned();
-    // Without its last line break a block's last line would have none either.
+    // Without this line break, the last line of a block scalar would have none either.
     let front = front + "\n";
     let mut map: serde_yaml::Mapping =
         serde_yaml::from_str(&front).unwrap_or_else(|error| panic!("{error}\n{front}"));

@@ -1,4 +1,4 @@
-//! The scan: what is read, what is not, and what counts as unknown.
+//! The scan: read files, skipped files, and unknown places.
 
 use super::*;
 use crate::mirror::disk::{Area, Content, Durability, Entry, Expect, Listing, RealDisk, Slot};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 const ID: &str = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
 
-/// A real folder that counts what is read, and fails where it is told to.
+/// A real folder that counts reads, and fails on demand.
 struct Watched {
     inner: RealDisk,
     reads: AtomicUsize,
@@ -133,7 +133,7 @@ type Files = BTreeMap<String, ScannedFile>;
 fn look(disk: &Watched, known: &BTreeMap<Place, Stamp>) -> (Scan, Files) {
     let mut files = Files::new();
     let known_category = |folder: &str| known.get(&Place::new(folder, "_category.yaml")).copied();
-    // The n-th known file is that of article n.
+    // The n-th known file belongs to article n.
     let known_file = |folder: &str, file: &str| {
         let mut known = known.iter().zip(0..);
         let ((_, stamp), number) =
@@ -157,7 +157,7 @@ fn article(title: &str) -> String {
     format!("---\ntitle: {title}\n---\n<p>x</p>\n")
 }
 
-/// One line for each file, and for each category, problem and copy.
+/// Returns one line for each file, category, problem and copy.
 fn told(scan: &Scan, files: &Files) -> Vec<String> {
     let mut lines: Vec<String> = files
         .iter()

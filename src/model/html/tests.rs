@@ -107,9 +107,9 @@ proptest! {
 
     #[test]
     fn names_and_attributes_are_those_that_browsers_read(text in markup()) {
-        // In drawings browsers' tokenizers need the tree to tell what is raw.
+        // In drawings, a browser's tokenizer needs the tree to know which content is raw.
         prop_assume!(!text.contains("<svg>"));
-        // The standard's scripts may hide an end tag in what looks like a comment; we do not follow.
+        // In scripts, the standard lets an apparent comment hide an end tag; kbsync does not follow.
         prop_assume!(!(text.contains("<script>") && text.contains("<!--")));
         prop_assert_eq!(our_tags(&text), their_tags(&text), "{}", text);
     }
@@ -130,7 +130,7 @@ proptest! {
     }
 }
 
-/// Name, whether it is an end tag, attributes.
+/// The name, whether the tag is an end tag, and the attributes.
 type TagWords = (String, bool, Vec<(String, String)>);
 
 fn our_tags(text: &str) -> Vec<TagWords> {
@@ -266,7 +266,7 @@ fn units_are_lines_and_blocks() {
     }
 }
 
-/// Writes a balance as the names that it complains about.
+/// Formats a balance as the names of its faults.
 fn complaints(text: &str) -> String {
     let balance = balance(text);
     let names = |tags: &[Tag<'_>], sign: &str| {

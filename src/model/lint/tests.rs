@@ -1,8 +1,8 @@
-//! What the lint finds, by rule and line.
+//! The findings of the lint, by rule and line.
 
 use super::*;
 
-/// A text, and the line, severity and rule of what is found in it.
+/// A text, and the line, severity and rule of each finding.
 type Row = (&'static str, &'static [(usize, Severity, &'static str)]);
 
 #[test]

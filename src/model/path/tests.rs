@@ -181,7 +181,7 @@ fn f074_f121_leftovers_of_editors_and_other_tools_are_known() {
     }
 }
 
-/// The oracle: what every file system and every git checkout can hold, as one name.
+/// The oracle: whether every file system and every git checkout can hold a stem as a single name.
 fn portable(stem: &str) -> bool {
     let file = format!("{stem}.html");
     [stem, file.as_str()].into_iter().all(|name| {

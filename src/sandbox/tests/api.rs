@@ -209,7 +209,7 @@ async fn s4_6_drafts_may_let_go_of_their_slugs() {
     assert_eq!(kb.post("/api/article", body).await.status, 201);
 }
 
-/// What each field must not be, in a new article and in a changed one.
+/// Invalid values for each field, for new and for existing articles.
 fn faulty_article_fields() -> Vec<(&'static str, Value)> {
     let long = "ä".repeat(256);
     vec![

@@ -8,7 +8,7 @@ async fn page(kb: &Kb, path: &str) -> Reply {
     request(kb, "GET", path, &[("host", "localhost:8080")], "").await
 }
 
-/// Sends a form as a browser does; the fields are encoded already.
+/// Sends a form as a browser does; the fields are already encoded.
 async fn form(kb: &Kb, path: &str, fields: &str) -> Reply {
     let headers = [
         ("host", "localhost:8080"),

@@ -1,4 +1,4 @@
-//! Faults, over real sockets where connections are to be dropped.
+//! Faults, over real sockets if connections are dropped.
 
 use super::{Kb, call};
 use crate::sandbox::{
@@ -10,7 +10,7 @@ use std::{sync::Once, time::Duration};
 fn client() -> reqwest::Client {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
-        // Another test of this binary may have been first.
+        // Another test of this binary may have installed a provider first.
         drop(rustls::crypto::ring::default_provider().install_default());
     });
     reqwest::Client::builder()
@@ -92,7 +92,8 @@ async fn a_reset_before_the_request_changes_nothing() {
     let (kb, running) = running().await;
     let client = client();
     let url = format!("{}{}", running.url, kb.article_path());
-    // On a fresh connection and on a pooled one; reqwest may try a pooled one again, so all are met.
+    // On a fresh connection and on a pooled one; reqwest may retry on a pooled connection, so the fault hits every
+    // request.
     for warm in [false, true] {
         if warm {
             get(&client, &url).await.expect("an answer");

@@ -1,4 +1,4 @@
-//! The handle: colleagues, clocks, stale reads, invented content, and the file.
+//! The handle: colleagues, clocks, stale reads, generated content, and the file.
 
 use super::Kb;
 use crate::sandbox::{NewSeed, Options, Sandbox, TimeGrain};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-/// Where the articles of an answer are.
+/// Returns the articles of an answer.
 fn articles(shape: Shape, answer: &Value) -> Vec<Value> {
     let list = |value: &Value| value.as_array().expect("a list").clone();
     match shape {
@@ -22,7 +22,7 @@ fn articles(shape: Shape, answer: &Value) -> Vec<Value> {
     }
 }
 
-/// The path of the next page.
+/// Returns the path of the next page.
 fn next(shape: Shape, paging: Paging, path: &str, answer: &Value) -> Option<String> {
     let page = if shape == Shape::DataData {
         &answer["data"]

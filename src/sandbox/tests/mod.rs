@@ -1,4 +1,4 @@
-//! Tests of the stand-in, by the facts of `docs/api.md`, in memory where no socket is needed.
+//! Tests of the stand-in, by the facts of `docs/api.md`; in memory if no socket is needed.
 
 mod api;
 mod dashboard;
@@ -76,13 +76,13 @@ impl Kb {
     }
 }
 
-/// An answer, read whole.
+/// An answer with its whole body.
 #[derive(Debug)]
 struct Reply {
     status: u16,
     headers: HeaderMap,
     body: String,
-    /// Null when the body is not JSON.
+    /// The body as JSON; null if it is not JSON.
     json: Value,
 }
 

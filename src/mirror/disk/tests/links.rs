@@ -12,8 +12,8 @@ enum Deed {
     Remove,
 }
 
-/// Each step within an operation: the operation, on a file system that can exchange names or not (`plain`), the
-/// step, and the one before it at which an editor has to save so that it is taken at all.
+/// The steps of each operation: the operation, whether the file system cannot exchange names (`plain`), the step, and
+/// the earlier step at which an editor must save so that the step is reached at all.
 const STEPS: &[(Deed, bool, &str, Option<&str>)] = &[
     (Deed::Replace, false, "exchange", None),
     (Deed::Replace, false, "exchange back", Some("exchange")),
@@ -31,7 +31,7 @@ const STEPS: &[(Deed, bool, &str, Option<&str>)] = &[
 
 const FILE: &str = "secret.html";
 
-/// Returns whether a file of the mirror has this text; what is only staged does not count.
+/// Returns whether a file of the mirror has this text; staged files do not count.
 fn is_placed(world: &World, text: &str) -> bool {
     let stage = world.path(".kbsync/stage");
     let staged = if stage.exists() {
@@ -58,7 +58,7 @@ fn texts(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Puts a link in the place of the folder, or of the file in it; what was there is moved aside.
+/// Puts a link in the place of the folder or of the file in it; the original is moved aside.
 fn swap(folder: &Path, whole: bool) {
     let outside = folder.parent().and_then(Path::parent).expect("the top");
     let outside = outside.join("outside");
@@ -68,7 +68,7 @@ fn swap(folder: &Path, whole: bool) {
         return;
     }
     let file = folder.join(FILE);
-    // Between two steps there may be no file of that name.
+    // Between two steps, the file may be missing.
     if file.exists() {
         fs::rename(&file, folder.join("aside.html")).expect("renamed");
     }
@@ -96,7 +96,7 @@ fn assert_nothing_outside_is_touched(world: &World, cell: &str) {
     assert!(!inside.iter().any(|text| text == "secret"), "{cell}");
 }
 
-/// A mirror whose neighbour has a mode that no file of ours would be given.
+/// A mirror beside a file with a mode that kbsync never gives.
 fn guarded(plain: bool) -> World {
     let world = World::with(plain);
     let secret = world.top.path().join("outside").join(FILE);
@@ -169,7 +169,7 @@ fn f130_no_race_with_links_leads_outside() {
             ended.store(true, Ordering::SeqCst);
         });
         while !over.load(Ordering::SeqCst) {
-            // Either the folder itself is met, or nothing is.
+            // The read finds the folder itself, or nothing.
             if let Ok(found) = world.disk.read(IN, FILE, 100) {
                 assert_ne!(found.bytes, b"secret", "read through a link");
             }

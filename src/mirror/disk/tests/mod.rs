@@ -1,4 +1,4 @@
-//! The real folder: links, races with editors, and what a crash leaves behind.
+//! The real folder: links, races with editors, and leftovers of crashes.
 
 use super::*;
 use proptest::prelude::*;
@@ -85,7 +85,7 @@ impl World {
         names(&self.path("start"))
     }
 
-    /// Acts once, at a step within an operation.
+    /// Runs an action once, at a step within an operation.
     fn at_step(&self, step: &'static str, act: impl Fn(&Path) + Send + 'static) {
         let folder = self.path("start");
         let mut done = false;
@@ -124,7 +124,7 @@ fn files_are_written_replaced_and_removed_and_what_was_there_lies_in_the_slot() 
             world.put("a.html", "x", Expect::Absent),
             Err(DiskErrorKind::Exists)
         );
-        // An empty slot would say that the file was put in place.
+        // An empty slot would mean that the file was put in place.
         assert_eq!(world.aside().as_deref(), Some("x"), "plain: {plain}");
         let second = world
             .put("a.html", "two", Expect::Stamp(first))
@@ -197,7 +197,7 @@ fn f080_a_save_in_the_instant_of_the_exchange_is_put_back() {
         let world = World::with(plain);
         let stamp = world.write("start/a.html", "base");
         let step = if plain { "move away" } else { "exchange" };
-        // An editor that saves by renaming a new file over the old one.
+        // An editor that saves by renaming a new file over the old file.
         world.at_step(step, |folder| {
             fs::write(folder.join("saved"), "the editor's").expect("written");
             fs::rename(folder.join("saved"), folder.join("a.html")).expect("renamed");
@@ -308,8 +308,8 @@ fn f080_a_save_in_the_instant_of_a_removal_is_put_back() {
     }
 }
 
-/// An editor and kbsync write the same file at once, without being told when: no save may be lost.
-/// (The editor saves by renaming. One that writes in place may still have the replaced file open.)
+/// An editor and kbsync write the same file at random moments: no save may be lost. (The editor saves by renaming. An
+/// editor that writes in place may still have the replaced file open.)
 #[test]
 fn f080_no_save_is_lost_in_a_race() {
     for plain in [false, true] {
@@ -443,7 +443,7 @@ fn f001_slots_that_nobody_knows_are_emptied() {
     assert_eq!(world.text("start/.kbsync-tmp-2"), "replaced in two steps");
 }
 
-/// Where the file system cannot exchange names, a crash may fall when the name is free.
+/// If the file system cannot exchange names, a crash may happen while the name is free.
 #[test]
 fn f001_a_file_that_was_moved_away_to_be_replaced_gets_its_name_back() {
     let world = World::new();
@@ -630,7 +630,7 @@ fn f130_a_folder_swapped_for_a_link_within_an_operation_changes_nothing_outside(
         fs::rename(folder, folder.with_file_name("moved")).expect("renamed");
         symlink(&outside, folder).expect("a link");
     });
-    // The folder that was opened is the one that is written, wherever it is by now.
+    // The open folder is the one that is written, wherever it has been moved.
     world
         .put("secret.html", "ours", Expect::Stamp(stamp))
         .expect("written");
@@ -671,15 +671,15 @@ fn other_kinds_and_large_files_are_told_apart() {
     );
 }
 
-/// To the calls, a second name of the same file is what a name in another case is on a file system that folds
-/// case: it is taken, by the file itself.
+/// A hard link stands in for a name in another case on a file system that folds case: the name is taken, by the file
+/// itself.
 #[test]
 fn f056_a_name_in_another_case_is_reached_where_case_is_folded() {
     let world = World::new();
     world.write("start/a.html", "words");
     fs::hard_link(world.path("start/a.html"), world.path("start/A.html")).expect("a link");
     let stamp = world.stamp("start/a.html");
-    // Where case is folded, both names go at once.
+    // If case is folded, both names disappear together.
     world.at_step("place", |folder| {
         fs::remove_file(folder.join("a.html")).expect("removed");
     });
