@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// The expectation of a row of a table.
+/// The expected outcome of a row.
 #[derive(Clone, Copy)]
 enum Expected {
     Text(&'static str),
@@ -238,7 +238,7 @@ fn lines_merge_like_blocks() {
 #[test]
 fn lines_are_never_glued_together() {
     check(&[
-        // The last line loses its newline while another is put below it.
+        // The last line loses its newline while another line is added below it.
         (
             "newline dropped, line appended",
             "a\nb\n",
@@ -424,7 +424,7 @@ fn overlapping_changes_of_which_only_a_part_is_equal_clash() {
     ]);
 }
 
-/// Both sides remove one of several equal units: it goes once, or a person decides.
+/// Both sides remove one of several equal units: one unit is removed, or a person decides.
 #[test]
 fn one_of_several_equal_units_is_not_removed_twice() {
     check(&[
@@ -543,7 +543,7 @@ fn f065_a_merge_never_breaks_the_markup() {
 
 #[test]
 fn the_second_ancestor_helps_where_the_first_does_not() {
-    // The service rewrote <b> as <strong>; then one side edited that paragraph, the other another one.
+    // The service rewrote <b> as <strong>; then one side edited that paragraph, and the other side another paragraph.
     let file = "<p><b>a</b></p><p>b</p>";
     let service = "<p><strong>a</strong></p><p>b</p>";
     let local = "<p><b>A</b></p><p>b</p>";
@@ -566,7 +566,7 @@ fn the_second_ancestor_helps_where_the_first_does_not() {
     );
 }
 
-/// Cutting texts of this size unit by unit must not take long, whatever they hold.
+/// Cutting texts of this size into units must not take long, whatever they contain.
 #[test]
 fn hostile_texts_are_merged_in_bounded_time() {
     let numbered = |count: usize, step: usize| -> String {
@@ -626,7 +626,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// Makes the edits, marking what is new so that it can be found again.
+/// Makes the edits, and marks new text so that it can be found again.
 fn edited(blocks: &[String], edits: &BTreeMap<usize, Edit>, mark: &str) -> Vec<String> {
     let mut result = Vec::new();
     for (at, block) in blocks.iter().enumerate() {
@@ -687,7 +687,7 @@ proptest! {
         let expected = joined(&edited(&edited(&base, &mine, "l"), &BTreeMap::new(), ""), lines);
         let merged = match merge_text(&joined(&base, lines), &local, &remote) {
             TextMerge::Merged(merged) => merged,
-            // The last block's removal takes the line end before it along.
+            // The removal of the last block includes the line end before it.
             TextMerge::Clash(_) if lines => return Ok(()),
             TextMerge::Clash(reason) => panic!("{reason:?}"),
         };
@@ -722,8 +722,7 @@ proptest! {
         );
     }
 
-    /// With repeated blocks everywhere, and edits whose places are known: a merge is what was meant, or a
-    /// person decides.
+    /// Repeated blocks everywhere, and edits with known places: the merge is the intended text, or a person decides.
     #[test]
     fn a_merge_is_what_was_meant(
         blocks in prop::collection::vec(0_u8..3, 1..9),
@@ -755,7 +754,7 @@ proptest! {
         }
     }
 
-    /// Whatever is merged: no unit is invented, and none that neither side touched is lost.
+    /// For every merge: no unit is invented, and no unit that neither side touched is lost.
     #[test]
     fn the_units_of_a_merge_come_from_its_inputs(
         texts in prop::array::uniform3(prop::collection::vec(0_u8..4, 0..8)), lines in any::<bool>()
@@ -779,7 +778,7 @@ proptest! {
 #[test]
 fn both_sides_are_kept_where_they_clash_and_merged_elsewhere() {
     let table = [
-        // One block clashes; an edit of another and a new one are merged.
+        // One block clashes; an edit of another block and a new block are merged.
         (
             Some("<p>1</p><p>2</p><p>3</p>"),
             "<p>1 here</p><p>2</p><p>3 too</p>",
@@ -800,14 +799,14 @@ fn both_sides_are_kept_where_they_clash_and_merged_elsewhere() {
             "<p>1</p><p>2!</p>",
             "<p>1</p><p>2!</p>",
         ),
-        // Without an ancestor, what both have is there once.
+        // Without an ancestor, lines that both sides have are kept once.
         (
             None,
             "<p>1</p><p>here</p><p>3</p>",
             "<p>1</p><p>there</p><p>3</p>",
             "<p>1</p><p>here</p><p>there</p><p>3</p>",
         ),
-        // In a text in lines, and in one without blocks, each stands on its own line.
+        // In a text with lines, and in a text without blocks, each side is on its own line.
         (
             Some("<h1>1</h1>\n<p>2</p>\n"),
             "<h1>1 here</h1>\n<p>2</p>\n",
@@ -832,7 +831,7 @@ fn both_sides_are_kept_where_they_clash_and_merged_elsewhere() {
             "words there",
             "words here\nwords there",
         ),
-        // What fits together is merged as ever.
+        // Changes that fit together are merged as usual.
         (
             Some("<p>1</p><p>2</p>"),
             "<p>1!</p><p>2</p>",
@@ -876,7 +875,7 @@ fn a_text_in_conflict_is_cut_where_both_sides_changed_it() {
     let broken = join(&cut, local, remote, |_| text("<p>3"));
     assert!(broken.is_err(), "{broken:?}");
 
-    // Without a version in common, and where it is in doubt what a side changed, each difference clashes.
+    // Without an ancestor, or if it is in doubt what a side changed, every difference clashes.
     let cut = blocks(&[], local, remote);
     let [added, third, fifth] = &clashes(&cut)[..] else {
         panic!("{cut:?}");

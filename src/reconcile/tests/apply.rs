@@ -1,7 +1,7 @@
-//! A model of what the engine does with a plan when everything succeeds: base, mirror and service afterwards.
+//! A model of the engine for a plan that succeeds completely: the base, the mirror and the service afterwards.
 //!
-//! It is strict where the engine would meet an error: a name that is taken, a slug that another article has, a
-//! file or an article that is not what the plan says.
+//! The model is strict where the engine would meet an error: a taken name, a slug of another article, a file or an
+//! article that differs from the plan.
 
 use super::small::{Small, article, category, revision};
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
@@ -20,7 +20,7 @@ struct Sent {
 }
 
 impl Small {
-    /// Carries out a plan; held actions only show what is in conflict.
+    /// Applies a plan; of held actions, only conflicts are recorded.
     pub(super) fn apply(&mut self, plan: &Plan) {
         self.bodies.extend(
             plan.bodies
@@ -256,7 +256,7 @@ impl Small {
         );
     }
 
-    /// Files that only change here: names are left before any is taken.
+    /// Writes files without any request: all names are freed before any name is taken.
     fn write_files(&mut self, batch: &[&Action]) {
         let settles: Vec<(&Action, &Settle)> = batch
             .iter()
@@ -331,7 +331,7 @@ impl Small {
         }
     }
 
-    /// Refuses what the service would refuse: a slug that another article of the category has.
+    /// Refuses a slug that another article of the category has, as the service would.
     fn assert_free(&self, action: &Action, but: Option<ArticleId>, version: &Version) {
         let holder = self.remote.articles.iter().find(|(id, entry)| {
             Some(**id) != but
@@ -406,7 +406,7 @@ impl Small {
         );
     }
 
-    /// Returns the service's form of a version: it trims titles of a mark.
+    /// Returns the service's form of a version: the service trims a mark from titles.
     fn rewritten(&self, version: &Version) -> Version {
         let mut answer = version.clone();
         if self.rewrites {
@@ -544,7 +544,7 @@ fn resolved(version: &Version, created: &BTreeMap<CategoryId, CategoryId>) -> Ve
     version
 }
 
-/// A scanned file does not say its category: its folder does.
+/// Sets the category of a scanned file: only its folder tells the category.
 fn resolved_here(version: &Version, file: &LocalFile) -> Version {
     Version {
         category: file.version.category,

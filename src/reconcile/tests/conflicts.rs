@@ -1,4 +1,4 @@
-//! Conflicts: shown, held, and settled by hand or by a word.
+//! Conflicts: reported, held, and settled by hand or by a command.
 
 use super::small::{Small, article, conflict, short};
 use crate::model::{Field, Place};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 const COPY: &str = "a.conflict.html";
 
-/// A conflict about the title, shown and held.
+/// A reported and held conflict about the title.
 fn shown() -> Small {
     let mut world = Small::new("a; b in=two", "a title=Mine intro=I", "a title=Theirs");
     let plan = world.plan();
@@ -65,7 +65,7 @@ fn deleting_the_copy_settles_what_was_shown() {
         short(&world.planned()),
         "-> update start/a.html (title, introtext)"
     );
-    // The service's version is not the one that was shown: a new conflict, with a new copy.
+    // The service's version has changed since the report: a new conflict, with a new copy.
     edit(&mut world, false);
     assert_eq!(
         short(&world.planned()),
@@ -151,7 +151,7 @@ fn a_word_settles_the_two_versions_that_were_shown() {
         theirs: BTreeSet::from([Field::Title]),
         text: String::new(),
     });
-    // The file moved on, the service did, both did.
+    // The file changed, the service changed, both changed.
     let changes: [&[bool]; 4] = [&[], &[true], &[false], &[true, false]];
     for (keep, plans) in [
         (Keep::Local, [MINE, MINE, HELD, HELD]),
@@ -167,7 +167,7 @@ fn a_word_settles_the_two_versions_that_were_shown() {
             world.policy.resolve.insert(article("a"), keep.clone());
             let text = world.planned();
             assert_eq!(short(&text), plan, "{keep:?} {change:?}");
-            // The word counts even if the copy was deleted.
+            // The command's choice counts even if the copy was deleted.
             let mut by_hand = world.clone();
             drop_copy(&mut by_hand);
             if plan != HELD {

@@ -1,11 +1,11 @@
-//! Deletions that take a whole category or the whole mirror, and those of a state from elsewhere.
+//! Deletions that empty a category or the mirror, and deletions from a state of another folder.
 
 use super::small::Small;
 use crate::model::Side;
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::plan::{Action, HoldRule};
 
-/// A world with its base counted, whose limit would let everything pass.
+/// Makes a world with its base counted, and with a limit that holds nothing.
 fn stocked(base: &str, local: &str, remote: &str) -> Small {
     let mut world = Small::new(base, local, remote);
     world.facts.deletions.limit.count = 1000;
@@ -16,7 +16,7 @@ fn stocked(base: &str, local: &str, remote: &str) -> Small {
     world
 }
 
-/// The rules by which deletions are held, and the words.
+/// Returns the rules that hold deletions, and the reasons.
 fn held(world: &Small) -> Vec<(Option<HoldRule>, String)> {
     let plan = world.plan();
     let deletes = plan
@@ -41,24 +41,24 @@ const MASS: Option<HoldRule> = Some(HoldRule::MassDeletion);
 #[test]
 fn f041_a_category_that_is_emptied_is_held_whatever_the_limit() {
     for (base, local, remote, wanted) in [
-        // All of two or more; on either side.
+        // All of two or more articles, on either side.
         ("a; b; x in=two", "a -; b -", "", &[MASS, MASS][..]),
         ("a; b; x in=two", "", "a gone; b gone", &[MASS, MASS]),
-        // Not all; the only one; one that was moved is not gone.
+        // Not all; the only article; a moved article is not gone.
         ("a; b; c; x in=two", "a -; b -", "", &[None, None]),
         ("a; x in=two", "a -", "", &[None]),
         ("a; b; x in=two", "a in=two; b -", "", &[None]),
         ("a; b; x in=two", "a in=two; b in=two", "", &[]),
-        // What cannot be read may be gone as well.
+        // An unreadable article may be gone as well.
         (
             "a; b unpublished; x in=two",
             "",
             "a gone; b hidden",
             &[MASS],
         ),
-        // What went on both sides is no deletion.
+        // An article that is gone on both sides is not a deletion.
         ("a; b; x in=two", "a -; b -", "a gone", &[None]),
-        // The other category's go.
+        // The other category's articles are deleted.
         (
             "a; b; x in=two; y in=two; z in=two",
             "a -; b -; x -",
@@ -86,7 +86,7 @@ fn f041_the_last_of_a_category_waits_when_the_others_went_a_moment_before() {
     let here = (Side::Remote, "start".to_owned());
     world.facts.deletions.inventory.recent.insert(here, 1);
     assert_eq!(rules(&world), [MASS]);
-    // In another folder, or on the other side, it is another deed.
+    // Earlier deletions in another folder, or on the other side, do not count.
     world.facts.deletions.inventory.recent.clear();
     for other in [(Side::Remote, "two"), (Side::Local, "start")] {
         let other = (other.0, other.1.to_owned());
@@ -101,7 +101,7 @@ fn f040_an_emptied_mirror_is_held_whatever_the_limit() {
         ("a; x in=two", "a -; x -", "", true, &[MASS, MASS][..]),
         ("a; x in=two", "", "a gone; x gone", false, &[MASS, MASS]),
         ("a", "a -", "", true, &[None]),
-        // What becomes of the other one cannot be told, and its file is gone as well.
+        // The fate of the other article is unknown, and its file is gone as well.
         ("a; x in=two", "a -; x -", "x hidden", true, &[MASS]),
         ("a; x in=two", "a -", "", false, &[None]),
     ] {
@@ -138,7 +138,7 @@ fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
         let mut world = stocked("a; b; c", local, remote);
         world.facts.deletions.inventory.from_elsewhere = true;
         assert_eq!(rules(&world), [FOREIGN]);
-        // Bound by now, and not released.
+        // The state is bound by now, and the hold is not released.
         let mut standing = world.clone();
         standing.facts.deletions.inventory.from_elsewhere = false;
         assert_eq!(rules(&standing), [None]);
@@ -159,7 +159,7 @@ fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
         world.facts.deletions.allowed = true;
         assert_eq!(rules(&world), [None]);
     }
-    // Edits go on.
+    // Edits proceed.
     let mut world = stocked("a; b", "a title=X", "b title=Y");
     world.facts.deletions.inventory.from_elsewhere = true;
     assert!(
@@ -198,6 +198,6 @@ fn a_new_category_is_held_when_its_name_is_near_or_nobody_was_asked() {
         rule("a", "docs/ noyaml; n in=docs", unasked),
         [Some(HoldRule::NewCategory), waits]
     );
-    // Its slug counts as well.
+    // The slug counts as well.
     assert_eq!(rule("a", "other/ slug=strat; n in=other", expected), near);
 }

@@ -1,5 +1,4 @@
-//! `enabled` and `draft`: the file's lines before and now, what the service was known to have, and what it
-//! shows now.
+//! `enabled` and `draft`: the file's lines before and now, and the service's values before and now.
 
 use super::small::{Small, article, revision, settles};
 use crate::model::Flags;
@@ -7,7 +6,7 @@ use crate::model::base::Visibility;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Remote;
 
-/// A flag as it stands in a file, or as it is known of the service.
+/// A flag in a file or on the service; `None`: no line, or unknown.
 type Flag = Option<bool>;
 
 const ON: Flag = Some(true);
@@ -32,7 +31,7 @@ fn enabled(was: Flag, now: Flag, known: Flag, shown: Flag) -> (Flag, Flag) {
     let after = settles(&plan).next().map_or((now, NONE), |settle| {
         (settle.file_flags.enabled, settle.send_enabled)
     });
-    // Afterwards there is nothing left to do, and nothing flips back.
+    // Afterwards nothing is left to do, and nothing flips back.
     world.apply(&plan);
     assert_eq!(
         world.plan().actions,
@@ -52,25 +51,25 @@ fn visibility(enabled: Flag) -> Visibility {
 
 #[test]
 fn enabled_is_three_way() {
-    // The line before and now; what the service was known to have and has; the line afterwards, and what is sent.
+    // The line before and now; the service's value before and now; the line afterwards, and the sent value.
     for (was, now, known, shown, line, sent) in [
         // Nobody changed it.
         (NONE, NONE, ON, ON, NONE, NONE),
         (OFF, OFF, OFF, OFF, OFF, NONE),
         (ON, ON, ON, ON, ON, NONE),
-        // The writer did.
+        // The writer changed it.
         (NONE, OFF, ON, ON, OFF, OFF),
         (OFF, NONE, OFF, OFF, NONE, ON),
         (OFF, ON, OFF, OFF, ON, ON),
         (ON, OFF, ON, ON, OFF, OFF),
-        // The line only says what is so anyway.
+        // The line only repeats the present value.
         (NONE, ON, ON, ON, ON, NONE),
         (ON, NONE, ON, ON, NONE, NONE),
-        // A colleague did.
+        // A colleague changed it.
         (NONE, NONE, ON, OFF, OFF, NONE),
         (OFF, OFF, OFF, ON, NONE, NONE),
         (ON, ON, ON, OFF, OFF, NONE),
-        // Both did, to the same.
+        // Both changed it, to the same value.
         (NONE, OFF, ON, OFF, OFF, NONE),
         (OFF, NONE, OFF, ON, NONE, NONE),
         // It was not known before.

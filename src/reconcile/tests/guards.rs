@@ -1,4 +1,4 @@
-//! What is held before it is done, and what releases it.
+//! Holds, and their releases.
 
 use super::small::{Small, article, short};
 use crate::model::Side;
@@ -33,7 +33,7 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("a{number:02}")).collect()
 }
 
-/// As many articles, of each of which these words are said here and there.
+/// Makes `count` articles that all have these words here and there.
 fn many(count: usize, local: &str, remote: &str) -> Small {
     let line = |words: &str| {
         let entries: Vec<String> = names(count)
@@ -76,7 +76,7 @@ fn f041_many_deletions_towards_one_side_hold_them_all() {
             .collect();
         approved.facts.approved.extend(&set);
         assert_eq!(rules(&approved), [None]);
-        // A part of what was approved may go, more may not.
+        // A subset of the approved actions may proceed, additional actions may not.
         approved
             .facts
             .approved
@@ -136,7 +136,7 @@ fn f043_what_is_left_of_many_held_deletions_waits_for_a_person_as_well() {
             .collect::<Vec<_>>();
         let standing = |rule| ids.iter().map(move |id| (rule, side, *id));
         world.facts.standing = standing(HoldRule::MassDeletion).collect();
-        // What was not held before is few, and goes.
+        // The actions that were not held before are few, and proceed.
         let held = |world: &Small| -> Vec<_> {
             let plan = world.plan();
             let held = plan.actions.iter().filter(|action| action.held.is_some());
@@ -155,7 +155,7 @@ fn f043_what_is_left_of_many_held_deletions_waits_for_a_person_as_well() {
         world.facts.deletions.allowed = true;
         assert_eq!(held(&world), []);
         world.facts.deletions.allowed = false;
-        // What was held for another reason, or towards the other side, is not what is held here.
+        // Actions that were held by another rule, or towards the other side, are not held here.
         world.facts.standing = standing(HoldRule::MassRollback).collect();
         assert_eq!(held(&world), []);
     }
@@ -167,7 +167,7 @@ fn f040_what_a_restore_left_out_waits_by_itself() {
     let unrestored = article(&names(1)[0]);
     world.facts.restoring = [unrestored].into();
     assert_eq!(rules(&world), [Some(HoldRule::Unrestored), None]);
-    // `--allow-deletes` is about what was removed.
+    // `--allow-deletes` covers only files that a person removed.
     world.facts.deletions.allowed = true;
     assert_eq!(rules(&world), [Some(HoldRule::Unrestored), None]);
     world.facts.deletions.allowed = false;
@@ -175,7 +175,7 @@ fn f040_what_a_restore_left_out_waits_by_itself() {
     let mut actions = plan.actions.iter();
     let held = actions.find(|action| action.id == Some(unrestored));
     world.facts.approved = [held.expect("it waits").fingerprint()].into();
-    // A person who approves the deletion has removed the file like the others.
+    // Approving the deletion counts as removing the file, like the others.
     assert_eq!(rules(&world), [Some(HoldRule::MassDeletion)]);
     world.facts.approved = plan.actions.iter().map(Action::fingerprint).collect();
     assert_eq!(rules(&world), [None]);
@@ -200,13 +200,13 @@ fn what_lies_in_another_workspaces_folder_waits_by_itself() {
     world.facts.deletions.allowed = true;
     assert_eq!(rules(&world), [None]);
     world.facts.deletions.allowed = false;
-    // Where nobody could look, any file may lie.
+    // An unreadable place may hold any file.
     world.facts.elsewhere = Elsewhere {
         unread: Some("de/".to_owned()),
         ..Elsewhere::default()
     };
     assert_eq!(rules(&world), [Some(HoldRule::Unfound)]);
-    // What was found there once waits, whatever became of its file.
+    // An article whose file was seen there once stays held, even if the file is gone.
     world.facts.elsewhere = Elsewhere::default();
     assert_eq!(rules(&world), [None]);
     world.facts.standing = [(HoldRule::Elsewhere, Side::Remote, moved)].into();
@@ -224,7 +224,7 @@ fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
         .map(|id| (HoldRule::MassRollback, Side::Remote, *id))
         .collect();
     assert_eq!(rules(&world), [Some(HoldRule::MassRollback)]);
-    // What of them was released goes, whatever else went back by then.
+    // The released actions proceed, even if other articles went back meanwhile.
     let marks: Vec<_> = world
         .plan()
         .actions
@@ -233,7 +233,7 @@ fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
         .collect();
     world.facts.approved = [marks[0]].into();
     assert_eq!(rules(&world), [None, Some(HoldRule::MassRollback)]);
-    // An edit to something new is not held.
+    // An edit with new content is not held.
     world.facts.rollbacks.local.clear();
     assert_eq!(rules(&world), [None]);
 }
@@ -305,14 +305,14 @@ fn f084_removals_that_came_with_git_wait() {
     let mut world = many(1, "-", "");
     world.facts.git.removed = gits(1);
     assert_eq!(rules(&world), [Some(HoldRule::MovedHead)]);
-    // The flag and a person's word release it.
+    // The flag and an approval release the hold.
     world.facts.deletions.allowed = true;
     assert_eq!(rules(&world), [None]);
     world.facts.deletions.allowed = false;
     let marks = world.plan().actions;
     world.facts.approved = marks.iter().map(Action::fingerprint).collect();
     assert_eq!(rules(&world), [None]);
-    // A writer's own removal beside it goes through.
+    // A removal by the writer in the same cycle proceeds.
     let mut world = many(2, "-", "");
     world.facts.git.removed = gits(1);
     assert_eq!(rules(&world), [Some(HoldRule::MovedHead), None]);
@@ -343,7 +343,7 @@ fn f038_many_articles_that_went_back_are_held() {
         approved.facts.approved.extend(set);
         assert_eq!(rules(&approved), [None]);
     }
-    // An old version that is merged with an edit is one that went back.
+    // An older version counts as a roll-back even if it is merged with an edit.
     let mut world = many(MAX_ROLLBACKS + 1, "intro=Mine", "title=Old");
     world.facts.rollbacks.remote = names(MAX_ROLLBACKS + 1)
         .iter()
@@ -378,7 +378,7 @@ fn f119_who_writes_back_and_forth_with_somebody_is_held() {
         short(&world.planned()),
         "-> update start/a.html (title), held; -> update start/b.html (title)"
     );
-    // What comes from there is taken.
+    // A change from the service is still pulled.
     let mut world = Small::new("a", "", "a title=Y");
     world.facts.duels.insert(article("a"));
     assert_eq!(rules(&world), [None]);
@@ -428,13 +428,13 @@ fn f041_what_was_removed_and_cannot_be_read_counts_with_what_was_removed_at_once
     };
     assert_eq!(rules(&world(0)), [Some(HoldRule::MassDeletion)]);
     assert_eq!(rules(&world(1)), [Some(HoldRule::MassDeletion)]);
-    // A person who was shown the rest has approved it.
+    // A person who saw the rest has approved it.
     let mut approved = world(1);
     let set = approved.plan();
     let set = set.actions.iter().map(Action::fingerprint);
     approved.facts.approved.extend(set);
     assert_eq!(rules(&approved), [None]);
-    // Files that are there are not.
+    // An unread article whose file was not removed does not count.
     let mut edited = many(10, "-", "");
     edited.remote.articles.insert(
         article("other"),

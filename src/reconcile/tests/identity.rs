@@ -1,4 +1,4 @@
-//! Which file is which article, and which folder which category.
+//! Pairing files with articles, and folders with categories.
 
 use super::small::{Small, table, table_for};
 use crate::reconcile::snapshot::LocalCategory;
@@ -53,14 +53,14 @@ const FILES: &[[&str; 4]] = &[
         "",
         "-> create two/a.html; -> delete start/a.html",
     ],
-    // Two that said the same: neither is deleted.
+    // Two articles with the same content: neither is deleted.
     [
         "two/; a; c title=A; b in=two",
         "a noid in=two; c -",
         "",
         "!! two/a.html: kbsync cannot tell whether this file is article #c from start/c.html or a new article: it has the same title and text. If it is that one, add `id: #c` to it. If it is new, change its title.; !! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is that one, add `id: #a` to it. If it is new, change its title.",
     ],
-    // Gone from the service, it cannot be there twice.
+    // An article that is gone from the service cannot be duplicated.
     [
         "two/; a; b in=two",
         "a noid in=two",
@@ -85,7 +85,7 @@ const FILES: &[[&str; 4]] = &[
         "",
         "-> update start/n.html (title)",
     ],
-    // An article that only now came to a new file's address is not what the file was written for.
+    // An article that moved to a new file's address only now is not the file's article.
     [
         "two/; a; b in=two",
         "b -; n",
@@ -122,7 +122,7 @@ const FILES: &[[&str; 4]] = &[
         "",
         "-> delete two/b.html; -> move two/b.html (slug, category), was a.html in start/; its public address changes from a to b",
     ],
-    // Two articles had one place: the one whose file is there keeps it.
+    // Two articles had one place: the article whose file is present keeps the place.
     [
         "a; b file=a",
         "b -; n id=a",
@@ -145,14 +145,14 @@ const FILES: &[[&str; 4]] = &[
         "-> update start/a.html (title)",
     ],
     ["two/; a; b in=two", "n ? id=a; a - ", "", ""],
-    // Its id is of nothing that is known here, such as another mirror's: nobody took the file away.
+    // The id belongs to no known article, as in a file from another mirror: nobody removed the file.
     [
         "two/; a; b in=two",
         "a id=n",
         "n gone",
         "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If not, move the file to another name (without its `id:` line if it is a new article); then #a is deleted, unless its own file is put back",
     ],
-    // The same where that article is there; one that is gone has nothing left to lose.
+    // The same with a known id; an article that is gone has nothing left to lose.
     [
         "two/; a; b in=two",
         "a id=n",
@@ -297,16 +297,16 @@ fn what_lies_in_a_new_folder_of_the_old_name_is_a_copy() {
     table_for(&[["a", "start/ folder=zzz", "", plan]], copied);
 }
 
-/// Articles that are being created: base, mirror, service, and the plan.
+/// Pending creations: base, mirror, service, and the plan.
 const CREATIONS: &[[&str; 4]] = &[
-    // The step that creates it is the look, whatever its file says by now.
+    // The step that creates the article checks first, whatever the file's content is by now.
     [
         "a; n creating",
         "a; n title=X",
         "",
         "-> create start/n.html",
     ],
-    // Created, it only lacks its id: whose its address is by now is asked afterwards.
+    // The article exists and only lacks its id in the file: the holder of the address is checked later.
     [
         "a; n creating",
         "a; n slug=a file=n",
@@ -319,9 +319,9 @@ const CREATIONS: &[[&str; 4]] = &[
         "",
         "-> create start/n.html",
     ],
-    // Missing, it is not created.
+    // A missing file is not created.
     ["a; n creating", "a", "", ""],
-    // Another file with its words may be its file, and may lie over another one's.
+    // Another file with the same content may be its file, and may lie at another article's place.
     [
         "a; n creating",
         "a; n file=m slug=m",
@@ -340,7 +340,7 @@ const CREATIONS: &[[&str; 4]] = &[
         "",
         "-> create start/m.html",
     ],
-    // It was made of a copy, which still has the id of its original.
+    // The article was created from a copy, which still has the id of the original.
     ["a; n creating", "a; n id=a", "", "-> create start/n.html"],
     [
         "a; n creating",
@@ -361,7 +361,7 @@ fn an_article_that_is_being_created_has_a_new_file() {
     table(CREATIONS);
 }
 
-/// A new file, and a listed article that says this: how many actions there are, and the problems.
+/// Returns the number of actions and the problems, for a new file and a listed article with this content.
 fn alike(file: &str, article: &str) -> (usize, Vec<String>) {
     let plan = Small::new("a", &format!("a; {file}"), &format!("a; {article}")).plan();
     let messages = plan.problems.iter().map(|problem| problem.message.clone());
@@ -377,7 +377,7 @@ fn a_new_file_that_says_what_an_article_without_a_file_says_is_held() {
         panic!("one problem, not {problems:?}");
     };
     assert!(problem.contains("add `id: "), "{problem}");
-    // It is created, and the other one is pulled, where title or text is not the same.
+    // The file's article is created and the listed article is pulled, if title or text differ.
     for article in ["n title=U text=words", "n title=T text=others"] {
         assert_eq!(alike(file, article), (2, vec![]), "{article}");
     }

@@ -1,4 +1,4 @@
-//! What is true of every plan, whatever the world.
+//! The laws of every plan, whatever the world.
 
 use super::small::Small;
 use crate::model::path::fold;
@@ -9,7 +9,7 @@ use crate::reconcile::snapshot::{Keep, OnConflict, Remote};
 use crate::reconcile::{World, unaccounted};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Asserts all of it.
+/// Asserts all laws.
 pub(super) fn check(world: &Small, paired: &Paired, plan: &Plan) {
     books(world, paired, plan);
     deletions(world, paired, plan);
@@ -19,7 +19,7 @@ pub(super) fn check(world: &Small, paired: &Paired, plan: &Plan) {
     conflicts(world, plan);
 }
 
-/// A conflict whose copy still lies beside the file is settled by nobody but a person or the settings.
+/// While the copy of a conflict is beside the file, only a person or the settings settle the conflict.
 fn conflicts(world: &Small, plan: &Plan) {
     for action in plan.actions.iter().filter(|action| action.held.is_none()) {
         let Step::Settle(settle) = &action.step else {
@@ -30,14 +30,14 @@ fn conflicts(world: &Small, plan: &Plan) {
         let mut copies = world.local.copies.values();
         let stands = world.base.conflicts.contains_key(&settle.id)
             && copies.any(|names| *names == Some(settle.id));
-        // Where there is no file, nothing of the writer's is overwritten.
+        // Without a file, nothing of the writer's is overwritten.
         let had = settle.had();
         let equal = had.is_none_or(|had| *had == settle.seen.version);
         assert!(!stands || chosen || equal, "nobody settled it: {action}");
     }
 }
 
-/// Every key has one outcome, and nothing else has one; what is held says so.
+/// Every key has one outcome, and no other key has an outcome; every held action has a hold.
 fn books(world: &Small, paired: &Paired, plan: &Plan) {
     let input = World {
         out_of_reach: crate::reconcile::OutOfReach(&|_| false),
@@ -61,7 +61,7 @@ fn books(world: &Small, paired: &Paired, plan: &Plan) {
     assert_eq!(plan.outcomes.len(), ids.len() + paired.fresh.len());
     for action in &plan.actions {
         let Some(id) = action.id else { continue };
-        // An article that is being created has the outcome of its file.
+        // An article of a pending creation has the outcome of its file.
         if matches!(action.step, Step::CreateArticle { .. }) {
             continue;
         }
@@ -74,7 +74,7 @@ fn books(world: &Small, paired: &Paired, plan: &Plan) {
     }
 }
 
-/// Deletions have a base row and a side that is as the base says.
+/// A deletion has a base row, and the side to be deleted is as in the base.
 fn deletions(world: &Small, paired: &Paired, plan: &Plan) {
     for action in &plan.actions {
         match &action.step {
@@ -92,7 +92,7 @@ fn deletions(world: &Small, paired: &Paired, plan: &Plan) {
             Step::RemoveFile { id, version, .. } => {
                 let resolved = world.policy.resolve.get(id) == Some(&Keep::Remote);
                 let chosen = resolved || world.policy.on_conflict == OnConflict::Remote;
-                // Articles that vanished by the dozen are held before they are all asked for.
+                // Many articles that vanished at once are held before all of them are probed.
                 let gone = world.remote.articles.get(id) == Some(&Remote::Gone);
                 assert!(
                     gone || action.held.is_some(),
@@ -117,7 +117,7 @@ fn deletions(world: &Small, paired: &Paired, plan: &Plan) {
     }
 }
 
-/// `pull` sends nothing, and `push` changes no words in the mirror.
+/// `pull` sends nothing, and `push` changes no texts in the mirror.
 fn direction(world: &Small, plan: &Plan) {
     let (pulls, pushes) = (
         world.policy.direction.pulls(),
@@ -158,7 +158,7 @@ fn one_action_an_article(plan: &Plan) {
     assert_eq!(seen, BTreeMap::new());
 }
 
-/// No two actions put a file at one name, whatever its case.
+/// No two actions put a file at the same name, with case folded.
 fn names(world: &Small, plan: &Plan) {
     let folded = |place: &Place| (fold(&place.folder), fold(&place.file));
     let mut written = BTreeSet::new();

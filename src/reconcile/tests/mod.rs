@@ -1,4 +1,4 @@
-//! Decisions as data: small worlds, the plans that they make, and what is true of all plans.
+//! Decisions as data: small worlds, their plans, and the laws of all plans.
 
 mod apply;
 mod categories;

@@ -1,4 +1,4 @@
-//! Who goes first, who waits, and which names files get.
+//! The order of actions, waiting actions, and the names of files.
 
 use super::small::{Small, article, table};
 use crate::reconcile::guard::MaxDeletes;
@@ -225,14 +225,14 @@ fn names_are_left_before_they_are_taken() {
 
 #[test]
 fn what_needs_something_that_is_held_waits_with_it() {
-    // The removal that frees a name is held, and so is who wants the name.
+    // The removal that frees a name is held, and so is the action that takes the name.
     let mut world = Small::new("a", "", "a gone; n slug=a in=start");
     world.facts.doubt = Some("the service could not be asked".to_owned());
     assert_eq!(
         super::small::short(&world.planned()),
         "<- delete start/a.html, held; <- create start/a.html, held"
     );
-    // So is the deletion that frees a slug.
+    // Likewise the deletion that frees a slug.
     let mut world = Small::new("a; b", "a slug=b; b -", "");
     world.facts.deletions.limit = MaxDeletes {
         count: 0,

@@ -1,7 +1,7 @@
-//! People go on working on both sides, between cycles that go either way, and settle their conflicts by hand.
+//! People keep working on both sides between cycles in any direction, and settle their conflicts by hand.
 //!
-//! Every cycle on the way has to obey the laws, and the model of the engine has to be able to do all of it; in
-//! the end both sides come to rest.
+//! Every cycle must obey the laws, and the model of the engine must be able to apply every plan; in the end both sides
+//! come to rest.
 
 use super::small::{Small, article, body, revision};
 use super::worlds::settle;
@@ -69,7 +69,7 @@ const SLUGS: [&str; 6] = ["a", "b", "c", "x", "y", "B"];
 const FOLDERS: [&str; 6] = ["one", "two", "uno", "due", "One", "new"];
 
 impl Small {
-    /// Does a deed: `which` picks the file or article, `what` what becomes of it. What is impossible is not done.
+    /// Performs a deed: `which` selects the file or article, `what` the change. An impossible deed is skipped.
     fn deed(&mut self, deed: Deed, which: usize, what: usize) -> Option<()> {
         self.writes += 1;
         match deed {
@@ -158,7 +158,7 @@ impl Small {
         digest
     }
 
-    /// Returns whether a place is free, by giving nothing when it is not.
+    /// Returns `Some` if a place is free.
     fn vacant(&self, place: &Place) -> Option<()> {
         let name = |place: &Place| (fold(&place.folder), fold(&place.file));
         let files = self.local.files.iter().map(|file| &file.place);
@@ -187,7 +187,7 @@ impl Small {
         let known = &self.local.categories;
         let there = known.iter().any(|category| category.folder == folder);
         if !there {
-            // On some file systems a folder of this name would be another one.
+            // On some file systems, this name would be that of another folder.
             (!self.local.top.contains(&fold(folder))).then_some(())?;
             self.local.categories.push(LocalCategory {
                 folder: folder.to_owned(),
@@ -282,7 +282,7 @@ impl Small {
         Some(())
     }
 
-    /// An article that is there.
+    /// Returns an article that is present on the service.
     fn seen(&mut self, which: usize) -> Option<(ArticleId, &mut Seen)> {
         let entries = self.remote.articles.iter_mut();
         entries
@@ -293,7 +293,7 @@ impl Small {
             .nth(which)
     }
 
-    /// Changes an article, which gives it a new revision.
+    /// Changes an article on the service, with a new revision.
     fn there(&mut self, which: usize, change: impl FnOnce(&mut Seen)) -> Option<()> {
         let mark = revision(&format!("h{}", self.writes));
         let (_, seen) = self.seen(which)?;
@@ -302,7 +302,7 @@ impl Small {
         Some(())
     }
 
-    /// Returns whether an address is free, by giving nothing when it is not.
+    /// Returns `Some` if an address is free.
     fn free(&self, but: ArticleId, home: CategoryId, slug: &str) -> Option<()> {
         let has = |entry: &Remote| {
             matches!(entry, Remote::Present(seen)

@@ -1,7 +1,7 @@
 //! Small worlds, written as three lines of words: the base, the mirror and the service.
 //!
-//! A line names articles, separated by `;`, each with words that say how it differs: in the base from a
-//! plain article `start/NAME.html`, on the two sides from the base. A name that ends in `/` is a category.
+//! A line names articles, separated by `;`, each with words for its differences: in the base from a plain article
+//! `start/NAME.html`, on the two sides from the base. A name that ends in `/` is a category.
 //!
 //! | word | meaning |
 //! |---|---|
@@ -50,7 +50,7 @@ pub(super) struct Small {
     pub(super) names: BTreeMap<String, String>,
     /// Whether the service rewrites what it is sent ("Echo").
     pub(super) rewrites: bool,
-    /// Counts what the model of the service has handed out.
+    /// The number of writes so far, for unique ids, revisions and texts.
     pub(super) writes: u32,
 }
 
@@ -69,7 +69,7 @@ fn uuid(kind: &str, name: &str) -> Uuid {
     uuid::Builder::from_random_bytes(bytes).into_uuid()
 }
 
-/// The body that a `text=` stands for.
+/// Returns the body of a `text=` word.
 pub(super) fn body(words: &str) -> String {
     words
         .split('+')
@@ -184,7 +184,7 @@ impl Small {
         self.base.articles.get_mut(&article(name)).expect("a row")
     }
 
-    /// The file of an article, or of a new one at this place.
+    /// Returns the file of an article, or the new file of this name.
     pub(super) fn file_of(&mut self, name: &str) -> &mut LocalFile {
         let id = article(name);
         self.local
@@ -206,7 +206,7 @@ impl Small {
         self.shown(name).version.clone()
     }
 
-    /// Gives an article another revision on the service.
+    /// Sets the revision of an article on the service.
     pub(super) fn set_revision(&mut self, name: &str, mark: &str) {
         self.shown(name).revision = revision(mark);
     }
@@ -218,7 +218,7 @@ impl Small {
         self.names.insert(known, format!("#{name}"));
     }
 
-    /// Knows the body, and gives its digest.
+    /// Stores a body, and returns its digest.
     fn text(&mut self, words: &str) -> TextDigest {
         let body = body(words);
         let digest = TextDigest::of(&body);
@@ -597,7 +597,7 @@ impl Small {
         self.remote.articles.insert(id, said);
     }
 
-    /// Brings up to date what follows from the rest: names in the mirror, and categories worth reading.
+    /// Updates the derived parts: names in the mirror, and categories to read.
     pub(super) fn refresh(&mut self) {
         let local = &mut self.local;
         local.names.clear();
@@ -651,7 +651,7 @@ impl Small {
         pairing::pair(&self.base, &self.local, &self.remote)
     }
 
-    /// The plan, guarded and in order. What is always true of a plan is asserted of this one.
+    /// Returns the guarded and ordered plan, after asserting the laws of all plans.
     pub(super) fn plan(&self) -> Plan {
         let paired = self.paired();
         let world = World {
@@ -668,7 +668,7 @@ impl Small {
         plan
     }
 
-    /// The plan as text, with names in the place of ids.
+    /// Returns the plan as text, with names in place of ids.
     pub(super) fn text_of(&self, plan: &Plan) -> String {
         let mut text = plan.to_string();
         for (id, name) in &self.names {
@@ -692,7 +692,7 @@ fn facts() -> Facts {
     }
 }
 
-/// The settlements of a plan, shown or quiet.
+/// Returns the settlements of a plan, reported or not.
 pub(super) fn settles(plan: &Plan) -> impl Iterator<Item = &Settle> {
     plan.actions
         .iter()
@@ -706,7 +706,7 @@ pub(super) fn settles(plan: &Plan) -> impl Iterator<Item = &Settle> {
         .chain(&plan.records)
 }
 
-/// The first conflict of a plan.
+/// Returns the first conflict of a plan.
 pub(super) fn conflict(plan: &Plan) -> Option<&Conflict> {
     plan.actions.iter().find_map(|action| {
         if let Step::Conflict(conflict) = &action.step {
@@ -717,7 +717,7 @@ pub(super) fn conflict(plan: &Plan) -> Option<&Conflict> {
     })
 }
 
-/// A plan's lines without the reasons of what is held, on one line.
+/// Returns a plan's lines on one line, without the reasons of holds.
 pub(super) fn short(plan: &str) -> String {
     let lines: Vec<String> = plan
         .lines()
@@ -729,12 +729,12 @@ pub(super) fn short(plan: &str) -> String {
     lines.join("; ")
 }
 
-/// Checks rows of base, local, remote and the plan that they make, reasons left out; tells of all that differ.
+/// Checks rows of base, local, remote and plan, without the reasons of holds; reports all differences.
 pub(super) fn table(rows: &[[&str; 4]]) {
     table_for(rows, |world| world);
 }
 
-/// The same for worlds that are changed first.
+/// Checks rows in the same way, after a change to each world.
 pub(super) fn table_for(rows: &[[&str; 4]], change: impl Fn(Small) -> Small) {
     let wrong: Vec<String> = rows
         .iter()

@@ -223,7 +223,7 @@ fn f022_an_old_copy_of_what_we_replaced_changes_nothing() {
     let row = world.row("a");
     row.replaced = Some((before.digest(), super::small::revision("r1")));
     assert_eq!(world.planned(), "");
-    // The same words under a new revision are a colleague's revert.
+    // The same content under a new revision is a colleague's revert.
     world.set_revision("a", "r2");
     assert_eq!(world.planned(), "<- update start/a.html (title)\n");
 }

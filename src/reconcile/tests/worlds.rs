@@ -1,6 +1,6 @@
-//! Many worlds: every combination for one article, and random ones with several.
+//! Many worlds: every combination for one article, and random combinations of several.
 //!
-//! A world is written as its three lines, so that a failure can be read and run again by itself.
+//! A world is written as its three lines, so that a failure can be read and repeated by itself.
 
 use super::small::Small;
 use crate::reconcile::plan::Plan;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 const DIRECTIONS: [Direction; 3] = [Direction::Both, Direction::Pull, Direction::Push];
 const POLICIES: [OnConflict; 3] = [OnConflict::Hold, OnConflict::Local, OnConflict::Remote];
 
-/// Carries plans out until nothing is left to do but what waits; that takes two rounds at most.
+/// Applies plans until only held actions are left; two rounds must suffice.
 pub(super) fn settle(world: &mut Small) -> Plan {
     for _ in 0..2 {
         let plan = world.plan();
@@ -34,7 +34,7 @@ pub(super) fn settle(world: &mut Small) -> Plan {
     plan
 }
 
-/// Every word of an edit is on one of the two sides afterwards.
+/// Asserts that every word of an edit is on one of the two sides afterwards.
 fn survives(world: &Small, edits: &BTreeSet<String>) {
     let files = world.local.files.iter().map(|file| &file.version);
     let seen = world
@@ -64,13 +64,13 @@ fn survives(world: &Small, edits: &BTreeSet<String>) {
     }
 }
 
-/// Runs one world through all that is to be true of it.
+/// Checks all laws on one world.
 fn run(mut world: Small, edits: &BTreeSet<String>) {
     settle(&mut world);
     survives(&world, edits);
 }
 
-/// The words of edits that no rule may lose: those of the side that does not lose conflicts.
+/// Returns the words of edits that must survive: those of the side that does not lose conflicts.
 fn edits(lines: [&str; 2], policy: OnConflict) -> BTreeSet<String> {
     let kept = match policy {
         OnConflict::Hold => ["L", "R"].as_slice(),
@@ -142,14 +142,14 @@ fn every_combination_of_one_article() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Why a test of one world of many fails, if it does.
+/// Returns why a test of one world of many fails, if it does.
 fn failure(test: impl FnOnce()) -> Option<String> {
     let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test)).err()?;
     let words = payload.downcast_ref::<String>().cloned();
     Some(words.unwrap_or_else(|| "no words".to_owned()))
 }
 
-/// The things that may happen to one article here, in words; `#` stands for its number.
+/// The possible changes to one article in the mirror, in words; `#` stands for the article's number.
 const HERE: [&str; 22] = [
     "",
     "",
@@ -174,7 +174,7 @@ const HERE: [&str; 22] = [
     "title=Same",
     "slug=b title=L#",
 ];
-/// The same there.
+/// The possible changes on the service.
 const THERE: [&str; 22] = [
     "",
     "",
@@ -232,7 +232,7 @@ fn fates() -> impl Strategy<Value = (Fates, [(usize, usize); 2], usize, usize, b
     )
 }
 
-/// Three lines that can be: no two files or articles have one place or address.
+/// Returns three lines without contradictions: no two files or articles have the same place or address.
 fn lines(fates: &Fates, categories: [(usize, usize); 2]) -> [String; 3] {
     let mut lines = ["one/; two/".to_owned(), String::new(), String::new()];
     for (number, (here, there)) in categories.into_iter().enumerate() {
