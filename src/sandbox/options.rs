@@ -1,7 +1,7 @@
 //! The choices for facts that `docs/api.md` does not show.
 //!
-//! [`Options::default`] is the friendliest plausible service. Every field is public: a test writes `Options { shape:
-//! Shape::Data, ..Options::default() }`.
+//! [`Options::default`] is the friendliest plausible service. Every field is public: a test writes
+//! `Options { shape: Shape::Data, ..Options::default() }`.
 
 use std::collections::HashMap;
 use uuid::Uuid;

@@ -80,7 +80,7 @@ pub(super) struct World {
     pub(super) faults: Vec<Fault>,
     pub(super) stale: Option<Stale>,
     pub(super) cache: Cache,
-    /// A random id of this service and its options, for ETags.
+    /// A random id of this service and its options, for the `ETag` of listings.
     pub(super) nonce: Uuid,
     /// The file of the content.
     pub(super) file: Option<PathBuf>,
