@@ -1,8 +1,7 @@
-//! `kbsync approve`: shows the deletions, roll-backs and new categories that are held, and approves exactly these.
+//! `kbsync approve`: shows the held deletions, roll-backs and new categories, and approves exactly the actions shown.
 //!
-//! The list comes from a fresh look at both sides. If the set has grown before the approval is carried out, the
-//! approval is void. Without a question (`--yes`), only actions are approved that a sync has held and reported
-//! before.
+//! The list comes from a fresh look at both sides. If the set grows before the approval is carried out, the approval is
+//! void. Without a question (`--yes`), only actions that a sync has already held and reported are approved.
 
 use super::connect::budget_left;
 use super::context::Context;
@@ -35,9 +34,9 @@ pub(super) struct Args {
 struct HeldItems {
     part: Part,
     actions: Vec<Action>,
-    /// The articles that come with a new category, because they wait for it only.
+    /// The articles in a new category that wait only for the category.
     with_category: Vec<Action>,
-    /// How many of the actions no sync has reported yet.
+    /// The number of actions that no sync has reported yet.
     unreported: usize,
 }
 
@@ -92,7 +91,7 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     } else {
         let released = release_all(&mut session, &config, waiting, &mut session_report).await;
         if let Err(failure) = released {
-            // A failure is printed together with what was done before it.
+            // The actions that were done before the failure are printed as well.
             if !context.out.json {
                 report::print(context, &session_report, session_report.code(false))?;
             }
@@ -105,7 +104,7 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     Ok(code)
 }
 
-/// Approves the held actions of each workspace, and records the HEADs of git.
+/// Approves the held actions of each workspace, and records git's HEADs.
 async fn release_all(
     session: &mut Session<'_>,
     config: &Config,
@@ -121,7 +120,7 @@ async fn release_all(
     Ok(())
 }
 
-/// Looks at both sides of every workspace.
+/// Returns the held actions of every workspace, from a fresh look at both sides.
 async fn look(
     session: &mut Session<'_>,
     config: &Config,
@@ -156,7 +155,7 @@ async fn look(
     Ok(waiting)
 }
 
-/// Returns whether an action is about a file in the folder of a category that is to be created.
+/// Returns whether an action is about a file in the folder of a held new category.
 fn is_in_new_category(action: &Action, held: &[Action]) -> bool {
     let mut created = held.iter().filter(|held| held.kind == Kind::CreateCategory);
     created.any(|category| {
@@ -165,7 +164,7 @@ fn is_in_new_category(action: &Action, held: &[Action]) -> bool {
     })
 }
 
-/// Checks for `--yes` that a sync has reported all actions before.
+/// Checks for `--yes` that a sync has already reported every action.
 fn all_reported(waiting: &[HeldItems]) -> Result<(), Failure> {
     let unreported: usize = waiting.iter().map(|one| one.unreported).sum();
     if unreported == 0 {

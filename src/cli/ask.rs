@@ -28,7 +28,7 @@ pub(super) fn possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Returns the command that runs, with `--yes`.
+/// Returns the running command's line with `--yes` added.
 pub(super) fn again() -> String {
     let words = std::env::args().skip(1);
     let words: Vec<String> = words.map(|word| quoted(&word).into_owned()).collect();
@@ -67,7 +67,7 @@ fn word(text: &str) -> String {
         .collect()
 }
 
-/// Asks for the service's address. Enter stays with the one before, if there is one.
+/// Asks for the service's address. Enter keeps the previous address, if there is one.
 pub(super) fn service(insecure_http: bool, before: Option<&str>) -> Result<String, Failure> {
     forget_typed();
     let question = "Address of the service";
@@ -82,13 +82,13 @@ pub(super) fn service(insecure_http: bool, before: Option<&str>) -> Result<Strin
     written.ok_or_else(no_answer)
 }
 
-/// Forgets what was typed while nothing was asked: it is no answer to a question that nobody had seen.
+/// Discards text typed before the question: it cannot be an answer to a question that nobody had seen.
 fn forget_typed() {
-    // Without a terminal, the question fails by itself.
+    // Without a terminal, the question itself fails.
     rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush).ok();
 }
 
-/// Asks for the published branch of the git repository that a new mirror is in.
+/// Asks for the published branch of the git repository around a new mirror.
 pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result<String, Failure> {
     let question = format!("Which branch should be published? [{checked_out}]");
     let written = last_answer(&question, |line| {
@@ -103,11 +103,11 @@ pub(super) fn branch(checked_out: &str, exists: impl Fn(&str) -> bool) -> Result
     written.ok_or_else(no_answer)
 }
 
-/// A workspace of a service, as a person chose it.
+/// A chosen workspace of a service.
 pub(super) struct Chosen {
     pub(super) service: String,
     pub(super) workspace: WorkspaceId,
-    /// Its name, if that is known.
+    /// The workspace's name, if known.
     pub(super) name: Option<String>,
 }
 
@@ -122,10 +122,10 @@ impl Chosen {
     }
 }
 
-/// Asks for the workspace, and again for the address if nothing answers there.
+/// Asks for the workspace, and again for the address if the service does not answer.
 ///
 /// With a token there is a list to choose from. The service lists only workspaces that the token's owner created, so
-/// any other id may be pasted.
+/// the id of any other workspace may be pasted.
 pub(super) async fn workspace(service: String, context: &Context) -> Result<Chosen, Failure> {
     let mut service = service;
     let listed = loop {
@@ -187,7 +187,7 @@ pub(super) async fn only_workspace(
     }))
 }
 
-/// Returns the only workspace, and tells which it is.
+/// Returns the only workspace, and names it in a note.
 fn only(listed: Vec<Workspace>, context: &Context) -> Option<Workspace> {
     let [one] = <[Workspace; 1]>::try_from(listed).ok()?;
     context.out.note(format!(
@@ -198,8 +198,8 @@ fn only(listed: Vec<Workspace>, context: &Context) -> Option<Workspace> {
     Some(one)
 }
 
-/// Refuses a workspace that the service does not have, and a token that it rejects. Without a token or an answer
-/// nothing is known; `kbsync doctor` checks later.
+/// Refuses a workspace that the service does not have, and a token that the service rejects. Without a token or an
+/// answer nothing is known; `kbsync doctor` checks later.
 pub(super) async fn known(
     service: &str,
     workspace: WorkspaceId,
@@ -241,7 +241,7 @@ pub(super) async fn known(
     }
 }
 
-/// Asks a service something. Fails when it has to be asked again: then its address may be wrong.
+/// Sends a request to a service. Fails as soon as the client would retry: then the address may be wrong.
 async fn once<T>(
     service: &str,
     context: &Context,
@@ -260,7 +260,7 @@ async fn once<T>(
     let out = context.out;
     let notify: Notify = Arc::new(move |note: WaitNote| match note.reason {
         WaitReason::Minute | WaitReason::Throttled => out.note(note.to_string()),
-        // After the first one nobody listens.
+        // The receiver is gone after the first note.
         WaitReason::Again | WaitReason::Silent | WaitReason::Stalled => {
             tell.send(note.cause).ok();
         }
@@ -290,7 +290,7 @@ fn told(wrong: &config::ValueError) -> String {
     format!("{}; {}", wrong.message, wrong.remedy)
 }
 
-/// Asks a question after which the command goes on by itself.
+/// Asks a question after which the command runs without a person.
 fn last_answer<T>(
     question: &str,
     parse: impl Fn(&str) -> Result<T, String>,
@@ -316,8 +316,8 @@ fn answer<T>(
     }
 }
 
-/// Reads the line that a person types behind a question; the terminal lets them edit it. `None`: the input ended, by
-/// Ctrl-D. Ctrl-C ends the question; the thread goes on reading, and ends with the process.
+/// Reads the line that a person types after a question; the terminal provides the editing. `None`: the input ended, by
+/// Ctrl-D. Ctrl-C ends the question; the thread still reads, and ends with the process.
 fn line(question: &str) -> io::Result<Option<String>> {
     let (typed, answer) = mpsc::channel();
     let interrupted = typed.clone();
@@ -339,7 +339,7 @@ fn line(question: &str) -> io::Result<Option<String>> {
 
 fn unanswered(cause: io::Error) -> Failure {
     if cause.kind() == io::ErrorKind::Interrupted {
-        // The question has no line break after it; without one, the message is only less readable.
+        // Ends the question's line; if that fails, the message is only less readable.
         writeln!(io::stderr()).ok();
         let message = "interrupted at a question";
         return Failure::new(ExitCode::Interrupted, message, "nothing was changed");

@@ -1,6 +1,6 @@
-//! Shows what is in conflict: where a person's file and the service's version differ.
+//! Open conflicts, with the places where a person's file and the service's version differ.
 //!
-//! Reads the files and the states; nothing is written. A conflict with only one version left has no differences.
+//! Files and states are only read. A conflict with only one version left has no differences.
 
 use super::{
     conflict_parts::{Clashing, Difference, document},
@@ -18,7 +18,7 @@ use crate::{
     state::Store,
 };
 
-/// The most differences that are listed where many things are.
+/// The most differences of a conflict that are listed in an overview.
 const FEW: usize = 3;
 
 /// An open conflict.
@@ -28,9 +28,9 @@ pub(super) struct Conflict {
     pub(super) id: ArticleId,
     /// The file, below the mirror.
     pub(super) path: String,
-    /// Where the two versions differ; empty: only one is left.
+    /// The differences between the two versions; empty: only one version is left.
     differences: Vec<Difference>,
-    /// Why it is a conflict, without the ways to settle it.
+    /// The reason for the conflict, without the ways to settle it.
     pub(super) reason: String,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn open(config: &Config) -> Result<Vec<Conflict>, Failure> {
             continue;
         };
         for row in store.conflicts()? {
-            // A file that was moved is where the base has it.
+            // A moved file is at the place of its base row.
             let moved = store.article(row.id)?.map(|base| base.place);
             let mut places = [Some(row.place.clone()), moved].into_iter().flatten();
             let found = places.find_map(|place| Some((document(&part, &place)?, place)));
@@ -68,7 +68,7 @@ pub(super) fn with_both_sides(conflicts: &[Conflict], id: ArticleId) -> Option<&
     conflicts.find(|conflict| conflict.id == id && conflict.has_differences())
 }
 
-/// Returns where both sides changed the same.
+/// Returns the places that both sides changed.
 fn differences(
     store: &Store,
     row: &ConflictRow,
@@ -100,7 +100,7 @@ impl Conflict {
         !self.differences.is_empty()
     }
 
-    /// Returns the lines that show the first differences; of a conflict without any, its reason.
+    /// Returns the first differences as lines, or the reason of a conflict that has none.
     pub(super) fn lines(&self) -> Vec<String> {
         if !self.has_differences() {
             return vec![format!("    {}", escape(&self.reason))];

@@ -1,6 +1,6 @@
 //! Keeps `NAME.conflict.html` out of commits: `init` adds a rule for git, `doctor` checks the rule.
 //!
-//! A sync and the daemon never write the rule: for a repository that is made later, `doctor` warns.
+//! A sync and the daemon never write the rule; for a repository that is created later, `doctor` warns.
 
 use super::context::Context;
 use crate::{
@@ -32,8 +32,8 @@ pub(super) fn command(file: &Path) -> String {
     format!("echo '{}' >> {}", line(), quoted(&file))
 }
 
-/// Makes git ignore the conflict copies of a folder that becomes a mirror, in every clone of it. A mirror works without
-/// the rule, so a failure is only reported, with the command that adds the rule.
+/// Makes git ignore the conflict copies of a folder that becomes a mirror, in every clone. A mirror works without the
+/// rule, so a failure is only reported, with the command that adds the rule.
 pub(super) fn hide(mirror: &Path, context: &Context) {
     let mirror = mirror.canonicalize().unwrap_or_else(|_| mirror.to_owned());
     let repository = repository(&mirror);

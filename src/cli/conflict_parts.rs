@@ -1,4 +1,4 @@
-//! The parts of a conflict: what both sides changed, and the questions about it at the terminal.
+//! The parts of a conflict, and the questions about each part at the terminal.
 //!
 //! Nothing is written here. A person who stops before the last question settles nothing.
 
@@ -24,7 +24,7 @@ use crate::{
 use similar::{ChangeTag, TextDiff};
 use std::{collections::BTreeSet, fs, io::Write as _};
 
-/// The most characters of a side that are shown.
+/// The most characters that are shown of one side.
 const LONG: usize = 300;
 
 /// A place in which the two versions differ.
@@ -42,7 +42,7 @@ impl Difference {
         [("yours:  ", &self.yours), ("theirs: ", &self.theirs)].map(|(name, text)| side(name, text))
     }
 
-    /// Leaves of long lines the changed words, and those around them.
+    /// Reduces long lines to the changed words and the words around them.
     fn shortened(self) -> Self {
         let (yours, theirs) = (self.yours + "\n", self.theirs + "\n");
         let diff = TextDiff::from_lines(&yours, &theirs);
@@ -65,7 +65,7 @@ impl Difference {
     }
 }
 
-/// Cuts a text off after a word. `resolve` and `diff` show the whole.
+/// Cuts a text off after a word. `resolve` and `diff` show the whole text.
 fn cut(text: String) -> String {
     let Some((end, _)) = text.char_indices().nth(LONG) else {
         return text;
@@ -134,7 +134,7 @@ pub(super) fn asked(
             Clashing::of(&store, &row, document, remote)?.ask(context)
         }
         (Some(_), None) => deleted(context, part, &row),
-        // Without a readable file there is nothing to choose; the cycle says what can be done.
+        // Without a readable file there is nothing to choose; the cycle reports the options.
         (None, _) => Ok(Some(Keep::Local)),
     }
 }
@@ -165,7 +165,7 @@ pub(super) struct Clashing<'d> {
 }
 
 impl<'d> Clashing<'d> {
-    /// Compares the file and the service's version with what both sides last agreed on.
+    /// Compares the file and the service's version with the base.
     pub(super) fn of(
         store: &Store,
         row: &ConflictRow,
@@ -207,7 +207,7 @@ impl<'d> Clashing<'d> {
         })
     }
 
-    /// Returns what clashes; of long lines, the changed words with those around them.
+    /// Returns the clashes, with long lines reduced to the changed words and the words around them.
     pub(super) fn differences(&self) -> Vec<Difference> {
         let fields = self.way.clashes.iter().map(|(field, _)| *field);
         let fields = fields.filter(|field| *field != Field::Text);
@@ -229,7 +229,7 @@ impl<'d> Clashing<'d> {
         }
     }
 
-    /// Asks about one part after the other.
+    /// Asks about one part after another.
     fn ask(&self, context: &Context) -> Result<Option<Keep>, Failure> {
         let fields = self.way.clashes.iter().map(|(field, _)| *field);
         let fields: Vec<Field> = fields.filter(|field| *field != Field::Text).collect();
@@ -303,7 +303,7 @@ impl<'d> Clashing<'d> {
     }
 }
 
-/// Asks what is to be in a block's place. `None`: the person stopped.
+/// Asks for the text that replaces a block. `None`: the person stopped.
 fn of_block(context: &Context, clash: &BlockClash) -> Result<Option<String>, Failure> {
     let last = clash.base.as_ref().map_or("", |_| ", [o]ld");
     let question = format!("[y]ours, [t]heirs, [b]oth, [e]dit{last} or [q]uit?");
@@ -326,7 +326,7 @@ fn of_block(context: &Context, clash: &BlockClash) -> Result<Option<String>, Fai
     }
 }
 
-/// Opens a text in the person's editor, and returns what it became. `None`: the editor failed or changed nothing.
+/// Opens a text in the person's editor, and returns the edited text. `None`: the editor failed or changed nothing.
 fn edited(context: &Context, text: &str) -> Result<Option<String>, Failure> {
     let mut file = tempfile::Builder::new().suffix(".html").tempfile()?;
     writeln!(file, "{text}")?;
@@ -340,7 +340,7 @@ fn edited(context: &Context, text: &str) -> Result<Option<String>, Failure> {
             .note(format!("`{editor}` failed; set EDITOR to another one"));
         return Ok(None);
     }
-    // An editor ends the last line.
+    // The last line break is not part of the text: it was added above, or by the editor.
     let mut edited = fs::read_to_string(file.path())?;
     if edited.ends_with('\n') {
         edited.pop();

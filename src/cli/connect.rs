@@ -24,7 +24,7 @@ pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Fail
     })
 }
 
-/// The same, with other options.
+/// Makes a client with other options.
 pub(super) fn connect_with(
     context: &Context,
     config: &Config,
@@ -44,7 +44,7 @@ pub(super) fn budget_left(config: &Config) -> Option<BudgetLeft> {
     })
 }
 
-/// Returns the budget that this mirror used last; `None`: it has not used one yet, or it cannot be read.
+/// Returns the budget that this mirror used last; `None`: no budget was used yet, or the budget cannot be read.
 pub(super) fn last_budget(config: &Config) -> Option<Budget> {
     let limits = limits(config.options.budget);
     let origin = Origin::of(&config.service).ok()?;
@@ -87,7 +87,7 @@ pub(super) fn client(
     Client::new(options).map_err(no_client)
 }
 
-/// Reads the token. The caller has checked that the user agreed to its source.
+/// Reads the token. The caller has checked that the user agreed to the token's source.
 pub(super) fn read_token(context: &Context, account: Account<'_>) -> Result<Token, Failure> {
     let source = account.token.ok_or_else(TokenSource::missing)?;
     let secret = source.read(&*context.env, account.mirror)?;
@@ -105,7 +105,7 @@ fn options(
         Failure::usage(error.to_string(), "write `service: https://kb.example.com`")
     })?;
     let dir = account.user_state_dir;
-    // A sandbox has a new port each time, and its own token is no secret.
+    // A sandbox has a new port at each start, and the sandbox's token is no secret.
     let visit = if consent::is_sandbox(context, source, &origin) {
         None
     } else {

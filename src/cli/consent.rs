@@ -1,4 +1,4 @@
-//! Asks for consent before kbsync reads or sends a token on the word of a settings file alone.
+//! Asks for consent before kbsync reads or sends a token only because a settings file says so.
 //!
 //! On a terminal the user sees the token's source and the host that gets the token, and answers. Without a terminal the
 //! command ends with exit code 2 and names the command to type. Until then nothing is read, run or sent.
@@ -20,8 +20,8 @@ pub(super) fn check(context: &Context, config: &Config) -> Result<(), Failure> {
     }
 }
 
-/// Refuses settings that the user did not agree to, or asks on a terminal and records a yes. Without a token there is
-/// nothing to do.
+/// Refuses settings that the user did not agree to, or asks on a terminal and records a yes. Fails if there is no
+/// token.
 pub(super) fn settle(context: &Context, config: &Config) -> Result<(), Failure> {
     if config.token.is_none() {
         return Err(TokenSource::missing().into());
@@ -110,7 +110,7 @@ fn refused(context: &Context, mirror: &Path, asked: &Asked) -> Failure {
         described(&asked.source)
     );
     Failure::usage(
-        // Somebody else wrote these texts: escaping keeps them from forging a line.
+        // These texts may be somebody else's: escaping keeps them from forging a line.
         escape(&message).into_owned(),
         format!(
             "if you trust that folder, run `{}`",
@@ -119,7 +119,7 @@ fn refused(context: &Context, mirror: &Path, asked: &Asked) -> Failure {
     )
 }
 
-/// Returns the command that agrees, ready to type.
+/// Returns the command that records the agreement, ready to type.
 fn command(context: &Context, mirror: &Path) -> String {
     match &context.global.config {
         Some(file) => format!(

@@ -66,7 +66,7 @@ pub(super) async fn run(args: Args, direction: Direction, context: &Context) -> 
     as_report(context, Report::new(dry_run), outcome)
 }
 
-/// With JSON, a script gets a report even if the command failed: this one, with the failure.
+/// With JSON, prints this report with the failure, so that a script gets a report even if the command failed.
 pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome) -> Outcome {
     let failure = match outcome {
         Err(failure) if context.out.json => failure,
@@ -106,7 +106,7 @@ async fn cycle(args: Args, direction: Direction, context: &Context) -> Outcome {
     work(context, &config, doing, &parts, &request, args.exit_code).await
 }
 
-/// What a fresh clone or a CI job without its state is told.
+/// The note for a fresh clone, or for a CI job without its state.
 const FIRST_CONFLICTS: &str = "this folder has never been synced, so kbsync cannot tell edits from old copies, and \
                                every difference waits for you; `kbsync help ci` says how a CI job keeps its state";
 
@@ -122,7 +122,7 @@ pub(super) async fn work(
     if !request.dry_run {
         git_head::may_write(config).await?;
     }
-    // A state that cannot be read fails the cycle, which says why.
+    // An unreadable state fails the cycle, which reports the reason.
     let is_first = never_synced(config, parts).unwrap_or(false);
     let session_report = if request.dry_run {
         let mut session = Session::reading(context, config)?;

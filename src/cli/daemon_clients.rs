@@ -1,6 +1,7 @@
-//! The clients of the daemon: made at its start, and anew when the token has changed.
+//! The daemon's clients: made at the start, and again when the token has changed.
 //!
-//! Their waits count as progress, and are reported to the commands that wait for the daemon.
+//! All waits are reported to the commands that wait for the daemon. A wait counts as progress, unless the service is
+//! silent.
 
 use super::{
     connect::{self, account},
@@ -35,7 +36,7 @@ pub(super) struct Clients<'r> {
     is_down: Arc<AtomicBool>,
     /// The token of the present clients.
     token: Option<Token>,
-    /// The workspaces have one service and one token, so they share the budget.
+    /// The budget, which all workspaces share because they have one service and one token.
     budget: Arc<Mutex<Option<Budget>>>,
 }
 
@@ -69,7 +70,7 @@ impl<'r> Clients<'r> {
 
     /// Reads the token again, and makes new clients if the token has changed.
     pub(super) fn reconnect(&mut self) -> Result<Option<Vec<Client>>, Failure> {
-        // The agreement is looked up again: a file may be a link by now. Nobody is asked.
+        // Links may have changed, so the agreement is checked again. Nobody is asked.
         let fresh = self.context.config(Need::Workspace)?;
         if fresh.token != self.config.token {
             return Err(Failure::failed(anyhow::anyhow!(
@@ -101,15 +102,15 @@ impl<'r> Clients<'r> {
         Ok(clients)
     }
 
-    /// Waiting for the budget counts as progress. A terminal shows each wait, and the first of several tries to reach
-    /// the service.
+    /// Returns the callback for a client's waits. A wait for the budget counts as progress. A terminal shows each wait,
+    /// but only the first of several tries to reach the service.
     fn waits(&self) -> Notify {
         let (status, progress) = (Arc::clone(&self.status), self.progress.clone());
         let (service, is_down) = (self.config.service.clone(), Arc::clone(&self.is_down));
         Arc::new(move |note: WaitNote| {
             let gets_ahead = match note.reason {
                 WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => true,
-                // Waiting for a silent service does not.
+                // A wait for a silent service is no progress.
                 WaitReason::Silent | WaitReason::Stalled => false,
             };
             if gets_ahead {
@@ -129,11 +130,11 @@ impl<'r> Clients<'r> {
         })
     }
 
-    /// Counts each answer, also of attempts that are repeated.
+    /// Returns the callback that counts each answer, including answers to attempts that are repeated.
     fn answers(&self) -> Answered {
         let (status, is_down) = (Arc::clone(&self.status), Arc::clone(&self.is_down));
         Arc::new(move |method, code| {
-            // The service is reached by each answer below 500.
+            // Any answer below 500 shows that the service can be reached.
             if code.is_some_and(|code| code < 500) {
                 is_down.store(false, Ordering::Relaxed);
             }
@@ -141,7 +142,8 @@ impl<'r> Clients<'r> {
         })
     }
 
-    /// Reads the budget when it is shown: other processes spend it, too, and it grows with time.
+    /// Returns a source that reads the budget when it is shown: other processes spend the budget too, and it grows with
+    /// time.
     pub(super) fn budget_source(&self) -> BudgetSource {
         let budget = Arc::clone(&self.budget);
         Arc::new(move || {

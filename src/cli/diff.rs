@@ -1,4 +1,4 @@
-//! `kbsync diff`: what changed, line by line, in the form of `diff -u`.
+//! `kbsync diff`: changes line by line, in the form of `diff -u`.
 //!
 //! For a person, the changed words of a line are highlighted, and control characters are escaped. A pipe gets the
 //! bytes of the text unchanged, so that `patch` can read them, and names quoted as in git.
@@ -31,10 +31,10 @@ use serde::Serialize;
 use similar::{ChangeTag, DiffTag, InlineChange, TextDiff};
 use std::{fmt::Write as _, io, path::PathBuf};
 
-/// The characters of an equal part that are left beside a change.
+/// The characters of an equal part that are kept beside a change.
 const AROUND: usize = 40;
 
-/// The columns of two sides beside each other where there is no terminal.
+/// The width of a view with both sides beside each other where there is no terminal.
 const SIDE_BY_SIDE: usize = 160;
 
 /// Shows changes line by line.
@@ -64,10 +64,10 @@ pub(super) struct Args {
     exit_code: bool,
 }
 
-/// The equal lines around a change that `patch` gets.
+/// The number of equal lines around a change in the output for `patch`.
 pub(super) const CONTEXT: usize = 3;
 
-/// Instead of a whole mirror as one difference.
+/// The note that is printed instead of a whole mirror as one difference.
 const NEVER_SYNCED: &str = "never synced here, so there is nothing to compare with; `kbsync diff --remote` compares with the service";
 
 #[derive(Serialize)]
@@ -141,7 +141,7 @@ async fn compare(
     }
 }
 
-/// Prints a comparison; without a view only how many lines were added and removed.
+/// Prints a comparison; without a view, only the numbers of added and removed lines.
 pub(super) fn print(
     context: &Context,
     found: &Comparison,
@@ -191,7 +191,7 @@ fn counted(pair: &Pair) -> Vec<String> {
     ]
 }
 
-/// How differences are shown to a person.
+/// The presentation of differences to a person.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View {
     /// The names of the two sides.
@@ -203,7 +203,7 @@ pub(super) struct View {
 }
 
 impl View {
-    /// The usual view of two sides.
+    /// Returns the usual view of two sides.
     pub(super) const fn between(old: &'static str, new: &'static str) -> Self {
         Self {
             labels: [old, new],
@@ -229,7 +229,7 @@ pub(super) fn show(context: &Context, text: &str) -> io::Result<()> {
     if context.out.is_for_person() {
         return pager::show(context, text);
     }
-    // Not through the filter for colours: the text may have such bytes itself.
+    // The colour filter is bypassed: the text itself may have the bytes of colours.
     context.out.bytes(text.as_bytes())
 }
 
@@ -344,8 +344,8 @@ fn renamed(pair: &Pair) -> String {
     }
 }
 
-/// Returns the parts of a line, and whether each changed. Of a long line with changed words, only the words around them
-/// are left; a long equal line is cut off.
+/// Returns the parts of a line, each with whether the part changed. A long line with changed words is reduced to these
+/// and the words around them; a long equal line is cut off.
 pub(super) fn parts(change: &InlineChange<'_, str>, width: Option<usize>) -> Vec<(bool, String)> {
     let parts = change.iter_strings_lossy();
     let parts =
@@ -369,7 +369,7 @@ pub(super) fn parts(change: &InlineChange<'_, str>, width: Option<usize>) -> Vec
     parts.into_iter().enumerate().map(cut).collect()
 }
 
-/// Leaves the first and the last words of a text, as far as they are next to something else.
+/// Keeps the first and the last words of an equal part, as the two flags say; with neither flag, the first words.
 fn excerpt(text: &str, keeps_start: bool, keeps_end: bool) -> String {
     let start = match text.char_indices().nth(AROUND) {
         Some((at, _)) if keeps_start || !keeps_end => at + text[at..].find(' ').unwrap_or(0),

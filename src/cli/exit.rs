@@ -17,7 +17,7 @@ pub enum ExitCode {
     Retry,
     /// Interrupted by a person: the code that a shell uses for Ctrl-C.
     Interrupted,
-    /// Ended by SIGTERM: the code that a shell uses for that.
+    /// Ended by SIGTERM: the code that a shell uses for SIGTERM.
     Terminated,
 }
 
@@ -56,9 +56,10 @@ impl ExitCode {
             .unwrap_or(Self::Failed)
     }
 
-    /// Returns the code of several results together: the first of 2, 1, 5, 4, 3, else 0.
+    /// Returns the code of several results together: 130 or 143 if there is one, else the first of 2, 1, 5, 4, 3, else
+    /// 0.
     ///
-    /// With wrong settings nothing is done, so 2 never really meets another code.
+    /// In practice 2 meets no other code: with wrong settings nothing is done.
     pub fn worst(of: impl IntoIterator<Item = Self>) -> Self {
         of.into_iter()
             .max_by_key(|code| code.rank())

@@ -18,7 +18,7 @@ use crate::{
 use rustix::io::Errno;
 use std::{error::Error, fmt, io, os::unix::fs::MetadataExt as _};
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
@@ -60,7 +60,7 @@ impl Failure {
         self
     }
 
-    /// Returns the remedy. If too many files are open, that is the remedy.
+    /// Returns the remedy: a higher limit if too many files are open, otherwise the failure's own remedy.
     pub fn remedy(&self) -> Option<&str> {
         if lacks_descriptors(&self.error) {
             return Some(RAISE_LIMIT);
@@ -139,8 +139,8 @@ impl Failure {
         )
     }
 
-    /// Makes a failure from what the service answered. The request that failed says little to a person whose token is
-    /// wrong.
+    /// Makes a failure from the service's answer. The message about a refused token begins with the token, because the
+    /// failed request says little.
     fn asked(kind: &service::ErrorKind, error: anyhow::Error) -> Self {
         let (code, help) = advice_of_service(kind);
         let error = if *kind == service::ErrorKind::Unauthorized {
@@ -243,7 +243,7 @@ fn advice_of_disk(error: &DiskError) -> Advice {
 fn advice_of_state(kind: &state::ErrorKind) -> Advice {
     match kind {
         state::ErrorKind::Full => (ExitCode::Failed, DiskErrorKind::Full.remedy()),
-        // SQLite says only that the file cannot be opened.
+        // SQLite reports only that the file cannot be opened.
         state::ErrorKind::Io => (
             ExitCode::Failed,
             Some(
@@ -253,7 +253,7 @@ fn advice_of_state(kind: &state::ErrorKind) -> Advice {
         ),
         state::ErrorKind::ForeignBinding { .. } => (ExitCode::Usage, None),
         state::ErrorKind::Busy => (ExitCode::Retry, None),
-        // The text names the remedy.
+        // The error's text names the remedy.
         state::ErrorKind::Corrupt
         | state::ErrorKind::NotAFile
         | state::ErrorKind::Gone
@@ -261,8 +261,8 @@ fn advice_of_state(kind: &state::ErrorKind) -> Advice {
     }
 }
 
-/// Names the user that kbsync runs as and the owner of the nearest folder that is there, where the lock may not be
-/// written: in a container these are not the same.
+/// Returns, if the lock may not be written, the user that kbsync runs as and the owner of the nearest existing folder:
+/// in a container the two differ.
 fn owner_if_denied(cause: &(dyn Error + 'static)) -> Option<String> {
     let LockError::Io { source, path } = cause.downcast_ref::<LockError>()? else {
         return None;
@@ -307,7 +307,7 @@ fn advice_of_lock(error: &LockError) -> Advice {
 const RAISE_LIMIT: &str =
     "too many files are open: raise the limit with `ulimit -n 1024`, and run the command again";
 
-/// Returns whether the limit of open files is the reason.
+/// Returns whether the limit of open files caused the error.
 fn lacks_descriptors(error: &anyhow::Error) -> bool {
     let numbers = error
         .chain()

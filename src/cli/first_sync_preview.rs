@@ -25,7 +25,7 @@ pub(super) struct FirstSyncPreview {
     not_ready: BTreeSet<Place>,
 }
 
-/// The same as numbers, for scripts.
+/// The numbers of a preview, for scripts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub(super) struct Counts {
     categories: usize,
@@ -62,17 +62,17 @@ impl FirstSyncPreview {
             ScannedFile::Ready { place, .. } | ScannedFile::NotReady { place, .. } => {
                 self.not_ready.insert(place.clone());
             }
-            // No file is known.
+            // The scan was given no known file.
             ScannedFile::Unchanged { .. } | ScannedFile::Present { .. } => {}
         }
     }
 
-    /// Counts a folder after its files. Without an address there is no category, and its articles wait.
+    /// Counts a folder after its files. A folder without an address is no category, and its articles are not ready.
     fn add_category(&mut self, category: ScannedCategory) {
         let folder = category.folder;
         let has_address = match &category.content {
             CategoryContent::Ready(words) if words.id().is_some() || words.slug().is_some() => true,
-            // One with an id may be on the service already.
+            // A category with an id may be on the service already.
             CategoryContent::NotReady(problem) => problem.category.is_some(),
             CategoryContent::Ready(_) | CategoryContent::Missing | CategoryContent::Unchanged => {
                 slug_of_stem(&folder).is_ok()
@@ -104,7 +104,7 @@ impl FirstSyncPreview {
         }
     }
 
-    /// The categories and articles in a few words.
+    /// Returns the numbers of categories and articles in words.
     pub(super) fn in_words(&self) -> String {
         let categories = several(self.categories.len(), "category");
         match self.articles.len() {
@@ -113,7 +113,7 @@ impl FirstSyncPreview {
         }
     }
 
-    /// A line for each kind, with the first names.
+    /// Returns a line for each kind, with the first names.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |kind: &str, names: Vec<String>| {
             (!names.is_empty()).then(|| format!("  {kind:<12}{}", listed(&names)))

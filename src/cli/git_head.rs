@@ -1,8 +1,8 @@
 //! Git around the mirror, for one-shot commands: the same rules as in the daemon (`daemon::work_queue`).
 //!
-//! The state has the HEAD at which both sides last agreed on removals, and the published branch. Both the commands
-//! and the daemon store them. Commands that write are refused while the published branch is not checked out, or while
-//! git is busy; commands that only read, and dry runs, are not.
+//! The state has the HEAD at which both sides last agreed on removals, and the published branch. Commands and the
+//! daemon store both. Commands that write are refused while the published branch is not checked out, or while git is
+//! busy; commands that only read, and dry runs, are never refused.
 
 use super::{
     ask, context::Context, exit::ExitCode, failure::Failure, scope::Part, session::SessionReport,
@@ -65,7 +65,7 @@ impl GitHeads {
         Arc::new(View::new(&root.path, self.0.clone()))
     }
 
-    /// Returns the request, with the removals held that git may have made.
+    /// Returns the request, with a hold on the removals that git may have made.
     pub(super) fn guard(&self, request: &CycleRequest) -> CycleRequest {
         CycleRequest {
             git_hold: self.0.iter().find_map(Known::hold).map(str::to_owned),
@@ -73,7 +73,7 @@ impl GitHeads {
         }
     }
 
-    /// Returns the branches that the first sync stores as the published branches, each with its folder.
+    /// Returns the branches that the first sync stores as the published branches, each with its workspace.
     pub(super) fn first_branches<'p>(
         &self,
         parts: &'p [Part],
@@ -82,8 +82,8 @@ impl GitHeads {
         known.filter_map(|known| Some((part_of(known, parts)?, known.first.clone()?)))
     }
 
-    /// Returns the HEADs to store after cycles over these parts. Only cycles over the whole mirror that could push
-    /// every removal agree on removals.
+    /// Returns the HEADs to store after cycles over these parts. An agreement on removals needs cycles over the whole
+    /// mirror that could push every removal.
     pub(super) fn agreed<'p>(
         &self,
         config: &Config,
@@ -127,13 +127,13 @@ fn key(folder: &Path) -> String {
     folder.to_string_lossy().into_owned()
 }
 
-/// How long a command waits for a git command that changes files.
+/// The longest wait for a git command that changes files.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The interval of the checks while a command waits.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Refuses a command that would write now.
+/// Refuses a command that writes while git is busy or the published branch is not checked out.
 pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
     let git_heads = wait_for_git(config).await;
     if let Some(busy) = git_heads.busy() {
@@ -146,7 +146,7 @@ pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
     }
 }
 
-/// Returns what a dry run says where the real command is refused.
+/// Returns the note of a dry run whose real command would be refused.
 pub(super) fn refusal_of(config: &Config) -> Option<String> {
     let why = GitHeads::look(config).not_published(config)?;
     Some(format!(
@@ -193,7 +193,7 @@ pub(super) fn chosen(
         return Ok(None);
     };
     if asks {
-        // The branches of a repository in the reftable format cannot be read.
+        // The branches of a repository in the reftable format cannot be read, so any name is accepted.
         let exists = |name: &str| state.reftable || !git.tips(name).is_empty();
         context
             .out

@@ -43,14 +43,14 @@ const fn topic(name: &'static str, page: &'static str) -> Topic {
 }
 
 impl Topic {
-    /// The lines below a heading, as they are on the page.
+    /// Returns the lines below a heading, unchanged.
     pub(super) fn section(self, heading: &str) -> Vec<&'static str> {
         let lines = self.page.lines();
         let lines = lines.skip_while(|line| !line.starts_with(heading)).skip(1);
         lines.take_while(|line| !line.starts_with("## ")).collect()
     }
 
-    /// The page in lines of at most `width` columns; only blocks of code are wider.
+    /// Returns the page in lines of at most `width` columns; only blocks of code are wider.
     pub(super) fn laid_out(self, width: usize) -> String {
         lay_out(self.page, width)
     }
@@ -81,7 +81,7 @@ fn lay_out(page: &str, width: usize) -> String {
     text + &block.wrapped(width)
 }
 
-/// The words of a heading of any level.
+/// Returns the words of a heading of any level.
 fn heading(line: &str) -> Option<&str> {
     let words = line.trim_start_matches('#').strip_prefix(' ')?;
     line.starts_with('#').then_some(words)
@@ -90,7 +90,7 @@ fn heading(line: &str) -> Option<&str> {
 /// A paragraph, or an item of a list.
 #[derive(Default)]
 struct Block {
-    /// What stands before the first line; the others are indented by as much.
+    /// The mark before the first line; the other lines are indented by the mark's length.
     mark: &'static str,
     words: String,
 }
@@ -119,7 +119,7 @@ impl Block {
     }
 }
 
-/// Leaves of `[words](target)` the words: the name of another page is among them.
+/// Reduces `[words](target)` to the words, which include the name of the other page.
 fn without_targets(text: &str) -> String {
     let mut parts = text.split("](");
     let mut plain = parts.next().unwrap_or_default().replace('[', "");
@@ -196,7 +196,7 @@ mod tests {
             assert!(topic.page.starts_with("# "), "{}", topic.name);
             let prose = page.lines().filter(|line| !line.starts_with("    "));
             for line in prose {
-                // A piece of code may be as long as it is.
+                // Code is never broken, so its line may be longer.
                 let fits =
                     line.chars().count() <= 60 || line.contains('`') || line.starts_with("# ");
                 assert!(fits, "{}: {line}", topic.name);

@@ -1,7 +1,7 @@
 //! `kbsync help`: a topic of the guide, the options of every command, or the flags of one.
 //!
-//! Commands stand in groups, each with an example. The global options stand once, on a page of their own: the help of
-//! a command names that page.
+//! Commands are in groups, each with an example. The global options have a page of their own, which the help of each
+//! command names.
 
 use super::{
     Cli, Global, Outcome,
@@ -17,13 +17,13 @@ use clap::{
 };
 use std::fmt::Write as _;
 
-/// Columns where stdout is no terminal, and at most on one.
+/// The columns without a terminal, and the most columns on a terminal.
 const WIDTH: u16 = 100;
 
-/// From here on a name is near another one.
+/// The likeness above which a name is suggested.
 const NEAR: f64 = 0.8;
 
-/// How kbsync is called.
+/// The form of a command line.
 pub(super) const USAGE: &str = "kbsync COMMAND [OPTIONS]";
 
 /// The page with the global options.
@@ -43,7 +43,7 @@ const MORE: &str = "More";
 /// A heading, and the commands below it, each with examples.
 type Group = (&'static str, &'static [(&'static str, &'static str)]);
 
-/// The commands as a person meets them.
+/// The commands, in the order in which a person meets them.
 pub(super) const GROUPS: [Group; 5] = [
     (
         "Begin",
@@ -126,7 +126,7 @@ pub(super) const GROUPS: [Group; 5] = [
     ),
 ];
 
-/// Names that other programs have for a command.
+/// Names that other programs use for a command.
 const ELSEWHERE: [(&str, &str); 11] = [
     ("undo", "restore"),
     ("revert", "restore"),
@@ -208,7 +208,7 @@ pub(super) fn command() -> clap::Command {
     })
 }
 
-/// The page of kbsync itself: the commands in their groups, and the topics.
+/// Returns the page of kbsync itself: the commands in their groups, and the topics.
 fn overview(root: &clap::Command) -> String {
     let mut text = format!("{{about}}\n\nUsage: {USAGE}\n\n");
     for (title, commands) in GROUPS {
@@ -235,7 +235,7 @@ fn overview(root: &clap::Command) -> String {
     text
 }
 
-/// The page with the options that every command has.
+/// Returns the page with the options that every command has.
 fn options() -> String {
     let all = Global::augment_args(clap::Command::new("kbsync"));
     let all = all.max_term_width(WIDTH.into()).disable_help_flag(true);
@@ -272,8 +272,8 @@ fn of_command(name: &str) -> Result<String, Failure> {
     ))
 }
 
-/// Puts the command that a person may have meant by another program's word into the error, or the way in which a command
-/// does what a flag asks for.
+/// Adds a suggestion to the error: the command for a name from another program, or the command's own way for a flag
+/// that the command does not have.
 pub(super) fn name_meant(error: &mut clap::Error) {
     if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) {
         let usage = error.get(ContextKind::Usage).map(ToString::to_string);

@@ -61,7 +61,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     }
     let settings = chosen(args, &folder, context).await?;
     let user_state_dir = config::user_state_dir(context.request().env)?;
-    // The settings make the folder a mirror, so they come last: an `init` that was killed before them is run again.
+    // The settings make the folder a mirror, so they come last: an `init` that was killed before that can be run again.
     conflict_copies::hide(&folder, context);
     let path = config::create(&folder, &settings)?;
     // The user chose the service: that is consent.

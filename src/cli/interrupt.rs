@@ -1,8 +1,8 @@
-//! Ctrl-C or SIGTERM during a command: the command ends, and says what that means.
+//! The end of a command by Ctrl-C or SIGTERM, with a message about the consequences.
 //!
-//! A cycle is told to end, and has a moment to do so: what it read is written, and its report says what was done. The
-//! work may also be dropped at any time, because it could have been killed as well: every step is recorded before its
-//! effect, and the next run finishes or undoes it.
+//! A cycle is asked to stop, and has a moment to do so: it writes what it has read, and reports what was done. The work
+//! may also be dropped at any time, as if it had been killed: every step is recorded before its effect, and the next
+//! run finishes or undoes the step.
 
 use super::{exit::ExitCode, failure::Failure};
 use crate::drill::failpoint;
@@ -22,7 +22,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-/// How long work that was told to end may take.
+/// The most time for work that was asked to stop.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// The kind of work.
@@ -38,9 +38,9 @@ pub(super) enum Work {
     ByDaemon,
 }
 
-/// Runs the work until its end or a signal. At a signal `stop` is cancelled, and work that ends by that has a result
-/// all the same: the failure beside it says what the signal means. Without `stop` the work is dropped. `so_far`
-/// returns the progress for the message. A second signal ends work that does not yield.
+/// Runs the work until its end or a signal. A signal cancels `stop`. Work that then ends in time still returns its
+/// result, together with the failure that explains the signal. Without `stop` the work is dropped. `so_far` returns the
+/// progress for the message. A second signal ends work that does not yield.
 pub(super) async fn until_stopped<T>(
     kind: Work,
     stop: Option<CancellationToken>,
@@ -62,13 +62,13 @@ async fn unless_told<T>(
     let mut work = pin!(work);
     tokio::select! {
         done = &mut work => {
-            // Both may be ready at the same time.
+            // The work and the signal may be ready at the same time.
             if kind == Work::Step && let Ok(code) = told.try_recv() {
                 return Err(broken_off(kind, code, &so_far()));
             }
             Ok((done?, None))
         }
-        // Without a handler the system ends the process.
+        // If no handler could be installed, this branch is disabled, and the system ends the process.
         Ok(code) = &mut told => {
             let failure = broken_off(kind, code, &so_far());
             let Some(stop) = stop else {
@@ -83,7 +83,7 @@ async fn unless_told<T>(
     }
 }
 
-/// Whether the process was started with Ctrl-C ignored, as a script's `kbsync sync &` is. Read before the handler is
+/// Whether the process was started with Ctrl-C ignored, like a script's `kbsync sync &`. Read before the handler is
 /// installed.
 static IGNORED: LazyLock<bool> = LazyLock::new(|| {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -97,8 +97,8 @@ fn ignores_ctrl_c(status: &str) -> bool {
     ignored.is_some_and(|mask| mask & 0b10 != 0)
 }
 
-/// At a question Ctrl-C calls `interrupted`, also where the process was started with Ctrl-C ignored: a person sits
-/// there. SIGTERM ends the process.
+/// Lets Ctrl-C at a question call `interrupted`, even if the process was started with Ctrl-C ignored, because a person
+/// is there. SIGTERM ends the process.
 pub(super) fn at_question(interrupted: impl FnOnce() + Send + 'static) {
     let signals = (
         signal(SignalKind::interrupt()),
@@ -130,15 +130,15 @@ pub(super) fn after_question() {
 
 fn listen_by(task: impl Future<Output = ()> + Send + 'static) {
     let listener = AbortOnDropHandle::new(tokio::spawn(task));
-    // The listener of the work before ends with this.
+    // The assignment ends the listener of the previous work.
     *LISTENER.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
 }
 
-/// The task that waits for signals. A handler stays once it is installed, so there is a task until the process ends.
+/// The task that waits for signals. An installed handler stays, so there is a task until the process ends.
 static LISTENER: Mutex<Option<AbortOnDropHandle<()>>> = Mutex::new(None);
 
-/// Reports the first signal, and ends the process at a second one. After the work, SIGTERM ends the process as it does
-/// without a handler; Ctrl-C belongs to a question or a pager then.
+/// Reports the first signal, and ends the process at a second one. After the work, SIGTERM ends the process as without
+/// a handler; Ctrl-C then belongs to a question or a pager.
 async fn listen(mut tell: oneshot::Sender<ExitCode>) {
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return;
@@ -164,7 +164,7 @@ async fn next(terminate: &mut Signal) -> ExitCode {
     }
 }
 
-/// Ends the process. A signal to the own process has no effect on the first process of a container.
+/// Ends the process by `exit`: a signal to itself would have no effect on the first process of a container.
 fn end(code: ExitCode) -> ! {
     std::process::exit(code.number().into())
 }
@@ -184,7 +184,7 @@ fn broken_off(kind: Work, code: ExitCode, so_far: &str) -> Failure {
 mod tests {
     use super::*;
 
-    /// Work that is never waited for, and in which Ctrl-C comes.
+    /// Runs work that ends at the moment of a Ctrl-C.
     async fn ended(kind: Work) -> Result<(), Failure> {
         let (tell, told) = oneshot::channel();
         let work = async {
@@ -226,7 +226,7 @@ mod tests {
 
     #[tokio::test]
     async fn ctrl_c_at_the_end_of_a_step_keeps_the_next_one_from_beginning() {
-        // Which of two that are ready is looked at first is left to chance.
+        // `select!` chooses at random between two branches that are ready.
         for _ in 0..32 {
             let failure = ended(Work::Step).await.expect_err("broken off");
             assert_eq!(failure.code, ExitCode::Interrupted);

@@ -6,19 +6,19 @@
 use super::print::escape;
 use dialoguer::console::{measure_text_width, strip_ansi_codes};
 
-/// A continued line begins below the last column of its first line, if that column begins before this one.
+/// The limit of the hanging indent: a line is never continued below a column that begins here or further right.
 const LAST_HANG: usize = 24;
 
-/// The indent of continued lines that have no columns.
+/// The hanging indent of lines without columns.
 const HANG: usize = 2;
 
 /// The least width of a shortened cell.
 const MIN_WIDTH: usize = 24;
 
-/// The programs with which commands begin that a person may copy.
+/// The beginnings of commands that a person may copy.
 const PROGRAMS: [&str; 4] = ["kbsync ", "export ", "echo ", "cd "];
 
-/// Wraps each line of a text. Words after two blanks are a column, below which the line is continued.
+/// Wraps each line of a text. Words after two blanks begin a column; a line is continued below its last column.
 pub(super) fn wrap(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else {
         return text.to_owned();
@@ -73,14 +73,14 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How the cells of a column fit a narrow terminal.
+/// The fit of a column's cells on a narrow terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fit {
-    /// They are never shortened.
+    /// Cells are never shortened.
     Whole,
-    /// They are shortened in the middle.
+    /// Cells are shortened in the middle.
     Shortened,
-    /// They are below their rows if the rest of the line is too short.
+    /// Cells are put below their rows if the rest of the line is too short.
     Details,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct Column {
     name: &'static str,
     fit: Fit,
     is_number: bool,
-    /// The columns with the highest rank are left out first; 0 stays.
+    /// Columns with the highest rank are left out first; rank 0 is never left out.
     rank: u8,
 }
 
@@ -104,7 +104,7 @@ impl Column {
         }
     }
 
-    /// A column of ids, times and the like, which are useless if they are shortened.
+    /// A column of ids, times and the like, which are useless when shortened.
     pub(super) const fn whole(name: &'static str) -> Self {
         Self::new(name, Fit::Whole)
     }
@@ -114,7 +114,7 @@ impl Column {
         Self::new(name, Fit::Shortened)
     }
 
-    /// The last column, of words: each cell is below its row if it does not fit.
+    /// The last column, of words: a cell that does not fit is put below its row.
     pub(super) const fn details(name: &'static str) -> Self {
         Self::new(name, Fit::Details)
     }
@@ -127,12 +127,12 @@ impl Column {
         }
     }
 
-    /// The same column, which is left out of a narrow table.
+    /// The same column with a rank for leaving it out of a narrow table.
     pub(super) const fn rank(self, rank: u8) -> Self {
         Self { rank, ..self }
     }
 
-    /// Returns the cell with its column's width. A cell at the end of a line needs no blanks behind it.
+    /// Returns the cell, shortened and padded to its column's width.
     fn aligned(self, cell: &str, width: usize) -> String {
         let cell = shorten(cell, width);
         let gap = " ".repeat(width.saturating_sub(measure_text_width(&cell)));

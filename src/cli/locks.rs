@@ -1,4 +1,4 @@
-//! The locks of a mirror's workspaces, and the check that the mirror is the one that the state knows.
+//! The locks of a mirror's workspaces, and the check that the state belongs to the mirror.
 
 use super::failure::Failure;
 use crate::{
@@ -9,9 +9,9 @@ use crate::{
 };
 use std::{fs, io, path::Path};
 
-/// Locks every workspace's folder, after a check of all of them. Creates the folder of a new workspace. Only a
-/// restore of all files accepts a folder that is empty although the state knows articles; the check of workspaces
-/// without a private folder is then left out, and they are not touched.
+/// Locks every workspace's folder, after a check of all of them. Creates the folder of a new workspace. Only a restore
+/// of all files (`refilled`) accepts an empty folder although the state knows articles; workspaces without a private
+/// folder are then neither checked nor touched.
 pub(super) fn take(
     config: &Config,
     doing: &str,
@@ -30,7 +30,7 @@ pub(super) fn take(
             wanted.push(root);
         }
     }
-    // Before anything is created: an unmounted folder stays as it is.
+    // Folders are created after all checks, so that an unmounted folder stays as it is.
     for root in missing {
         lock::make_root(&root.path)?;
     }
@@ -38,9 +38,9 @@ pub(super) fn take(
     wanted.iter().map(lock).collect()
 }
 
-/// Checks a folder without a private folder. If a state that is stored elsewhere knows articles, then either this is
-/// a fresh checkout of them, or their disk is not mounted (failures row 40). Returns whether the folder must be
-/// created.
+/// Checks a folder without a private folder. If a state that is stored elsewhere knows articles, a folder with articles
+/// is a fresh checkout, and a folder without articles is an unmounted disk (failures row 40). Returns whether the
+/// folder must be created.
 fn is_new(root: &Root) -> Result<bool, Failure> {
     let Some(store) = Store::open_read_only(&root.state, None)? else {
         return Ok(!root.path.is_dir());

@@ -1,4 +1,4 @@
-//! `kbsync log`: the events of late, or the versions of one article.
+//! `kbsync log`: the latest events, or the versions of one article.
 //!
 //! Only the state is read: no request, no lock. The newest entries come first.
 
@@ -160,7 +160,7 @@ fn events(
     Ok(pager::table(context, &columns, rows)?)
 }
 
-/// How a table shows times. On a narrow terminal a path needs the room of the year, the seconds and the zone.
+/// The form of times in a table. On a narrow terminal, the year, the seconds and the zone are left out for the path.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     is_narrow: bool,
@@ -195,7 +195,7 @@ fn detail_of(detail: &str) -> &str {
     detail
 }
 
-/// Returns the word of an action; of another event its own name.
+/// Returns the verb of an action, or the name of another event.
 fn word_of(action: &str) -> &str {
     match kind_named(action) {
         Some(kind) => kind.verb(),
@@ -203,7 +203,7 @@ fn word_of(action: &str) -> &str {
     }
 }
 
-/// Returns why there is a version, in the words of the actions.
+/// Returns the cause of a version, in the words of the actions.
 fn why(kept: &StoredVersion) -> &str {
     match kept.seen.cause.as_str() {
         "met" => "paired",
@@ -280,7 +280,7 @@ fn heading(named: &VersionSpec) -> String {
     }
 }
 
-/// Returns a row for each version that adds something.
+/// Returns a row for each distinct version.
 fn rows(named: &VersionSpec, limit: usize, times: Times) -> impl Iterator<Item = Vec<String>> {
     let said = named.history.distinct().into_iter().take(limit);
     let present = named.history.present();
@@ -295,7 +295,7 @@ fn rows(named: &VersionSpec, limit: usize, times: Times) -> impl Iterator<Item =
     })
 }
 
-/// Returns on which side a version appeared, whether both sides got it, and whether they still have it.
+/// Returns the side on which a version appeared, whether both sides got the version, and whether both still have it.
 fn sides(kept: &StoredVersion, both: bool, present: Option<u64>) -> String {
     let first = side(kept.seen.side);
     let now = present == Some(kept.number);
@@ -307,7 +307,7 @@ fn sides(kept: &StoredVersion, both: bool, present: Option<u64>) -> String {
     }
 }
 
-/// Returns what a version changed.
+/// Returns the changes of a version in words.
 fn changes(named: &VersionSpec, kept: &StoredVersion) -> String {
     let fields = named.history.changed(kept);
     let mut words: Vec<String> = fields.iter().map(ToString::to_string).collect();
@@ -345,7 +345,7 @@ fn headline(
     )
 }
 
-/// Returns the difference to the version before; `None`: the files are equal.
+/// Returns the difference from the version before; `None`: the files are equal.
 fn difference(named: &VersionSpec, kept: &StoredVersion) -> Result<Option<Pair>, Failure> {
     let before = named.history.before(kept.number);
     let old = match before {

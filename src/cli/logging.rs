@@ -1,8 +1,8 @@
 //! The log: tracing to stderr, as text or JSON.
 //!
-//! A terminal gets sentences (`terminal_log`); with `-v`, with `--log-format json` and elsewhere, events have all their
-//! fields. `-q` shows errors; the default is warnings, and for the daemon also what is done; `-v` shows what is done, `-vv`
-//! why, `-vvv` everything. The variable `KBSYNC_LOG` overrides this, with the syntax of `RUST_LOG`.
+//! A terminal gets sentences (`terminal_log`). With `-v`, with `--log-format json` and without a terminal, events have
+//! all their fields. `-q` shows errors; the default is warnings, for the daemon also actions; `-v` shows actions, `-vv`
+//! reasons, `-vvv` everything. The variable `KBSYNC_LOG` overrides this, with the syntax of `RUST_LOG`.
 
 use super::{
     Global, LogFormat, failure::Failure, print::Output, progress::LogWriter,
@@ -11,7 +11,7 @@ use super::{
 use std::io::{self, IsTerminal as _};
 use tracing_subscriber::{EnvFilter, fmt};
 
-/// How the log of a process is written.
+/// The form of a process's log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Style {
     /// One JSON object a line.
@@ -23,7 +23,7 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// Returns the style that the flags and standard error ask for.
+    /// Returns the style for these flags and this standard error.
     pub(super) fn of(global: &Global) -> Self {
         match global.log_format {
             LogFormat::Json => Self::Json,
@@ -33,7 +33,7 @@ impl Style {
     }
 }
 
-/// Starts the log of this process. A daemon logs what is done as well.
+/// Starts the log of this process. A daemon logs actions as well.
 pub(super) fn start(
     global: &Global,
     is_daemon: bool,
@@ -69,21 +69,21 @@ pub(super) fn start(
     started.map_err(|error| Failure::failed(anyhow::Error::from_boxed(error)))
 }
 
-/// Logs why the daemon did not start, for a log that a program reads. If the log could not be started either, the
-/// failure is its only record.
+/// Logs why the daemon did not start, for a program that reads the log. If the log could not be started either, this
+/// line is the only record of the failure.
 pub(super) fn record(failure: &Failure) {
     let only_errors = fmt()
         .with_max_level(tracing::Level::ERROR)
         .with_writer(io::stderr)
         .json()
         .flatten_event(true);
-    // Usually the log has been started.
+    // An error means that the log has been started already.
     only_errors.try_init().ok();
     let (code, help) = (failure.code.number(), failure.remedy());
     tracing::error!(exit_code = code, help, "{:#}", failure.error);
 }
 
-/// Libraries log only at the highest level: their lines are about bytes, not articles.
+/// Returns the default filter. Libraries log only at the highest level: their lines are about bytes, not articles.
 fn standard(verbose: u8, quiet: bool) -> &'static str {
     match (quiet, verbose) {
         (true, _) => "error",

@@ -1,6 +1,6 @@
 //! `kbsync man`: the manual pages, one for kbsync and one for each command.
 //!
-//! What the guide says stands in the manual in the guide's words: exit codes, variables and files.
+//! Exit codes, variables and files are sections of the guide, in the guide's words.
 
 use super::{
     Cli, Outcome,
@@ -25,7 +25,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    // Rendered first, so that a closed pipe meets one write.
+    // Rendered first, so that only one write can meet a closed pipe.
     let mut text = Vec::new();
     match &args.command {
         Some(name) => of_command(name, &mut text)?,
@@ -85,7 +85,7 @@ fn code<'l>(roff: &mut Roff, lines: impl Iterator<Item = &'l str>) {
     roff.control("fi", []);
 }
 
-/// Adds paragraphs and lists. An item begins with what it explains: `- name: words`.
+/// Adds paragraphs and lists. An item has the form `- name: words`.
 fn prose(roff: &mut Roff, lines: &[&str]) {
     for line in lines {
         let item = line.strip_prefix("- ");

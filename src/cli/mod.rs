@@ -1,4 +1,4 @@
-//! The commands: one file each, which parses, makes one library call and prints one value.
+//! The commands, one file each: a command parses its arguments, makes one library call and prints one value.
 //!
 //! A command is added by a file with `Args` and `run`, and an arm in `Command`. Results go to
 //! stdout, all else to stderr; the exit codes are those of [`exit::ExitCode`].
@@ -118,7 +118,7 @@ pub struct Global {
     pub trust_service: bool,
 }
 
-/// When to colour.
+/// The choice of colours.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set
@@ -129,7 +129,7 @@ pub enum Color {
     Never,
 }
 
-/// How log lines are written.
+/// The form of log lines.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LogFormat {
     /// For people
@@ -138,7 +138,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// The commands that work.
+/// The commands.
 #[derive(clap::Subcommand, Debug)]
 enum Command {
     /// Make a folder a mirror: write its kbsync.yaml
@@ -200,7 +200,7 @@ impl Cli {
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }
 
-    /// Returns how this command prints.
+    /// Returns the command's output.
     pub fn output(&self) -> print::Output {
         print::Output {
             json: self.global.json,
@@ -323,7 +323,7 @@ pub fn refuse(mut error: clap::Error) -> ExitCode {
     ExitCode::Usage
 }
 
-/// Prints how a command ended, and returns its exit code.
+/// Prints a command's failure, if there is one, and returns the exit code.
 pub fn report(outcome: Outcome, out: print::Output) -> ExitCode {
     match outcome {
         Ok(code) => code,

@@ -1,6 +1,6 @@
 //! `kbsync new`: writes a file for a new article, which is hidden until its writer publishes it.
 //!
-//! A new category needs consent, because the API cannot delete one.
+//! A new category needs consent, because the API cannot delete a category.
 
 use super::{
     Outcome, ask, context::Context, exit::ExitCode, failure::Failure, paths, print::escape,
@@ -148,7 +148,7 @@ fn categories(disk: &RealDisk) -> Result<Vec<(String, String)>, Failure> {
         .collect()
 }
 
-/// Finds a category by its folder's name, else by its own.
+/// Finds a category by its folder's name, else by the category's name.
 fn existing<'c>(categories: &'c [(String, String)], category: &str) -> Option<&'c str> {
     let wanted = category.to_lowercase();
     let by_folder = categories.iter().find(|(folder, _)| folder == category);
@@ -276,7 +276,7 @@ fn write(disk: &RealDisk, folder: &str, file: &str, bytes: &[u8]) -> Result<(), 
     if disk.look(at, file)?.is_some() {
         return Err(NotWritten::Exists);
     }
-    // The journal's own slots have other numbers.
+    // The journal's own slots are positive.
     let slot = -i64::from(std::process::id());
     disk.stage(slot, at, bytes, Durability::Now)?;
     match disk.publish(slot, at, file, Expect::Absent) {

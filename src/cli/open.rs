@@ -1,4 +1,4 @@
-//! `kbsync open`: opens an article's public page. The service says where it is, in one request.
+//! `kbsync open`: opens an article's public page, whose address comes from the service in one request.
 
 use super::{
     Outcome, connect::connect, context::Context, exit::ExitCode, failure::Failure,
@@ -51,7 +51,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let article = match client.article(id, Purpose::Push).await {
         Ok(article) => article,
         Err(error) if error.kind == ErrorKind::NotFound => {
-            // The article is to blame only if the workspace is there.
+            // A missing workspace gives the same answer, so the workspace is checked first.
             client.workspace(named.part.root.workspace).await?;
             let message = format!("{} has no public page", named.name);
             let help = "the article is hidden, or it was deleted; `kbsync status` says which";
@@ -86,7 +86,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-/// Returns whether a browser took the address.
+/// Opens an address in the browser, and returns whether that succeeded.
 fn opened(context: &Context, url: &str) -> bool {
     let browser = (context.env)("BROWSER").filter(|name| !name.trim().is_empty());
     let browser = browser.unwrap_or_else(|| "xdg-open".to_owned());

@@ -1,6 +1,6 @@
 //! Shows a long text in the person's pager, as git does: `KBSYNC_PAGER`, else `PAGER`, else `less`.
 //!
-//! A text that fits the terminal, and every text in a pipe, is printed. So is a text whose pager does not start.
+//! Printed without a pager: a text that fits the terminal, every text in a pipe, and a text whose pager does not start.
 
 use super::{
     context::Context,
@@ -13,7 +13,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Shows a text that is not wrapped.
+/// Shows a text without wrapping it.
 pub(super) fn show(context: &Context, text: &str) -> io::Result<()> {
     let out = context.out;
     let text = text.trim_end_matches('\n');
@@ -39,22 +39,22 @@ pub(super) fn table(
     show(context, &layout::table(columns, rows, context.out.width()))
 }
 
-/// Returns whether the pager started, and showed the text.
+/// Shows a text in the pager, and returns whether the pager started.
 fn paged(out: Output, pager: &str, text: &str) -> io::Result<bool> {
     let mut command = Command::new("sh");
-    // It ends if the text is short, shows colours, and leaves the text on the terminal.
+    // `less` ends at once if the text is short, shows colours, and leaves the text on the terminal.
     if std::env::var_os("LESS").is_none() {
         command.env("LESS", "FRX");
     }
     let Ok(mut child) = command.args(["-c", pager]).stdin(Stdio::piped()).spawn() else {
         return Ok(false);
     };
-    // Ctrl-C is the pager's.
+    // Ctrl-C belongs to the pager.
     let _taken = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt());
     if let Some(mut pipe) = child.stdin.take() {
-        // A pager that was left does not read the rest.
+        // A pager that has ended does not read the rest.
         writeln!(pipe, "{}", out.styled(text)).ok();
     }
-    // The shell's code for a program that it cannot run.
+    // 127 is the shell's code for a program that cannot be run.
     Ok(child.wait()?.code() != Some(127))
 }

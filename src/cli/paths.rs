@@ -5,9 +5,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// Returns the path below the mirror that an argument means, with `/`; `""` is the mirror itself.
 ///
-/// Relative paths start at the current folder. If the current folder has no such file but the mirror has one, they
-/// start at the mirror: reports print such paths, and people paste them. The file need not exist, because a removed
-/// file can be named, too.
+/// Relative paths start at the current folder, or at the mirror if only the mirror has the path's first folder: reports
+/// print such paths, and people paste them. The file need not exist, because a removed file can be named, too.
 pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<String, Failure> {
     let from = if is_pasted(mirror, current, path) {
         mirror
@@ -17,7 +16,7 @@ pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<St
     let full = plain(&from.join(path));
     let below = match full.strip_prefix(plain(mirror)) {
         Ok(below) => Some(below.to_owned()),
-        // The two may be the same folder through a symbolic link.
+        // Both may be the same folder through a symbolic link.
         Err(_) => real(&full)
             .zip(real(mirror))
             .and_then(|(full, mirror)| full.strip_prefix(mirror).ok().map(Path::to_owned)),
@@ -44,7 +43,7 @@ fn is_pasted(mirror: &Path, current: &Path, path: &Path) -> bool {
     !is_in(current) && is_in(mirror)
 }
 
-/// Returns a path below the mirror for display: relative if it is near the current folder.
+/// Returns a path below the mirror for display: relative if it is below the current folder.
 pub(super) fn from_current(mirror: &Path, current: &Path, below: &str) -> PathBuf {
     let full = plain(&mirror.join(below));
     match full.strip_prefix(plain(current)) {
@@ -128,7 +127,8 @@ mod tests {
         for (current, path, expected) in [
             ("billing", "start/a.html", "start/a.html"),
             ("billing", "billing/gone.html", "billing/gone.html"),
-            // A folder that is here is meant, one that is nowhere counts from here.
+            // A folder that exists in the current folder wins; a folder that exists nowhere is below the current
+            // folder.
             ("billing", "faq/a.html", "billing/faq/a.html"),
             ("billing", "other/a.html", "billing/other/a.html"),
             ("billing", "start", "billing/start"),

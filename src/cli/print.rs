@@ -16,7 +16,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// Whether the JSON value has been written: there is only one, whatever fails afterwards.
+/// Whether the command's only JSON value has been written: a later failure must not add another.
 static JSON_IS_WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// The style of errors.
@@ -30,18 +30,18 @@ pub const HELP: Style = AnsiColor::Cyan.on_default().bold();
 /// The style of secondary text.
 pub const DIM: Style = Style::new().dimmed();
 
-/// How a command prints.
+/// The output of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     /// Whether to print one JSON value instead of text.
     pub json: bool,
     /// Whether to print only errors, and the JSON value.
     pub quiet: bool,
-    /// When to colour.
+    /// The choice of colours.
     pub color: anstream::ColorChoice,
 }
 
-/// A failure as JSON: a report, and what a person reads on stderr.
+/// A failure as JSON: a report, and the text that a person reads on stderr.
 #[derive(Serialize)]
 struct FailedReport<'f, R> {
     #[serde(flatten)]
@@ -51,7 +51,7 @@ struct FailedReport<'f, R> {
     exit_code: u8,
 }
 
-/// Makes a failure from clap's words about the arguments.
+/// Makes a failure from clap's message about the arguments.
 pub(super) fn failure_of_usage(words: &str) -> Failure {
     let said = words.strip_prefix("error: ").unwrap_or(words);
     let (error, help) = said.split_once("\n\n").unwrap_or((said, ""));
@@ -63,7 +63,7 @@ pub(super) fn failure_of_usage(words: &str) -> Failure {
 }
 
 impl Output {
-    /// Prints a line of results to stdout, unless `-q` was given. A terminal gets it wrapped.
+    /// Prints a line of results to stdout, unless `-q` was given. On a terminal the line is wrapped.
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
         self.verbatim(layout::wrap(text.as_ref(), self.width()))
     }
@@ -87,7 +87,7 @@ impl Output {
         stdout.flush()
     }
 
-    /// Prints a report that a failure cut off, with the failure, to stdout.
+    /// Prints a report that was cut off, together with the failure, to stdout.
     pub fn json_failure(self, mut report: Report, failure: &Failure) -> io::Result<()> {
         let error = format!("{:#}", failure.error);
         report.outcome = failure.ending();
@@ -139,8 +139,8 @@ impl Output {
         self.stderr(text.as_ref());
     }
 
-    /// Prints a failure with its causes and its remedy to stderr. With `--json`, prints it to stdout as well if no
-    /// JSON was printed yet.
+    /// Prints a failure with its causes and its remedy to stderr. With `--json`, the failure is also printed to stdout,
+    /// if no JSON was printed yet.
     pub fn failure(self, failure: &Failure) {
         if self.json && !JSON_IS_WRITTEN.load(Ordering::Relaxed) {
             // If stdout is closed, stderr and the exit code have the same message.
@@ -176,7 +176,7 @@ impl Output {
         width.map(usize::from)
     }
 
-    /// Returns a text for stdout, without its colours if there are to be none.
+    /// Returns a text for stdout, without its colours if stdout shows none.
     pub fn styled(self, text: &str) -> String {
         if self.choice(&io::stdout()) == anstream::ColorChoice::Never {
             return anstream::adapter::strip_str(text).to_string();

@@ -1,7 +1,7 @@
 //! The progress of long work, with an estimate that knows the rate limit.
 //!
-//! The bar is drawn only on a terminal. The budget of requests nearly always limits long
-//! work, so the estimate counts requests, not bytes.
+//! The bar is drawn only on a terminal. The budget of requests nearly always limits long work, so the estimate counts
+//! requests, not bytes.
 
 use super::print::Output;
 use crate::{
@@ -54,7 +54,7 @@ pub(super) struct Pace {
     pub(super) day_left: u32,
     /// Requests for one unit; zero: the phase makes no requests.
     pub(super) per_unit: u32,
-    /// How long it takes until the next request may be sent.
+    /// The wait before the next request may be sent.
     pub(super) wait: Duration,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Progress {
     /// Requests for one unit of the phase.
     per_unit: u32,
     limits: BudgetLimits,
-    /// The budget that is spent. The daemon knows what is left of its own, and reports if that is not enough.
+    /// The budget that this command spends. `None`: the daemon does the work, and reports when its own budget is spent.
     budget: Option<Budget>,
 }
 
@@ -111,8 +111,8 @@ impl Progress {
     }
 
     fn begin(&mut self, name: String, total: Option<u64>, per_unit: u32) {
-        // The bar moves by itself, so that a person sees that the program is not hanging. Before the first phase a
-        // question may be at that place.
+        // The bar moves by itself, so that a person sees that the program is not hanging. Before the first phase, a
+        // question may be on the bar's line.
         if self.phase.is_empty() && !self.bar.is_hidden() {
             self.bar.enable_steady_tick(TICK);
         }
@@ -138,7 +138,7 @@ impl Progress {
         self.bar.set_message(message);
     }
 
-    /// Returns how long the rate limit makes the rest take after a wait, if it is more than a moment.
+    /// Returns the time that the rate limit makes the rest take after a wait; `None`: no time.
     fn rest(&self, wait: Duration) -> Option<String> {
         let total = self.bar.length().unwrap_or(0);
         let (minute_left, day_left) = match &self.budget {
@@ -157,9 +157,9 @@ impl Progress {
         (!time.is_zero()).then(|| in_words(time))
     }
 
-    /// Counts a wait down, says why, and how long all the rest takes.
+    /// Counts a wait down, with its reason and the time for all the rest.
     fn wait(&self, note: &WaitNote) {
-        // A narrow terminal cuts off the end, and the bar takes half of the line.
+        // A narrow terminal cuts off the end of a line, so there is no bar, which takes half of a line.
         let phase = match self.bar.length() {
             Some(total) => format!("{}, {} of {total}", self.phase, self.bar.position()),
             None => self.phase.clone(),
@@ -203,8 +203,8 @@ impl Progress {
     }
 }
 
-/// Returns how long the budget makes the units take, with the wait before the first: nothing while they fit into this
-/// minute; days if they do not fit into this one (failures row 113).
+/// Returns the time in which the budget allows the units, after the wait before the first request: none if the units
+/// fit into this minute; days if they do not fit into this day (failures row 113).
 pub(super) fn estimate(units: u64, pace: Pace) -> Duration {
     let requests = units.saturating_mul(u64::from(pace.per_unit));
     let tomorrow = requests.saturating_sub(u64::from(pace.day_left));
@@ -227,7 +227,7 @@ pub(super) fn estimate(units: u64, pace: Pace) -> Duration {
     Duration::from_secs(rounded)
 }
 
-/// Formats the rest of a wait in whole seconds: the last one is still one.
+/// Formats the rest of a wait in whole seconds, rounded up: the last second is shown as one.
 fn in_seconds(left: Duration) -> String {
     in_words(Duration::from_secs(left.as_secs() + 1))
 }

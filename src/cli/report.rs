@@ -20,7 +20,7 @@ use crate::{
 };
 use anstyle::Style;
 
-/// Prints what a command did, and what failed.
+/// Prints the report of a command, and its failures.
 pub(super) fn print(
     context: &Context,
     session_report: &SessionReport,
@@ -53,7 +53,7 @@ pub(super) fn print(
     Ok(())
 }
 
-/// Returns the failures that are only in the report: of the service, or of a daemon's machine.
+/// Returns the failures that only the report has: of the service, or of a daemon's machine.
 fn further_failures(session_report: &SessionReport) -> Vec<Failure> {
     let report = &session_report.report;
     if session_report.is_interrupted() {
@@ -76,7 +76,7 @@ fn further_failures(session_report: &SessionReport) -> Vec<Failure> {
         .collect()
 }
 
-/// Returns failures of the machine that a daemon's report has.
+/// Returns the failures of the machine in a daemon's report.
 fn unreported(report: &Report) -> impl Iterator<Item = &str> {
     let failures = report.problems.iter();
     failures
@@ -109,7 +109,7 @@ pub(super) fn code(report: &Report, exit_code: bool) -> ExitCode {
     }
 }
 
-/// Returns the open conflicts if the report has any. A failure leaves only their reasons.
+/// Returns the open conflicts if the report has any. If they cannot be read, only their reasons are shown.
 fn conflicts(context: &Context, report: &Report) -> Vec<Conflict> {
     let mut lines = report.actions.iter();
     if !lines.any(|line| line.action == Kind::Conflict && line.status == Status::Held) {
@@ -149,7 +149,7 @@ fn wrong(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Returns the problems, except the one that failed the whole cycle.
+/// Returns the problems, except the problem that failed the whole cycle.
 fn problems(report: &Report) -> Vec<&Problem> {
     let told = report.service_failure().map(|(_, message)| message);
     let problems = report.problems.iter();
@@ -174,15 +174,16 @@ pub(super) fn problem_line(problem: &Problem) -> String {
     format!("{WARNING}!{WARNING:#} {path}{gap}{message}")
 }
 
-/// With fewer requests left than this, a report says how many are left.
+/// A report shows the budget if this minute has fewer requests left.
 const LOW_MINUTE: u32 = 10;
-/// The same for the day.
+/// A report shows the budget if this day has fewer requests left.
 const LOW_DAY: u32 = 150;
 
-/// The most names of similar actions that are listed.
+/// The most actions of a group that are listed.
 const NAMED: usize = 30;
 
-/// Returns how many of so many are listed, and the line about the rest. The last few are listed rather than counted.
+/// Returns how many of a number of items are listed, and the line about the rest. A rest of at most five is listed,
+/// too.
 pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
     if number <= NAMED + 5 {
         return (number, None);
@@ -192,17 +193,17 @@ pub(super) fn some_of(number: usize) -> (usize, Option<String>) {
     (NAMED, Some(line))
 }
 
-/// What the actions of a group have in common.
+/// The common property of a group of actions.
 #[derive(PartialEq, Eq, Hash)]
 enum GroupKey {
-    /// They wait for this reason.
+    /// Actions that wait for this reason.
     Reason(String),
-    /// They are alike, and only actions that wait stand between them. The number counts such series.
+    /// Similar actions with only waiting actions between them. The number counts such series.
     Series(usize),
 }
 
-/// Returns one line for each action; a common reason follows a group of actions once. Of a large group, as in a first
-/// sync, only the first are listed.
+/// Returns one line for each action; a reason that a group has in common follows the group once. Of a large group, as
+/// in a first sync, only the first actions are listed.
 fn action_lines(actions: &[Line], conflicts: &[Conflict]) -> Vec<String> {
     let sides = |line: &Line| {
         let is_held = line.action == Kind::Conflict && line.status == Status::Held;
@@ -269,7 +270,7 @@ pub(super) const fn sign(action: Option<Kind>, side: Side) -> &'static str {
     }
 }
 
-/// Returns the action of a name in JSON, in the state or in the log.
+/// Returns the action with this name in JSON, in the state or in the log.
 pub(super) fn kind_named(name: &str) -> Option<Kind> {
     serde_json::from_value(name.into()).ok()
 }
@@ -289,7 +290,7 @@ fn style_of(kind: Kind) -> Style {
     }
 }
 
-/// Returns the summary: what was done.
+/// Returns the summary of the actions.
 fn summary(report: &Report, problems: usize, broken: bool) -> String {
     let count =
         |wanted: &dyn Fn(&Line) -> bool| report.actions.iter().filter(|line| wanted(line)).count();

@@ -183,8 +183,8 @@ fn may_ask(context: &Context, paths: &[PathBuf]) -> Result<(), Failure> {
     ))
 }
 
-/// Opens both versions in the person's merge tool. The file is what the person makes of both. Returns whether the
-/// person changed it.
+/// Opens both versions in the person's merge tool. The person's file takes the result. Returns whether the person
+/// changed that file.
 fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<bool, Failure> {
     let tool = (context.env)("KBSYNC_MERGE_TOOL").unwrap_or_else(|| "vimdiff".to_owned());
     let files = [Some(&found.path), found.copy.as_ref()];
@@ -215,8 +215,8 @@ fn in_tool(context: &Context, part: &Part, found: &Found) -> Result<bool, Failur
     )
 }
 
-/// Opens files in a program of the person's, and returns whether it succeeded. The command may have arguments of its
-/// own.
+/// Opens files in the person's program, and returns whether the program succeeded. The command may have arguments of
+/// its own.
 pub(super) fn in_program(command: &str, files: &[PathBuf]) -> io::Result<bool> {
     let script = format!("{command} \"$@\"");
     let mut shell = Command::new("sh");
@@ -230,7 +230,7 @@ pub(super) fn in_program(command: &str, files: &[PathBuf]) -> io::Result<bool> {
 /// A conflict that an argument names.
 struct Found {
     id: ArticleId,
-    /// The present path of its file.
+    /// The present path of the article's file.
     path: String,
     /// The present path, and former ones.
     places: Vec<String>,
@@ -238,13 +238,13 @@ struct Found {
     copy: Option<String>,
 }
 
-/// Returns the conflict at a path, or all in a folder. The copy's path is accepted, too, and a former path if nothing
-/// else has it.
+/// Returns the conflict at a path, or all conflicts in a folder. The copy's path is accepted, too, and a former path if
+/// nothing else has that path.
 fn conflicts_at(config: &Config, part: &Part, path: &str) -> Result<Vec<Found>, Failure> {
     let Some(store) = part.state(config)? else {
         return Ok(Vec::new());
     };
-    // A renamed file has the id of its conflict.
+    // A renamed file is recognised by the article's id in it.
     let stem = path.strip_suffix(EXTENSION).unwrap_or(path);
     let named = format!("{stem}{EXTENSION}");
     let place = named.split_once('/');

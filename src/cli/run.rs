@@ -1,4 +1,4 @@
-//! `kbsync run`: puts the daemon together. [`crate::daemon`] does the work.
+//! `kbsync run`: assembles the daemon. [`crate::daemon`] does the work.
 
 use super::{
     Outcome, consent, context::Context, daemon_clients::Clients, exit::ExitCode, failure::Failure,
@@ -144,7 +144,7 @@ fn over(ended: Ended) -> Outcome {
     }
 }
 
-/// Returns a workspace's folder below the mirror, with a slash behind it.
+/// Returns a workspace's folder below the mirror, with a slash at the end.
 fn prefix(config: &Config, root: &Root) -> String {
     let prefix = open::prefix(config, root);
     if prefix.is_empty() {
@@ -197,9 +197,9 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
     })
 }
 
-/// Makes a panic of any thread end the process, with a line in the log, whatever the build's panic strategy is. If
-/// only a thread died, the daemon would keep running without noticing changes. The supervisor starts the daemon
-/// again, and the next start recovers as after a kill.
+/// Makes a panic of any thread end the process, with a line in the log, whatever the build's panic strategy is. A
+/// daemon that lost one thread would keep running without noticing changes. The supervisor starts the daemon again, and
+/// the start recovers as after a kill.
 fn end_the_process_after_a_panic() {
     set_hook(Box::new(|panic| {
         let current = std::thread::current();

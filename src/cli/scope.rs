@@ -24,9 +24,9 @@ use std::{
 /// A workspace, with the paths that a command is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Part {
-    /// Its location.
+    /// The workspace's location.
     pub(super) root: Root,
-    /// Its folder below the mirror; empty: it is the mirror itself.
+    /// The workspace's folder below the mirror; empty: the mirror itself.
     pub(super) prefix: String,
     /// Files and category folders; empty: everything.
     pub(super) scope: Vec<String>,
@@ -50,7 +50,7 @@ impl Part {
         path.strip_prefix(&self.prefix)?.strip_prefix('/')
     }
 
-    /// Returns a path of this workspace as one below the mirror.
+    /// Returns a path of this workspace as a path below the mirror.
     pub(super) fn path(&self, below: impl Display) -> String {
         if self.prefix.is_empty() {
             below.to_string()
@@ -107,7 +107,7 @@ pub(super) fn parts(
         for part in &mut parts {
             let rest = match part.below(&below) {
                 None if !part.is_under(&below) => continue,
-                // The whole workspace, until all paths are known.
+                // An empty path stands for the whole workspace, until the scope is cleared below.
                 None | Some("") => String::new(),
                 Some(rest) => known(context, config, part, rest, path)?,
             };
@@ -169,8 +169,8 @@ pub(super) fn part(
     }
 }
 
-/// Returns the folders that an argument names, each with its workspace: of the mirror or a workspace `""`, or a category's
-/// folder, also a former one. `None`: the argument names no folder, but perhaps an article.
+/// Returns the folders that an argument names, each with its workspace: `""` for the mirror or a workspace, else a
+/// category's folder, present or former. `None`: the argument names no folder, but perhaps an article.
 pub(super) fn folders(
     context: &Context,
     config: &Config,
@@ -265,7 +265,7 @@ fn known(
     })
 }
 
-/// Adds to a remedy the known path that a mistyped one was probably meant to be.
+/// Adds to a remedy the known path that was probably meant by a mistyped path.
 pub(super) fn or_meant(
     remedy: &str,
     context: &Context,

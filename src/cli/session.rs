@@ -33,7 +33,7 @@ pub(super) struct Session<'c> {
     stop: CancellationToken,
     progress: Arc<Mutex<Progress>>,
     git_heads: GitHeads,
-    /// Held until the command ends.
+    /// The locks, held until the command ends.
     locks: Vec<Lock>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct SessionReport {
     pub(super) report: Report,
     /// Failures of this machine, such as the state or the disk.
     pub(super) failures: Vec<Failure>,
-    /// Where the token of the daemon that ran the cycle comes from, if the service refused it.
+    /// The source of the token of the daemon that ran the cycle, if the service refused the token.
     pub(super) daemon_token: Option<String>,
 }
 
@@ -78,7 +78,7 @@ impl<'c> Session<'c> {
     ) -> Result<Self, Failure> {
         let mut session = Self::reading(context, config)?;
         session.locks = locks::take(config, doing, refilled)?;
-        // The holder of the lock before may have stored other values.
+        // The previous holder of the lock may have stored other values.
         session.git_heads = GitHeads::look(config);
         Ok(session)
     }
@@ -99,7 +99,7 @@ impl<'c> Session<'c> {
         let cycles = Box::pin(self.run_cycles(parts, request));
         let (mut session_report, interrupted) =
             until_stopped(kind, Some(stop), cycles, so_far).await?;
-        // Work that was about to be done is done.
+        // A signal that came too late to stop the work is no failure.
         let was_stopped = session_report.report.stopped.is_some();
         session_report
             .failures
@@ -112,7 +112,7 @@ impl<'c> Session<'c> {
         let progress = self.progress.clone();
         move || {
             let progress = lock(&progress);
-            // The end of a bar counts as the end of its phase.
+            // Described first: a finished bar counts as a finished phase.
             let so_far = progress.so_far();
             progress.finish();
             so_far
@@ -132,7 +132,7 @@ impl<'c> Session<'c> {
             let request = if at == 0 {
                 self.guarded(request)
             } else {
-                // Git may have moved HEAD during the cycle of the workspace before.
+                // Git may have moved HEAD during the cycle of the previous workspace.
                 GitHeads::look(self.config).guard(request)
             };
             let request = CycleRequest {
@@ -158,7 +158,7 @@ impl<'c> Session<'c> {
         Ok(session_report)
     }
 
-    /// Returns the request, with the removals held that came with a moved HEAD.
+    /// Returns the request, with a hold on the removals that came with a moved HEAD.
     pub(super) fn guarded(&self, request: &CycleRequest) -> CycleRequest {
         self.git_heads.guard(request)
     }
@@ -173,7 +173,7 @@ impl<'c> Session<'c> {
         if request.dry_run {
             return Ok(());
         }
-        // A note would stand behind the bar.
+        // The bar is removed first: a note would share the bar's line.
         self.finish();
         let all = scope::all(self.config);
         let git_heads = self.git_heads.clone();
@@ -240,7 +240,7 @@ impl<'c> Session<'c> {
         Ok(engine)
     }
 
-    /// Takes an engine apart, for the next workspace.
+    /// Takes the client back from an engine, for the next workspace.
     pub(super) fn give_back(&mut self, engine: Engine<Client, RealDisk>) {
         let (client, _disk, _store) = engine.into_parts();
         self.client = Some(client);
@@ -276,7 +276,7 @@ impl<'c> Session<'c> {
 }
 
 impl SessionReport {
-    /// Returns the exit code. A signal counts first. Something was done, so no failure is wrong usage any more.
+    /// Returns the exit code. A signal counts first. Wrong usage counts as a failure, because something was done.
     pub(super) fn code(&self, exit_code: bool) -> ExitCode {
         let failed = self.failures.iter().map(|failure| {
             if failure.code == ExitCode::Usage {
@@ -311,7 +311,7 @@ impl SessionReport {
     }
 }
 
-/// Locks the progress. A panic elsewhere does not make it unusable.
+/// Locks the progress, which stays usable after a panic elsewhere.
 fn lock(progress: &Mutex<Progress>) -> std::sync::MutexGuard<'_, Progress> {
     progress.lock().unwrap_or_else(PoisonError::into_inner)
 }

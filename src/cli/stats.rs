@@ -102,7 +102,7 @@ fn read(config: &Config, part: &Part) -> Result<Vec<Line>, Failure> {
     Ok(lines.collect())
 }
 
-/// Returns the figure of a sorting; titles show the bars of their views.
+/// Returns the figure to sort by; a sorting by title shows the bars of the views.
 fn figure(line: &Line, by: Sort) -> i64 {
     match by {
         Sort::Views | Sort::Title => line.views,

@@ -124,7 +124,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     })
 }
 
-/// The line that stands where no daemon answers.
+/// The line that is printed if no daemon answers.
 const NO_DAEMON: &str = "no daemon is running; `kbsync run` starts one";
 
 /// Returns the lines about the published branch and the pause for git.
@@ -152,7 +152,7 @@ fn branch_lines(git_heads: &GitHeads, config: &Config) -> Vec<String> {
         .collect()
 }
 
-/// Returns what a sync would do, on both sides.
+/// Returns the dry run of a sync, on both sides.
 async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
     let mut session = Session::reading(context, config)?;
     let request = CycleRequest {
@@ -166,7 +166,7 @@ async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
     }
 }
 
-/// Looks at every workspace.
+/// Returns the status of all workspaces.
 fn look(config: &Config) -> Result<Status, Failure> {
     let mut all: Option<Status> = None;
     for root in config.roots() {
@@ -183,7 +183,8 @@ fn look(config: &Config) -> Result<Status, Failure> {
     Ok(all.unwrap_or_else(Status::empty))
 }
 
-/// Returns what the last sync left unread, and when a day whose requests are spent goes on.
+/// Returns the line about articles that the last sync did not read, and about the wait on a day whose requests are
+/// spent.
 fn goes_on(status: &Status, config: &Config) -> Option<String> {
     let free_in = last_budget(config).and_then(|budget| budget.day_free_in());
     let what = match status.unread {
@@ -203,12 +204,12 @@ fn goes_on(status: &Status, config: &Config) -> Option<String> {
 /// Requests for a change: one to read the article, one to write it.
 const PER_CHANGE: u32 = 2;
 
-/// Returns how long the budget makes the local changes take, if it is more than a moment. `free_in`: when the next
+/// Returns the time that the budget makes the local changes take; `None`: no time. `free_in`: the wait before the next
 /// request may be sent.
 fn time_to_send(status: &Status, config: &Config, free_in: Option<Duration>) -> Option<String> {
     let budget = status.budget?;
     if is_never_synced(status) {
-        // Nothing is known to be a change, and most files have their article.
+        // No file is known to be a change yet, and most files have their article.
         return None;
     }
     let changes = to_send(status).count();
@@ -236,12 +237,13 @@ fn to_send(status: &Status) -> impl Iterator<Item = &Change> {
     unsent(status).filter(|change| !is_removed_yaml(change))
 }
 
-/// Returns whether a category's file was removed, which says nothing about the category.
+/// Returns whether a category's file was removed, which is no change of the category.
 fn is_removed_yaml(change: &Change) -> bool {
     change.change == ChangeKind::Deleted && change.path.ends_with(CATEGORY_FILE)
 }
 
-/// Returns the changes of the mirror, which the next sync settles. A conflict or a held file waits for a person.
+/// Returns the changes of the mirror that the next sync settles. Conflicts and held files are left out: they wait for a
+/// person.
 fn unsent(status: &Status) -> impl Iterator<Item = &Change> {
     let waits = |change: &&Change| {
         let mut open = status.conflicts.iter().chain(&status.held);
@@ -251,7 +253,7 @@ fn unsent(status: &Status) -> impl Iterator<Item = &Change> {
     here.filter(move |change| change.side != Some(Side::Remote) && !waits(change))
 }
 
-/// Before the first sync, nobody knows which files have articles. Returns the files.
+/// Returns the number of files that may have an article: before the first sync nobody knows.
 fn never_compared(status: &Status) -> usize {
     let unknown_article_id = status.changes.iter().filter(|change| {
         change.side.is_none()
@@ -276,7 +278,7 @@ fn shown(
 ) -> Vec<String> {
     let mut lines = Vec::new();
     let there = |change: &&Change| change.side == Some(Side::Remote);
-    // Nothing is restored to a path that is occupied.
+    // Nothing is restored to an occupied path.
     let removed = |change: &Change| {
         change.change == ChangeKind::Deleted
             && change.path.ends_with(EXTENSION)
@@ -332,7 +334,7 @@ fn shown(
         "Held, until you decide:",
         open_lines(&status.held).into_iter(),
     );
-    // The two reasons that a line in the file has.
+    // These two reasons come from a line in the file.
     let by_file = |open: &Open| ["disabled", "a draft"].contains(&open.reason.as_str());
     let hides = status.invisible.iter().any(by_file);
     section(
@@ -423,7 +425,7 @@ fn change_line(change: &Change) -> String {
 /// The most lines with the same reason that are listed.
 const NAMED: usize = 4;
 
-/// Returns the lines of conflicts: the files, why they are in conflict, and the command that shows both sides.
+/// Returns the lines of conflicts: the files, the reasons, and the command that shows both sides.
 fn conflict_lines(open: &[Open], conflicts: &[Conflict]) -> Vec<String> {
     let sides = |one: &Open| {
         one.id
@@ -479,7 +481,7 @@ fn open_lines(open: &[Open]) -> Vec<String> {
     lines
 }
 
-/// `free_in`: when the next request may be sent, if that is not at once.
+/// `free_in`: the wait before the next request may be sent, if there is a wait.
 fn ending(status: &Status, now: Timestamp, free_in: Option<Duration>) -> String {
     let when = match status.last_sync.as_deref().and_then(moment) {
         Some(then) => format!("last sync {}", ago(now.millis_since(then))),

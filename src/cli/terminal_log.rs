@@ -1,7 +1,7 @@
 //! The log on a terminal: each event as a line for a person, in the words of `sync`.
 //!
-//! An event with a side is an action, and looks as in the report of a command. Of other events only the path, the reason
-//! and the error are shown; `--log-format json` and `-v` have them all.
+//! An event with a side is an action, and looks as in the report of a command. Other events show only the path, the
+//! message, the reason and the error; `--log-format json` and `-v` show all fields.
 
 use super::{
     layout,
@@ -91,7 +91,7 @@ impl Shown {
         text
     }
 
-    /// Returns the action that the event reports: as done, or as waiting.
+    /// Returns the action that the event reports, done or waiting.
     fn action(&self) -> Option<Line> {
         let (word, status) = match self.message.as_str() {
             "held" => (&self.action, "held"),

@@ -1,7 +1,7 @@
 //! Arguments that name versions: `PATH` or `ID`, with an optional `@N`.
 //!
-//! A number belongs to a version for good: @1 is the oldest one. If numbers counted from the newest, a save between a
-//! look and a `restore` would shift them.
+//! A number belongs to a version for good: @1 is the oldest version. If numbers counted from the newest version, a save
+//! between a look and a `restore` would shift them.
 
 use super::{
     context::Context,
@@ -27,11 +27,11 @@ use std::{path::Path, sync::LazyLock};
 /// A subject of the history that an argument named.
 #[derive(Debug)]
 pub(super) struct VersionSpec {
-    /// Its workspace.
+    /// The subject's workspace.
     pub(super) part: Part,
     /// The workspace's state.
     pub(super) store: Store,
-    /// Its versions.
+    /// The subject's versions.
     pub(super) history: History,
     /// Other subjects that had this path.
     pub(super) others: Vec<History>,
@@ -44,11 +44,11 @@ pub(super) struct VersionSpec {
 }
 
 impl VersionSpec {
-    /// Returns the version with the number; without a number, the newest one.
+    /// Returns the version with the number; without a number, the newest version.
     pub(super) fn version(&self) -> Result<&StoredVersion, Failure> {
         let found = match self.number {
             Some(number) => self.history.numbered(number),
-            // The text of a conflict copy was never the file's.
+            // A conflict copy is skipped, because its text was never the file's.
             None => self.history.last_address().or(self.history.newest()),
         };
         found.ok_or_else(|| {
@@ -134,7 +134,7 @@ pub(super) fn lookup(
 ) -> Result<VersionSpec, Failure> {
     let text = argument.to_string_lossy().into_owned();
     let (name, number) = split(&text)?;
-    // The name of a file may have an `@`.
+    // The whole argument is tried first, because the name of a file may have an `@`.
     let readings = [Some((&*text, None)), number.map(|_| (name, number))];
     let mut first_failure = None;
     for (name, number) in readings.into_iter().flatten() {
@@ -188,7 +188,7 @@ fn split(text: &str) -> Result<(&str, Option<u64>), Failure> {
     }
 }
 
-/// Looks up a name in the states: an id in all workspaces, a path in its own.
+/// Looks up a name in the states: an id in all workspaces, a path in the workspace that has the path.
 fn found(context: &Context, config: &Config, name: &str) -> Result<Option<VersionSpec>, Failure> {
     let spec = |part, store, below, mut found: Vec<History>| VersionSpec {
         part,
@@ -227,7 +227,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Versio
     Ok((!found.is_empty()).then(|| spec(part, store, Some(path), found)))
 }
 
-/// Returns whether none of the workspaces was ever synced here: there is nothing that both sides agreed on.
+/// Returns whether no workspace was ever synced here, so that there is no base.
 pub(super) fn never_synced(config: &Config, parts: &[Part]) -> Result<bool, Failure> {
     for part in parts {
         if let Some(store) = part.state(config)?

@@ -24,16 +24,16 @@ use crate::{
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the daemon may take to return its status.
+/// The most time for the daemon to return its status.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// When the daemon's status is first asked for after a command.
+/// The wait before the daemon's status is first asked for after a command.
 const FIRST_CHECK: Duration = Duration::from_secs(1);
 
-/// The interval of further questions.
+/// The interval of further requests for the status.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How many questions in a row may remain unanswered.
+/// The most requests for the status in a row without an answer.
 const MAX_SILENCES: u32 = 3;
 
 /// Returns whether a daemon has the mirror.
@@ -131,8 +131,8 @@ pub(super) async fn to_daemon(
     }
 }
 
-/// Waits for the daemon's final response without a time limit, because the cycle before may be long. `None`: the
-/// daemon does not even return its status any more.
+/// Waits for the daemon's final response without a time limit, because an earlier cycle may be long. `None`: the daemon
+/// does not even return its status any more.
 async fn while_it_lives<T>(
     private: &Path,
     asked: impl Future<Output = T>,
@@ -172,7 +172,7 @@ fn note_silence(context: &Context, config: &Config, silence: Duration) {
     ));
 }
 
-/// Returns the daemon's status; `None`: there is no daemon, or it does not answer.
+/// Returns the daemon's status; `None`: there is no daemon, or the daemon does not answer.
 pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
     if !is_daemon_there(config) {
         return None;
@@ -186,7 +186,7 @@ pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
     }
 }
 
-/// Returns where the daemon's token comes from, if the service refused the token.
+/// Returns the source of the daemon's token, if the service refused the token.
 async fn refused_token(config: &Config, report: &Report) -> Option<String> {
     match report.service_failure() {
         Some((ErrorKind::Unauthorized, _)) => status(config).await?.refused_token,
@@ -194,7 +194,8 @@ async fn refused_token(config: &Config, report: &Report) -> Option<String> {
     }
 }
 
-/// The daemon has the command, and carries it out if it continues.
+/// Makes the failure for a daemon that has the command, and no longer answers. If the daemon continues, it carries the
+/// command out.
 fn unresponsive() -> Failure {
     Failure::new(
         ExitCode::Retry,

@@ -1,7 +1,7 @@
 //! `kbsync check`: checks the files without the service, for editors and CI.
 //!
-//! The command needs no token, no network and no state, and changes nothing. If there is a state, it shows which
-//! conflicts are open. `mirror::check` finds problems, `read` reads the files; this file prints.
+//! The command needs no token, network or state, and changes nothing. If there is a state, the open conflicts come from
+//! it. `mirror::check` finds problems, `read` reads the files; this file prints.
 
 mod read;
 
@@ -149,7 +149,7 @@ fn print(
     for found in report.findings {
         let path = near(&found.path);
         match args.format {
-            // A runner with a terminal reads annotations line by line, too.
+            // Not wrapped: a runner with a terminal reads annotations line by line, too.
             Format::Github => context.out.verbatim(for_github(found, &path))?,
             Format::Text | Format::Json => context.out.line(for_people(found, &path))?,
         }
@@ -205,11 +205,11 @@ fn for_github(found: &Finding, path: &str) -> String {
     )
 }
 
-/// The most findings of one file that are listed: the full list may have megabytes.
+/// The most findings that are listed for one file: the full list may have megabytes.
 const LISTED: usize = 100;
 
-/// Limits findings, which are in the order of their paths. Errors are kept before warnings, and a last finding names
-/// the number of the others.
+/// Limits the findings of each file; the input is ordered by path. Errors are kept before warnings, and a last finding
+/// has the number of those left out.
 fn limit(findings: &[Finding]) -> Vec<Finding> {
     let mut listed = Vec::new();
     for of_file in findings.chunk_by(|one, other| one.path == other.path) {

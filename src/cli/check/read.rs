@@ -13,8 +13,8 @@ use crate::{
 };
 use std::path::Path;
 
-/// Reads every file that is or could be an article, and the targets of links. Of articles that are not wanted only the
-/// names are kept.
+/// Reads every file that is or could be an article, and the targets of links. For an article that is not wanted, only
+/// its names are kept.
 pub(super) fn read(root: &Path, is_wanted: &dyn Fn(&Place) -> bool) -> Result<Files, Failure> {
     let disk = RealDisk::open(root)?;
     let mut files = Files::default();
@@ -91,7 +91,7 @@ fn folder(
                 files.strays.push((place.to_string(), why));
             }
             Verdict::Inner => {
-                // An unreadable file is not reported either.
+                // An unreadable inner file is no finding.
                 if disk.holds(&place, &could_be_article).unwrap_or(false) {
                     files.inner.push(place);
                 }
@@ -110,9 +110,9 @@ fn id_in(disk: &RealDisk, place: &Place) -> Option<ArticleId> {
     Document::parse_with_markers(&content.bytes).ok()?.id()
 }
 
-/// Reads a file. An unreadable file is reported, a file that has disappeared is not.
+/// Reads a file. An unreadable file is reported; a file that has disappeared is not.
 ///
-/// A file over the limit is cut one byte above it, so it is found to be too large.
+/// The limit of the read is one byte above `MAX_FILE`, so that a larger file is found to be too large.
 fn bytes(disk: &RealDisk, place: &Place, files: &mut Files) -> Option<Vec<u8>> {
     match disk.read(At::Folder(&place.folder), &place.file, MAX_FILE + 1) {
         Ok(content) => Some(content.bytes),

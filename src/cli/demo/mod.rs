@@ -1,7 +1,7 @@
-//! `kbsync demo`: a sandbox, a mirror in a temporary folder, and six scenes of what can happen between them.
+//! `kbsync demo`: a sandbox, a mirror in a temporary folder, and six scenes between them.
 //!
-//! The commands are those of this program, with their real output. After each step both sides are checked, and the
-//! demo fails if one is not as promised. `scenes` has the steps.
+//! The commands are real commands of this program, with their real output. After each step both sides are checked, and
+//! a broken promise fails the demo. `scenes` has the steps.
 
 mod scenes;
 
@@ -151,7 +151,7 @@ impl<'c> Stage<'c> {
                 _ => None,
             }),
         };
-        // The box ends the recursion of the types.
+        // The box makes the type of the recursive future finite.
         let running: std::pin::Pin<Box<dyn Future<Output = Outcome> + '_>> =
             Box::pin(cli.command.run(&inner));
         match running.await {

@@ -7,7 +7,7 @@ use crate::{
     daemon::control::DaemonStatus,
 };
 
-/// Checks the daemon that has the mirror. `is_away`: this process found that the service is to be asked later.
+/// Checks the daemon that has the mirror. `is_away`: this process found that the service is unavailable for now.
 pub(super) async fn check(config: &Config, is_away: bool) -> Check {
     // The daemon may see what this process does not: another token, another network, an earlier failure.
     match via_daemon::status(config).await {
@@ -22,7 +22,7 @@ pub(super) async fn check(config: &Config, is_away: bool) -> Check {
     }
 }
 
-/// Judges a daemon's status. A daemon that only waits for a service that is away has no fault of its own.
+/// Judges a daemon's status. A daemon that only waits for an unavailable service has no fault of its own.
 pub(super) fn says(found: DaemonStatus, is_away: bool) -> Check {
     if let Some(source) = &found.refused_token {
         return Check::failed("daemon", &Failure::daemon_token(source));

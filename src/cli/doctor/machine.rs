@@ -3,7 +3,7 @@
 use super::{Check, Verdict, writable};
 use std::path::Path;
 
-/// Editors and other tools soon use up fewer watches than this.
+/// A limit below this is soon used up by editors and other tools.
 #[cfg(target_os = "linux")]
 const FEW_WATCHES: u64 = 8192;
 
@@ -41,7 +41,8 @@ fn file_system(mirror: &Path) -> Check {
     }
 }
 
-/// Names the file systems that need a word by their magic numbers (`linux/magic.h`), and says whether they are shared.
+/// Returns the name of a file system that needs a remark, by its magic number (`linux/magic.h`), and whether the file
+/// system is shared.
 #[cfg(target_os = "linux")]
 const fn known(magic: u32) -> Option<(&'static str, bool)> {
     Some(match magic {

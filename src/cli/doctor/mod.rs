@@ -1,7 +1,7 @@
-//! `kbsync doctor`: finds out what is wrong, and names the remedy.
+//! `kbsync doctor`: finds faults, and names the remedy of each.
 //!
-//! All checks run even after a fault. The command changes nothing, and makes one request for each workspace.
-//! `machine` checks the operating system; the rest uses our own modules.
+//! All checks run even after a fault. The command changes nothing, and sends one request for each workspace. `machine`
+//! checks the operating system; the other checks use kbsync's own modules.
 
 mod daemon;
 mod machine;
@@ -308,7 +308,7 @@ fn state(config: &Config, root: &Root) -> Check {
     }
 }
 
-/// The published branch, and whether it is the one that is checked out.
+/// Checks that the published branch is checked out; `None`: there is no published branch.
 fn branch(config: &Config) -> Option<Check> {
     let git_heads = GitHeads::look(config);
     if let Some(why) = git_heads.not_published(config) {

@@ -1,5 +1,5 @@
-//! Finds the versions behind `kbsync restore FOLDER`: the files that are missing in the folder, or with `--deleted` the
-//! articles that were deleted there.
+//! Finds the versions for `kbsync restore FOLDER`: those of the files that are missing in the folder, or with
+//! `--deleted` those of the articles that were deleted there.
 
 use super::{Asked, Group};
 use crate::{
@@ -92,7 +92,7 @@ impl Group {
     }
 }
 
-/// A deleted article that was not restored since.
+/// A deleted article that has not been restored since.
 struct Deleted {
     id: ArticleId,
     /// The last place of its file.

@@ -1,9 +1,8 @@
-//! `kbsync restore`: brings versions back into the mirror, and from there to the service; or all files that are missing
-//! in a folder, or all articles that were deleted there.
+//! `kbsync restore`: brings back versions, all missing files of a folder, or all articles that were deleted there.
 //!
-//! The user sees the changes on the service first, and agrees to them. Then this command writes the files under the
-//! lock, or the daemon does so if it holds the lock. Then a cycle over these files sends them, like an edit by hand.
-//! Several workspaces follow one after the other.
+//! The user first sees the changes on the service, and agrees to them. Then this command writes the files under the
+//! lock, or the daemon writes them if it holds the lock. Then a cycle over these files sends them, like an edit by
+//! hand. Several workspaces follow one after another.
 
 mod folder;
 mod live;
@@ -80,7 +79,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     let nothing = planned.iter().all(|one| one.found.is_empty());
     for one in &mut planned {
         refused.append(&mut one.group.refused);
-        // The engine refuses the others again, and remembers that their files were wanted.
+        // Otherwise the engine refuses these again, and remembers that their files were wanted.
         if args.dry_run || one.found.is_empty() {
             refused.append(&mut one.refused);
         }
@@ -174,7 +173,7 @@ fn requests(asked: &[Asked]) -> impl Iterator<Item = RestoreRequest> {
     asked.iter().map(|asked| asked.request.clone())
 }
 
-/// Restores the versions of each workspace. `refused` are reported with them.
+/// Restores the versions of each workspace. The report includes `refused`.
 async fn carry_out_all(
     context: &Context,
     config: &Config,
@@ -201,7 +200,7 @@ async fn carry_out_all(
             restore: requests.clone(),
             ..via_daemon::cycle_command(std::slice::from_ref(&part), &request, Vec::new())
         };
-        // The daemon does it, if it has the mirror.
+        // If the daemon has the mirror, the daemon does the restore.
         let done = match via_daemon::to_daemon(context, config, asked)
             .await
             .transpose()
@@ -216,7 +215,7 @@ async fn carry_out_all(
                 all.daemon_token = all.daemon_token.or(done.daemon_token);
             }
             Err(failure) if is_first => return Err(failure),
-            // The earlier workspaces were restored, and the report says so.
+            // The earlier workspaces were restored, and are in the report.
             Err(failure) => {
                 all.report.outcome = all.report.outcome.min(failure.ending());
                 all.failures.push(failure);
@@ -245,7 +244,7 @@ async fn here(
 ) -> Result<SessionReport, Failure> {
     let refilled = whole.then_some(&part.root);
     if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
-        // The lock makes the folder count as synced, whatever happens next.
+        // After the lock the folder counts as synced, so the unfinished restore is stored before.
         let mut store = open::write_state(config, root).map_err(Failure::of)?;
         unfinished::begin(&mut store, restore::articles_of(requests)).map_err(Failure::of)?;
     }
@@ -277,7 +276,7 @@ async fn here(
             report.add(cycle.report);
             cycle.failures
         }
-        // The files are written, and the report says so.
+        // The files are written, and are in the report.
         Err(failure) => {
             report.outcome = failure.ending();
             vec![failure]

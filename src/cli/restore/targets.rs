@@ -36,7 +36,7 @@ pub(super) struct Group {
 pub(super) struct Asked {
     /// The version.
     pub(super) request: RestoreRequest,
-    /// The argument of an article that was named by its path, and the path in the workspace.
+    /// Only for an article that was named by its path: the argument, and the path in the workspace.
     named: Option<(String, String)>,
 }
 
@@ -62,7 +62,7 @@ impl Asked {
     }
 
     /// Refuses the former path of a moved file without a version's number: the user expects a missing file there, and
-    /// would get the file's previous version at its new path.
+    /// would get the previous version of the file at its new path.
     pub(super) fn moved(
         &self,
         part: &Part,
@@ -92,7 +92,7 @@ impl Asked {
     }
 }
 
-/// Finds the versions of all arguments, by workspace. Returns the refused arguments as well, each in place of a path.
+/// Finds the versions of all arguments, by workspace. Returns the refused arguments as well, each as its own path.
 pub(super) fn groups(
     args: &Args,
     context: &Context,
@@ -215,8 +215,8 @@ fn one_version(
     })
 }
 
-/// Of several articles that had a path, chooses the article that was deleted last. If time does not decide, the user
-/// names the article.
+/// Of several articles that had a path, chooses the article that was deleted last. If the times do not decide, the user
+/// must name the article.
 fn one(context: &Context, named: VersionSpec) -> Result<VersionSpec, Failure> {
     let articles = std::iter::once(&named.history).chain(&named.others);
     let articles = articles.filter_map(|history| Some((history.article()?, history)));
@@ -249,7 +249,7 @@ fn one(context: &Context, named: VersionSpec) -> Result<VersionSpec, Failure> {
     Ok(named)
 }
 
-/// The place behind `--to`: a file in a category's folder of the same workspace.
+/// Returns the place for `--to`: a file in a category's folder of the same workspace.
 fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<Place, Failure> {
     let path = in_mirror(&config.mirror, &context.current, to)?;
     let below = part.below(&path).and_then(|below| below.split_once('/'));
