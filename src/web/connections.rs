@@ -1,4 +1,4 @@
-//! Limits the connections of a listener: when no slot is free, a new connection closes the oldest.
+//! Limits the connections of a listener: if no slot is free, a new connection closes the oldest connection.
 //!
 //! Any client of a port can open connections and send nothing. Each connection takes a file descriptor, and a daemon
 //! without descriptors cannot sync. A health check must still get its answer, so the newest connection is never
@@ -27,7 +27,7 @@ const SHARE: u64 = 8;
 /// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Failures with a shorter distance than this are one episode, which is logged once.
+/// Failures that are closer together than this are one episode, which is logged once.
 const EPISODE: Duration = Duration::from_mins(1);
 
 /// The connections of one listener.

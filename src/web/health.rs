@@ -1,13 +1,13 @@
-//! Whether a daemon is healthy and ready. Pure: the caller passes the time.
+//! The health and the readiness of a daemon. Pure: the caller passes the time.
 
 use super::shared_status::StatusSnapshot;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The loop runs every five seconds at least; this is a long pause for it.
+/// The longest pause of a healthy loop outside of a cycle. The loop runs every five seconds at least.
 const TICK: Duration = Duration::from_secs(30);
 
-/// With a very short interval, a single slow answer is no failure.
+/// The least patience: with a very short interval, a single slow answer is no failure.
 const SHORTEST: Duration = Duration::from_mins(1);
 
 /// Returns why a daemon is unhealthy: the loop stands still, or the last successful poll is older than three
@@ -52,7 +52,7 @@ mod tests {
         let minutes = |n| Duration::from_mins(n);
         let mut base = base;
         base.queue.interval = minutes(5);
-        // Name, minutes after the start, what is seen, whether it is well.
+        // Name, minutes after the start, change of the status, whether the daemon is healthy.
         let table: [(&str, u64, Change, bool); 8] = [
             (
                 "just started",

@@ -45,7 +45,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts a request. `status` is the answer's, or `none`.
+    /// Counts a request by the status of its answer; without an answer, by `none`.
     pub fn request(&self, method: &'static str, status: Option<u16>) {
         let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
         let labels = vec![("method", method.to_owned()), ("status", status)];

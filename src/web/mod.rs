@@ -1,4 +1,4 @@
-//! What a running daemon shows over HTTP: health, readiness, metrics. Nothing can be changed here.
+//! The pages of a running daemon, over HTTP: health, readiness, metrics. Nothing can be changed here.
 //!
 //! [`shared_status`] holds the status as plain values; [`health`] judges it; [`metrics`] writes it for Prometheus;
 //! [`connections`] limits the connections; [`serve()`] answers. No article, path or token is shown.

@@ -1,4 +1,4 @@
-//! The HTTP server: three pages to read and a list of them, and a check of the `Host` header.
+//! The HTTP server: three pages and a list of them, with a check of the `Host` header.
 //!
 //! A connection is for one request, and ends after [`REQUEST_LIMIT`] in any case.
 
@@ -25,7 +25,7 @@ use std::{future::Future, io, net::SocketAddr, pin::pin, sync::Arc};
 use tokio::{net::TcpListener, time::Instant};
 use tokio_util::task::TaskTracker;
 
-/// Returns the rest of the budget: other processes spend it, too, and it grows with time.
+/// Returns the rest of the budget, which other processes spend, too, and which grows with time.
 pub type BudgetSource = Arc<dyn Fn() -> BudgetLeft + Send + Sync>;
 
 /// The data behind the pages.
@@ -66,7 +66,7 @@ pub async fn serve(
                 let answer = http1::Builder::new()
                     .keep_alive(false)
                     .serve_connection(TokioIo::new(stream), pages);
-                // Whatever ends it, the connection closes, and its slot is free.
+                // In each case the connection closes, and its slot is free.
                 tokio::select! {
                     () = slot.revoked() => (),
                     _answered = tokio::time::timeout(REQUEST_LIMIT, answer) => (),
@@ -84,8 +84,8 @@ pub fn shown_address(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// On a loopback address, only requests to this machine are accepted: a web page must not reach us under a name of
-/// its own (failures row 135). On other addresses, any name is accepted.
+/// On a loopback address, accepts only requests to this machine: a web page must not reach the daemon under a host name
+/// of its own (DNS rebinding, failures row 135). On other addresses, any name is accepted.
 async fn check_host(loopback: bool, request: Request, next: Next) -> Response {
     let mut response = if loopback && !names_this_machine(request.headers()) {
         (
@@ -114,7 +114,7 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
     host.and_then(host_of).is_some_and(is_this_machine)
 }
 
-/// Where a person looks first.
+/// The list of the pages.
 async fn overview() -> String {
     let version = metrics::VERSION;
     format!(

@@ -11,13 +11,13 @@ use tokio::time::Instant;
 /// The status at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StatusSnapshot {
-    /// When the daemon was started.
+    /// The start of the daemon.
     pub since: DateTime<Utc>,
-    /// The same, on the steady clock.
+    /// The start of the daemon, on the steady clock.
     pub started: Instant,
-    /// When the loop last ran.
+    /// The last run of the loop.
     pub heartbeat: Instant,
-    /// When a cycle last made progress.
+    /// The last progress of a cycle.
     pub progress: Instant,
     /// Whether a cycle is running.
     pub busy: bool,
@@ -29,11 +29,11 @@ pub struct StatusSnapshot {
     pub last_push: Option<Instant>,
     /// The cron line of the polls, with its time zone, if there is one.
     pub cron: Option<String>,
-    /// The work that waits; its outage may be the failure of the last cycle.
+    /// The waiting work; its outage may be the failure of the last cycle.
     pub queue: QueueStatus,
-    /// Where the token comes from: `the variable KBSYNC_TOKEN`.
+    /// The source of the token: `the variable KBSYNC_TOKEN`.
     pub token: String,
-    /// How changes are noticed.
+    /// The way in which changes are noticed.
     pub watching: String,
     /// Files and articles that the last poll left out, each with a problem.
     pub left_out: usize,
@@ -41,20 +41,20 @@ pub struct StatusSnapshot {
     pub open: OpenItems,
 }
 
-/// The work that waits.
+/// The waiting work.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueStatus {
     /// The next poll, or the next try in an outage.
     pub next_poll: Option<DateTime<Utc>>,
     /// The effective interval between polls.
     pub interval: Duration,
-    /// The interval of the settings, where the budget makes the effective one longer.
+    /// The interval of the settings, if the budget makes the effective interval longer.
     pub planned: Option<Duration>,
-    /// The number of paths that a person changed, and that are not sent yet.
+    /// The number of paths with a person's changes that are not sent yet.
     pub pending: usize,
-    /// Since when the oldest of them waits.
+    /// The time since which the oldest of these changes waits.
     pub oldest: Option<Instant>,
-    /// Why git pauses the sync.
+    /// The reason why git pauses the sync.
     pub paused: Option<String>,
     /// The current outage.
     pub outage: Option<String>,
@@ -62,7 +62,7 @@ pub struct QueueStatus {
     pub is_token_refused: bool,
 }
 
-/// What waits for a person or for recovery.
+/// The items that wait for a person or for recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OpenItems {
     /// Articles in all, open or not.
