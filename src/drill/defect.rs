@@ -1,7 +1,7 @@
 //! The switch of the planted defects.
 //!
-//! The program has none. The patches in `tests/zoo` plant them in a copy of the program; each asks [`is`] whether it is to
-//! be wrong now. A defect is let in on one thread, so that several can be hunted at once.
+//! The program has no planted defect. The patches in `tests/zoo` plant defects in a copy of the program; each patch
+//! asks [`is`] whether its defect is let in. A defect is let in on one thread, so that several can be hunted at once.
 
 use std::cell::RefCell;
 

@@ -1,9 +1,9 @@
 //! Named fail points: one at every file, database and request boundary.
 //!
 //! A process that is started with `KBSYNC_DRILL_KILL_AT=N` kills itself (SIGKILL) at its N-th point, counted from 1.
-//! With `KBSYNC_DRILL_TRACE=FILE` it appends the name of every point to that file, so that a sweep knows their
-//! number. With `KBSYNC_DRILL_PANIC_AT=NAME` it panics at that point. With `KBSYNC_DRILL_HURRY` it does not wait
-//! before it tries again. Without the feature `drill` nothing is read, and nothing happens.
+//! With `KBSYNC_DRILL_TRACE=FILE` the process appends the name of every point to that file, from which a sweep learns
+//! the number of points. With `KBSYNC_DRILL_PANIC_AT=NAME` the process panics at that point. With `KBSYNC_DRILL_HURRY`
+//! there is no wait before a retry. Without the feature `drill` nothing is read, and nothing happens.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ pub(crate) fn pass(name: &'static str) {
     switched::pass(name);
 }
 
-/// Returns the real wait for a nominal one.
+/// Returns the real wait for a nominal wait.
 #[cfg(not(feature = "drill"))]
 #[inline]
 pub(crate) fn wait(meant: Duration) -> Duration {
     meant
 }
 
-/// Returns the real wait for a nominal one.
+/// Returns the real wait for a nominal wait.
 #[cfg(feature = "drill")]
 pub(crate) fn wait(meant: Duration) -> Duration {
     switched::wait(meant)
