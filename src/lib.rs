@@ -10,11 +10,10 @@
 //!
 //! # What holds throughout
 //!
-//! 1. No human edit is ever lost: every version that was seen on either side is in the state's history
-//!    before it is replaced anywhere.
+//! 1. No human edit is ever lost: every version that was seen on either side is in the state's history before it is
+//!    replaced anywhere.
 //! 2. Nobody is overwritten unseen: the version that a write replaces was read at most `guard_window` ago.
-//! 3. Absent is not deleted: only a complete look can prove absence, and only the service's own word ends
-//!    an article.
+//! 3. Absent is not deleted: only a complete look can prove absence, and only the service's own answer ends an article.
 //! 4. Nothing happens without a cause: two quiet sides cost one request and change nothing.
 //! 5. One bad article stops only itself.
 //! 6. The budget of requests holds, across restarts and commands.
@@ -26,9 +25,9 @@
 //! - [`reconcile`]: the decision table; `(base, local, remote, policy) -> plan`. Its header is the table.
 //! - [`mirror`]: file text and articles, folders and snapshots, safe writes.
 //! - [`service`]: the port to the hosted service, and its HTTP side.
-//! - [`state`]: what is remembered, and what a row promises.
+//! - [`state`]: the stored facts, and the promise of each row.
 //! - [`engine`]: one cycle, readable top to bottom like a recipe.
-//! - [`daemon`]: one closed enum of events and one loop around the engines; [`web`]: what it shows.
+//! - [`daemon`]: one closed enum of events and one loop around the engines; [`web`]: its health and its metrics.
 //! - [`config`] and [`cli`]: settings and commands.
 //! - [`sandbox`]: a stand-in for the service, for the demo and the tests.
 //! - [`drill`]: fail points, compiled in for the tests only.

@@ -2,8 +2,8 @@
 
 use kbsync::cli::{self, Cli, failure::Failure};
 
-/// Gives freed memory back at once, which the system's allocator does not: a daemon is idle for nearly all of its
-/// life, and one cycle in a few minutes must not decide how large it is. The Dockerfile sets how.
+/// Returns freed memory at once, unlike the system's allocator: a daemon is idle for nearly all of its life, and one
+/// cycle in a few minutes must not decide how large it is. The Dockerfile has the settings.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -23,8 +23,8 @@ fn run(cli: Cli) -> cli::Outcome {
     })?;
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
     let outcome = runtime.block_on(cli.run(current, |name| std::env::var(name).ok()));
-    // A thread that asks a silent name server cannot be called back, and nobody waits for what it finds
-    // (failures row 9: a container has ten seconds).
+    // A thread that waits for a silent name server cannot be stopped, and nobody needs its result (failures row 9: a
+    // container has ten seconds).
     runtime.shutdown_background();
     outcome
 }
