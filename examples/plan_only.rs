@@ -1,6 +1,6 @@
 //! A plan is a value: `cargo run --example plan_only`.
 //!
-//! Reconciling is a pure function of both sides and of what they last agreed on: no file, no request.
+//! Reconciling is a pure function of both sides and their base: no file, no request.
 
 use kbsync::model::{CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Version};
 use kbsync::reconcile::snapshot::{

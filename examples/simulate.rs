@@ -1,8 +1,8 @@
 //! The simulator: `cargo run --release --example simulate -- --layer memory --seconds 60 --seed 1`.
 //!
-//! Prints what was tried, how fast, and every world in which something did not hold, made short. Such a world is also
-//! written to `target/traces`; it becomes a test by being moved to `tests/it/simulator/traces`. Exits with 1 when there
-//! is one.
+//! Prints the number of runs, their speed, and every world that broke an invariant, shortened. Such a world is also
+//! written to `target/traces`; the file becomes a test when it is moved to `tests/it/simulator/traces`. Exits with 1
+//! when there is such a world.
 
 #[path = "../tests/it/simulator/mod.rs"]
 mod simulator;
@@ -16,21 +16,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// Making and dropping small worlds is a tenth quicker than with the system's: `--features jemalloc`.
+/// Creating and dropping small worlds is a tenth faster than with the system's allocator: `--features jemalloc`.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Makes worlds up, and checks in each that nothing is lost.
+/// Generates worlds, and checks in each that nothing is lost.
 #[derive(clap::Parser)]
 struct Wish {
-    /// Which part is tried: the planner alone, engines in memory, the same traces on a real folder
+    /// The part to run: the planner alone, engines in memory, or the same traces on a real folder
     #[arg(long, value_enum, default_value_t = Layer::Memory)]
     layer: Layer,
     /// Plants the defects of tests/zoo in a copy of the program, and hunts each until it is found; writes tests/zoo.md
     #[arg(long, conflicts_with_all = ["layer", "show"])]
     zoo: bool,
-    /// With `--zoo`: hunts these alone, and writes nothing
+    /// With `--zoo`: hunts only these defects, and writes nothing
     #[arg(long, requires = "zoo", value_name = "DEFECT")]
     only: Vec<String>,
     /// The first seed
@@ -42,22 +42,23 @@ struct Wish {
     /// Stops after so many worlds
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
     limit: u64,
-    /// A thread stops after so many worlds in which something did not hold
+    /// Stops a thread after so many worlds that broke an invariant
     #[arg(long, default_value_t = 10)]
     failures: usize,
     /// Threads
     #[arg(long, default_value_t = 1)]
     threads: u64,
-    /// Compares each run in memory with one in another order, with kills or with a fault, instead of four in a hundred
+    /// Compares each run in memory with a run in another order, with kills or with a fault, instead of four in a
+    /// hundred
     #[arg(long)]
     compare: bool,
-    /// Tells what happens in the world of one seed
+    /// Prints the steps of one seed's world
     #[arg(long, value_name = "SEED")]
     show: Option<u64>,
-    /// With `--show`: the shortest world in which the same does not hold
+    /// With `--show`: the shortest world that breaks the same invariant
     #[arg(long, requires = "show")]
     short: bool,
-    /// Runs a file of a trace again
+    /// Replays a trace file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["show", "zoo", "layer"])]
     replay: Option<PathBuf>,
 }
@@ -65,11 +66,11 @@ struct Wish {
 /// A part of the simulator.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Layer {
-    /// All worlds of two articles, then random ones of more.
+    /// All worlds of two articles, then random worlds of more articles.
     Planner,
     /// Whole engines on ports in memory.
     Memory,
-    /// The same on the file system and a database.
+    /// The same engines on the file system and a database.
     Disk,
 }
 
@@ -111,7 +112,7 @@ impl Wish {
     }
 }
 
-/// Runs a file of a trace, and tells what happens in the first run that does not hold.
+/// Replays a trace file, and prints the first run that breaks an invariant.
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn replay(path: &Path) -> anyhow::Result<ExitCode> {
     let text = std::fs::read_to_string(path)?;
@@ -125,7 +126,7 @@ fn replay(path: &Path) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells what happens in the world of a seed, and in the one that it is compared with.
+/// Prints the log of a seed's world, and of the world that it is compared with.
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn show(bench: &mut Bench, seed: u64, wish: &Wish) {
     let mut outcome = engine::seed(bench, seed);
@@ -154,11 +155,11 @@ fn show(bench: &mut Bench, seed: u64, wish: &Wish) {
     println!("{:?}", relations::differ(relation, &first, &second));
 }
 
-/// Returns whether it is enough.
+/// Returns whether the tally is enough.
 type Until<'a> = dyn FnMut(&Tally) -> bool + 'a;
 
-/// Shares the seeds out among the threads, and prints failures as they are found. Gives what it came to, and the seconds
-/// that it took.
+/// Distributes the seeds over the threads, and prints failures as they are found. Returns the sum of the tallies and
+/// the seconds that the runs took.
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn share(
     wish: &Wish,
@@ -246,7 +247,7 @@ fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
     }
     command.args(["--", "--zoo", "--limit", &wish.limit.to_string()]);
     command.args(wish.only.iter().flat_map(|name| ["--only", name]));
-    // Without the variable the copy would be built into the folder of this program.
+    // Without the variable, the copy would be built into this program's target folder.
     command.env("CARGO_TARGET_DIR", root.join("target/zoo-target"));
     let done = command.current_dir(&copy).status()?;
     if wish.only.is_empty() && done.success() {
