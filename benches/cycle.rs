@@ -1,6 +1,6 @@
-//! How long a cycle takes with many articles: `cargo bench --bench cycle [-- ARTICLES]`.
+//! The time of a cycle with many articles: `cargo bench --bench cycle [-- ARTICLES]`.
 //!
-//! The service is the sandbox on this machine, over a real socket, so that its own work is in the figures.
+//! The service is the sandbox on this machine, over a real socket, so the figures include the sandbox's own work.
 
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{CycleRequest, Look, Settings};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How often each step is repeated; the median is told.
+/// Runs of each step; the median is printed.
 const ROUNDS: usize = 9;
 
 fn engine(
@@ -119,7 +119,8 @@ async fn main() -> anyhow::Result<()> {
     .await
 }
 
-/// What the daemon does once a saved file was quiet: until the PUT arrives, and until the books are closed.
+/// Measures the daemon's cycle over one saved file after the quiet period: until the PUT arrives, and until the cycle
+/// is done.
 async fn saved(
     running: &Running,
     mut kept: Engine<Client, RealDisk>,

@@ -1,7 +1,7 @@
-//! What a daemon costs while nothing happens: `cargo bench --bench idle [-- --minutes 10 --articles 10000]`.
+//! The cost of an idle daemon: `cargo bench --bench idle [-- --minutes 10 --articles 10000]`.
 //!
-//! Told are the processor time, the memory and the writes of a daemon that has synced once and was asked to
-//! look at everything three times. The figures are those of Linux's `/proc`.
+//! Prints the processor time, the memory and the writes of a daemon that has synced once and was asked for three polls.
+//! Processor time and memory come from Linux's `/proc`.
 
 #[expect(dead_code, reason = "each benchmark uses its part of the stage")]
 mod stage;
@@ -38,7 +38,7 @@ fn main() -> anyhow::Result<()> {
 
     let written = Arc::new(Mutex::new(BTreeSet::new()));
     let _watch = watch(stage.dir(), &written)?;
-    // What the last poll did arrives with a delay.
+    // The watcher reports the writes of the last poll with a delay.
     std::thread::sleep(Duration::from_secs(2));
     written
         .lock()
@@ -54,7 +54,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Notes every file that is made, changed or removed, but for the database.
+/// Collects every file that is created, changed or deleted, except the database.
 fn watch(dir: &Path, written: &Arc<Mutex<BTreeSet<PathBuf>>>) -> anyhow::Result<impl Sized> {
     let written = Arc::clone(written);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {

@@ -1,10 +1,9 @@
-//! How long an edit is on its way: `cargo bench --bench latency [-- --articles 10000 --edits 50]`.
+//! The latency of an edit: `cargo bench --bench latency [-- --articles 10000 --edits 50]`.
 //!
-//! One way, from the moment that an editor's file is renamed over the old one to the PUT's arrival at the
-//! service, without the quiet period that the daemon waits on purpose. The other way, from a colleague's
-//! edit and `kbsync sync`, handed to the daemon, to the file. Beside that stands what of it is not kbsync's: the
-//! time that it takes to download the same listing and let it go; and the daemon's processor time, which
-//! hardly depends on what else the machine does.
+//! To the service: from the rename of an editor's file over the old file to the arrival of the PUT, without the
+//! daemon's quiet period. To the mirror: from a colleague's edit and `kbsync sync`, handed to the daemon, to the
+//! changed file. For comparison, the time of a plain download of the same listing, which is the part that kbsync cannot
+//! change, and the daemon's processor time, which hardly depends on the machine's other load.
 
 #[expect(dead_code, reason = "each benchmark uses its part of the stage")]
 mod stage;
@@ -15,10 +14,10 @@ use stage::{Stage, option};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// What the daemon waits for more events of a path: the default of `quiet_period`.
+/// The default of `quiet_period`, which the daemon waits for more events of a path.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// Longer than any of it takes.
+/// Longer than any edit takes.
 const BOUND: Duration = Duration::from_mins(1);
 
 #[expect(clippy::print_stdout, reason = "a benchmark tells its figures")]
@@ -54,11 +53,11 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Saves one file after the other.
+/// Saves one file after another, and returns the time to each PUT.
 fn towards_service(stage: &Stage, edits: usize) -> anyhow::Result<Vec<Duration>> {
     let (to, arrivals) = channel();
     let note = Hook::new(move |_| {
-        // Nobody listens any more once the edits are done.
+        // The receiver is gone once the edits are done.
         to.send(Instant::now()).ok();
     });
     let puts = Matcher::new("PUT", "/api/article/");
@@ -68,7 +67,7 @@ fn towards_service(stage: &Stage, edits: usize) -> anyhow::Result<Vec<Duration>>
     let files: Vec<_> = stage.files()?.into_values().collect();
     let mut times = Vec::new();
     for round in 0..edits {
-        // A prime walks through all of them without a pattern.
+        // A prime stride visits all files without a pattern.
         let file = &files[round * 7919 % files.len()];
         let text = std::fs::read_to_string(file)?;
         let saved = file.with_file_name(".saved");
@@ -85,15 +84,15 @@ fn towards_service(stage: &Stage, edits: usize) -> anyhow::Result<Vec<Duration>>
     Ok(times)
 }
 
-/// Edits one article after the other on the service. Gives the times until the file has it, and those of
-/// a command that finds nothing new.
+/// Edits one article after another on the service. Returns the times until the file has the edit, and the times of a
+/// command that finds nothing new.
 fn towards_mirror(stage: &Stage, edits: usize) -> anyhow::Result<(Vec<Duration>, Vec<Duration>)> {
     let files: Vec<_> = stage.files()?.into_iter().collect();
     let (mut whole, mut alone) = (Vec::new(), Vec::new());
     for round in 0..edits {
         let (id, file) = &files[round * 7919 % files.len()];
         let words = format!("<p>A colleague's edit {round}.</p>");
-        // Whoever opens a file that is watched wakes the daemon up: its stamp tells as much.
+        // Opening a watched file would wake the daemon, so an edit is noticed by the file's modification time.
         let stamp = || std::fs::metadata(file)?.modified();
         let before = stamp()?;
         let began = Instant::now();

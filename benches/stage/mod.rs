@@ -1,8 +1,8 @@
-//! What the benchmarks of the daemon share: a sandbox in this process, a mirror in a temporary folder, and
-//! the real command beside them, so that its time and memory are its own.
+//! The stage of the daemon's benchmarks: a sandbox in this process, a mirror in a temporary folder, and the real
+//! command as a process with time and memory of its own.
 //!
-//! Cargo builds the command of a benchmark with the tests' fail points in it; `--binary PATH` measures
-//! another one, such as the one that is released.
+//! Cargo builds the command of a benchmark with the tests' fail points in it; `--binary PATH` measures another build,
+//! such as the released one.
 
 use anyhow::Context as _;
 use kbsync::model::WorkspaceId;
@@ -18,13 +18,13 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-/// Clock ticks of `/proc/PID/stat` in a second; Linux shows users a hundred on every machine.
+/// Clock ticks per second in `/proc/PID/stat`; Linux shows users a hundred on every machine.
 const TICKS: f64 = 100.0;
 
-/// Longer than any cycle takes; nothing waits for its end.
+/// Longer than any cycle takes, so only a failure reaches this limit.
 const BOUND: Duration = Duration::from_mins(3);
 
-/// The value of an option such as `--articles 10000`.
+/// Returns the value of an option such as `--articles 10000`.
 pub(crate) fn option<T: std::str::FromStr>(name: &str, default: T) -> T {
     let mut words = std::env::args().skip_while(|word| word != name).skip(1);
     words
@@ -47,7 +47,7 @@ pub(crate) struct Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The daemon may have ended by itself.
         self.daemon.kill().ok();
         self.daemon.wait().ok();
     }
@@ -118,17 +118,17 @@ impl Stage {
     /// Processor time that the daemon has used.
     pub(crate) fn processor_seconds(&self) -> anyhow::Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()))?;
-        // The name before them may have spaces.
+        // The process name before the fields may have spaces.
         let (_, fields) = stat.rsplit_once(") ").context("no fields")?;
         let fields: Vec<&str> = fields.split(' ').collect();
         let ticks = |at: usize| -> anyhow::Result<f64> {
             Ok(fields.get(at).context("too few fields")?.parse()?)
         };
-        // `utime` and `stime` are the fields 14 and 15, of which the first two were cut off.
+        // `utime` and `stime` are fields 14 and 15; the first two fields were cut off.
         Ok((ticks(11)? + ticks(12)?) / TICKS)
     }
 
-    /// Downloads the listing as fast as the service and this machine can, and lets it go. Gives its size.
+    /// Downloads the listing as fast as the service and this machine can, discards the bytes, and returns their number.
     pub(crate) fn download(&self) -> anyhow::Result<u64> {
         let host = self.running.url.trim_start_matches("http://");
         let mut stream = TcpStream::connect(host)?;
@@ -147,18 +147,18 @@ impl Stage {
         }
     }
 
-    /// Another command of kbsync, in the mirror.
+    /// Returns another command of kbsync, in the mirror.
     pub(crate) fn command(&self) -> Command {
         command(&self.binary, self.dir.path(), &self.sandbox.options().token)
     }
 
-    /// Waits until no cycle ends any more: the first sync overflows the queue of events with its own writes,
-    /// and is followed by a look at all files.
+    /// Waits until no cycle follows any more: the writes of the first sync overflow the event queue, so a scan of all
+    /// files follows.
     pub(crate) fn rest(&self) {
         while self.lines.recv_timeout(Duration::from_secs(5)).is_ok() {}
     }
 
-    /// Waits until a cycle is done whose line in the log has these words, such as `trigger=startup`.
+    /// Waits for the end of a cycle whose line in the log has these words, such as `trigger=startup`.
     pub(crate) fn cycle(&self, words: &str) -> anyhow::Result<()> {
         loop {
             let line = self
