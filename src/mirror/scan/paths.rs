@@ -1,5 +1,5 @@
-//! Scans of a part of the mirror: of a few files alone, of files whose names are no article's, and of files that appeared
-//! during a whole scan.
+//! Scans of a part of the mirror: of a few files alone, of files whose names are no article's, and of files that
+//! appeared during a whole scan.
 
 use super::{CategoryContent, Scan, ScanError, ScannedCategory, ScannedFile, folder, read_layout};
 use crate::{
