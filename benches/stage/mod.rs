@@ -175,28 +175,34 @@ impl Stage {
 
     /// The file of every article.
     pub(crate) fn files(&self) -> anyhow::Result<BTreeMap<Uuid, PathBuf>> {
-        let mut files = BTreeMap::new();
-        for folder in std::fs::read_dir(self.mirror())? {
-            let folder = folder?.path();
-            if !folder.join("_category.yaml").exists() {
-                continue;
-            }
-            for file in std::fs::read_dir(folder)? {
-                let file = file?.path();
-                if file.extension().is_none_or(|ending| ending != "html") {
-                    continue;
-                }
-                let text = std::fs::read_to_string(&file)?;
-                let id = text.lines().find_map(|line| line.strip_prefix("id: "));
-                let id = id.context("a file without an id")?;
-                files.insert(id.parse()?, file);
-            }
-        }
-        Ok(files)
+        files_of(&self.mirror())
     }
 }
 
-fn command(binary: &Path, dir: &Path, token: &str) -> Command {
+/// The file of every article of a mirror.
+pub(crate) fn files_of(mirror: &Path) -> anyhow::Result<BTreeMap<Uuid, PathBuf>> {
+    let mut files = BTreeMap::new();
+    for folder in std::fs::read_dir(mirror)? {
+        let folder = folder?.path();
+        if !folder.join("_category.yaml").exists() {
+            continue;
+        }
+        for file in std::fs::read_dir(folder)? {
+            let file = file?.path();
+            if file.extension().is_none_or(|ending| ending != "html") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file)?;
+            let id = text.lines().find_map(|line| line.strip_prefix("id: "));
+            let id = id.context("a file without an id")?;
+            files.insert(id.parse()?, file);
+        }
+    }
+    Ok(files)
+}
+
+/// Returns a command of kbsync in the mirror below a folder, which has a home and a state folder as well.
+pub(crate) fn command(binary: &Path, dir: &Path, token: &str) -> Command {
     let mut command = Command::new(binary);
     command
         .current_dir(dir.join("mirror"))
