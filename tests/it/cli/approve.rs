@@ -1,10 +1,10 @@
-//! `kbsync approve`: approves exactly what is held for its number, after showing it.
+//! `kbsync approve`: approves exactly the held actions, and only after showing them.
 
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
 use uuid::Uuid;
 
-/// Eight articles; the files of five were removed, and the deletions are held.
+/// Eight articles; the files of five were deleted, and the deletions are held.
 fn held() -> (Service, Kb, Vec<Uuid>) {
     let service = Service::empty();
     let start = service.category("start");
@@ -42,7 +42,7 @@ fn f041_f043_without_a_yes_nothing_is_released() {
     );
     assert!(ran.stderr.contains("kbsync approve --yes"), "{ran:#?}");
     assert_eq!(left(&service), 8);
-    // Neither is it by asking again.
+    // Asking again does not release the deletions either.
     kb.run(&["sync"]).exits(3);
     assert_eq!(left(&service), 8);
 }
@@ -92,7 +92,7 @@ fn on_a_terminal_it_asks_and_only_a_yes_releases() {
     for answer in ["n\r", "No\r", "\r", "\u{4}"] {
         kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);
     }
-    // What only begins like a yes is none, and a line may be mended.
+    // An answer that only begins like a yes is none, and a typed line can be corrected.
     for answer in ["yesterday\r", "kbsync\r", "yes\u{7f}\u{7f}\u{7f}no\r"] {
         kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);
     }
@@ -148,7 +148,7 @@ fn f043_restoring_one_or_naming_a_part_approves_none_of_the_rest() {
         assert!(ran.stdout.contains("it was held with others"), "{ran:#?}");
         assert_eq!(left(&service), 8);
     }
-    // A later removal is a new one.
+    // A later removal is a new action, apart from the held actions.
     kb.remove("start/n1.html");
     kb.run(&["sync", "start/n1.html"]).exits(0);
     assert_eq!(left(&service), 7);

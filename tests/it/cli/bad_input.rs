@@ -114,7 +114,7 @@ fn f122_f125_a_file_that_cannot_be_an_article_is_reported_and_left_alone() {
             "{what}: {shown:#?}"
         );
         assert!(shown.stdout.contains("1 problem\n"), "{what}: {shown:#?}");
-        // The article whose place it takes is not deleted either.
+        // The article whose place the bad file takes is not deleted either.
         let one = quiet.kb.mirror().join("start/one.html");
         let good = std::fs::read(&one).expect("readable");
         std::fs::write(&one, bytes).expect("written");
@@ -162,8 +162,8 @@ fn f040_a_category_s_folder_that_is_none_any_more_is_reported() {
     quiet.unchanged(&["sync"]).exits(0);
 }
 
-/// A file that was copied from another mirror has the id of an article that does not exist here: the replaced file
-/// was not removed by a person.
+/// A file that was copied from another mirror has the id of an article that does not exist here: the file that lay
+/// there before counts as overwritten, not as removed by a person.
 #[test]
 fn f054_a_file_with_an_id_that_nobody_knows_does_not_give_its_article_up() {
     let quiet = Quiet::new();
@@ -281,7 +281,7 @@ fn a_workspace_that_is_unknown_or_not_ours_is_reported() {
         .unchanged(&["sync"])
         .exits(1)
         .complains("status 403", "use another token");
-    // A state that knows another workspace is not mixed up with this one (failures row 49).
+    // A state of another workspace is not mixed up with this workspace (failures row 49).
     let settings = quiet.kb.read("kbsync.yaml");
     quiet.kb.write(
         "kbsync.yaml",
@@ -372,7 +372,7 @@ fn a_script_that_asks_for_json_gets_one_object_whatever_fails() {
         assert!(said, "{arguments:?}: {ran:#?}");
         assert_eq!(ran.stdout.lines().count(), 1, "{ran:#?}");
     }
-    // What commands with a report print is a report as well.
+    // Commands that print a report also report a failure as a report.
     for arguments in [["sync", "start/none.html"], ["restore", "start/none.html"]] {
         let all: Vec<&str> = arguments.into_iter().chain(["--json"]).collect();
         let ran = quiet.unchanged(&all).exits(2);
@@ -400,11 +400,11 @@ fn failures_before_a_report_have_one_shape() {
     assert_eq!(usage, no_file);
 }
 
-/// In this process, so that the pauses before retries take no time.
+/// Runs in this process, so that the pauses before retries take no time.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_cannot_be_reached_is_a_matter_of_time() {
     use clap::Parser as _;
-    // A port that was free a moment ago.
+    // A port that was free a moment ago, so nothing listens there.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .expect("a port")

@@ -29,7 +29,7 @@ fn mirror() -> (Service, Kb) {
     let told = "branch main is the published branch from now on";
     assert!(ran.stderr.contains(told), "{ran:#?}");
     commit(&kb);
-    // Reported once.
+    // The branch is reported once.
     let ran = kb.run(&["sync"]).exits(0);
     assert!(!ran.stderr.contains("branch main"), "{ran:#?}");
     (service, kb)
@@ -67,7 +67,7 @@ fn on_another_branch_than_that_of_the_first_sync_nothing_is_sent_or_written() {
     let refused = "without --dry-run this is refused: branch rewrite is checked out";
     assert!(plan.stderr.contains(refused), "{plan:#?}");
     let status = kb.run(&["status"]).exits(0);
-    // That command is refused here.
+    // `kbsync restore` is refused on this branch, so it is not proposed.
     assert!(!status.stdout.contains("kbsync restore"), "{status:#?}");
     let told = "nothing is synced: branch rewrite is checked out";
     assert!(status.stdout.contains(told), "{status:#?}");
@@ -88,7 +88,7 @@ fn on_another_branch_than_that_of_the_first_sync_nothing_is_sent_or_written() {
     kb.run(&["new", "start", "Later"]).exits(0);
     kb.remove("start/later.html");
     assert_eq!(service.sandbox.articles().len(), 4);
-    // Back on the published branch, all changes count.
+    // Back on the published branch, all changes are synced.
     commit(&kb);
     git(&kb, &["checkout", "-q", "main"]);
     let status = kb.run(&["status"]).exits(0);
@@ -251,11 +251,11 @@ fn a_commit_by_itself_is_the_published_branch_only_where_it_is_the_newest() {
 #[test]
 fn a_linked_work_tree_and_a_submodule_have_branches_of_their_own() {
     let (_service, kb) = mirror();
-    // A mirror in a linked work tree has a state of its own.
+    // A mirror in a linked work tree has its own state.
     git(&kb, &["worktree", "add", "-q", "-b", "linked", "../linked"]);
     let linked = kb.mirror().parent().expect("a folder").join("linked");
     let there = linked.to_str().expect("text");
-    // The folder needs an agreement of its own.
+    // The linked work tree needs its own agreement.
     kb.run(&["trust", there]).exits(0);
     let ran = kb.run(&["-C", there, "sync"]).exits(0);
     let told = "branch linked is the published branch";
@@ -345,7 +345,7 @@ fn a_clone_of_one_branch_alone_publishes_nothing_before_the_branch_is_named() {
             .map(|article| article.text)
             .all(|text| !text.contains("Not yet."))
     );
-    // `init` does not write that branch either.
+    // `init` does not write that branch into the settings either.
     clone.remove("kbsync.yaml");
     let workspace = &service.workspace;
     let arguments = ["init", "--service", &service.url, "--workspace", workspace];
@@ -422,7 +422,7 @@ fn a_checkout_while_the_service_is_listed_sends_nothing_of_that_branch() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(texts().len(), 4);
     assert!(texts().contains(&"<p>Published.</p>".to_owned()));
-    // A git command that does not end stops a sync, too, and one that ends soon delays the sync.
+    // A git command that does not end also stops a sync; a git command that ends soon only delays the sync.
     kb.edit("start/n4.html", "One.", "Four.");
     let lock = kb.mirror().join(".git/index.lock");
     let made = lock.clone();
@@ -458,12 +458,12 @@ fn init_writes_the_branch_that_is_checked_out() {
     );
     assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: trunk}\n"));
     kb.remove("kbsync.yaml");
-    // On a terminal there is a question.
+    // On a terminal, `init` asks which branch to publish.
     let question = "Which branch should be published?";
     let answers = [(question, "main\r"), ("there is no branch main", "trunk\r")];
     kb.at_terminal(&arguments, &answers).exits(0);
     assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: trunk}\n"));
-    // Without git there is none.
+    // Without git, `init` does not ask.
     let kb = Kb::new();
     kb.run(&arguments).exits(0);
     assert!(kb.read("kbsync.yaml").contains("\n# git: {branch: auto}\n"));

@@ -57,7 +57,7 @@ fn the_log_of_a_category_says_whose_version_it_was() {
         [["mirror, now both", "edited here", "name"]]
     );
 
-    // Each side has texts of its own: the service has all of them only after a push.
+    // Each side has a text of its own: the service has both texts only after a push.
     kb.edit(YAML, "name: Mine", "name: Mine, too");
     service
         .sandbox
@@ -89,7 +89,7 @@ fn a_category_that_is_renamed_there_was_not_edited_here() {
             category.description = Some("Words.".into());
         })
         .expect("it is there");
-    // Categories are read if a command names them.
+    // A sync of the folder also reads its category.
     kb.run(&["sync", "start"]).exits(0);
     let rows = told(&kb, "begin/_category.yaml");
     assert!(rows.len() > 1, "{rows:?}");
@@ -209,7 +209,7 @@ fn a_new_category_whose_name_is_near_to_another_one_s_is_asked_after_and_made() 
                     `kbsync approve` creates strat";
     let plan = kb.run(&["sync", "--dry-run"]).exits(0).stdout;
     assert!(plan.contains(question), "{plan}");
-    // No flag of a sync is a word about this one.
+    // No flag of a sync answers the question about this name.
     for arguments in [&["sync"][..], &["sync", "--yes"], &["push"]] {
         let ran = kb.run(arguments).exits(3).stdout;
         assert!(ran.contains(question), "{ran}");
@@ -218,7 +218,7 @@ fn a_new_category_whose_name_is_near_to_another_one_s_is_asked_after_and_made() 
     kb.run(&["approve", "--yes"]).exits(0);
     assert_eq!(service.sandbox.categories().len(), 2);
     assert_eq!(service.sandbox.articles().len(), 2);
-    // There is one question; for a name that resembles no other, there is none.
+    // There is one question per category, and none for a name that resembles no other.
     kb.write("billing/three.html", "---\ntitle: Three\n---\n<p>3</p>\n");
     for arguments in [&["check"][..], &["diff"], &["sync"]] {
         let ran = kb.run(arguments).exits(0);

@@ -144,7 +144,7 @@ fn paths_choose_what_is_reported() {
         ran.stdout
     );
     kb.run(&["check", "start/good.html"]).exits(0);
-    // What the other files have in common with one of them counts all the same.
+    // Files that are not named still count for the rules across files, such as an id that two files have.
     let ran = kb.run(&["check", "start/other.html"]).exits(4);
     let told = "the id is also that of billing/copy.html";
     assert!(ran.stdout.contains(told), "{}", ran.stdout);
@@ -171,7 +171,7 @@ fn settings_are_read_where_there_are_some() {
         "{}",
         ran.stdout
     );
-    // A check in a wrong folder must not look like a successful one.
+    // A check in the wrong folder must not look like a successful check.
     Kb::new()
         .run(&["check"])
         .exits(2)

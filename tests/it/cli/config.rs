@@ -1,4 +1,4 @@
-//! Bad settings: every one with file, line, remedy and exit code, and nothing changed.
+//! Bad settings: each is reported with file, line, remedy and exit code, and nothing changes.
 
 use crate::support::kb::{Kb, Service, WORKSPACE};
 
@@ -80,7 +80,7 @@ fn f134_http_to_a_public_host_is_refused() {
 
 #[test]
 fn an_unreachable_host_is_to_be_tried_later() {
-    // A port that was free a moment ago: nobody listens there.
+    // A port that was free a moment ago, so nothing listens there.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .expect("a port")

@@ -41,7 +41,7 @@ fn the_folder_can_be_kept() {
         .unwrap_or_else(|| panic!("{stderr}"));
     let kept = std::path::Path::new(kept);
     assert!(kept.join("help/kbsync.yaml").is_file());
-    // The token of the demo's service is not in the folder, nor was it printed.
+    // The token of the demo's service is neither in the folder nor in the output.
     let token = kbsync::sandbox::Options::default().token;
     let stdout = String::from_utf8(output.stdout).expect("text");
     assert!(!stdout.contains(&token) && !stderr.contains(&token));

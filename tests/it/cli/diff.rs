@@ -67,7 +67,7 @@ fn a_fresh_clone_is_not_shown_as_one_difference() {
     let remote = kb.run(&["diff", "--remote"]).exits(0).stdout;
     assert!(remote.contains("+<p>Mine.</p>"), "{remote}");
     assert!(!remote.contains("two.html"), "{remote}");
-    // The sync after it says why an edit is a conflict, once.
+    // The next sync says once why an edit is a conflict.
     let told = "this folder has never been synced";
     let ran = kb.run(&["sync"]).exits(3);
     assert!(ran.stderr.contains(told), "{ran:#?}");

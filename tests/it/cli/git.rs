@@ -6,12 +6,12 @@ use crate::support::real_git::git;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-/// Four articles, synced and committed on `main`; the branch `other` is without the first of them. Every branch is synced.
+/// Four articles, synced and committed on `main`; the branch `other` lacks the first of them. Every branch is synced.
 fn mirror() -> (Service, Kb) {
     mirror_with("any")
 }
 
-/// The same with this branch in the settings.
+/// Like [`mirror`], with this branch in the settings.
 fn mirror_with(branch: &str) -> (Service, Kb) {
     let (service, kb) = never_synced(branch);
     git(&kb, &["init", "-q", "-b", "main"]);
@@ -124,7 +124,7 @@ fn another_branch_than_that_of_the_settings_is_reported_before_anybody_syncs() {
     assert!(told.stdout.contains("git switch main"), "{told:#?}");
 }
 
-/// A mirror of four articles that was never synced, and whose branch counts.
+/// A mirror of four articles that was never synced, with this branch in the settings.
 fn never_synced(branch: &str) -> (Service, Kb) {
     let service = Service::empty();
     let start = service.category("start");
@@ -146,7 +146,7 @@ fn what_git_removed_in_a_repository_that_no_sync_saw_yet_is_held() {
         git(&kb, &["checkout", "-q", "-b", "other"]);
         git(&kb, &["rm", "-q", "start/n1.html"]);
         git(&kb, &["commit", "-q", "-m", "without"]);
-        // The next cycles do not record HEAD either: the sides did not agree on removals.
+        // The next cycles do not record HEAD either, because the sides did not agree on removals.
         for command in [&["sync"][..], &["push"], &["sync", "start"], &["sync"]] {
             let ran = kb.run(command).exits(3);
             assert!(
@@ -199,7 +199,7 @@ fn what_a_checkout_removed_after_a_first_pull_is_held() {
 fn where_a_folder_could_not_be_read_head_is_not_agreed_on() {
     let (service, kb) = mirror();
     git(&kb, &["checkout", "-q", "other"]);
-    // The branch removed a folder that has changed since.
+    // The branch lacks a folder that has changed since.
     let (there, aside) = (kb.mirror().join("start"), kb.mirror().join(".aside"));
     std::fs::rename(&there, &aside).expect("moved");
     std::os::unix::fs::symlink(&aside, &there).expect("a link");
@@ -223,14 +223,14 @@ fn while_git_changes_files_nothing_is_done() {
     let told = kb.run(&["sync", "--dry-run"]).exits(0);
     assert!(told.stdout.contains("git is changing files"), "{told:#?}");
     assert_eq!(left(&service), 4);
-    // A short git command is waited for.
+    // A sync waits for a short git command.
     let mut waits = kb.process(&["sync", "-vv"]);
     let mut waits = waits.stderr(Stdio::piped()).spawn().expect("it runs");
     let told = waits.stderr.take().expect("a pipe");
     let mut told = BufReader::new(told).lines().map(|line| line.expect("text"));
     assert!(told.any(|line| line.contains("waiting for git")));
     kb.remove(".git/index.lock");
-    // Its log is read to the end, so that it never waits for a reader.
+    // Reads the log to the end, so that the command never blocks on a full pipe.
     told.for_each(drop);
     assert!(waits.wait().expect("it ends").success());
     assert_eq!(left(&service), 3);
@@ -304,7 +304,7 @@ fn a_repository_in_the_folder_of_one_workspace_counts_like_any_other() {
     kb.remove("de/start/zwei.html");
     kb.run(&["sync"]).exits(0);
     assert!(service.sandbox.article(two).is_none());
-    // No folder is synced on another branch than that of the settings, nor without git.
+    // No folder is synced on another branch than the branch of the settings, nor without git.
     publish(&kb, "main");
     let ran = kb.run(&["sync"]).exits(0);
     assert!(ran.stderr.is_empty(), "{ran:#?}");

@@ -1,4 +1,4 @@
-//! `kbsync help`: topics and commands; and that the documents name what is really there.
+//! `kbsync help`: topics and commands; and the documents name only commands and flags that exist.
 
 use crate::support::kb::Kb;
 use std::path::{Path, PathBuf};

@@ -61,7 +61,7 @@ fn what_has_no_versions_is_reported_with_what_has() {
     kb.run(&["show", "start/nothing.html"])
         .exits(2)
         .complains("the history has nothing about", "kbsync log");
-    // A slip of the pen.
+    // A mistyped path.
     for (command, typed) in [
         ("log", "start/noe.html"),
         ("restore", "start/noe"),
@@ -305,7 +305,7 @@ fn an_edited_article_gets_an_earlier_version_back_on_both_sides() {
             .any(|(_, _, cause)| cause == "restored from @1"),
         "{listed:?}"
     );
-    // And back: without a number it is the version before the present one.
+    // Restored back: without a number, `restore` takes the version before the present one.
     kb.run(&["restore", "--yes", "start/one"]).exits(0);
     assert_eq!(service.text(one), "<p>Third, there.</p>");
     assert!(kb.read("start/one.html").contains("owner: docs # mine"));
@@ -362,7 +362,7 @@ fn a_deleted_article_comes_back_as_a_new_one_that_names_the_old() {
     assert_ne!(new.id, one);
     assert_eq!(new.text, "<p>Third, there.</p>");
     assert!(file.contains(&format!("id: {}", new.id)), "{file}");
-    // The old article's history is reached from the new one's.
+    // The old article's history is reachable from the new article.
     let json = log(&kb, &["start/one"]);
     assert_eq!(json["id"], new.id.to_string());
     assert_eq!(json["others"], serde_json::json!([one.to_string()]));
@@ -395,10 +395,10 @@ fn a_version_of_what_is_hidden_is_shown_hidden() {
     let written = "---\ntitle: New\nenabled: false\n---\n<p>New.</p>\n";
     kb.write("start/new.html", written);
     kb.run(&["sync"]).exits(0);
-    // The output can replace the file.
+    // The output can replace the file as it is.
     let shown = kb.run(&["show", "start/new.html"]).exits(0).stdout;
     assert_eq!(shown, kb.read("start/new.html"));
-    // Nor is the category something that changed when it was created.
+    // The category does not count as changed when the article was created.
     let listed = log(&kb, &["start/new.html"]);
     assert_eq!(listed["versions"][0]["changed"], serde_json::json!([]));
     kb.remove("start/new.html");
@@ -622,7 +622,8 @@ fn of_a_folder_what_cannot_come_back_is_reported_and_the_rest_comes_back() {
     assert_eq!(service.sandbox.articles().len(), 6);
 }
 
-/// The listing of the cycle that deleted them still showed them, which says nothing new about their places.
+/// The listing of the cycle that deleted the articles still showed them. A listing that old says nothing new about
+/// their places.
 #[test]
 fn what_was_deleted_with_its_whole_folder_comes_back_where_it_was() {
     let service = Service::empty();
@@ -667,7 +668,7 @@ fn a_folder_whose_name_is_not_the_slug_comes_back_as_the_category_that_it_was() 
         service.sandbox.articles().len()
     };
     let gone = |kb: &Kb| std::fs::remove_dir_all(kb.mirror().join(folder)).expect("removed");
-    // A file, the held removals, and a deleted article.
+    // Each case in turn: one file, the held removals, and a deleted article.
     kb.remove(&format!("{folder}/n1.html"));
     kb.run(&["sync"]).exits(0);
     kb.run(&["restore", "--yes", &format!("{folder}/n1.html")])
@@ -721,13 +722,13 @@ fn several_deleted_articles_of_one_path_are_distinguished_by_id() {
         .find(|article| article.slug == "one")
         .expect("there")
         .id;
-    // While one of them lives there, it is the one that is meant.
+    // While an article lives at the path, the path means this article.
     let ran = kb.run(&["log", "start/one"]).exits(0);
     assert!(ran.stdout.contains(&other.to_string()), "{ran:#?}");
     assert!(ran.stderr.contains(&one.to_string()), "{ran:#?}");
     kb.remove("start/one.html");
     kb.run(&["sync"]).exits(0);
-    // The path stands for the one that was deleted last, and the others are named.
+    // The path means the article that was deleted last, and the command names the others.
     let ran = kb.run(&["restore", "start/one", "--dry-run"]).exits(0);
     assert!(ran.stdout.contains("+<p>Another.</p>"), "{ran:#?}");
     assert!(
@@ -745,7 +746,7 @@ fn the_article_that_was_deleted_last_comes_back_however_old_its_words_are() {
         kb.remove(path);
         kb.run(&["sync"]).exits(0);
     };
-    // Another one has the path for a while, with later words, and goes first.
+    // Another article has the path for a while, with later words, and is deleted first.
     kb.run(&["sync"]).exits(0);
     std::fs::rename(
         kb.mirror().join("start/one.html"),
@@ -755,7 +756,7 @@ fn the_article_that_was_deleted_last_comes_back_however_old_its_words_are() {
     kb.run(&["sync"]).exits(0);
     kb.write("start/one.html", "---\ntitle: Other\n---\n<p>Other.</p>\n");
     kb.run(&["sync"]).exits(0);
-    // While one of them is elsewhere, the path is ambiguous: the printed commands can be pasted.
+    // While one of the articles is elsewhere, the path is ambiguous, and the printed commands can be pasted.
     gone("start/one.html");
     let ran = kb.run(&["restore", "--yes", "start/one.html@1"]).exits(2);
     assert!(
@@ -887,7 +888,7 @@ fn f122_a_broken_file_is_kept_as_it_is_and_replaced() {
                 .is_some_and(|file| file.contains("half a save"))
         });
     assert!(broken, "{json:#}");
-    // Bytes that are no text cannot be stored in the history, and are not replaced.
+    // Bytes that are not text cannot be stored in the history, so they are not replaced.
     std::fs::write(
         kb.mirror().join("start/one.html"),
         b"---\ntitle: \xff\n---\n",
@@ -948,7 +949,7 @@ fn a_file_without_its_id_line_moves_to_another_workspace() {
     let with_id = kb.read("en/start/one.html");
     kb.remove("en/start/one.html");
     kb.write("de/start/one.html", &with_id);
-    // With its id it is the other workspace's, and is not created here.
+    // With its id line, the file belongs to the other workspace, and is not created here.
     kb.run(&["sync", "de"]).exits(3);
     assert_eq!(service.sandbox.articles().len(), 2);
     let without = with_id.replace(&format!("id: {one}\n"), "");

@@ -1,4 +1,4 @@
-//! `kbsync init`: the file it writes, what it asks for, and what it refuses.
+//! `kbsync init`: the settings file, the questions, and the refusals.
 
 use crate::support::kb::{Kb, Ran, Service, TOKEN, WORKSPACE};
 use crate::support::real_git::{git, git_in};
@@ -27,7 +27,7 @@ fn it_writes_settings_that_are_good() {
     assert!(text.contains(&format!("workspace: {WORKSPACE}\n")));
     assert!(text.contains("\npoll: 10m\n"));
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
-    // Good enough to get as far as the token.
+    // The settings are good enough to get as far as the missing token.
     kb.run(&["workspaces"])
         .exits(2)
         .complains("there is no token", "KBSYNC_TOKEN");
@@ -134,7 +134,7 @@ fn a_workspace_that_the_service_does_not_have_is_refused_when_it_can_be_asked() 
     assert_eq!(service.sandbox.counts().total, before);
 }
 
-/// A folder of a site generator, which is not meant for the knowledge base.
+/// A folder of a site generator that is not meant for the knowledge base.
 fn site() -> Kb {
     let kb = Kb::new();
     for number in 1..=12 {
@@ -221,7 +221,7 @@ fn committed(kb: &Kb) -> String {
 
 #[test]
 fn git_ignores_the_copies_of_conflicts() {
-    // Without a repository the rule is in the mirror, for a later repository around it.
+    // Without a repository the rule is written into the mirror, for a later repository around the mirror.
     let kb = Kb::new();
     kb.write(".gitignore", "*.tmp");
     let ran = kb.run(&GIVEN).exits(0);
@@ -233,7 +233,7 @@ fn git_ignores_the_copies_of_conflicts() {
     git(&kb, &["init", "--quiet"]);
     assert!(!committed(&kb).contains("conflict.html"));
 
-    // In a repository, too: the exclude file would help this clone alone.
+    // The same in a repository, because the exclude file would help this clone alone.
     let kb = Kb::new();
     git(&kb, &["init", "--quiet", "-b", "main"]);
     let ran = kb.run(&GIVEN).exits(0);
@@ -260,13 +260,13 @@ fn git_ignores_the_copies_of_conflicts() {
     let clone = git_in(&kb.mirror(), &["-C", "../clone", "status", "--porcelain"]);
     assert_eq!(clone, "");
 
-    // A rule that only this clone has is not enough.
+    // A rule in the exclude file exists in this clone only, so it is not enough.
     let kb = Kb::new();
     git(&kb, &["init", "--quiet"]);
     kb.write(".git/info/exclude", "*.conflict.html\n");
     kb.run(&GIVEN).exits(0);
     assert_eq!(kb.read(".gitignore"), "*.conflict.html\n");
-    // The rule of a folder above is.
+    // A rule in a folder above is enough.
     let kb = Kb::new();
     git(&kb, &["init", "--quiet"]);
     kb.write(".gitignore", "*.conflict.html\n");
@@ -322,21 +322,21 @@ fn an_address_at_which_nothing_answers_is_asked_for_again() {
     let service = Service::start();
     let mut kb = Kb::new();
     kb.set("KBSYNC_TOKEN", TOKEN);
-    // What was typed meanwhile is no answer, and the only workspace needs no question.
+    // Input that was typed before the question is no answer, and a single workspace needs no question.
     let nobody = "http://127.0.0.1:9";
     let address = format!("{}\r", service.url);
     let ran = at_terminal(&kb, nobody, &[("Address of the service", &address)]);
     ran.exits(0);
     assert!(kb.read("kbsync.yaml").contains(&service.url));
     assert!(kb.read("kbsync.yaml").contains(&service.workspace));
-    // Who gives no answer gets no mirror.
+    // Without an answer, no mirror is made.
     let mut kb = Kb::new();
     kb.set("KBSYNC_TOKEN", TOKEN);
     let nothing = [("Address of the service", "\u{4}")];
     let ran = at_terminal(&kb, nobody, &nothing).exits(3);
     assert!(ran.stderr.contains("no answer was given"), "{ran:#?}");
     assert!(!kb.exists("kbsync.yaml"));
-    // Who stays with the address pastes the id.
+    // A user who keeps the address pastes the id of the workspace.
     let mut kb = Kb::new();
     kb.set("KBSYNC_TOKEN", TOKEN);
     let id = format!("{WORKSPACE}\r");

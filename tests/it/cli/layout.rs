@@ -1,4 +1,4 @@
-//! What people see on terminals of 60, 100 and 140 columns: one session, as a snapshot for each width.
+//! The output on terminals of 60, 100 and 140 columns: one session, as a snapshot for each width.
 
 use crate::support::kb::{Kb, Service};
 use crate::support::terminal;
@@ -11,10 +11,10 @@ pub(super) fn shown(kb: &Kb, columns: u16, arguments: &[&str]) -> String {
     let mut command = kb.process(arguments);
     let child = command.env("TERM", "xterm").stdout(theirs).spawn();
     let mut child = child.expect("it runs");
-    // It holds the command's end of the terminal, which is closed with the last holder.
+    // The command holds its end of the terminal open, and the terminal ends only when every holder has closed it.
     drop(command);
     let mut bytes = Vec::new();
-    // A terminal that nobody has open any more gives an error.
+    // Reading from a terminal that no process has open any more returns an error.
     ours.read_to_end(&mut bytes).ok();
     let code = child.wait().expect("it ends").code();
     let text = String::from_utf8(bytes)
@@ -124,7 +124,7 @@ fn what_is_longer_than_the_terminal_is_high_is_shown_in_the_pager() {
     }
     let mut kb = service.mirror();
     kb.run(&["sync"]).exits(0);
-    // The pager counts the lines.
+    // The pager prints the number of lines it received.
     kb.set("KBSYNC_PAGER", "sed -n '$='");
     for arguments in [
         &["log"][..],
@@ -136,7 +136,7 @@ fn what_is_longer_than_the_terminal_is_high_is_shown_in_the_pager() {
         let lines: Option<u32> = seen.lines().nth(1).and_then(|line| line.parse().ok());
         assert!(lines.is_some_and(|lines| lines > 30), "{seen}");
     }
-    // What fits is printed.
+    // Output that fits on the screen is printed without the pager.
     let seen = shown(&kb, 60, &["log", "-n", "3"]);
     assert!(seen.contains("start/n"), "{seen}");
 }

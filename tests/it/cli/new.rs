@@ -1,4 +1,4 @@
-//! `kbsync new`: valid, hidden files that never replace others.
+//! `kbsync new`: the files are valid and hidden, and never replace others.
 
 use crate::support::kb::{Kb, WORKSPACE};
 use crate::support::schema;
@@ -89,13 +89,13 @@ fn a_category_that_is_not_there_is_made_only_when_somebody_says_so() {
         assert!(ran.stderr.contains(told), "{ran:#?}");
     }
     assert_eq!(kb.files(), before);
-    // A question needs the sentence before it, which `-q` leaves out.
+    // The question needs the sentence before it, and `-q` leaves that sentence out, so there is no question.
     let quiet = ["-q", "new", "biling", "Dunning letters"];
     kb.at_terminal(&quiet, &[]).exits(2);
     assert_eq!(kb.files(), before);
     kb.at_terminal(&slip, &[(question, "y\r")]).exits(0);
     assert!(kb.exists("biling/dunning-letters.html"));
-    // In a mirror without categories there is none to propose.
+    // In a mirror without categories there is no category to propose.
     mirror()
         .run(&["new", "billing", "One"])
         .exits(2)

@@ -39,7 +39,7 @@ fn the_first_sync_creates_no_category_until_a_person_says_so() {
     }
     let json = kb.run(&["sync", "--json"]).exits(3).json();
     schema::check("report", &json);
-    // Another name is no answer.
+    // A yes for one name does not cover another name.
     std::fs::rename(kb.mirror().join("img"), kb.mirror().join("pictures")).expect("renamed");
     let ran = kb.run(&["sync"]).exits(3);
     assert!(ran.stdout.contains("pictures/ would be"), "{ran:#?}");
@@ -68,7 +68,7 @@ fn approve_says_what_a_yes_creates() {
         ],
         "{ran:#?}"
     );
-    // The articles in them come along, each after its category.
+    // The articles in the new categories are listed as well, each after its category.
     let inside: Vec<_> = lines
         .iter()
         .filter(|line| line.starts_with("  and then create "))
@@ -93,7 +93,7 @@ fn sync_yes_creates_them_at_once() {
 
 #[test]
 fn what_was_synced_before_is_no_first_sync() {
-    // Also if there was nothing to sync.
+    // A sync that found nothing to sync counts as well.
     let service = Service::empty();
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
@@ -111,7 +111,7 @@ fn a_folder_beside_known_categories_waits_at_the_first_sync_as_well() {
     let ran = kb.run(&["sync"]).exits(3);
     assert!(ran.stdout.contains("docs/ would be"), "{ran:#?}");
     assert_eq!(categories(&service), before);
-    // The rest is there, and an edit goes on.
+    // The rest is synced, and an edit is sent.
     let (path, text) = kb
         .articles()
         .into_iter()

@@ -7,7 +7,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// A mirror with `start/one.html` and `start/two.html`, both of which wait: one to be written here, one to be sent.
+/// A mirror with `start/one.html`, whose new text is to be written here, and `start/two.html`, whose edit is to be
+/// sent.
 struct Busy {
     service: Service,
     kb: Kb,
@@ -33,7 +34,7 @@ impl Busy {
         self.kb.mirror().join(path)
     }
 
-    /// Returns the output of a command for a user without special rights.
+    /// Returns the output of a command that runs as a user without special rights.
     fn said(&self, path: &str, rights: u32, arguments: &[&str]) -> Option<String> {
         let path = self.path(path);
         let allow = |mode| {
@@ -191,7 +192,7 @@ fn f130_what_is_in_the_place_of_a_file_or_a_folder_is_reported_with_a_remedy() {
     std::fs::remove_file(&private).expect("removed");
     std::fs::rename(&away, &private).expect("moved back");
 
-    // An archive can contain pipes without a writer: no command waits for them.
+    // An archive can contain pipes without a writer, and no command may block on them.
     for (name, commands) in [
         ("lock", &["sync", "doctor"][..]),
         ("state.db", &["sync", "status"]),
@@ -217,7 +218,7 @@ fn too_few_open_files_are_reported_with_a_remedy() {
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
     let mut helped = 0;
-    // With fewer, the program cannot even start.
+    // With fewer than nine open files, the program cannot even start.
     for limit in 9..32 {
         let script = format!("ulimit -n {limit}; exec \"$0\" \"$@\"");
         let mut command = kb.process_by(&script, &["sync"]);
@@ -239,7 +240,7 @@ fn too_few_open_files_are_reported_with_a_remedy() {
     assert!(helped > 0);
 }
 
-/// Any of them may fail first: a lock, the state, a file.
+/// The first failure may be at a lock, the state or a file.
 #[test]
 fn f095_f096_a_full_disk_and_one_that_is_read_only_are_reported_with_a_remedy() {
     let full = "cp -a . ../copy && mount -t tmpfs -o size=2m none . && cd \"$PWD\" && cp -a ../copy/. . && \

@@ -1,4 +1,4 @@
-//! `kbsync resolve`: one conflict, with exactly the two versions that were shown.
+//! `kbsync resolve`: settles one conflict with exactly the two versions that were shown.
 
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
@@ -71,7 +71,7 @@ fn edited_copies_stay_and_each_newer_version_gets_the_next_name() {
         let ran = kb.run(&["sync"]).exits(3);
         assert!(ran.stdout.contains(&format!("delete {newer}")), "{ran:#?}");
     }
-    // The command removes the copy that nobody edited.
+    // The command deletes the newest copy, which nobody edited.
     kb.run(&["resolve", "start/one", "--keep", "local"])
         .exits(0);
     let newest = copies.pop().expect("a copy");
@@ -89,7 +89,7 @@ fn a_copy_of_the_same_version_that_was_edited_is_written_once_more() {
     let (_service, kb, _, _) = in_conflict();
     let shown = kb.read(COPY);
     kb.edit(COPY, "Theirs.", "Remarked upon.");
-    // The state of the conflict is lost, and with it what kbsync wrote.
+    // The state of the conflict is lost, and with it the digest of the copy that kbsync wrote.
     std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
     let ran = kb.run(&["sync"]).exits(3);
     let told =
@@ -181,7 +181,7 @@ fn check_distinguishes_a_left_over_copy_from_an_open_conflict() {
         .exits(0);
     kb.write(COPY, &copy);
     told("nothing waits for it");
-    // Without a state, as in CI, it is unknown.
+    // Without a state, as in CI, check cannot know which kind of copy it is.
     std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
     told("until that is settled");
 }
@@ -227,7 +227,7 @@ fn a_file_that_moved_on_is_not_replaced_unseen() {
         kb.run(&["resolve", "start/one.html", "--keep", keep])
             .exits(0);
     }
-    // The writer's own text is known to the person who keeps it.
+    // The person who keeps their own text has seen that text, so the command goes on.
     let (service, kb, one, _) = in_conflict();
     kb.edit("start/one.html", "Mine.", "Mine, later.");
     kb.run(&["resolve", "start/one.html", "--keep", "local"])
@@ -417,14 +417,14 @@ fn a_conflict_whose_file_and_copy_both_went_is_not_settled_by_restoring_the_file
             told.contains("resolve start/one.html` shows both sides"),
             "{told}"
         );
-        // From then on it can be resolved by hand.
+        // From here on, the conflict can be resolved by hand.
         kb.remove(COPY);
         kb.run(&["sync", "start/one.html"]).exits(0);
         assert_eq!(service.text(one), "<p>Mine.</p>");
     }
 }
 
-/// Returns the messages about a folder's conflicts, and its files, after it was renamed.
+/// Returns the messages about a folder's conflicts, and its files, after the folder was renamed.
 #[test]
 fn a_file_that_was_removed_in_conflict_comes_back_into_its_folder_as_that_is_named_by_now() {
     for synced in [true, false] {
@@ -482,7 +482,7 @@ fn a_first_meeting_in_conflict_has_its_file_though_no_id_is_in_it() {
     assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
     assert_eq!(service.text(one), "<p>Theirs.</p>");
 
-    // It is among what a folder brings back, with what else is missing there.
+    // A restore of the folder brings this file back together with the other missing files.
     let two = service.article(start, "two", "<p>Two.</p>");
     kb.run(&["sync"]).exits(3);
     kb.remove("start/one.html");
@@ -551,7 +551,7 @@ fn without_a_path_the_conflicts_are_listed_with_both_sides() {
     assert!(ran.stderr.contains("nothing is in conflict"), "{ran:#?}");
 }
 
-/// An article of seven paragraphs, with three parts in conflict and a change on each side that clashes with nothing.
+/// An article of seven paragraphs with three parts in conflict, and on each side a change without conflict.
 fn in_parts() -> (Service, Kb, Uuid) {
     let text = |marks: [&str; 7]| marks.map(|mark| format!("<p>{mark}</p>")).join("\n");
     let service = Service::empty();
@@ -626,12 +626,12 @@ fn who_stops_at_a_question_has_settled_nothing() {
     assert!(reason.contains(both), "{reason}");
     let ran = kb.at_terminal(&resolve, &[(block, "t\r"), (block, "b\r"), (block, "q\r")]);
     assert!(ran.exits(3).stderr.contains("nothing was settled"));
-    // So it is at the end of the input.
+    // The end of the input settles nothing either.
     let ran = kb.at_terminal(&resolve, &[(block, "t\r"), (block, "\u{4}")]);
     assert!(ran.exits(3).stderr.contains("nothing was settled"));
     assert_eq!(before, (service.text(one), kb.read("start/one.html")));
     assert!(kb.exists(COPY));
-    // What was edited since is what is shown, and what is settled.
+    // An edit made since then is in the text that is shown and settled.
     kb.edit("start/one.html", "3, mine", "3, mine again");
     let ran = kb.at_terminal(&resolve, &[(block, "y\r"), (block, "y\r"), (block, "t\r")]);
     assert!(
@@ -688,7 +688,7 @@ fn a_merge_tool_gets_both_files_and_what_it_leaves_is_kept() {
             "KBSYNC_MERGE_TOOL",
         );
     assert!(kb.exists(COPY));
-    // A person who changes nothing has settled nothing.
+    // A merge tool that changes nothing settles nothing.
     kb.set("KBSYNC_MERGE_TOOL", "true");
     let ran = kb.run(&["resolve", "start/one.html", "--tool"]).exits(3);
     assert!(ran.stderr.contains("nothing was settled"), "{ran:#?}");
@@ -724,7 +724,7 @@ fn a_file_with_an_unknown_id_becomes_an_article_without_its_id_line_and_goes_by_
     kb.edit(stray, &id, "");
     kb.run(&["sync"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), before + 1);
-    // The file never lived here, and the log does not say that it did.
+    // The file never lived here, and the log does not claim that it did.
     let stray = "start/other.html";
     kb.write(
         stray,

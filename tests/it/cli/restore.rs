@@ -1,4 +1,4 @@
-//! How `kbsync restore` understands a path or a folder, with the real binary.
+//! `kbsync restore`: the meaning of a path or a folder, with the real binary.
 
 use crate::support::daemon::{Daemon, mirror, until};
 use crate::support::kb::Service;
@@ -53,7 +53,7 @@ fn an_article_that_was_deleted_in_conflict_was_deleted_where_its_file_was() {
     assert_eq!(service.sandbox.articles().len(), 2);
 }
 
-/// A person moves away the file that took its place; the rest does not wait for that.
+/// A person moves the file that took the place away; the other files do not wait for that.
 #[test]
 fn a_first_meeting_in_conflict_whose_place_was_taken_is_not_among_what_a_folder_brings_back() {
     let service = Service::empty();
@@ -109,7 +109,7 @@ fn a_file_that_was_moved_is_not_missing_where_it_was() {
     kb.run(&["sync"]).exits(0);
     let path = |name: &str| kb.mirror().join("start").join(name);
     std::fs::rename(path("one.html"), path("uno.html")).expect("renamed");
-    // Before both sides know about it, and after.
+    // The same before and after both sides know about the move.
     for _ in 0..2 {
         for named in ["start/one.html", "start/one"] {
             kb.run(&["restore", "--yes", named]).exits(2).complains(
@@ -121,7 +121,7 @@ fn a_file_that_was_moved_is_not_missing_where_it_was() {
         kb.run(&["sync"]).exits(0);
     }
     assert_eq!(service.text(one), "<p>New.</p>");
-    // By its id, its place, or with a number, the argument is clear.
+    // An id, the present path or a version number makes the argument unambiguous.
     for (named, words) in [
         ("start/one@1", "Old."),
         ("start/uno", "New."),
@@ -141,7 +141,7 @@ fn a_file_that_was_only_moved_is_named_where_it_is() {
     kb.run(&["sync"]).exits(0);
     let path = |name: &str| kb.mirror().join("start").join(name);
     std::fs::rename(path("one.html"), path("uno.html")).expect("renamed");
-    // Before both sides know about it, and after: there is one version of the text.
+    // The same before and after both sides know about the move: there is one version of the text.
     for _ in 0..2 {
         kb.run(&["restore", "--yes", "start/one.html"])
             .exits(2)
@@ -209,7 +209,8 @@ fn a_file_that_holds_the_version_already_is_no_change() {
     assert!(said.contains("2 changes"), "{said}");
 }
 
-/// The history has more versions than `log` lists: the agreed ones, and the file's before it was replaced.
+/// The history has more versions than `log` lists: both the agreed version and the file's version before it was
+/// replaced.
 #[test]
 fn a_version_has_the_number_that_the_log_lists() {
     let service = Service::empty();
@@ -322,13 +323,13 @@ fn a_place_that_is_ignored_is_advised_what_works() {
     kb.edit("start/one.html", "Old.", "New.");
     kb.run(&["sync"]).exits(0);
     kb.write(".kbsyncignore", "start/one.html\n");
-    // It lives, so it cannot come back elsewhere.
+    // The article is alive, so it cannot come back elsewhere.
     let ran = kb.run(&["restore", "start/one.html@1", "--yes"]);
     assert!(
         ran.stderr.contains("take it out of .kbsyncignore"),
         "{ran:#?}"
     );
-    // A deleted one can.
+    // A deleted article can come back elsewhere.
     kb.remove(".kbsyncignore");
     service.sandbox.remove(id);
     kb.run(&["sync"]).exits(0);

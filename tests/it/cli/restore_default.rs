@@ -7,7 +7,7 @@ use uuid::Uuid;
 const FILE: &str = "start/one.html";
 const COPY: &str = "start/one.conflict.html";
 
-/// `start` with the articles, synced.
+/// A synced mirror with these articles in `start`.
 fn synced(slugs: &[&str]) -> (Service, Kb, Vec<Uuid>) {
     let service = Service::empty();
     let start = service.category("start");
@@ -93,7 +93,7 @@ fn the_old_id_of_an_article_that_was_recreated_is_known() {
     kb.run(&["show", &format!("{old}@1")]).exits(0);
     kb.run(&["restore", "--yes", &format!("{old}@1")]).exits(0);
     assert!(kb.read(FILE).contains("<p>one.</p>"));
-    // It is the article's own history, so this can be repeated.
+    // The old id belongs to the article's own history, so this works more than once.
     kb.edit(FILE, "one.", "Again.");
     service.sandbox.remove(new.parse().expect("an id"));
     kb.run(&["sync"]).exits(3);

@@ -81,16 +81,16 @@ fn a_daemon_gets_only_what_was_agreed_to() {
 #[test]
 fn what_changes_nothing_for_readers_is_not_asked_for() {
     let (service, kb, [one, two, _]) = edited();
-    // Files that were only removed here.
+    // Files that were removed only in the mirror.
     kb.remove("start/one.html");
     kb.run(&["restore", "start/one.html"]).exits(0);
     assert!(kb.read("start/one.html").contains("New."));
-    // An article that is hidden.
+    // A hidden article.
     kb.edit("start/two.html", "title: two", "title: two\nenabled: false");
     kb.run(&["sync"]).exits(0);
     kb.run(&["restore", "start/two.html@1"]).exits(0);
     assert_eq!(service.text(two), "<p>Old.</p>");
-    // A removed file whose last edit was never sent would go live with that edit.
+    // A removed file whose last edit was never sent: the restore would publish that edit.
     kb.edit("start/one.html", "New.", "Newer.");
     kb.run(&["status"]).exits(0);
     kb.run(&["sync", "--dry-run"]).exits(0);
@@ -127,7 +127,7 @@ fn several_paths_are_judged_one_by_one_in_one_report() {
     for id in [one, two] {
         assert_eq!(service.text(id), "<p>Old.</p>");
     }
-    // If nothing can be restored, each reason is printed.
+    // If nothing can be restored, the command prints the reason for each path.
     kb.run(&["restore", "nowhere/none.html", "start/two.html@9"])
         .exits(2)
         .complains(
@@ -155,7 +155,7 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
         kb.remove(path);
     }
     kb.run(&["sync", "--allow-deletes"]).exits(0);
-    // A later article at an earlier one's place.
+    // A later article lives at an earlier article's path.
     kb.write(
         "start/one.html",
         "---\ntitle: Another\n---\n<p>Another.</p>\n",

@@ -43,7 +43,7 @@ fn f131_a_wrong_token_is_reported_and_not_shown() {
     assert!(!ran.stderr.contains("CANARY"), "{}", ran.stderr);
     ran.complains("refused the token", "make a new token");
     let after = kb.files();
-    // Only the budget counted the request.
+    // The only change is in the stored budget, which counts the request.
     assert!(after.iter().all(|(path, _)| {
         before.iter().any(|(old, _)| old == path) || path.to_string_lossy().contains("/state/")
     }));

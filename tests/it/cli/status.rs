@@ -58,7 +58,7 @@ fn before_the_first_sync_everything_is_new() {
         ran.stdout.contains("Nothing has been synced yet"),
         "{ran:#?}"
     );
-    // The token decides which budget counts, and the token is not read.
+    // The budget depends on the token, and `status` does not read the token.
     assert!(ran.stdout.ends_with("never synced\n"), "{ran:#?}");
     kb.write("start/mine.html", "---\ntitle: Mine\n---\n<p>x</p>\n");
     let json = json(&kb, &["status", "--json", "--exit-code"], 1);
@@ -141,7 +141,7 @@ fn f043_held_deletions_and_conflicts_are_remembered() {
     assert!(first["conflicts"][0]["since"].is_string());
     assert_eq!(first["conflicts"].as_array().map(Vec::len), Some(1));
     assert_eq!(service.sandbox.counts().total, 0);
-    // A partial cycle says nothing about the rest.
+    // A partial cycle says nothing about the other files.
     kb.run(&["pull"]).exits(3);
     kb.run(&["sync", "start/one.html"]).exits(3);
     let second = json(&kb, &["status", "--json"], 0);
@@ -222,7 +222,7 @@ fn without_a_token_it_works_all_the_same() {
     kb.set("KBSYNC_TOKEN", "");
     let json = json(&kb, &["status", "--json"], 0);
     crate::support::schema::check("status", &json);
-    // The mirror records which budget it used last.
+    // The mirror records which budget was used last.
     assert!(json["budget"]["day_left"].as_u64() < Some(1440), "{json}");
     let ran = kb.run(&["status"]).exits(0);
     assert!(ran.stdout.contains("left this minute"), "{ran:#?}");
@@ -241,7 +241,7 @@ fn f113_what_takes_longer_than_a_moment_to_send_is_reported_with_how_long() {
     };
     assert!(!kb.run(&["status"]).exits(0).stdout.contains("sending"));
     edit();
-    // Ten requests; the minute has room for a few, and the day for some of them.
+    // Ten requests: the limit per minute allows some of them at once, and the limit per day some of them today.
     for (budget, time) in [
         ("budget: {per_minute: 4, per_day: 1000}\n", "about 2m"),
         ("budget: {per_minute: 4, per_day: 5}\n", "about 2 days"),
@@ -253,7 +253,7 @@ fn f113_what_takes_longer_than_a_moment_to_send_is_reported_with_how_long() {
         assert!(line.starts_with("sending 5 changes takes"), "{line}");
         assert!(line.contains(time), "{line}");
     }
-    // The sync before these budgets made more requests than this one allows.
+    // The syncs before this setting made more requests than this budget allows.
     kb.write(
         "kbsync.yaml",
         &format!("{settings}budget: {{per_day: 1}}\n"),
@@ -303,7 +303,7 @@ fn a_conflict_that_nobody_recorded_yet_is_reported_with_what_records_it() {
     ] {
         let told = kb.run(arguments).exits(0).stdout;
         assert!(told.contains(way), "{told}");
-        // What differs is shown by the commands that settle it.
+        // The command that settles the conflict shows the differences.
         assert_eq!(told.contains("theirs:"), way == long, "{told}");
     }
 }

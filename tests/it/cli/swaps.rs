@@ -1,4 +1,4 @@
-//! Articles and folders that exchange their names: each message names the other one, and the way out.
+//! Articles and folders that exchange names: each message names the other article or folder, and the way out.
 
 use crate::support::kb::{Kb, Service};
 use crate::support::schema;
@@ -37,7 +37,7 @@ fn in_conflict() -> (Service, Kb, [Uuid; 2]) {
     }
     let ran = kb.run(&["sync"]).exits(3);
     assert!(ran.stdout.contains("2 conflicts"), "{ran:#?}");
-    // The slug of a file without a `slug:` line stands in no line.
+    // A file without a `slug:` line has no line to report for its slug.
     assert!(!ran.stdout.contains("    line "), "{ran:#?}");
     (service, kb, ids)
 }
@@ -157,7 +157,7 @@ fn files_and_folders_that_exchange_their_names_name_each_other() {
         exchange();
         kb.run(&["sync"]).exits(0);
     }
-    // The way through a third name. A folder's slug that another folder leaves is free in the next sync.
+    // The way out is a third name. A folder's slug is free in the sync after the folder has left it.
     rename(&kb, "start", "third");
     kb.run(&["sync"]).exits(0);
     rename(&kb, "other", "start");

@@ -223,7 +223,7 @@ fn paths_are_taken_from_the_current_folder_and_must_be_known() {
     assert!(command.output().expect("it runs").status.success());
     assert_eq!(service.text(one), "<p>One.</p>");
     assert_eq!(service.text(two), "<p>Mine too.</p>");
-    // The state knows removed files; the ending may be left out.
+    // The state knows removed files, and the ending `.html` may be left out.
     kb.remove("start/two.html");
     kb.run(&["push", "start/two"]).exits(0);
     assert!(service.sandbox.article(two).is_none());
@@ -262,7 +262,7 @@ fn f118_a_mirror_that_is_in_use_is_left_alone() {
         );
     }
     assert_eq!(service.sandbox.counts().total, 0);
-    // A reading command does not block others.
+    // A command that only reads does not block others.
     let ran = kb.run(&["status"]).exits(0);
     assert!(
         ran.stdout
@@ -321,7 +321,7 @@ fn a_clash_in_a_category_names_the_command_that_settles_it() {
     ] {
         assert!(ran.stdout.contains(words), "{words}: {ran:#?}");
     }
-    // The articles of the folder are not included.
+    // The command's path is the category's file alone, so the articles of the folder are left as they are.
     kb.edit("about/one.html", "<p>", "<p>Mine: ");
     service.sandbox.edit(one, |article| {
         article.text = article.text.replace("<p>", "<p>Theirs: ");
@@ -415,12 +415,12 @@ fn f001_a_crash_s_leftovers_are_cleared_up_and_kept() {
     assert!(!kb.exists("start/.kbsync-tmp-1-1"));
 }
 
-/// Reports the request of an article behind some others, and answers it on a signal.
+/// Delays a request about an article, after letting some others pass: reports its arrival, and answers it on a signal.
 fn held_up(service: &Service, method: &str, after: u32) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
     held_up_at(service, Matcher::new(method, "/api/article"), after)
 }
 
-/// The same for other requests.
+/// Like [`held_up`], for other requests.
 fn held_up_at(
     service: &Service,
     on: Matcher,
@@ -438,7 +438,7 @@ fn held_up_at(
     (arrived, go)
 }
 
-/// Presses Ctrl-C in a running command.
+/// Sends SIGINT to a running command, as Ctrl-C does.
 fn press_ctrl_c(child: &std::process::Child) {
     send(child, Signal::INT);
 }
@@ -449,7 +449,7 @@ fn send(child: &std::process::Child, signal: Signal) {
     kill_process(Pid::from_raw(pid).expect("positive"), signal).expect("sent");
 }
 
-/// A service whose listing has no bodies, and a mirror with nothing in it.
+/// A service whose listing has no bodies, and an empty mirror.
 fn without_bodies(articles: usize) -> (Service, Kb) {
     let service = Service::empty();
     service.sandbox.set_options(|options| {
@@ -464,7 +464,7 @@ fn without_bodies(articles: usize) -> (Service, Kb) {
     (service, kb)
 }
 
-/// Runs a command until a request is held up, and ends the command by Ctrl-C.
+/// Runs a command until a request is delayed, and ends the command by Ctrl-C.
 fn ended_by_ctrl_c(
     kb: &Kb,
     arguments: &[&str],
@@ -473,7 +473,7 @@ fn ended_by_ctrl_c(
     ended_by(Signal::INT, kb, arguments, held_up)
 }
 
-/// The same by a signal.
+/// Like [`ended_by_ctrl_c`], with another signal.
 fn ended_by(
     signal: Signal,
     kb: &Kb,
@@ -559,7 +559,7 @@ fn what_was_sent_before_ctrl_c_is_listed() {
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
     let mut child = process.spawn().expect("it runs");
-    // The requests of this minute are spent after some articles.
+    // The budget of this minute is spent after some articles.
     let mut told = std::io::BufReader::new(child.stderr.take().expect("a pipe"));
     let mut line = String::new();
     while !line.contains("waiting") {
@@ -602,7 +602,7 @@ fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
     kb.run(&["sync"]).exits(0);
 }
 
-/// A shell starts a script's background commands with Ctrl-C ignored.
+/// A shell starts the background commands of a script with SIGINT ignored.
 #[test]
 fn a_sync_in_the_background_of_a_script_takes_no_notice_of_ctrl_c() {
     let service = Service::start();
@@ -687,7 +687,7 @@ fn json_of_a_sync_that_fails_has_the_failure() {
         (&"retry".into(), &5.into()),
         "{json}"
     );
-    // Without a request there is no budget to be known.
+    // Without a request, the budget is unknown.
     kb.set("KBSYNC_TOKEN", "")
         .set("KBSYNC_SERVICE", "http://127.0.0.1:1");
     let json = kb.run(&["sync", "--json"]).exits(2).json();

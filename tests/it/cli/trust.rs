@@ -1,5 +1,5 @@
-//! Settings from somebody else: nothing is run, read or sent before the user agreed to the folder, the host and the
-//! source of the token.
+//! Settings from another person: nothing is run, read or sent before the user has agreed to the folder, the host and
+//! the source of the token.
 
 use crate::support::kb::{Kb, Service, TOKEN, WORKSPACE};
 use crate::support::schema;
@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A host that such settings name. It counts connections.
+/// A host that untrusted settings name. It counts connections.
 struct Stranger {
     listener: TcpListener,
 }
@@ -20,7 +20,7 @@ impl Stranger {
         Self { listener }
     }
 
-    /// A fresh clone whose settings name this host and a source of the token.
+    /// Returns a fresh clone whose settings name this host and a source of the token.
     fn clone_with(&self, token: &str) -> Kb {
         let port = self.listener.local_addr().expect("an address").port();
         let kb = Kb::with_settings(&format!(
@@ -123,7 +123,7 @@ fn f133_a_fresh_clone_reads_no_variable_and_no_file() {
             assert!(told.contains(wants), "{ran:#?}");
         }
     }
-    // A folder from the environment is not agreed to by that.
+    // Naming the folder in the environment is no consent to a token from another source.
     let mut kb = stranger.clone_with("");
     let mirror = kb.mirror();
     kb.set("KBSYNC_TOKEN", TOKEN)
@@ -146,7 +146,7 @@ fn f133_a_command_of_several_lines_cannot_forge_a_message() {
     );
 }
 
-/// A mirror whose settings were not agreed to, with the token in the variable `KB`.
+/// A mirror with settings that the user has not agreed to, and with the token in the variable `KB`.
 fn clone_of(service: &Service, token: &str) -> Kb {
     let mut kb = Kb::with_settings(&format!(
         "service: {}\nworkspace: {}\n{token}\n",
@@ -174,7 +174,7 @@ fn f133_consent_holds_until_the_settings_name_something_else() {
     }
     kb.run(&["workspaces"]).exits(0);
     kb.run(&["sync"]).exits(0);
-    // Other settings do not matter.
+    // Settings about neither the host nor the token do not matter.
     let settings = kb.read("kbsync.yaml");
     kb.write("kbsync.yaml", &(settings.clone() + "poll: 10m\n"));
     kb.run(&["workspaces"]).exits(0);
@@ -188,7 +188,7 @@ fn f133_consent_holds_until_the_settings_name_something_else() {
     }
     kb.write("kbsync.yaml", &settings);
     kb.run(&["workspaces"]).exits(0);
-    // The same settings in another folder need an agreement of their own.
+    // The same settings in another folder need another agreement.
     kb.write("copy/kbsync.yaml", &settings);
     kb.run(&["-C", "copy", "workspaces"])
         .exits(2)
@@ -230,7 +230,7 @@ fn what_the_user_names_needs_no_consent() {
         .set("KBSYNC_TOKEN", TOKEN);
     kb.run(&["sync"]).exits(0);
     assert!(!kb.exists("RAN"));
-    // The service alone does not let the file name the token's source.
+    // A named service does not let the file name the token's source.
     kb.set("KBSYNC_TOKEN", "");
     kb.run(&["sync"])
         .exits(2)
@@ -273,7 +273,7 @@ fn agreements_are_listed_and_taken_back() {
         .exits(2)
         .complains("would send a token to", "kbsync trust");
     kb.run(&["trust"]).exits(0);
-    // From another folder, also after the settings are gone.
+    // Agreements can be revoked from another folder, even after the settings are gone.
     kb.remove("kbsync.yaml");
     let mirror = kb.mirror();
     kb.run(&["-C", "/", "trust", "--revoke", &mirror.to_string_lossy()])
@@ -328,7 +328,7 @@ fn on_a_terminal_it_shows_what_is_asked_for_and_remembers_a_yes() {
         assert!(ran.stderr.contains(words), "no {words:?} in {ran:#?}");
     }
     assert_eq!(service.sandbox.counts().total, 0);
-    // A script cannot be asked, nor does a diagnosis ask.
+    // A script cannot be asked, and the doctor does not ask.
     for arguments in [
         &["workspaces", "--json"][..],
         &["workspaces", "-q"],
@@ -406,14 +406,14 @@ fn the_sandbox_s_own_token_goes_to_any_port_of_this_machine_at_once() {
         );
         kb.run(&["workspaces"]).exits(0);
     }
-    // Nowhere else.
+    // The sandbox's token goes nowhere else without consent.
     kb.write("kbsync.yaml", "service: https://kb.invalid\n");
     kb.run(&["workspaces"])
         .exits(2)
         .complains("would send a token to", "kbsync trust");
 }
 
-/// Gives a file to another user; `None`: the test is not run by root.
+/// Gives a file to another user; `None`: the test does not run as root.
 fn given_away(path: &PathBuf) -> Option<()> {
     std::os::unix::fs::lchown(path, Some(12_345), None).ok()
 }
@@ -450,7 +450,7 @@ fn settings_of_another_user_are_used_only_where_they_are_named() {
     }
     kb.set("KBSYNC_DIR", &mirror.to_string_lossy());
     kb.run(&["status"]).exits(0);
-    // Their command needs consent all the same.
+    // A command in these settings needs consent all the same.
     kb.run(&["sync"])
         .exits(2)
         .complains("the command `touch RAN`", "kbsync trust");

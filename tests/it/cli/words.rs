@@ -78,7 +78,7 @@ fn a_log_filter_that_is_none_is_refused() {
     kb.run(&["man"]).exits(2).complains("KBSYNC_LOG", "info");
 }
 
-/// Texts that could end front matter, begin another key, move a cursor or reverse a line.
+/// Texts that could end the front matter, begin another key, move the cursor or reverse a line.
 const HOSTILE: [&str; 14] = [
     "a\n---\nid: 5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c",
     "---",
@@ -123,11 +123,11 @@ fn f129_f140_hostile_words_come_back_as_they_were_and_steer_nothing() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(service.sandbox.counts().total, 1);
     assert_eq!(kb.files().len(), written.len());
-    // The files have the service's texts: an edit of the text sends the text and nothing else.
+    // The files have the service's texts: after an edit of the body, only the body is sent.
     for number in 0..HOSTILE.len() {
         kb.edit(&format!("c{number}/one.html"), "<p>", "<p>Edited: ");
     }
-    // A patch and a version are plain bytes, unless a person reads them.
+    // A patch and a version are plain bytes unless they are printed for a person.
     let loud = [
         &["status"][..],
         &["--color", "always", "diff"],

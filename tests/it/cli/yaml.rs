@@ -1,4 +1,4 @@
-//! `_category.yaml` is a writer's file: nothing in it is lost, whether edited, held or removed.
+//! `_category.yaml` is a writer's file: none of its content is lost, whether edited, held or removed.
 
 use crate::cli::categories::synced;
 use crate::support::kb::{Kb, Service};
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 const YAML: &str = "start/_category.yaml";
 
-/// The same with a conflict about the category's name, and a description that only the mirror has.
+/// A mirror with a conflict about the category's name, and a description that only the mirror has.
 fn held() -> (Service, Kb, Uuid) {
     let (service, kb, start) = synced();
     kb.edit(
@@ -98,7 +98,7 @@ fn comments_and_keys_of_its_own_are_versions_of_a_category_s_file() {
     kb.run(&["sync"]).exits(0);
     let said = kb.run(&["log", "-p", YAML]).exits(0).stdout;
     assert!(said.contains("+mine: precious # words"), "{said}");
-    // Seen once, stored once.
+    // The same content is stored once.
     kb.run(&["sync"]).exits(0);
     let again = kb.run(&["log", "-p", YAML]).exits(0).stdout;
     assert_eq!(said, again);
@@ -106,7 +106,7 @@ fn comments_and_keys_of_its_own_are_versions_of_a_category_s_file() {
     kb.remove(YAML);
     kb.run(&["sync"]).exits(0);
     assert_eq!(kb.read(YAML), precious);
-    // The removed text is in the history all the same, and comes back by its number or as the version before.
+    // The removed text is still in the history, and comes back by its number or as the version before.
     kb.write(YAML, &plain);
     kb.run(&["sync"]).exits(0);
     kb.remove(YAML);
