@@ -16,7 +16,7 @@ fn f084_on_another_branch_than_the_one_that_counts_nothing_is_sent() {
             git(&d.kb, &["checkout", "-q", "other"]);
             let paused = "paused: branch other is checked out, and only branch main is published";
             until(paused, || d.daemon.log().contains(paused));
-            // The edit follows to the published branch.
+            // The edit is sent from the published branch.
             let text = "---\ntitle: Five\n---\n<p>Five.</p>\n";
             d.kb.write("start/five.html", text);
             d.daemon.signal(Signal::USR1);
@@ -66,7 +66,7 @@ fn f090_a_checkout_that_converts_line_ends_sends_nothing() {
             }
             git(&d.kb, &["checkout", "--", "."]);
             assert!(d.kb.read("start/one.html").starts_with("---\r\n"));
-            // An edit is then sent with its former line ends.
+            // An edit is then sent with the former line ends.
             d.kb.edit("start/two.html", "Old.", "Old.\r\nNew.");
             d.live("two", "<p>Old.\nNew.</p>");
         },
@@ -94,20 +94,20 @@ fn a_repository_that_is_made_under_a_running_daemon_removes_nothing() {
     let status = || kb.run(&["status", "--json"]).exits(0).json();
     let held = || status()["held"].as_array().map_or(0, Vec::len);
     until("it is held", || held() == 1);
-    // The file still waits, whatever was recorded meanwhile.
+    // The deletion is still held, whatever HEAD was recorded meanwhile.
     daemon.signal(Signal::USR1);
     kb.run(&["sync"]).exits(3);
     assert!(service.sandbox.article(ids[1]).is_some());
     daemon.stop();
 }
 
-/// The ways in which git can store the repository of a work tree.
+/// The form in which git stores the repository of a work tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     Plain,
-    /// In the repository around it.
+    /// In the repository of the work tree around the submodule.
     Submodule,
-    /// As one of several work trees.
+    /// As one of several work trees of a repository.
     Linked,
 }
 
@@ -164,7 +164,7 @@ fn in_every_form_of_a_work_tree_one_branch_is_published() {
             .complains(refused, "git switch main`, or change `git: {branch: …}`");
         git(&kb, &["checkout", "-q", "main"]);
         kb.run(&["sync"]).exits(0);
-        // The same with a daemon, which says so once.
+        // The same with a daemon, which reports the branch once.
         let daemon = Daemon::start(&kb, &[]);
         git(&kb, &["checkout", "-q", "other"]);
         until("it is paused", || daemon.log().contains(refused));

@@ -1,4 +1,4 @@
-//! kbsync's own writes start no cycle: the content of a path is compared with the state, never a time.
+//! kbsync's own writes (echoes) start no cycle: the content of a path is compared with the state, never a time.
 
 use crate::support::world::World;
 
@@ -27,7 +27,7 @@ async fn f079_what_we_wrote_ourselves_is_known() {
         assert!(engine.is_known("billing", file), "{file}");
     }
     assert!(engine.is_folder_known("billing"));
-    // Saved again with the same text: no cycle.
+    // A file that is saved with the same text starts no cycle.
     let text = world.read("billing/refunds.html");
     world.write("billing/refunds.html", &text);
     assert!(engine.is_known("billing", "refunds.html"));

@@ -1,7 +1,7 @@
-//! How editors save, and the requests that the real daemon makes of it.
+//! The ways in which editors save, and the requests that the real daemon makes for each.
 //!
-//! Each scene makes the system calls of a program. In the end the service has the new text, for exactly the price of
-//! one save: one read and one write, whatever the number of files and names.
+//! Each scene makes the system calls of a program. In the end the service has the new text, at exactly the price of one
+//! save, whatever the number of files and names: one read and one write.
 
 use crate::support::daemon::{Daemon, unlimited, until};
 use crate::support::kb::{Kb, Service};
@@ -14,7 +14,7 @@ use std::{
 };
 use uuid::Uuid;
 
-/// A daemon, the edited article, and a marker article that shows when earlier events were handled.
+/// A daemon, the edited article, and a marker article that shows that earlier events are handled.
 struct Desk {
     service: Service,
     kb: Kb,
@@ -50,7 +50,7 @@ impl Desk {
             marks: 0,
             scenes: 0,
         };
-        // The daemon's own first files have events, too.
+        // The daemon's own first files also cause events.
         desk.settle();
         desk
     }
@@ -63,7 +63,7 @@ impl Desk {
         fs::rename(self.path(from), self.path(to)).expect("renamed");
     }
 
-    /// Saves the marker article, and waits until it is live: all earlier events are handled then.
+    /// Saves the marker article, and waits until it is live; all earlier events are handled by then.
     fn settle(&mut self) {
         let (before, now) = (
             format!("Mark {}.", self.marks),
@@ -90,7 +90,7 @@ impl Desk {
         requests.filter(|told| !told.starts_with("GET ")).collect()
     }
 
-    /// Plays how a program saves `a/b.html` with a given text, and checks the requests.
+    /// Saves `a/b.html` with a given text as a program would, and checks the requests.
     #[track_caller]
     fn saves(&mut self, program: &str, save: impl FnOnce(&Self, &str)) {
         let (before, now) = (
@@ -115,7 +115,7 @@ impl Desk {
     }
 }
 
-/// Long enough for the pauses within one save on a busy machine.
+/// A quiet period that is longer than the pauses within one save on a busy machine.
 const CALM: &str = "quiet_period: 300ms\npush_interval: 0s\n";
 
 #[test]
@@ -175,7 +175,7 @@ fn f073_f074_each_editors_save_is_one_look_and_one_write() {
     desk.daemon.stop();
 }
 
-/// Longer than the pauses of the slow writer, and shorter than its whole save.
+/// A quiet period that is longer than the pauses of the slow writer, and shorter than its whole save.
 const SLOW: &str = "quiet_period: 300ms\npush_interval: 0s\n";
 
 #[test]
@@ -201,7 +201,7 @@ fn f071_what_is_written_slowly_is_sent_when_it_is_whole() {
         }
         assert!(try_number < 5, "the machine is too busy: {longest:?}");
     }
-    // A writer that stops within the front matter.
+    // The writer stops within the front matter.
     desk.service.sandbox.clear_requests();
     let whole = desk.kb.read("a/b.html").replace("Scene", "Act");
     let middle = whole.find("title:").expect("a title") + 3;
@@ -237,7 +237,7 @@ fn write_slowly(path: &Path, bytes: &[u8]) -> Duration {
 #[test]
 fn f076_folders_that_come_and_go_cost_what_they_change() {
     let mut desk = Desk::new(CALM);
-    // A new folder, with deeper ones that do not count, and a file at once.
+    // A new folder with a file at once, and deeper folders, which do not count.
     desk.service.sandbox.clear_requests();
     let text = "---\ntitle: New\n---\n<p>New.</p>\n";
     desk.kb.write("new/x.html", text);
@@ -245,7 +245,7 @@ fn f076_folders_that_come_and_go_cost_what_they_change() {
     until("it is live", || desk.service.sandbox.articles().len() == 3);
     desk.settle();
     assert_eq!(desk.writes(), ["POST /api/category", "POST /api/article"]);
-    // A folder that is renamed takes its articles along.
+    // A renamed folder takes its articles along.
     desk.service.sandbox.clear_requests();
     desk.rename("a", "z");
     until("it is renamed", || {
@@ -255,7 +255,7 @@ fn f076_folders_that_come_and_go_cost_what_they_change() {
     desk.settle();
     let renamed = format!("PUT /api/category/{}", desk.category);
     assert_eq!(desk.writes(), [renamed]);
-    // Under its new name it is watched like any other.
+    // The renamed folder is watched like any other.
     desk.service.sandbox.clear_requests();
     desk.kb.edit("z/b.html", "Scene 0.", "In z.");
     until("it is live", || {
@@ -282,7 +282,7 @@ fn a_copy_of_many_files_is_one_new_article_each() {
     desk.daemon.stop();
 }
 
-/// More files than can be sent while they are written.
+/// A number of files that is larger than can be sent while they are written.
 const COPIES: usize = 500;
 
 #[test]

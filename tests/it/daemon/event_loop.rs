@@ -43,24 +43,24 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The record of the cycles, and their behaviour.
+/// The behaviour of the fake cycles, and a record of them.
 #[derive(Default)]
 struct Script {
-    /// When each cycle began, why, and its paths.
+    /// The start of each cycle, its trigger and its paths.
     jobs: Vec<(Duration, Trigger, Vec<String>)>,
     full: Vec<Job>,
-    /// The outage, and its end.
+    /// The end of the outage, and its kind.
     down_until: Option<(Instant, Outage)>,
-    /// How long a cycle takes.
+    /// The duration of a cycle.
     takes: Duration,
-    /// When our requests were sent.
+    /// The times of our requests.
     sent: Vec<(Duration, Purpose)>,
-    /// When the service counted requests, ours and others'.
+    /// The times of the requests that the service counted, ours and others'.
     counted: VecDeque<Instant>,
     refused: usize,
-    /// Until when the service refuses everything (429), and when it said so, for how long.
+    /// The end of the time in which the service refuses everything (429).
     stormy_until: Option<Instant>,
-    /// Files that disappeared before the start.
+    /// Files that disappeared before the daemon started.
     missing: Vec<String>,
     /// Held deletions, as the engines count them.
     held_deletions: usize,
@@ -68,7 +68,7 @@ struct Script {
     reload: Option<Result<Options, String>>,
     heads: BTreeMap<String, Head>,
     branches: BTreeMap<String, String>,
-    /// Whether a scan finds no difference.
+    /// Whether a scan finds the files as recorded in the state.
     as_recorded: bool,
     /// Whether the scans are incomplete.
     doubt: bool,
@@ -100,7 +100,7 @@ fn look(job: &Job) -> Vec<String> {
 }
 
 impl Fake {
-    /// Pays for a request as the client does: waits while the minute is full, fails when the day is.
+    /// Pays for a request as the client does: waits while the minute's budget is spent, fails when the day's budget is.
     async fn pay(&self, purpose: Purpose) -> Result<(), Outage> {
         let Some(budget) = &self.budget else {
             return Ok(());
@@ -231,7 +231,7 @@ impl CycleRunner for Fake {
         let polls = job.scope == Scope::Everything && job.trigger == Trigger::Poll;
         CycleOutcome {
             report,
-            // As with the engines: a poll without budget is no outage, nor is an unusable answer.
+            // The same as with the engines: neither a poll without budget nor an unusable answer is an outage.
             outage: outage
                 .filter(|outage| !(polls && outage.is_of_budget()))
                 .filter(|outage| *outage != Outage::UnusableAnswer),
@@ -308,7 +308,7 @@ fn settings() -> Options {
     }
 }
 
-/// A loop under test.
+/// A loop under test, with its script and its clock.
 struct Bench {
     to: Sender<Event>,
     script: Arc<Mutex<Script>>,
@@ -318,7 +318,7 @@ struct Bench {
     ahead: Arc<AtomicI64>,
 }
 
-/// In seconds.
+/// An hour in seconds.
 const HOUR: i64 = 3_600;
 
 impl Bench {
@@ -327,7 +327,7 @@ impl Bench {
         self.ahead.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    /// Clears all jobs but the polls.
+    /// Clears all jobs except the polls.
     fn clear_watch(&self) {
         let mut script = self.script.lock().expect("script");
         script
@@ -500,7 +500,7 @@ async fn it_looks_at_everything_once_the_watch_is_set_up() {
             seconds(1).await;
             bench.event(Event::Watching(Mode::Events)).await;
             seconds(3).await;
-            // The first cycle saw the early file as well.
+            // The first cycle also saw the early file.
             assert_eq!(bench.jobs()[0], (Trigger::Startup, strings(&["whole"])));
             assert_eq!(bench.jobs().len(), 1, "{:?}", bench.jobs());
             assert!(bench.status.snapshot().ready);
@@ -564,7 +564,7 @@ async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
             let rescans = when(Trigger::Rescan);
             assert!(matches!(rescans[..], [90..=100]), "{rescans:?}");
             let polls = when(Trigger::Poll);
-            // Due after five minutes each; pushes go before a poll for one minute.
+            // A poll is due after five minutes; pushes go before a poll for one more minute.
             assert_eq!(polls.len(), 2, "{polls:?}");
             assert!((360..370).contains(&polls[0]), "{polls:?}");
             assert!(when(Trigger::Watch).len() > 200, "and pushes go on");
@@ -594,7 +594,7 @@ async fn f025_a_save_whose_cycle_met_an_answer_that_cannot_be_used_does_not_wait
             assert_eq!(bench.jobs(), slice::from_ref(&save));
             seconds(30 * 60).await;
             let tries = bench.jobs();
-            // The pauses grow: 15 s, 30 s, a minute and so on.
+            // The back-off grows: 15 s, 30 s, a minute and so on.
             assert!((6..=8).contains(&tries.len()), "{tries:?}");
             assert!(tries.iter().all(|job| *job == save), "{tries:?}");
             // Another file is not delayed.
@@ -707,7 +707,7 @@ async fn f079_a_look_at_everything_leaves_out_no_file_that_was_only_touched() {
             bench.clear();
             bench.knows("a/echo.html");
             bench.touch("a/echo.html").await;
-            // The second half of an exchange of names.
+            // The second half of an exchange of names: the path that was removed has a file again.
             bench.remove("a/replaced.html").await;
             bench.knows("a/replaced.html");
             bench.touch("a/saved.html").await;
@@ -733,7 +733,7 @@ async fn what_a_poll_left_out_and_is_unchanged_after_all_is_caught_up_with() {
             bench.event(Event::SyncNow).await;
             sleep(Duration::from_millis(100)).await;
             assert_eq!(bench.full()[0].in_motion.len(), 2);
-            // One file was saved unchanged, the other one comes back later.
+            // One file was saved unchanged, and the replaced file comes back later.
             bench.knows("a/saved.html");
             seconds(5).await;
             let whole = |trigger| (trigger, strings(&["whole"]));
@@ -916,7 +916,7 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
             let cause = stopped.map(|stop| stop.cause);
             assert_eq!(cause, Some(StopCause::Service(ErrorKind::Unavailable)));
             assert_eq!(bench.jobs(), [(Trigger::Manual, strings(&["wish"]))]);
-            // The command of a client that disconnected is carried out all the same.
+            // The command of a client that has disconnected is carried out all the same.
             let (wished, steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Push));
             drop((steps, outcome));
             bench.event(Event::Command(wished)).await;
@@ -935,7 +935,7 @@ async fn f105_a_night_of_sleep_is_one_poll_of_the_loop() {
     .play(|bench| async move {
         seconds(1).await;
         bench.clear();
-        // The steady clock stood still meanwhile.
+        // The monotonic clock stood still during the sleep.
         bench.jump(9 * HOUR);
         seconds(10).await;
         assert_eq!(bench.jobs(), [(Trigger::Poll, strings(&["whole"]))]);
@@ -962,7 +962,7 @@ async fn f104_f106_a_clock_that_is_set_back_and_forth_neither_stops_the_loop_nor
                 let back = round % 2 == 0;
                 bench.jump(if back { -far } else { far });
                 forward += usize::from(!back);
-                // A save and a removal use the steady clock, whatever the time of day is.
+                // A save and a removal use the monotonic clock, whatever the time of day.
                 bench.clear_watch();
                 bench.touch(&format!("a/{round}.html")).await;
                 bench.remove("a/gone.html").await;
@@ -984,7 +984,7 @@ async fn f104_f106_a_clock_that_is_set_back_and_forth_neither_stops_the_loop_nor
             }
             let jobs = bench.jobs();
             let polls = jobs.iter().filter(|job| job.0 == Trigger::Poll).count();
-            // Twelve an hour, and one more for each leap forward.
+            // Twelve polls an hour, and one more for each leap forward.
             let steady = 24 * 12;
             assert!(
                 (steady - 24..=steady + forward + 1).contains(&polls),
@@ -1018,7 +1018,7 @@ async fn settings_that_cannot_be_used_change_nothing() {
             assert_eq!(bench.rescan.every(), Duration::from_secs(7));
             bench.clear();
             seconds(300).await;
-            // Twenty seconds do not fit into the budget; 75 do.
+            // The budget does not allow a poll every 20 seconds; every 75 seconds is possible.
             assert_eq!(bench.jobs().len(), 4, "{:?}", bench.jobs());
         })
         .await;
@@ -1049,7 +1049,7 @@ async fn f086_nothing_is_done_while_git_works() {
                 bench.status.snapshot().queue.paused
             );
             assert!(bench.status.snapshot().queue.paused.is_some());
-            // A command that writes is refused; a plan is made.
+            // A command that writes is refused; a dry run is carried out.
             let (wished, _steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Both));
             bench.event(Event::Command(wished)).await;
             let Response::Failed(Refusal { code, message, .. }) = outcome.await.expect("an answer")
@@ -1132,7 +1132,7 @@ async fn f086_a_repository_that_is_made_around_any_workspace_later_counts() {
             std::fs::remove_file(git.join("index.lock")).expect("removed");
             seconds(2).await;
             assert_eq!(bench.jobs(), [(Trigger::Watch, strings(&["1/a/b.html"]))]);
-            // Its HEAD is stored, and a checkout there holds its removals.
+            // The new repository's HEAD is stored, and a checkout there holds the removals.
             bench.event(Event::SyncNow).await;
             seconds(2).await;
             std::fs::write(git.join("HEAD"), "1234\n").expect("written");
@@ -1178,13 +1178,13 @@ async fn f075_lost_events_that_hid_nothing_cost_no_request() {
     Stage::new()
         .play(|bench| async move {
             seconds(2).await;
-            // As after a first sync, whose own writes fill the queue of events.
+            // As after a first sync, whose own writes overflow the queue of events.
             bench.clear();
             bench.script.lock().expect("script").as_recorded = true;
             bench.event(Event::Doubt(Cause::Overflow)).await;
             seconds(5).await;
             assert_eq!(bench.jobs(), []);
-            // A scan of the files does not find unfinished work, or files under new ignore rules.
+            // A scan of the files finds neither unfinished work nor files under new ignore rules.
             for cause in [Cause::Unfinished, Cause::Rules] {
                 bench.event(Event::Doubt(Cause::Overflow)).await;
                 bench.event(Event::Doubt(cause)).await;
@@ -1230,7 +1230,7 @@ async fn f084_an_edit_elsewhere_releases_nothing_that_is_held() {
             for held in [1, 1, 0] {
                 bench.clear();
                 bench.script.lock().expect("script").held_deletions = held;
-                // The cycle looks at this file only, and its report names nothing else.
+                // The cycle is about this file alone, and its report names nothing else.
                 bench.touch("a/changed.html").await;
                 seconds(20).await;
                 assert!(bench.full()[0].git_hold.is_some());
@@ -1347,7 +1347,7 @@ async fn the_branch_of_the_first_cycle_is_the_published_one() {
             seconds(700).await;
             assert_eq!(bench.jobs(), []);
             assert!(bench.status.snapshot().queue.paused.is_some());
-            // No event reports its return.
+            // No event reports the return to the branch.
             check_out("main");
             seconds(2).await;
             assert!(!bench.jobs().is_empty());
@@ -1356,7 +1356,7 @@ async fn the_branch_of_the_first_cycle_is_the_published_one() {
         .await;
 }
 
-/// Small pseudo-random numbers, the same each time.
+/// A source of small pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -1369,7 +1369,7 @@ impl Dice {
     }
 }
 
-/// The largest number of requests in any window of that length.
+/// Returns the largest number of requests in any window of that length.
 fn most(sent: &[(Duration, Purpose)], window: Duration) -> usize {
     let mut from = 0;
     (0..sent.len())
@@ -1463,7 +1463,7 @@ async fn f109_what_was_saved_goes_before_a_poll_all_day_long() {
                 let until = (next - epoch).to_std().expect("to come");
                 tokio::time::sleep_until(bench.start + until - Duration::from_secs(10)).await;
                 bench.clear();
-                // A cycle runs when the poll falls due, and another file is saved before that.
+                // A cycle runs when the poll falls due, and another file is saved before the poll starts.
                 bench.touch("a/one.html").await;
                 seconds(5).await;
                 bench.touch("a/two.html").await;

@@ -1,4 +1,4 @@
-//! Git's operations in a mirror, with the real git.
+//! Git's operations in a work tree, with the real git, and the daemon's view of them.
 
 use crate::support::real_git::try_git_in;
 use kbsync::{
@@ -67,7 +67,7 @@ impl Repository {
     }
 }
 
-/// A branch `other` without the article, and one that conflicts; ends on `main`.
+/// A repository with a branch `other` that lacks the article, and a branch that conflicts; ends on `main`.
 fn branches() -> Repository {
     let repository = Repository::new();
     repository.git(&["checkout", "-q", "-b", "other"]);
@@ -244,7 +244,7 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     assert!(linked.moved(&before, &linked.state().head.expect("a head")));
 }
 
-/// Reads the state of the repository, with this HEAD as the stored one.
+/// Reads the state of the repository, with `agreed` as the stored HEAD.
 fn look(repository: &Repository, setting: &PublishedBranch, agreed: Option<&Head>) -> Known {
     let trees = Trees::of([(String::new(), repository.path().to_owned())]);
     let found = trees.look(setting, |_| Remembered {
@@ -268,7 +268,7 @@ fn f084_what_git_does_after_the_first_look_holds_removals_too() {
     let any = look(&repository, &PublishedBranch::Any, Some(&agreed));
     let held = |before: &Known| held(&repository, before, "a/b.html");
     assert_eq!(held(&any), None);
-    // A writer's own commit holds nothing; files change before HEAD does.
+    // Without git at work, nothing is held. Git changes files before HEAD, so its lock already holds removals.
     let lock = repository.path().join(".git/index.lock");
     fs::write(&lock, "").expect("written");
     let told = held(&any).expect("held");
@@ -303,7 +303,7 @@ fn without_a_remembered_head_every_removal_waits() {
         let told = held(&repository, &before, "a/b.html");
         assert_eq!(told.as_deref(), Some(UNKNOWN));
     }
-    // So it does in a repository that appeared since the first look.
+    // The same goes for a repository that appeared since the first look.
     let view = View::new(repository.path(), Vec::new());
     let told = view.held_removals(&BTreeSet::from(["a/b.html".to_owned()]));
     assert_eq!(told.into_values().collect::<Vec<_>>(), [UNKNOWN]);
@@ -321,11 +321,11 @@ fn after_a_moved_head_only_what_the_published_branch_removed_goes_through() {
     let auto = look(&repository, &PublishedBranch::Auto, Some(&agreed));
     assert_eq!(auto.hold(), None, "it is judged file by file");
     assert_eq!(held(&repository, &auto, "a/b.html"), None);
-    // HEAD has the file, so git would have put it into the work tree.
+    // HEAD has the file, so git would have put the file into the work tree.
     assert_eq!(held(&repository, &auto, "a/kept.html"), None);
     let told = held(&repository, &auto, "a/never-committed.html").expect("held");
     assert!(told.contains("not by a commit of branch main"), "{told}");
-    // Git's operations during the cycle are not judged any more.
+    // After a move of HEAD during the cycle, removals are held and no longer judged file by file.
     repository.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let told = held(&repository, &auto, "a/b.html");
     assert_eq!(told.as_deref(), Some(HOLD));
@@ -345,7 +345,7 @@ fn another_repository_in_the_place_of_the_one_that_was_remembered_is_a_move() {
     let now = one.head();
     assert!(now.log > before.log, "its log is longer, and another one");
     assert!(one.found().moved(&before, &now));
-    // A log that was cut is a move, too.
+    // A log that was cut counts as a move as well.
     let log = one.path().join(".git/logs/HEAD");
     fs::write(&log, "").expect("written");
     assert!(one.found().moved(&now, &one.head()));
@@ -365,14 +365,14 @@ fn a_commit_by_itself_counts_as_the_published_branch_if_it_is_the_newest_of_it()
     let published = "main".to_owned();
     let detached = Some(NotPublished::Detached { published });
     assert_eq!(refused(), detached);
-    // As in CI systems: no branch, and the server's branch is at this commit.
+    // As in CI: no branch is checked out, and the server's branch is at this commit.
     repository.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     assert_eq!(refused(), None);
     repository.git(&["branch", "-q", "-D", "main"]);
     assert_eq!(refused(), None);
     repository.git(&["pack-refs", "--all"]);
     assert_eq!(refused(), None);
-    // A branch may follow one of another name, on another server.
+    // A branch may follow a branch of another name, on another server.
     repository.git(&["branch", "-q", "main", "other"]);
     repository.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
     assert_eq!(refused(), detached);
@@ -389,7 +389,7 @@ fn a_branch_without_a_commit_is_one() {
     let found = look(&repository, &PublishedBranch::Auto, None);
     assert_eq!(found.not_published(), None);
     assert_eq!(found.first.as_deref(), Some("trunk"));
-    // The first commit is the writer's own.
+    // The first commit is the writer's own, so HEAD does not count as moved.
     assert!(!repository.moves(|repository| {
         repository.write("a/b.html", "one\n");
         repository.commit("first");
@@ -409,7 +409,7 @@ fn f091_a_submodule_has_its_own_head() {
     assert_eq!(git.state().branch.as_deref(), Some("main"));
     let before = git.state().head.expect("a head");
     assert_eq!(before.commit.len(), 40);
-    // Operations in the repository around it have no effect.
+    // Operations in the outer repository have no effect on the submodule.
     repository.commit("with a submodule");
     assert_eq!(git.state().head.as_ref(), Some(&before));
     repository.git(&["-C", "sub", "checkout", "-q", "other"]);

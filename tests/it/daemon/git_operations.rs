@@ -1,7 +1,7 @@
-//! Git operations in a mirror while `kbsync run` watches it: real git, the real daemon, and the resulting requests.
+//! Git operations in a mirror that `kbsync run` watches: real git, the real daemon, and the resulting requests.
 //!
-//! Each operation has a mirror of its own. A file that git removed for a moment is not deleted, unmerged files are
-//! not sent, and each file that differs in the end is sent once.
+//! Each operation has a mirror of its own. An article whose file git removed for a moment is not deleted, unmerged
+//! files are not sent, and each file that differs in the end is sent once.
 
 use crate::support::daemon::{Daemon, mirror, unlimited, until};
 use crate::support::kb::{Kb, Service};
@@ -20,7 +20,8 @@ pub(crate) struct GitScene {
 }
 
 impl GitScene {
-    /// Three articles, and the branches that the operations need; `main` is checked out. `settings` are added.
+    /// Three articles, and the branches that the operations need; `main` is checked out. `settings` are appended to the
+    /// mirror's settings.
     pub(crate) fn new(settings: &str) -> Self {
         let service = Service::empty();
         let start = service.category("start");
@@ -45,7 +46,7 @@ impl GitScene {
         kb.edit("start/one.html", "Old.", "Clash.");
         kb.edit("start/three.html", "Old.", "Clash.");
         commit(&kb);
-        // One that takes a file away and brings it back.
+        // A branch that removes a file, and later brings the file back.
         git(&kb, &["checkout", "-q", "-b", "topic", "main"]);
         kb.remove("start/two.html");
         commit(&kb);
@@ -123,7 +124,7 @@ pub(crate) fn check(name: &str, play: impl FnOnce(&GitScene), expected: &[&str])
     check_with(ANY, name, play, expected);
 }
 
-/// The same with more settings.
+/// Like [`check`], with more settings.
 #[track_caller]
 pub(crate) fn check_with(
     settings: &str,
@@ -134,7 +135,7 @@ pub(crate) fn check_with(
     let scene = GitScene::new(settings);
     play(&scene);
     scene.live_all();
-    // A full cycle finds anything that was missed, and deletes what may be deleted.
+    // A full cycle finds every missed change, and deletes what may be deleted.
     until("git is at rest", || scene.kb.run(&["sync"]).code != 5);
     assert_eq!(scene.writes(), expected, "{name}\n{}", scene.daemon.log());
     scene.daemon.stop();
@@ -149,7 +150,7 @@ fn f084_a_checkout_sends_what_changed_and_deletes_nothing() {
     );
 }
 
-/// The reason for a file that git reset to the commit.
+/// The reason that is given for a file that git reset to the commit.
 const BEHIND: &str = "gone back to the committed version";
 
 #[test]
@@ -304,7 +305,7 @@ fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
     commit(&kb);
     git(&kb, &["checkout", "-q", "main"]);
     let daemon = Daemon::start(&kb, &[]);
-    // While the first one's listing is on its way.
+    // Git changes files while the first workspace's listing is on its way.
     let folder = kb.mirror().clone();
     service.sandbox.inject(Fault::once(
         Matcher::new("GET", "/api/base/*/articles"),
@@ -312,7 +313,8 @@ fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
             git_in(&folder, &["checkout", "-q", "other"]);
         })),
     ));
-    // The files of both branches may have been scanned: that cycle changes nothing, and the next one holds.
+    // The scan may have mixed the files of both branches, so that cycle changes nothing, and the next cycle holds the
+    // removal.
     let ran = kb.run(&["sync"]).exits(5);
     assert!(ran.stdout.contains("git moved HEAD just now"), "{ran:#?}");
     assert!(!kb.exists("de/start/eins.html"), "git was there first");
@@ -350,7 +352,7 @@ fn f075_a_checkout_of_5000_files_without_events_is_one_rescan() {
     kb.write("kbsync.yaml", &(settings + ANY));
     git(&kb, &["init", "-q", "-b", "main"]);
     kb.run(&["sync"]).exits(0);
-    // Git writes in the order of names: the articles come last, after the system's queue has overflowed.
+    // Git writes in the order of names, so the articles come last, after the system's queue has overflowed.
     let pictures = |words: &str| {
         for number in ARTICLES..5_000 {
             kb.write(&format!("start/p{number:04}.png"), words);

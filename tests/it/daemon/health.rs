@@ -1,4 +1,4 @@
-//! The metrics, the health and the log of `kbsync run` under all sorts of failures.
+//! The metrics, the health and the log of `kbsync run` under many kinds of failures.
 
 use crate::support::canary;
 use crate::support::daemon::{self, BOUND, Daemon, get, mirror, until};
@@ -21,7 +21,7 @@ use std::{
 /// Serves health and metrics on a free port.
 const LISTEN: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
-/// The answer to every listing.
+/// Returns a fault that answers every listing.
 fn listings(what: FaultKind) -> Fault {
     Fault::always(Matcher::new("GET", "/api/base/*/articles"), what)
 }
@@ -70,7 +70,7 @@ fn f009_being_stopped_in_an_outage_is_not_its_end() {
     daemon.signal(Signal::USR1);
     let down = "the service cannot be reached";
     until("it is told", || daemon.log().contains(down));
-    // A command is tried all the same, and hangs.
+    // A command is tried in spite of the outage, and hangs.
     service.sandbox.clear_faults();
     service
         .sandbox
@@ -84,7 +84,7 @@ fn f009_being_stopped_in_an_outage_is_not_its_end() {
     let asked = Instant::now();
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.ended().code(), Some(0));
-    // What a container has.
+    // The time that a container gets between SIGTERM and SIGKILL.
     assert!(asked.elapsed() < Duration::from_secs(10));
     let output = command.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(5));
@@ -109,12 +109,12 @@ fn f009_a_second_signal_ends_it_at_once() {
     kb.write(&path, &(before + "<p>in flight</p>\n"));
     until("it is on its way", || service.sandbox.counts().put > 0);
     let asked = Instant::now();
-    // Two of the same kind may be counted as one.
+    // The kernel may merge two signals of the same kind.
     daemon.signal(Signal::TERM);
     daemon.signal(Signal::INT);
     assert_eq!(daemon.ended().code(), Some(1), "{}", daemon.log());
     assert!(asked.elapsed() < GRACE / 2, "{:?}", asked.elapsed());
-    // The next start finds out what became of the request in flight.
+    // The next start settles the request that was in flight.
     service.sandbox.clear_faults();
     let daemon = Daemon::start(&kb, &[]);
     let live = |text: &str| text.contains("in flight");
@@ -134,7 +134,7 @@ fn f025_an_outage_is_one_line_when_it_begins_and_one_when_it_ends() {
     let before = daemon.log();
     daemon.signal(Signal::USR1);
     until("it is told", || daemon.log().len() > before.len());
-    // A person's commands are tried at once, so they stand for many retries.
+    // A person's commands are tried at once, so here they stand for many retries.
     for _ in 0..3 {
         kb.run(&["sync"]).exits(5);
     }
@@ -151,7 +151,7 @@ fn f025_an_outage_is_one_line_when_it_begins_and_one_when_it_ends() {
         .collect();
     assert_eq!(down.len(), 1, "{told}");
     assert!(down[0].contains("WARN") && down[0].contains("cannot be reached"));
-    // The command's own cycle, and the news.
+    // The warning, the command's own cycle, and the beginning of the line with the news.
     assert_eq!(outage.lines().count(), 3, "{told}");
     assert!(!after.contains("WARN"), "{told}");
     daemon.stop();
@@ -185,7 +185,7 @@ fn each_answer_counts_by_its_own_status() {
 fn what_is_left_of_the_budget_is_what_is_left_now() {
     let service = Service::start();
     let kb = mirror(&service);
-    // Nothing can be done, because the first listing hangs.
+    // The first cycle cannot finish, because the first listing hangs.
     service
         .sandbox
         .inject(listings(FaultKind::Latency(Duration::from_mins(1))));
@@ -205,7 +205,7 @@ fn what_is_left_of_the_budget_is_what_is_left_now() {
         (left("minute"), left("day")),
         (60.0 - spent, 1440.0 - spent)
     );
-    // Another process spends the budget as well.
+    // Another process also spends from the budget.
     let day = left("day");
     kb.run(&["workspaces"]).exits(0);
     assert!(left("day") < day);
@@ -214,7 +214,7 @@ fn what_is_left_of_the_budget_is_what_is_left_now() {
 
 #[test]
 fn f012_a_panic_of_any_thread_is_in_the_log_and_ends_the_daemon() {
-    // The daemon's own first files have events, and its first cycle records them.
+    // The daemon's own first files cause events, and its first cycle records them in the state.
     for (point, thread) in [
         ("watch: an event", "watch"),
         ("state: before commit", "main"),
@@ -255,7 +255,7 @@ fn systemd_is_notified_of_start_status_and_stop() {
         let mut bytes = [0; 4096];
         let length = loop {
             match socket.recv(&mut bytes) {
-                // Another test's child stopped or ended.
+                // The child of another test stopped or ended.
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 received => break received.expect("a word in time"),
             }
@@ -263,7 +263,7 @@ fn systemd_is_notified_of_start_status_and_stop() {
         String::from_utf8_lossy(&bytes[..length]).trim().to_owned()
     };
     let socket = path.to_str().expect("text");
-    // A sign of life every second, half of the watchdog's timeout.
+    // The daemon sends a keep-alive every second, which is half of the watchdog's timeout.
     let mut daemon = Daemon::spawn_with(
         &kb,
         &[],
@@ -279,7 +279,7 @@ fn systemd_is_notified_of_start_status_and_stop() {
             _ => panic!("{word}"),
         }
     }
-    // As good as a SIGTERM.
+    // SIGINT stops the daemon as SIGTERM does.
     daemon.signal(Signal::INT);
     while next() != "STOPPING=1" {}
     assert_eq!(daemon.ended().code(), Some(0), "{}", daemon.log());
@@ -335,13 +335,13 @@ fn every_promised_metric_shows_what_happened() {
         });
     kb.edit("start/two.html", "Old.", "Ours.");
     is("conflicts", 1.0);
-    // A deletion that is held.
+    // A held deletion.
     kb.remove("start/three.html");
     is("held_deletions", 1.0);
     // A full cycle.
     kb.write(".kbsyncignore", "nothing.html\n");
     grows(r#"rescans_total{cause="rules"}"#);
-    // A write whose answer is lost, followed by an outage.
+    // A write with a lost response, followed by an outage.
     let gone = Hook::new(|sandbox| {
         sandbox.inject(Fault::always(Matcher::any(), unavailable()));
     });
@@ -363,7 +363,7 @@ fn every_promised_metric_shows_what_happened() {
 
 #[test]
 fn f012_a_daemon_that_is_not_ready_or_not_well_says_so_over_http() {
-    // There was no listing yet.
+    // No listing has arrived yet.
     let service = Service::start();
     let kb = mirror(&service);
     service

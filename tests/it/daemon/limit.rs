@@ -1,12 +1,13 @@
-//! `kbsync run` where the system allows almost no watches: as a user with low limits.
+//! `kbsync run` on a system that allows almost no watches: as a user with low limits.
 //!
-//! Where no such user can be created (a container without that right), the test says so and is skipped.
+//! On a machine where no such user can be created (a container without that right), the test reports that it is
+//! skipped.
 
 use crate::support::daemon::{Daemon, unlimited, until};
 use crate::support::kb::{Kb, Service};
 use std::process::Command;
 
-/// A shell as a user with this limit, with a command after it; `None`: no such user can be created.
+/// Returns a shell as a user with this limit, with a command after it; `None`: no such user can be created.
 fn limited(limit: &str, value: usize) -> Option<Command> {
     let shell = |then: &str| {
         let script = format!("echo {value} > /proc/sys/user/{limit} && {then}");
@@ -29,7 +30,7 @@ fn left_out() {
     eprintln!("left out: no user with limits of its own can be made here");
 }
 
-/// A synced mirror with three articles in two categories, whose files are scanned at intervals.
+/// A synced mirror with three articles in two categories. The daemon scans its files at intervals.
 fn stage() -> (Service, Kb) {
     let service = Service::start();
     let kb = unlimited(&service);
@@ -44,7 +45,7 @@ fn is_live(service: &Service, words: &str) -> bool {
     articles.iter().any(|article| article.text.contains(words))
 }
 
-/// Checks that the daemon reports how it notices changes, and that it notices them.
+/// Checks that the daemon reports the scan as its way of noticing changes, and that the scan notices them.
 #[track_caller]
 fn looks(service: &Service, kb: &Kb, daemon: &Daemon, why: &str) {
     let told = format!("notices changes by a scan every 1s: {why}");
@@ -84,7 +85,7 @@ fn f077_a_limit_that_is_used_up_is_reported_and_edits_go_live_all_the_same() {
 fn f077_a_limit_that_a_new_folder_meets_is_reported_and_its_files_go_live() {
     let (service, kb) = stage();
     let folders = std::fs::read_dir(kb.mirror()).expect("listed");
-    // The mirror, its categories, and the private folder for a moment.
+    // Watches are needed for the mirror and its categories, and for a moment for the private folder.
     let folders = folders.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.path().is_dir()));
     let Some(command) = limited("max_inotify_watches", folders.count() + 1) else {
         return left_out();

@@ -1,4 +1,4 @@
-//! The daemon's log at every level, including all libraries: the token is not in it.
+//! The daemon's log at every level, including all libraries, does not contain the token.
 //!
 //! The whole output is searched when the test ends.
 
@@ -37,7 +37,7 @@ fn f131_the_most_talkative_log_has_no_token() {
         for library in ["hyper_util", "kbsync"] {
             assert!(daemon.log().contains(library), "nothing of {library}");
         }
-        // A push whose answer is lost, and which is sent again.
+        // A push with a lost response, which is sent again.
         let put = Matcher::new("PUT", "/api/article/");
         let sandbox = &service.sandbox;
         sandbox.inject(Fault::once(put, FaultKind::ResetAfter));
@@ -48,7 +48,7 @@ fn f131_the_most_talkative_log_has_no_token() {
             let articles = sandbox.articles();
             articles.iter().any(|one| one.text.contains("said aloud"))
         });
-        // A token that is rejected.
+        // A token that the service rejects.
         sandbox.revoke_token(TOKEN);
         daemon.signal(Signal::USR1);
         let refused = "the service does not accept the token";
@@ -59,7 +59,7 @@ fn f131_the_most_talkative_log_has_no_token() {
     }
 }
 
-/// The records that a daemon printed which did not start.
+/// Returns the log records of a daemon that failed to start.
 #[track_caller]
 fn records(kb: &Kb, arguments: &[&str], code: i32) -> Vec<serde_json::Value> {
     let all: Vec<&str> = ["run", "--log-format", "json"]

@@ -6,7 +6,7 @@ use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RetryAfter};
 use rustix::process::Signal;
 use std::{os::unix::fs::MetadataExt as _, path::PathBuf, time::SystemTime};
 
-/// Every file of the mirror, with the properties that a write would change.
+/// Returns every file of the mirror, with the properties that a write would change.
 fn stamps(kb: &Kb) -> Vec<(PathBuf, SystemTime, u64)> {
     let files = articles(kb).into_iter().flat_map(|path| {
         let path = kb.mirror().join(path);
@@ -134,7 +134,7 @@ fn its_own_removals_do_not_count_as_saved_changes() {
     assert!(service.sandbox.remove(id).is_some());
     daemon.signal(Signal::USR1);
     until("the file is removed", || !kb.exists("a/one.html"));
-    // A later event: the one of the removal has arrived.
+    // This event comes after the event of the removal, so the removal's event has arrived by now.
     kb.edit("b/two.html", "Two.", "2.");
     until("it is sent", || service.text(other).contains("2."));
     until("all is sent", || {
@@ -191,7 +191,7 @@ fn a_save_that_the_service_lets_wait_counts_until_it_is_sent() {
 fn a_save_that_a_colleague_overtook_is_merged_and_sent_long_before_the_next_poll() {
     let (service, kb, id) = one_article(&[("poll: 1h", "poll: 1h\nguard_window: 0s")]);
     let daemon = Daemon::start(&kb, &[]);
-    // Once a save was sent, the events of the first cycle are over: the next cycle is about this path alone.
+    // Once a save was sent, the events of the first cycle are handled, and the next cycle is about this path alone.
     kb.edit("a/one.html", "One.", "One");
     until("the first save is sent", || {
         service.text(id).contains("One<")

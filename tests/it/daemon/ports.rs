@@ -1,4 +1,4 @@
-//! Silent clients of the daemon: they delay neither the sync nor other clients.
+//! Silent clients delay neither the daemon's sync nor other clients.
 
 use crate::support::daemon::{BOUND, Daemon, article, get, mirror, until};
 use crate::support::kb::{Kb, Service, WORKSPACE};
@@ -17,13 +17,13 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// More connections than the daemon may open files.
+/// A number of connections that is larger than the daemon's limit of open files.
 const MANY: usize = 300;
 
-/// The number of commands that may wait.
+/// The largest number of commands that may wait.
 const MOST: usize = 32;
 
-/// A daemon that may open few files.
+/// A daemon with a low limit of open files.
 fn with_few_files(kb: &Kb, arguments: &[&str]) -> Daemon {
     let mut command = process::Command::new("/bin/sh");
     command
@@ -43,7 +43,7 @@ fn open_files(daemon: &Daemon) -> usize {
     std::fs::read_dir(folder).expect("listed").count()
 }
 
-/// Checks that a save arrives.
+/// Checks that a save reaches the service.
 fn saves(service: &Service, kb: &Kb, text: &str) {
     let path = article(kb);
     let before = kb.read(&path);
@@ -92,7 +92,7 @@ fn a_connection_to_the_health_port_is_for_one_request_and_for_seconds() {
         stream.set_read_timeout(Some(BOUND)).expect("set");
         stream.write_all(said.as_bytes()).expect("sent");
         let mut heard = Vec::new();
-        // A reset is an end as well; only the test's time limit is not.
+        // A reset is an end as well; only the test's own time limit is not.
         if let Err(error) = stream.read_to_end(&mut heard) {
             assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
         }

@@ -1,4 +1,4 @@
-//! `kbsync run` as users run it: the real command, real files, real signals, against the sandbox.
+//! `kbsync run` from the user's point of view: the real command, real files and real signals, against the sandbox.
 
 use crate::support::daemon::{Daemon, article, articles, get, mirror, until};
 use crate::support::kb::{Service, TOKEN};
@@ -33,7 +33,7 @@ fn a_saved_file_is_live_and_a_colleagues_edit_is_in_the_folder() {
         2,
         "one guard read, one write"
     );
-    // A colleague edits, and a signal fetches the edit.
+    // A colleague edits, and the signal makes the daemon fetch the edit.
     let id = service.sandbox.articles()[0].id;
     service.sandbox.edit(id, |article| {
         article.text = "<p>from the dashboard</p>".to_owned();
@@ -44,7 +44,7 @@ fn a_saved_file_is_live_and_a_colleagues_edit_is_in_the_folder() {
             .iter()
             .any(|path| kb.read(path).contains("from the dashboard"))
     });
-    // A removed file becomes a deleted article, after its grace time.
+    // An article is deleted after its file was removed, once the grace time is over.
     let count = service.sandbox.articles().len();
     std::fs::remove_file(kb.mirror().join(&path)).expect("removed");
     until("the article is gone", || {
@@ -74,7 +74,7 @@ fn f118_commands_are_handed_to_the_daemon() {
     assert!(text.contains("polls every 1h"), "{text}");
     assert!(text.contains("notices changes by events"), "{text}");
     kb.run(&["doctor", "--health"]).exits(0);
-    // A plan is made beside it.
+    // A dry run is made beside the daemon.
     let plan = kb.run(&["sync", "--dry-run", "--json"]).exits(0).json();
     assert_eq!(plan["actions"], serde_json::json!([]));
     daemon.stop();
@@ -173,7 +173,7 @@ fn health_and_figures_are_shown_to_this_machine() {
     let service = Service::start();
     let kb = mirror(&service);
     let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
-    // The first line is about the mirror.
+    // The first line names the mirror.
     let log = daemon.log();
     assert!(
         log.find("started mirror=") < log.find("listening on"),
@@ -231,7 +231,7 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     let daemon = Daemon::spawn(&kb, &[]);
     let refused = "the service does not accept the token";
     until("it is told", || daemon.log().contains(refused));
-    // A client that waits for a sync learns what stopped it.
+    // A client that waits for a sync learns what stopped the sync.
     kb.run(&["sync"]).exits(1).complains(
         "the service refused the daemon's token",
         "must be restarted",
@@ -337,7 +337,7 @@ fn f084_what_a_checkout_removes_is_held_and_what_a_writer_removes_is_not() {
     });
     assert_eq!(service.sandbox.articles().len(), count);
     assert_eq!(held(), 1);
-    // The file comes back with its branch, and nothing was sent.
+    // The file comes back with its branch, and no request was sent.
     git(&kb, &["checkout", "-q", "main"]);
     until("nothing is held", || held() == 0);
     assert_eq!(service.sandbox.articles().len(), count);
@@ -396,7 +396,7 @@ fn what_a_daemon_cannot_bring_back_is_reported_and_the_rest_comes_back() {
     }
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
-    // Enough removals to be held.
+    // Enough files are removed for the guard to hold the deletions.
     let path = |name: &str| kb.mirror().join("start").join(name);
     std::fs::rename(path("n1.html"), path("n0.html")).expect("renamed");
     for number in 2..5 {
@@ -433,7 +433,7 @@ fn f088_a_daemon_whose_state_was_cleaned_away_deletes_nothing_and_ends() {
         "---\ntitle: Fresh\n---\n<p>Fresh words.</p>\n",
     );
     until("it is live", || holds(&service, "Fresh words."));
-    // The id is being written into the file, and git must not meet a file that is just being renamed.
+    // Waits until the id is in the file: git must not meet a file that is just being renamed.
     until("it is noted", || {
         daemon
             .log()
@@ -509,7 +509,7 @@ fn the_doctor_reports_what_the_daemon_waits_for() {
         "{ran:#?}"
     );
     kb.write(".git/index.lock", "");
-    // The doctor asks the service, and its requests are limited.
+    // The doctor's requests count against the budget, so the log is polled instead.
     let paused = "paused: git is changing files";
     until("it is paused", || daemon.log().contains(paused));
     let ran = kb.run(&["doctor"]).exits(0);

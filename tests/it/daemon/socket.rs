@@ -81,7 +81,7 @@ fn f012_status_says_since_when_it_runs_when_it_polled_and_when_it_will() {
     assert!(around(since) && around(last), "{since} {last}");
     let hour = TimeDelta::hours(1);
     assert!((next - last - hour).abs() <= second * 5, "{last} {next}");
-    // A poll that a person asked for counts as one.
+    // A poll for a person's command counts as a poll.
     next_second();
     kb.run(&["sync"]).exits(0);
     let [still, later, _] = times();
@@ -94,7 +94,7 @@ fn f012_status_says_since_when_it_runs_when_it_polled_and_when_it_will() {
         let told: DateTime<Utc> = told.parse().expect("a time");
         assert!(least <= told && told <= Utc::now() + hour, "{name}: {told}");
     }
-    // A cron line is shown as written, with its time zone.
+    // A cron expression is shown as written, with its time zone.
     let settings = kb
         .read("kbsync.yaml")
         .replace("poll: 1h", "poll: 0 3 * * *");
@@ -156,7 +156,7 @@ fn f118_a_daemon_that_does_not_answer_is_reported() {
     daemon.stop();
 }
 
-/// The lines that a command printed to standard error before it ended.
+/// Returns the exit code, and the lines that a command printed to standard error.
 fn said(mut command: std::process::Command) -> (Option<i32>, String) {
     let output = command.output().expect("it ends");
     let text = String::from_utf8(output.stderr).expect("text");
@@ -180,7 +180,7 @@ fn a_command_hears_what_the_daemon_waits_for() {
     assert_eq!(code, Some(0), "{text}");
     let alone = "the service asked for a pause (status 429): waiting 1s\n";
     assert!(text.starts_with(alone), "{text}");
-    // The same line as without a daemon.
+    // A command without a daemon prints the same line.
     daemon.stop();
     wait(FaultKind::RateLimited { retry_after });
     let (code, text) = said(kb.process(&["sync"]));

@@ -1,4 +1,4 @@
-//! `kbsync run` on a terminal: what a writer sees who leaves it open beside the editor.
+//! `kbsync run` on a terminal: the lines for a writer who leaves it open beside the editor.
 
 use crate::support::daemon::{Daemon, article, articles, mirror, until};
 use crate::support::kb::{Kb, Service, WORKSPACE};
@@ -6,7 +6,7 @@ use anstream::adapter::strip_str;
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use rustix::process::Signal;
 
-/// What the terminal shows, without colours and times of day.
+/// Returns the lines on the terminal, without colours and times of day.
 fn shown(daemon: &Daemon) -> Vec<String> {
     let log = strip_str(&daemon.log()).to_string();
     let lines = log.lines().map(|line| {
@@ -84,7 +84,7 @@ fn the_lines_fit_narrow_and_wide_terminals() {
         kb.edit(path, "easy", "not so easy");
         sees("saved;");
         let lines = shown(&daemon).join("\n");
-        // The lines before have the path of the mirror, which differs from run to run.
+        // The earlier lines contain the path of the mirror, which differs from run to run.
         let at = lines.find("both sides are equal").expect("the first cycle");
         let lines = &lines[at..];
         insta::assert_snapshot!(format!("run_at_{columns}"), lines);
@@ -100,7 +100,7 @@ fn a_writer_reads_at_once_that_the_service_does_not_answer() {
     let daemon = Daemon::spawn_at_terminal(&kb, 100, &[]);
     let line = "cannot reach http://127.0.0.1:1 (connection refused), next try in 1s";
     until(line, || shown(&daemon).iter().any(|one| one == line));
-    // The status knows it as early as the log.
+    // The status shows the outage as early as the log does.
     let mut status = String::new();
     until("the status says so", || {
         status = kb.run(&["status"]).exits(0).stdout;
@@ -131,7 +131,7 @@ fn a_writer_reads_once_that_a_saved_file_waits_for_the_service() {
             "{path}: saved; will be sent when syncing works again (the service cannot be reached)"
         )
     };
-    // The first save meets the outage, the second comes while it lasts.
+    // The first save meets the outage, and the second is made while the outage lasts.
     for path in &paths[..2] {
         save(path, "<p>Once.</p>\n");
         sees(&waits(path));
@@ -164,7 +164,7 @@ fn a_writer_reads_what_is_held() {
     let lines = shown(&daemon).join("\n");
     assert!(!lines.contains("both sides are equal"), "{lines}");
     daemon.stop();
-    // A program reads the same as fields.
+    // A program finds the same facts as fields.
     let daemon = Daemon::spawn(&kb, &["--log-format", "json"]);
     until("it is read", || daemon.log().contains("3 held;"));
     let log = daemon.log();

@@ -36,11 +36,11 @@ fn a_token_file_is_read_again_at_the_next_try() {
     let service = Service::start();
     let (kb, file) = with_token_file(&service, "CANARY-other");
     let daemon = refused(&kb, &file);
-    // The same token is no news.
+    // An unchanged token is not reported.
     kb.run(&["sync"]).exits(1);
     assert!(!daemon.log().contains(CHANGED), "{}", daemon.log());
     std::fs::write(&file, TOKEN).expect("written");
-    // A command is a try that does not wait.
+    // A command is a try without back-off.
     kb.run(&["sync"]).exits(0);
     until("it continues", || {
         daemon.log().contains("syncing works again")
@@ -60,7 +60,7 @@ fn a_signal_makes_the_daemon_read_the_token_and_try_at_once() {
         let daemon = refused(&kb, &file);
         std::fs::write(&file, TOKEN).expect("written");
         daemon.signal(signal);
-        // The next try by itself comes after 15 seconds at the earliest.
+        // The next try by itself comes after 15 seconds or more.
         until("it continues", || {
             daemon.log().contains("syncing works again")
         });
@@ -84,14 +84,14 @@ fn a_token_that_cannot_be_read_again_changes_nothing_and_is_one_line() {
     service.sandbox.revoke_token(TOKEN);
     std::fs::remove_file(&file).expect("removed");
     let unread = "the token was not changed: ";
-    // The first of them meets the refusal.
+    // The first of these commands meets the refusal.
     for _ in 0..4 {
         kb.run(&["sync"]).exits(1);
     }
     let log = daemon.log();
     assert_eq!(log.matches(unread).count(), 1, "{log}");
     assert!(log.contains("it does not exist"), "{log}");
-    // The old token is good again.
+    // The old token is valid again.
     service
         .sandbox
         .add_token(TOKEN, Rights::everywhere(Access::Write));
@@ -104,7 +104,7 @@ fn a_command_and_the_doctor_name_the_refused_token_of_the_daemon() {
     let service = Service::start();
     let mut kb = mirror(&service);
     kb.set("TZ", "UTC");
-    // The commands have a good token.
+    // The commands have a valid token.
     let daemon = Daemon::spawn_with(&kb, &[], &[("KBSYNC_TOKEN", "CANARY-other")]);
     until("the token is refused", || {
         daemon.log().contains("does not accept the token")
@@ -126,7 +126,7 @@ fn a_command_and_the_doctor_name_the_refused_token_of_the_daemon() {
     );
     assert!(doctor.contains("must be restarted"), "{doctor}");
     kb.run(&["doctor", "--health"]).exits(0);
-    // The status and the log name the same next try: in some seconds, not at the poll in an hour.
+    // The status and the log name the same next try: in some seconds, not at the poll an hour later.
     let daemon_json = || kb.run(&["status", "--json"]).exits(0).json()["daemon"].clone();
     let next = daemon_json()["next_poll"]
         .as_str()
@@ -141,7 +141,7 @@ fn a_command_and_the_doctor_name_the_refused_token_of_the_daemon() {
         .expect("a wait");
     let wait = humantime::parse_duration(wait).expect("a time").as_secs();
     assert!(wait < 60, "{log}");
-    // The first tries may be over by now, and the pauses grow.
+    // The first tries may be over by now, and the back-off grows.
     assert!(left < 5 * 60, "{left} s");
     daemon.stop();
 }

@@ -1,6 +1,6 @@
-//! Real events of the file system: the actions of editors, copies and git, and the paths that are due afterwards.
+//! Real events of the file system: the actions of editors, copies and git, and the due paths that follow.
 //!
-//! Each scene makes the system calls of a program. The due paths must be exactly the right ones. The tests wait for
+//! Each scene makes the system calls of a program, and exactly the right paths must be due. The tests wait for
 //! conditions, never for a time.
 
 use kbsync::daemon::{
@@ -32,7 +32,7 @@ struct Scene {
     _watch: Watch,
 }
 
-/// Long enough for any machine; no test waits for its end.
+/// A time limit that is long enough for any machine; no test waits until its end.
 const BOUND: Duration = Duration::from_secs(20);
 
 impl Scene {
@@ -130,8 +130,8 @@ impl Scene {
         }
     }
 
-    /// Handles all events so far, up to that of a marker file that is written now. A marker that is lost in an
-    /// overflow is written again.
+    /// Handles all events so far, up to the event of a marker file that is written now. The marker is written again if
+    /// its event is lost in an overflow.
     async fn settle(&mut self) {
         for _ in 0..BOUND.as_secs() {
             self.marks += 1;
@@ -148,7 +148,7 @@ impl Scene {
         panic!("no mark was seen");
     }
 
-    /// Returns the due paths after a quiet time: changed ones, and removed ones with a `-`.
+    /// Returns the due paths after a quiet time; removed paths begin with `-`.
     async fn due(&mut self) -> Vec<String> {
         self.settle().await;
         let mut due = DuePaths::default();
@@ -341,7 +341,7 @@ async fn f076_folders_that_are_made_renamed_and_removed() {
     scene.write("new/deep/er/y.html", "y");
     let due = scene.due().await;
     assert_eq!(due[0], "new", "deep mkdir, with a file at once");
-    // The file has an event of its own only if the watch was faster.
+    // The file has an event of its own only if the watch was set up before it was written.
     assert!(due.len() == 1 || due[1..] == ["new/x.html"], "{due:?}");
     // A file that is written before the folder is watched has no event; the folder's event stands for it.
     let mut scene = Scene::new().await;
@@ -353,10 +353,10 @@ async fn f076_folders_that_are_made_renamed_and_removed() {
     scene.rename("a", "z");
     let due = scene.due().await;
     assert_eq!(due, ["z", "-a"]);
-    // It is watched under its new name, and no longer under the old one.
+    // The folder is watched under its new name, and no longer under the old name.
     scene.write("z/b.html", "new");
     assert_eq!(scene.due().await, ["z/b.html"]);
-    // A folder that was moved away is missed, even if its name looks like a file's.
+    // A folder that was moved away is missed, even if its name looks like the name of a file.
     let mut scene = Scene::with(
         |root| fs::create_dir(root.join("v2.0")).expect("made"),
         |_| (),
@@ -369,7 +369,7 @@ async fn f076_folders_that_are_made_renamed_and_removed() {
     let mut scene = Scene::new().await;
     fs::remove_dir_all(scene.path("a")).expect("removed");
     assert_eq!(scene.due().await, ["-a", "-a/b.html", "-a/c.html"]);
-    // And made again.
+    // The folder is made again.
     scene.mkdir("a");
     scene.settle().await;
     scene.write("a/b.html", "new");
@@ -391,7 +391,7 @@ async fn a_copy_of_500_files_is_500_paths() {
 #[tokio::test]
 async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
     let mut scene = Scene::new().await;
-    // Nothing is received meanwhile: first our queue fills, then the system's.
+    // Nothing is received meanwhile: first our queue fills, then the system's queue.
     for round in 0..2 {
         for number in 0..5_000 {
             let path = scene.path(&format!("a/n{number:04}.html"));
@@ -503,7 +503,7 @@ async fn f048_new_rules_for_what_is_ignored_are_a_doubt() {
 
 #[tokio::test]
 async fn f077_without_a_private_folder_it_still_notices() {
-    // No watch can be set up at all, as when a limit is exhausted.
+    // No watch can be set up at all, just as when a limit is exhausted.
     let mut scene = Scene::with(
         |_| (),
         |options| options.private = options.private.join("missing"),
