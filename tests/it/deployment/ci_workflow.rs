@@ -1,5 +1,6 @@
-//! The steps of `examples/ci-workflow.yml`, one after the other: the real git and a bare repository, the real command and
-//! a stand-in for the service. Each run begins with a fresh clone; only what the workflow keeps goes from run to run.
+//! The steps of `examples/ci-workflow.yml`, run in order: the real git and a bare repository, the real command and a
+//! stand-in for the service. Each run begins with a fresh clone; only the files that the workflow keeps pass from run
+//! to run.
 
 use crate::deployment::files::{list, text, yaml};
 use crate::support::kb::{Kb, Service, TOKEN};
@@ -9,22 +10,22 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A team: a repository, a writer's clone of it, and what runs of the workflow keep.
+/// A team: a repository, a writer's clone of it, and the files that runs of the workflow keep.
 struct Team {
     service: Service,
-    /// A folder of its own for everything.
+    /// The folder that holds the repository, the clones and the kept files.
     place: Kb,
     steps: Vec<Value>,
 }
 
-/// Two paragraphs that git can merge changes of: neighbouring lines would be a conflict.
+/// Two paragraphs whose changes git can merge: between neighbouring lines there would be a conflict.
 const TEXT: &str = "<p>One.</p>\n<p>x</p>\n<p>y</p>\n<p>Two.</p>";
 
-/// How each step of a run ended, by its name; a step that was left out is not named.
+/// The result of each step of a run, by its name; a skipped step is not named.
 type Ended = Vec<(String, bool)>;
 
 impl Team {
-    /// The repository has the settings, and nothing was ever synced.
+    /// Makes a repository that has the settings, and that was never synced.
     fn new() -> Self {
         let [file] = yaml("examples/ci-workflow.yml").try_into().expect("one");
         let steps = list(&file, "jobs/sync/steps").to_vec();
@@ -64,7 +65,7 @@ impl Team {
         self.place.mirror().join(below)
     }
 
-    /// A program with nothing of this user's settings.
+    /// A program without any settings of this user.
     fn command(&self, program: &str, folder: &Path) -> Command {
         let ours = Path::new(env!("CARGO_BIN_EXE_kbsync"))
             .parent()
@@ -93,7 +94,7 @@ impl Team {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// The writer writes or removes a file, and pushes that.
+    /// A writer writes or removes a file, and pushes the commit.
     #[track_caller]
     fn commit(&self, file: &str, content: Option<&str>) {
         let clone = self.path("writer");
@@ -110,7 +111,7 @@ impl Team {
         self.git(&clone, &["push", "--quiet", "origin", "HEAD:main"]);
     }
 
-    /// The writer replaces words in a file of the repository, and pushes that.
+    /// A writer replaces words in a file of the repository, and pushes the commit.
     #[track_caller]
     fn edit(&self, file: &str, from: &str, to: &str) {
         self.git(
@@ -122,13 +123,13 @@ impl Team {
         self.commit(file, Some(&before.replacen(from, to, 1)));
     }
 
-    /// A file as the repository has it.
+    /// Returns a file as it is in the repository.
     #[track_caller]
     fn published(&self, file: &str) -> String {
         self.git(&self.path("origin.git"), &["show", &format!("main:{file}")])
     }
 
-    /// Does what the workflow says. `before` is called with the name of each step.
+    /// Runs the steps of the workflow. `before` is called with the name of each step.
     fn run(&self, mut before: impl FnMut(&str)) -> Ended {
         let (work, kept) = (self.path("work"), self.path("kept"));
         let mut ended: Ended = Vec::new();
@@ -204,7 +205,7 @@ impl Team {
         command.output().expect("it runs")
     }
 
-    /// Whether the repository takes what is pushed.
+    /// Sets whether the repository accepts a push.
     fn takes_pushes(&self, yes: bool) {
         let hook = self.path("origin.git/hooks/pre-receive");
         fs::create_dir_all(hook.parent().expect("a folder")).expect("made");
@@ -231,7 +232,7 @@ impl Team {
     }
 }
 
-/// Copies a folder as it is; one that is not there is left out.
+/// Copies a folder as it is; a missing folder is left out.
 fn copy(from: &Path, to: &Path) {
     if !from.exists() {
         return;
@@ -254,7 +255,7 @@ fn the_workflow_carries_words_both_ways_and_rebases_on_what_others_pushed() {
     assert!(well(&ended), "{ended:?}");
     assert!(team.published(ONE).contains("<p>One.</p>"));
 
-    // A writer's words and a colleague's, and another writer who pushes in between.
+    // A writer edits, a colleague edits in the dashboard, and another writer pushes in between.
     team.edit(ONE, "One.", "One, by a writer.");
     team.dashboard("one", "Two.", "Two, in the dashboard.");
     let ended = team.run(|step| {
@@ -269,7 +270,7 @@ fn the_workflow_carries_words_both_ways_and_rebases_on_what_others_pushed() {
     }
     assert_eq!(team.published("help/notes.txt"), "in between\n");
 
-    // What was removed on the published branch is deleted.
+    // An article whose file was removed on the published branch is deleted.
     team.git(
         &team.path("writer"),
         &["pull", "--quiet", "--rebase", "origin", "main"],
@@ -279,7 +280,7 @@ fn the_workflow_carries_words_both_ways_and_rebases_on_what_others_pushed() {
     assert!(well(&ended), "{ended:?}");
     assert_eq!(team.service.sandbox.articles().len(), 1);
 
-    // A conflict makes the run red, and its copy is nobody's to commit.
+    // A conflict makes the run fail, and its copy is not committed.
     team.edit(ONE, "One, by a writer.", "One, by a writer again.");
     team.dashboard("one", "One, by a writer.", "One, in the dashboard.");
     let ended = team.run(|_| ());

@@ -1,8 +1,9 @@
-//! The released command in a container's place: a root that cannot be written to, no rights, its own process
-//! numbers, two volumes, and 64 MiB of memory with ten thousand articles.
+//! The released command under the limits of a container: a read-only root, no rights, its own process numbers, two
+//! volumes, and 64 MiB of memory with ten thousand articles.
 //!
-//! Needs `bwrap` (bubblewrap), root for the memory limit, and the build that is shipped; what is missing is said, and
-//! the test left out. Run it by `cargo build --profile dist && cargo test --test it container -- --ignored --nocapture`.
+//! Needs `bwrap` (bubblewrap), root for the memory limit, and the release build; if anything is missing, the test
+//! reports it and is skipped. Run it by
+//! `cargo build --profile dist && cargo test --test it container -- --ignored --nocapture`.
 
 use crate::support::canary;
 use crate::support::kb::{self, TOKEN};
@@ -18,13 +19,13 @@ use uuid::Uuid;
 
 const ARTICLES: usize = 10_000;
 
-/// What a container may use.
+/// The memory limit of the container.
 const MEMORY: u64 = 64 << 20;
 
-/// What a container is given between SIGTERM and SIGKILL.
+/// The time that a container is given between SIGTERM and SIGKILL.
 const STOP: Duration = Duration::from_secs(10);
 
-/// Long enough for any machine; nothing waits for its end.
+/// A time limit that is long enough for any machine; no test waits until its end.
 const BOUND: Duration = Duration::from_mins(3);
 
 #[track_caller]
@@ -32,7 +33,7 @@ fn until(what: &str, is_so: impl FnMut() -> bool) {
     kb::until(BOUND, what, is_so);
 }
 
-/// The build that is shipped, beside the one under test.
+/// Returns the release build, which lies beside the build under test.
 fn released() -> Option<PathBuf> {
     let debug = Path::new(env!("CARGO_BIN_EXE_kbsync"));
     let binary = debug.parent()?.parent()?.join("dist/kbsync");
@@ -46,7 +47,7 @@ struct Limited {
 }
 
 impl Limited {
-    /// Tries the second version of control groups, then the first.
+    /// Tries version 2 of control groups, then version 1.
     fn new() -> Option<Self> {
         let name = format!("kbsync-test-{}", std::process::id());
         for (root, limit, peak) in [
@@ -61,18 +62,18 @@ impl Limited {
             if fs::create_dir(&dir).is_err() {
                 continue;
             }
-            // Elsewhere it would be an ordinary file in an ordinary folder.
+            // Outside a control group this would be an ordinary file in an ordinary folder.
             let limit = dir.join(limit);
             if limit.exists() && fs::write(limit, MEMORY.to_string()).is_ok() {
                 return Some(Self { dir, peak });
             }
-            // What cannot limit is not left behind.
+            // A group that cannot limit the memory is deleted.
             fs::remove_dir(&dir).ok();
         }
         None
     }
 
-    /// Mebibytes that were used at most, with the pages of files that were kept because there was room.
+    /// Returns the largest use of memory in MiB, including the page cache, which grows while there is room.
     fn peak(&self) -> u64 {
         let text = fs::read_to_string(self.dir.join(self.peak)).unwrap_or_default();
         text.trim().parse::<u64>().unwrap_or_default() >> 20
@@ -81,14 +82,14 @@ impl Limited {
 
 impl Drop for Limited {
     fn drop(&mut self) {
-        // The processes in it have ended.
+        // All processes of the group have ended.
         fs::remove_dir(&self.dir).ok();
     }
 }
 
-/// A service, two volumes and a secret, for one container after the other.
+/// A service, two volumes and a secret, for one container after another.
 struct Yard {
-    // Before the folder: what is dropped first can still look into it.
+    // Declared before the folder: fields are dropped in order, and the watch still needs the folder.
     _canary: canary::Watch,
     dir: tempfile::TempDir,
     binary: PathBuf,
@@ -107,7 +108,7 @@ fn tell(what: &str) {
 }
 
 impl Yard {
-    /// `None`: something is missing here.
+    /// Sets the stage; `None`: a requirement is missing on this machine.
     fn new() -> Option<Self> {
         let missing = |what: &str| {
             tell(&format!("left out: {what}"));
@@ -163,7 +164,7 @@ impl Yard {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("sh");
         command
-            // It joins the limited group before it becomes the container.
+            // The shell joins the limited group before it becomes the container.
             .args([
                 "-c",
                 r#"echo $$ > "$0/cgroup.procs" && exec bwrap --info-fd 3 "$@" 3> "$INFO""#,
@@ -176,7 +177,7 @@ impl Yard {
                 "--die-with-parent",
             ])
             .args(["--uid", "10001", "--gid", "10001", "--cap-drop", "ALL"]);
-        // The image has a static program; this one may need the system's libraries.
+        // The image has a static program; this build may need the system's libraries.
         for library in ["/lib", "/lib64", "/usr/lib"] {
             if Path::new(library).exists() {
                 command.args(["--ro-bind", library, library]);
@@ -233,7 +234,7 @@ impl Yard {
         container
     }
 
-    /// An article's file, by number.
+    /// Returns the file and the id of an article, by number.
     fn article(&self, number: usize) -> (PathBuf, Uuid) {
         let mut files: Vec<PathBuf> = Vec::new();
         for folder in fs::read_dir(self.path("mirror")).expect("listed") {
@@ -253,7 +254,7 @@ impl Yard {
         (file, id)
     }
 
-    /// Saves an article as editors do, and gives its id.
+    /// Saves an article as editors do, and returns its id.
     fn edit(&self, number: usize, words: &str) -> Uuid {
         let (file, id) = self.article(number);
         let text = fs::read_to_string(&file).expect("text") + words + "\n";
@@ -283,14 +284,15 @@ impl Yard {
 /// A running container, killed when the test ends.
 struct Container {
     child: Child,
-    /// Its process, as seen from outside.
+    /// The container's process, as seen from outside.
     pid: Option<Pid>,
     log: PathBuf,
 }
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // It may have ended by itself. What was started by bwrap is waited for by it: only then is its lock free.
+        // The process may have ended by itself. bwrap ends after the process that it started, and only then is the lock
+        // free.
         if self
             .pid
             .is_none_or(|pid| kill_process(pid, Signal::KILL).is_err())
@@ -319,7 +321,7 @@ impl Container {
         status.expect("ended")
     }
 
-    /// Waits until something is so; one that ended meanwhile is told with its log.
+    /// Waits until something is so; if the container ends first, the test fails with the log.
     #[track_caller]
     fn until(&mut self, what: &str, mut is_so: impl FnMut() -> bool) {
         let (child, log) = (&mut self.child, &self.log);
@@ -331,7 +333,7 @@ impl Container {
         });
     }
 
-    /// A line of its `/proc/PID` files.
+    /// Returns a line of a file in `/proc/PID`.
     fn proc(&self, file: &str, line: &str) -> String {
         let pid = self.pid.expect("it runs").as_raw_nonzero();
         let text = fs::read_to_string(format!("/proc/{pid}/{file}")).expect("readable");
@@ -357,14 +359,14 @@ fn f009_f117_a_container_of_64_mib_syncs_stops_in_order_and_survives_a_kill() {
     let root = container.proc("mountinfo", " / ro");
     assert_eq!(root.split(' ').nth(4), Some("/"), "{root}");
 
-    // An edit arrives, and the image's health check is content.
+    // An edit arrives, and the image's health check succeeds.
     let id = yard.edit(17, "<p>One.</p>");
     container.until("the edit", || yard.has(id, "<p>One.</p>"));
     let health = yard.command(&["doctor", "--health"]).output();
     let health = health.expect("it runs");
     assert!(health.status.success(), "{health:?}");
 
-    // Told to stop with a request in flight: it is finished and recorded, and the end is a good one.
+    // A stop with a request in flight: the request is finished and recorded, and the exit code is 0.
     let slow = FaultKind::Latency(Duration::from_secs(2));
     let fault = Fault::always(Matcher::new("PUT", "/api/article/"), slow);
     yard.sandbox.inject(fault.clone());
@@ -384,7 +386,7 @@ fn f009_f117_a_container_of_64_mib_syncs_stops_in_order_and_survives_a_kill() {
     let mut container = yard.start();
     assert_eq!(yard.puts(), sent, "it was recorded");
 
-    // Killed with a request in flight: nothing is lost and nothing is double.
+    // A kill with a request in flight: nothing is lost, and nothing is sent twice.
     let before = yard.puts();
     let id = yard.edit(9000, "<p>Three.</p>");
     container.until("the request", || yard.puts() > before);

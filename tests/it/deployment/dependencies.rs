@@ -1,4 +1,4 @@
-//! What is linked: the part of `deny.toml` that needs no tool.
+//! The linked crates: the part of `deny.toml` that can be checked without a tool.
 //!
 //! Licences are checked by `cargo deny --offline check bans licenses sources`.
 
@@ -34,6 +34,6 @@ fn every_crate_comes_from_the_one_registry() {
     let mut sources = LOCK.lines().filter(|line| line.starts_with("source = "));
     assert!(sources.all(|line| line == registry));
     let packages = LOCK.matches("[[package]]").count();
-    // All but this one.
+    // Every package except this one.
     assert_eq!(LOCK.matches(registry).count(), packages - 1);
 }

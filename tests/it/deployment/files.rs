@@ -1,5 +1,5 @@
-//! The files for services, containers and CI: every command, flag, setting and variable in them is one that
-//! kbsync knows, and what keeps a container safe is not lost by an edit.
+//! The files for services, containers and CI: kbsync knows every command, flag, setting and variable in them, and an
+//! edit cannot drop the settings that keep a container safe.
 
 use clap::CommandFactory as _;
 use kbsync::cli::{Cli, exit::ExitCode};
@@ -17,7 +17,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect(path)
 }
 
-/// The documents of a YAML file.
+/// Returns the documents of a YAML file.
 pub(crate) fn yaml(path: &str) -> Vec<Value> {
     let text = read(path);
     serde_yaml::Deserializer::from_str(&text)
@@ -25,7 +25,7 @@ pub(crate) fn yaml(path: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Walks down a path such as `spec/replicas`; a number is a place in a list.
+/// Returns the value at a path such as `spec/replicas`; a number is an index of a list.
 #[track_caller]
 pub(crate) fn at<'v>(value: &'v Value, path: &str) -> &'v Value {
     path.split('/').fold(value, |value, key| {
@@ -59,7 +59,7 @@ fn words(value: &Value, path: &str) -> Vec<String> {
         .collect()
 }
 
-/// Checks that kbsync would take these arguments.
+/// Checks that kbsync accepts these arguments.
 #[track_caller]
 fn is_command<W: AsRef<str>>(arguments: &[W]) {
     let words = std::iter::once("kbsync").chain(arguments.iter().map(AsRef::as_ref));
@@ -68,7 +68,7 @@ fn is_command<W: AsRef<str>>(arguments: &[W]) {
     }
 }
 
-/// Checks that kbsync reads these variables, by its own sources.
+/// Checks that kbsync reads these variables, according to its sources.
 #[track_caller]
 fn are_variables<N: AsRef<str>>(names: impl IntoIterator<Item = N>) {
     let mut sources = String::new();
@@ -84,7 +84,7 @@ fn are_variables<N: AsRef<str>>(names: impl IntoIterator<Item = N>) {
     }
 }
 
-/// Checks that the environment names the service: without that, the token waits for a consent that nobody can give.
+/// Checks that the environment names the service: otherwise the token waits for a consent that nobody can give.
 #[track_caller]
 fn names_the_host<'v>(names: impl IntoIterator<Item = &'v str>) {
     let has_it = names.into_iter().any(|name| name == "KBSYNC_SERVICE");
@@ -102,7 +102,7 @@ fn gather(folder: &Path, into: &mut String) {
     }
 }
 
-/// The seconds of a duration such as `15s`.
+/// Returns the seconds of a duration such as `15s`.
 fn seconds(text: &str) -> u64 {
     humantime::parse_duration(text).expect(text).as_secs()
 }
@@ -129,13 +129,13 @@ fn compose_runs_it_without_rights_and_within_its_memory() {
         })
         .collect();
     assert_eq!(folders.keys().collect::<Vec<_>>(), ["/mirror", "/state"]);
-    // The service writes only here.
+    // Besides the mirror, kbsync writes only here.
     at(&file, &format!("volumes/{}", folders["/state"]));
     assert_eq!(at(service, "read_only"), &Value::Bool(true));
     assert_eq!(words(service, "cap_drop"), ["ALL"]);
     assert_eq!(words(service, "security_opt"), ["no-new-privileges:true"]);
     assert_eq!(text(service, "mem_limit"), "64m");
-    // A thread for each core and some more, and a git or a token's command beside them.
+    // Room for a thread per core and some more, and for a git process or the token's command.
     assert_eq!(at(service, "pids_limit").as_u64(), Some(256));
     assert!(seconds(text(service, "stop_grace_period")) > GRACE.as_secs());
     for port in words(service, "ports") {
@@ -143,7 +143,7 @@ fn compose_runs_it_without_rights_and_within_its_memory() {
     }
 }
 
-/// Anybody in the cluster could take the places of the health port else.
+/// Otherwise anybody in the cluster could take all connections of the health port.
 fn only_monitoring_reaches_the_port(policy: &Value, deployment: &Value, container: &Value) {
     assert_eq!(
         at(policy, "spec/podSelector/matchLabels"),
@@ -309,7 +309,7 @@ fn the_ci_workflow_has_the_form_of_one() {
     assert_eq!(text(&file, "permissions/contents"), "read");
 }
 
-/// The keys of a unit, each with all its values.
+/// Returns the keys of a unit, each with all its values.
 fn unit() -> BTreeMap<String, Vec<String>> {
     let mut keys = BTreeMap::<String, Vec<String>>::new();
     for line in read("examples/kbsync.service").lines() {
@@ -383,7 +383,7 @@ fn left_out(why: &str) {
     eprintln!("left out: {why}");
 }
 
-/// The Dockerfile's instructions, each on one line.
+/// Returns the Dockerfile's instructions, each on one line.
 fn instructions() -> Vec<(String, String)> {
     let mut joined = String::new();
     for line in read("Dockerfile").lines() {
@@ -405,7 +405,7 @@ fn instructions() -> Vec<(String, String)> {
         .collect()
 }
 
-/// A JSON list of words, as in `ENTRYPOINT ["/kbsync"]`: no shell is needed for it.
+/// Reads a JSON list of words, as in `ENTRYPOINT ["/kbsync"]`, which needs no shell.
 #[track_caller]
 fn exec(form: &str) -> Vec<String> {
     serde_json::from_str(form).unwrap_or_else(|error| panic!("{form}: {error}"))
@@ -449,7 +449,7 @@ fn the_image_is_one_program_for_a_user_without_rights() {
             .map(|one| one.split_once('=').expect("a value").0),
     );
     assert_eq!(exec(of("VOLUME")[0]), ["/mirror", "/state"]);
-    // A folder that is copied by itself is given new rights, and whoever the container runs as could not write to it.
+    // A folder that is copied by itself gets new rights, and the container's user could not write to it.
     let folders = of("COPY")
         .into_iter()
         .filter(|rest| !rest.ends_with("/kbsync"));
@@ -461,7 +461,7 @@ fn the_image_is_one_program_for_a_user_without_rights() {
         assert!(labels.contains(&name), "{name}");
     }
 
-    // The dependencies are built before any source of ours is there, and nothing for tests is switched in.
+    // The dependencies are built before any of our sources is there, and no feature for tests is on.
     let copied = build
         .iter()
         .position(|(word, rest)| word == "COPY" && rest.starts_with("src "))
@@ -481,17 +481,17 @@ fn the_image_is_one_program_for_a_user_without_rights() {
         assert!(rest.contains("--profile dist"), "{rest}");
     }
     assert!(of("COPY")[0].contains("/target/dist/kbsync"));
-    // The digest of the compiler's image is given from outside, and no frontend is fetched that nobody pinned.
+    // The digest of the compiler's image is given from outside, and no unpinned frontend is fetched.
     assert_eq!(build[0].0, "ARG");
     assert_eq!(build[1].1, "${RUST_IMAGE} AS build");
     assert!(!read("Dockerfile").contains("# syntax="));
-    // Without its settings the allocator keeps what it has.
+    // Without these settings the allocator never returns freed memory.
     assert!(
         build
             .iter()
             .any(|(word, rest)| word == "ENV" && rest.contains("JEMALLOC_SYS_WITH_MALLOC_CONF="))
     );
-    // Cargo wants every target that the manifest names to be there.
+    // Cargo requires every target that the manifest names.
     let manifest = read("Cargo.toml");
     let mut kind = "";
     for line in manifest.lines() {

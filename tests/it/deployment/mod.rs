@@ -1,4 +1,4 @@
-//! The files for containers, services and CI, and what is linked.
+//! The files for containers, services and CI, and the linked crates.
 
 mod ci_workflow;
 mod container;
