@@ -1,12 +1,13 @@
-//! The rules of the code as a test: who may import whom, who may touch files, SQL, HTTP and the clock.
+//! The rules of the code as a test: the imports between modules, and the modules that may use files, SQL, HTTP and the
+//! clock.
 //!
-//! Reads the sources as text. Tests inside them are left out: they may do what they like.
+//! Reads the sources as text. Tests inside them are left out, because no rule applies to tests.
 
 use std::path::{Path, PathBuf};
 
-/// The modules below `src/` and what each may import of ours.
+/// The modules below `src/`, each with the modules of ours that it may import.
 const LAYERS: [(&str, &[&str]); 12] = [
-    // Empty code in a release.
+    // Contains no code in a release.
     ("drill", &[]),
     ("model", &[]),
     ("config", &["model"]),
@@ -65,7 +66,7 @@ const RESERVED: [(&str, &[&str]); 10] = [
             // Reads /proc, writes nothing.
             "cli/doctor",
             "cli/interrupt",
-            // A trace, in a build for the tests.
+            // Writes a trace, in a build for the tests.
             "drill/failpoint",
         ],
     ),
@@ -78,11 +79,11 @@ const RESERVED: [(&str, &[&str]); 10] = [
     // JSON names of the service.
     ("rating_happy", &["service/wire", "sandbox", "state"]),
     ("\"base_id\"", &["service/wire", "sandbox"]),
-    // Ctrl-C for the second time: nobody is left who could give a code back.
+    // The second Ctrl-C: no caller is left to return a code to.
     ("process::exit", &["cli/interrupt"]),
 ];
 
-/// What pure modules must not know.
+/// Words that a pure module must not contain.
 const IMPURE: [&str; 13] = [
     "tokio",
     "std::fs",
@@ -99,7 +100,7 @@ const IMPURE: [&str; 13] = [
     "log::",
 ];
 
-/// The folders in which some phrases are refused that other folders still have.
+/// The folders that refuse some phrases which other folders still have.
 const PLAIN: &[&str] = &[
     "src/cli/",
     "src/config/",
@@ -118,7 +119,7 @@ const CORE: &[&str] = &[
     "src/state/store/",
 ];
 
-/// Phrases that have a plainer form, that form, and the folders in which the phrase is refused; none: everywhere.
+/// Each phrase with its plainer form, and the folders in which the phrase is refused; none: everywhere.
 const GLOSSARY: [(&str, &str, &[&str]); 12] = [
     ("Tells whether", "Returns whether", &[]),
     ("/// Gives ", "/// Returns ", PLAIN),
@@ -177,7 +178,7 @@ fn sources() -> Vec<Source> {
         .collect()
 }
 
-/// Returns the paths below `src/`, with the code without comments and tests.
+/// Returns the paths below `src/`, each with its code without comments and tests.
 pub(super) fn product_code() -> Vec<(String, String)> {
     let sources = sources().into_iter();
     sources.map(|source| (source.path, source.code)).collect()
@@ -194,7 +195,7 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The code without comments, and without what follows the first `#[cfg(test)] mod tests {`.
+/// Returns the code without comments, and without everything after the first `#[cfg(test)] mod tests {`.
 fn code_of(path: &str, text: &str) -> String {
     if path.ends_with("tests.rs") || path.contains("/tests/") {
         return String::new();
@@ -206,7 +207,7 @@ fn code_of(path: &str, text: &str) -> String {
         .fold(String::new(), |code, line| code + line + "\n")
 }
 
-/// The modules that stand behind `crate::`, in braces or not.
+/// Returns the modules that follow `crate::`, in braces or not.
 fn imports(code: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for (at, word) in code.match_indices("crate::") {
@@ -297,7 +298,7 @@ fn model_and_reconcile_are_pure() {
 fn every_file_says_its_job_and_has_a_telling_name() {
     let mut wrong = Vec::new();
     for source in sources() {
-        // A file of tests is described by the module that it tests.
+        // A file of tests is described by the module under test.
         if !source.head.starts_with("//! ") && !source.path.ends_with("/tests.rs") {
             wrong.push(format!("{} does not begin with `//!`", source.path));
         }
@@ -350,7 +351,7 @@ fn the_readers_of_this_test_can_read() {
 
 #[test]
 fn the_reference_model_is_short_and_knows_nothing_of_the_planner() {
-    // Words for what is asked and what is answered, and no thought of the planner's.
+    // The words of a question and of its answer, and none of the planner's reasoning.
     const SHARED: [&str; 3] = [
         "plan::Kind",
         "snapshot::OnConflict",

@@ -1,16 +1,16 @@
-//! Documents and the comments that cite them: each cited fact, page and link is in the repository.
+//! Documents, and the comments that cite them: each cited fact, page and link is in the repository.
 //!
-//! Reads sources and documents as text. Whether a page is true, no test here can say.
+//! Reads sources and documents as text. No test here can say whether a page is true.
 
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
-/// Folders that hold no text of ours.
+/// Folders without text of ours.
 const SKIPPED: [&str; 3] = [".git", "target", "corpus"];
 
-/// Ways to cite a page that is nowhere.
+/// Phrases that cite a page which does not exist.
 const NOWHERE: [&str; 4] = [
     "API specification",
     "(design",
@@ -42,7 +42,7 @@ fn files(ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The comments of all sources but this one: where they are, and what they say.
+/// Returns the comments of all sources except this file, each with its place.
 fn comments() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for file in files("rs") {
@@ -61,7 +61,7 @@ fn comments() -> Vec<(String, String)> {
     found
 }
 
-/// The words of the form A4 or A4.6.
+/// Returns the words of the form A4 or A4.6.
 fn facts(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.')
         .map(|word| word.trim_end_matches('.'))
@@ -73,7 +73,7 @@ fn facts(text: &str) -> impl Iterator<Item = &str> {
         })
 }
 
-/// The words that name a file of Markdown.
+/// Returns the words that name a Markdown file.
 fn pages(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && !"./_-".contains(c))
         .map(|word| word.trim_end_matches('.'))
@@ -147,7 +147,7 @@ fn every_link_of_a_document_leads_somewhere() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The pieces of code that name a path of this repository.
+/// Returns the pieces of code that name a path of this repository.
 fn paths(text: &str) -> impl Iterator<Item = &str> {
     const FOLDERS: [&str; 7] = [
         "src/",

@@ -1,9 +1,9 @@
-//! The engine's modules have an order, and each uses only those before it.
+//! The order of the engine's modules: each uses only modules before it.
 
 use super::code::product_code;
 use std::collections::BTreeMap;
 
-/// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
+/// The modules of `src/engine`; the first uses none of the others. `mod.rs` comes after all.
 const ORDER: [&str; 35] = [
     // Values and rules.
     "clock",
@@ -39,13 +39,13 @@ const ORDER: [&str; 35] = [
     "behind",
     "facts",
     "cycle",
-    // What commands ask for besides a cycle.
+    // The commands' other questions, besides a cycle.
     "known",
     "compare",
     "status",
 ];
 
-/// The same, of commands that run cycles.
+/// The modules of commands that run cycles.
 const ABOVE: [&str; 2] = ["restore", "open"];
 
 fn rank(module: &str) -> Option<usize> {
@@ -60,7 +60,7 @@ fn module_of(path: &str) -> Option<&str> {
     Some(first.strip_suffix(".rs").unwrap_or(first)).filter(|module| *module != "mod")
 }
 
-/// Returns the names that are used from `path` of the engine: `crate::engine::a::b`, `super::a`, in braces or not.
+/// Returns the names that `path` uses from the engine: `crate::engine::a::b`, `super::a`, in braces or not.
 fn imported<'c>(path: &str, code: &'c str) -> Vec<&'c str> {
     let depth = path.matches('/').count() - usize::from(path.ends_with("/mod.rs"));
     let up = format!("{}::", vec!["super"; depth].join("::"));
@@ -111,7 +111,7 @@ fn each_module_of_the_engine_uses_those_before_it() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Parts of `src/engine` that change the mirror or the state, and never ask the service.
+/// Parts of `src/engine` that change the mirror or the state, and send no request.
 const WITHOUT_SERVICE: [&str; 10] = [
     "journal/",
     "restore/write.rs",
@@ -140,7 +140,7 @@ fn what_changes_the_mirror_knows_no_service() {
     }
 }
 
-/// The types of the engine and the planner stay small.
+/// The largest number of methods that a type of the engine or the planner may have.
 const MOST_METHODS: usize = 20;
 
 #[test]
@@ -175,7 +175,7 @@ fn no_type_of_the_engine_or_the_planner_has_many_methods() {
     assert!(counts.is_empty(), "{counts:?}");
 }
 
-/// Returns the name of the type that a line `impl … for Type<…> {` begins.
+/// Returns the name of the type in a line `impl … for Type<…> {`.
 fn type_of(line: &str) -> Option<&str> {
     let (_, name) = (line.split_once(" for "))
         .or_else(|| line.strip_prefix("impl<")?.split_once("> "))

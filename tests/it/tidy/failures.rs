@@ -1,17 +1,17 @@
-//! `tests/failures.md` is true: it has every row of the catalogue, and every test that it names is there.
+//! The truth of `tests/failures.md`: the table has every row of the catalogue, and every test that it names exists.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Rows of the catalogue.
+/// The number of rows in the catalogue.
 const ROWS: u32 = 141;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The rows of the table: number, trigger, how it is met.
+/// Returns the rows of the table: number, trigger, and the way in which the row is met.
 fn rows() -> Vec<(u32, String, String)> {
     let path = root().join("tests/failures.md");
     let text = std::fs::read_to_string(path).expect("the table");
@@ -27,8 +27,8 @@ fn rows() -> Vec<(u32, String, String)> {
         .collect()
 }
 
-/// The tests in the source, by name, and the simulator's traces, by the names of their files. A test that is only run
-/// when asked for shows nothing.
+/// Returns the tests in the sources, by name, and the simulator's traces, by file name. An ignored test proves nothing,
+/// so it is left out.
 fn tests() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for folder in ["src", "tests"] {
@@ -52,7 +52,7 @@ fn collect(folder: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The functions behind `#[test]` and the like.
+/// Returns the functions after `#[test]` and similar attributes.
 fn tests_of(text: &str) -> Vec<String> {
     let (mut is_test, mut found) = (false, Vec::new());
     for line in text.lines().map(str::trim_start) {
@@ -77,7 +77,7 @@ fn name_of(line: &str) -> Option<String> {
     plain.then(|| rest[..end].to_owned())
 }
 
-/// The numbers that a test is named by: `f074_f121_…` stands for two.
+/// Returns the row numbers in the name of a test: `f074_f121_…` has two.
 fn numbers(name: &str) -> Vec<u32> {
     name.split('_')
         .map_while(|part| part.strip_prefix('f'))
@@ -124,7 +124,7 @@ fn every_row_names_tests_that_are_there_or_says_why_there_is_none() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// What meets a row: the tests by its number, and those that it names besides.
+/// Returns the tests that meet a row: those with its number, and the other tests that the row names.
 fn met_by(number: u32, met: &str, tests: &BTreeSet<String>) -> String {
     let besides = named(met).into_iter().filter(|name| tests.contains(name));
     let by_number = tests.iter().filter(|name| numbers(name).contains(&number));

@@ -1,4 +1,4 @@
-//! The laws of the fuzz targets, checked with their corpora: the same code, without a fuzzer.
+//! The laws of the fuzz targets, checked with their corpora: the same code without a fuzzer.
 
 #[path = "../../../fuzz/laws/front_matter.rs"]
 mod front_matter;
@@ -16,7 +16,7 @@ mod settings;
 use kbsync::reconcile::merge::{TextMerge, merge_text};
 use std::path::Path;
 
-/// The name of a target and of its corpus, and what holds for any bytes: it panics where that is not so.
+/// The name of a target and of its corpus, and the law that holds for any bytes and panics where it is broken.
 type Law = (&'static str, fn(&[u8]));
 
 const LAWS: [Law; 6] = [
@@ -62,7 +62,7 @@ fn the_laws_hold_for_the_beginnings_of_every_file_of_their_corpus() {
             let path = file.expect("the folder can be read").path();
             let bytes = std::fs::read(&path).expect("the file can be read");
             println!("{}", path.display());
-            // An answer that breaks off, a file that is being written.
+            // A beginning stands for a truncated answer, or for a file that is still being written.
             let step = bytes.len() / 16 + 1;
             (0..bytes.len())
                 .step_by(step)
@@ -71,7 +71,7 @@ fn the_laws_hold_for_the_beginnings_of_every_file_of_their_corpus() {
     }
 }
 
-/// Triples of documents, made of blocks: each side drops, changes, and adds some. No two runs differ.
+/// Triples of documents made of blocks: each side deletes, changes and adds some. Every run uses the same triples.
 #[test]
 fn the_law_of_merges_holds_for_edits_of_blocks() {
     let mut merged = 0;
@@ -82,7 +82,7 @@ fn the_law_of_merges_holds_for_edits_of_blocks() {
         let blocks: Vec<String> = (0..2 + dice.roll(7))
             .map(|block| format!("<p>{}</p>{line_end}", block % repeats))
             .collect();
-        // Some of them are within a frame.
+        // Some of the blocks are within a frame.
         let from = dice.roll(blocks.len());
         let frame = from..from + 1 + dice.roll(blocks.len() - from);
         let base = framed(&blocks, &frame);
@@ -114,7 +114,7 @@ fn the_law_of_merges_holds_for_edits_of_blocks() {
     assert!(merged > 300, "{merged} real merges");
 }
 
-/// A small generator of numbers: the same ones each time.
+/// A source of small pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -157,7 +157,7 @@ fn edited(base: &[String], dice: &mut Dice, by: &str) -> String {
     text
 }
 
-/// The law tells wrong merges from right ones.
+/// The law distinguishes wrong merges from right merges.
 #[test]
 fn the_law_of_merges_refuses_what_loses_doubles_or_moves() {
     let sources = [

@@ -1,21 +1,21 @@
-//! Every sentence of the program, in one list: whoever changes one reads the others, as a stranger would.
+//! Every sentence of the program, in one list: the author of a change reads the others along with it, as a user would.
 //!
-//! The list is a snapshot, and is written anew with `INSTA_UPDATE=always`. It has the string literals of `src` with
-//! several words, without SQL, attributes other than `error`, and `expect`. The sandbox speaks for the service, and is left out.
+//! The list is a snapshot, updated with `INSTA_UPDATE=always`. It has the string literals of `src` with several words,
+//! without SQL, attributes other than `error`, and `expect`. The sandbox speaks for the service, and is left out.
 
 use super::code::product_code;
 use std::fmt::Write as _;
 
-/// The places whose words are the service's, SQL's, or of no release.
+/// The places whose words are the service's, are SQL, or are in no release.
 const SILENT: [&str; 4] = ["sandbox/", "drill/", "state/schema.rs", "state/store/"];
 
-/// The words that SQL begins with.
+/// The first words of SQL statements.
 const SQL: [&str; 10] = [
     "SELECT ", "INSERT ", "UPDATE ", "DELETE ", "CREATE ", "DROP ", "ALTER ", "PRAGMA ", "WITH ",
     "WHERE ",
 ];
 
-/// Returns the string literals of code without comment lines, in order, each with the code before it on its line.
+/// Returns the string literals of code without comment lines, in order, each with the code before it on the same line.
 fn literals(source: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut before = String::new();
@@ -28,7 +28,7 @@ fn literals(source: &str) -> Vec<(String, String)> {
                     chars.next();
                 }
             }
-            // A quote as a character.
+            // A quote as a character literal.
             '\'' => {
                 let rest: String = chars.clone().take(2).collect();
                 if rest.starts_with('\\') || rest.ends_with('\'') {
@@ -45,7 +45,7 @@ fn literals(source: &str) -> Vec<(String, String)> {
                     match c {
                         '"' => break,
                         '\\' => match chars.next() {
-                            // A literal that goes on in the next line.
+                            // A literal that continues on the next line.
                             Some('\n') => {
                                 while chars.peek().is_some_and(|c| c.is_whitespace()) {
                                     chars.next();
@@ -66,7 +66,7 @@ fn literals(source: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Returns whether a literal is for a person to read.
+/// Returns whether a literal is text for a person.
 fn is_sentence(before: &str, text: &str) -> bool {
     let words = text.split_whitespace();
     let words = words.filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1);

@@ -1,4 +1,4 @@
-//! Rules about the repository itself: layers, documents, the table of failures.
+//! Rules about the repository itself: layers, documents, and the table of failures.
 
 mod code;
 mod documents;
