@@ -1,4 +1,5 @@
-//! What meets: merges, conflicts, deletions against edits, everything at once; and the other commands that write.
+//! Scenarios in which both sides change: merges, conflicts, deletions against edits, everything at once; and the other
+//! commands that write.
 
 use super::stage::{Stage, text};
 use super::sweep::{SYNC, Scenario};
@@ -53,14 +54,14 @@ fn everything(stage: &Stage) {
     stage.article(beta, "arrived");
 }
 
-/// A command that need not be given again: what it began is finished by any sync.
+/// A command that need not be repeated: any sync finishes the command's work.
 const ONCE: Scenario = Scenario { nested: 1, ..SYNC };
 
 pub(super) const BOTH: &[Scenario] = &[
     Scenario {
         name: "everything at once",
         prepare: everything,
-        // Killed twice, each of its operations has a scenario of its own.
+        // Few pairs of kills: each of these operations also has a scenario of its own.
         nested: 40,
         ..SYNC
     },

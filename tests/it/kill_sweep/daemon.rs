@@ -1,4 +1,4 @@
-//! The daemon, from its start to the end of its first cycle; and the command that makes the settings.
+//! Scenarios of the daemon, from its start to the end of its first cycle, and of the command that writes the settings.
 
 use super::stage::Stage;
 use super::sweep::{SYNC, Scenario};
@@ -7,7 +7,7 @@ fn two(stage: &Stage) {
     stage.synced("alpha", &["one", "two"]);
 }
 
-/// Started, and asked to stop when its first cycle is over. What it began is finished by any other command.
+/// A daemon that is asked to stop after its first cycle. Any other command finishes the daemon's work.
 const RUN: Scenario = Scenario {
     command: &["run"],
     ..SYNC

@@ -1,18 +1,18 @@
 //! The kill sweep: the real command, killed (SIGKILL) at every file, database and request boundary.
 //!
-//! A scenario is a service, a mirror and a command. It runs once undisturbed. Then, for every point that it
-//! passed, everything is put back and the command is killed there. In that instant every path and article must
-//! hold a whole old or new version, and no text may be lost. The command runs again, and must come to what
-//! the undisturbed run came to, byte for byte and row for row; and a run after that must have nothing to do
-//! (promise 7; failures rows 1 to 8; invariants I1, I2, I7 and I8).
+//! A scenario is a service, a mirror and a command. The command runs once undisturbed. Then, for every point that it
+//! passed, both sides are put back and the command is killed there. At that instant every path and article must hold a
+//! whole old or new version, and no text may be lost. The command runs again, and must reach the end of the undisturbed
+//! run, byte for byte and row for row; and the run after that must have nothing to do (promise 7; failures rows 1 to 8;
+//! invariants I1, I2, I7 and I8).
 //!
-//! A run after a kill may hold what an undisturbed one deals with: a person is told. One limit is not ours to lift: a
-//! service that rewrites what it is sent makes a write whose answer is lost look like a colleague's. Either run may come
-//! to another end, in which nothing is lost or double.
+//! Two other ends are correct, if nothing is lost or double. A run after a kill may hold an action that an undisturbed
+//! run carries out, and report it to a person. And if the service rewrites what it is sent, a write with a lost
+//! response cannot be distinguished from a colleague's edit.
 //!
-//! For scenarios that write, the run after the kill is killed at each of its points as well, and so is what comes
-//! to rest after that. Only kills that leave something changed count there: the others leave what was swept over
-//! already. Where such pairs would be thousands, only some of the first kills are followed by a second one.
+//! For scenarios that write, the run after the kill is killed at each of its points as well, and the end after that is
+//! checked in the same way. Only first kills that left a change count here, because the others repeat the single sweep.
+//! Where there would be thousands of such pairs, only some of the first kills are followed by a second kill.
 
 #![expect(
     clippy::print_stdout,
@@ -38,7 +38,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use sweep::{Choice, Scenario, Swept, sweep};
 
-/// Where the bounded sweep begins in each scenario; any number will do.
+/// The first point of the bounded sweep in each scenario; any number will do.
 const SEED: usize = 20_260_801;
 
 fn scenarios() -> Vec<&'static Scenario> {
@@ -46,7 +46,7 @@ fn scenarios() -> Vec<&'static Scenario> {
     commands.chain(DAEMON).collect()
 }
 
-/// Sweeps over some scenarios, on as many stages at once as `KBSYNC_SWEEP_THREADS` says, or two.
+/// Sweeps over some scenarios on several stages at once: `KBSYNC_SWEEP_THREADS`, or two.
 fn sweep_all(
     scenarios: &[&'static Scenario],
     choice: impl Fn(usize) -> Choice + Sync,
@@ -113,7 +113,7 @@ fn f001_to_f008_a_kill_at_some_points_of_every_scenario_is_recovered_from() {
     assert_green(&swept);
 }
 
-/// Only the scenario that `KBSYNC_SWEEP` names, or those whose names hold what it says.
+/// Returns the scenario that `KBSYNC_SWEEP` names, or else the scenarios whose names contain its value.
 fn chosen() -> Vec<&'static Scenario> {
     let wanted = std::env::var("KBSYNC_SWEEP").unwrap_or_default();
     let mut scenarios = scenarios();
@@ -141,7 +141,7 @@ fn full_kill_sweep() {
     assert_green(&swept);
 }
 
-/// The table is of these scenarios, and green: whoever adds one has to sweep it.
+/// The table is about these scenarios, and without a failure: a new scenario has to be swept first.
 #[test]
 fn the_table_has_every_scenario_and_no_failure() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kill_sweep.md");
@@ -160,7 +160,7 @@ fn the_table_has_every_scenario_and_no_failure() {
     }
 }
 
-/// What is written into `tests/kill_sweep.md`.
+/// Returns the text of `tests/kill_sweep.md`.
 fn table(scenarios: &[&'static Scenario], swept: &[(Swept, Duration)]) -> String {
     let mut table = String::from(
         "# The kill sweep\n\n\

@@ -1,5 +1,5 @@
-//! What both sides and the state are, in words that can be compared: ids that the service gave are replaced by
-//! the addresses of what they name.
+//! Both sides and the state as text that can be compared: each id from the service is replaced by the address of its
+//! article or category.
 
 use super::stage::Stage;
 use crate::support::words::{self, Sides, Words, Written};
@@ -9,10 +9,10 @@ use kbsync::state::{Binding, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Files, articles, categories and base rows, each with what it holds.
+/// Files, articles, categories and base rows, each with its content.
 pub(super) type Picture = BTreeMap<String, String>;
 
-/// Everything as it is.
+/// Returns the picture of the present state.
 pub(super) fn picture(stage: &Stage) -> Picture {
     let addresses = names(stage);
     let named = |text: String| {
@@ -92,7 +92,7 @@ pub(super) fn picture(stage: &Stage) -> Picture {
     picture
 }
 
-/// Where two pictures differ.
+/// Returns the differences of two pictures.
 pub(super) fn difference(found: &Picture, wanted: &Picture) -> String {
     let mut lines = Vec::new();
     let keys: BTreeSet<_> = found.keys().chain(wanted.keys()).collect();
@@ -107,7 +107,7 @@ pub(super) fn difference(found: &Picture, wanted: &Picture) -> String {
     lines.join("\n")
 }
 
-/// The service's ids, and the addresses of what they name.
+/// Returns the service's ids, each with the address of its article or category.
 fn names(stage: &Stage) -> Vec<(String, String)> {
     let categories = stage.sandbox.categories();
     let mut names = Vec::new();
@@ -125,7 +125,7 @@ fn names(stage: &Stage) -> Vec<(String, String)> {
     names
 }
 
-/// The state, if there is one. Opening it for reading changes nothing.
+/// Returns the state, if there is one. Opening it for reading changes nothing.
 fn store(stage: &Stage) -> Option<Store> {
     let binding = Binding {
         service: stage.url.clone(),
@@ -135,7 +135,7 @@ fn store(stage: &Stage) -> Option<Store> {
     Store::open_read_only(&folder, Some(&binding)).expect("a usable state")
 }
 
-/// The mirror's files with what they hold; of the private ones only names that do not belong there.
+/// Returns the mirror's files with their content; from the private folder only names that do not belong there.
 pub(super) fn files(stage: &Stage) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     collect(&stage.mirror(), &stage.mirror(), &mut files);
@@ -147,7 +147,7 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             let name = below(root, &path);
-            // What was replaced stays for a while, under numbers.
+            // Displaced files stay for a while, under numbers that differ from run to run.
             if name == ".kbsync/displaced" {
                 continue;
             }
@@ -180,12 +180,12 @@ fn below(root: &Path, path: &Path) -> String {
     below.to_string_lossy().into_owned()
 }
 
-/// Returns whether a file is one that kbsync was writing or removing when it died.
+/// Returns whether kbsync was writing or deleting this file when it died.
 pub(super) fn is_temporary(path: &str) -> bool {
     path.contains(".kbsync/stage/") || path.contains(".kbsync-tmp-")
 }
 
-/// Both sides as they are.
+/// Returns both sides as they are.
 pub(super) fn sides(stage: &Stage) -> Sides {
     Sides {
         files: files(stage),
@@ -194,17 +194,17 @@ pub(super) fn sides(stage: &Stage) -> Sides {
     }
 }
 
-/// What is nowhere any more: neither on a side nor in the history.
+/// Returns the words that are lost: on neither side and not in the history.
 pub(super) fn lost(stage: &Stage, written: &Written) -> Vec<Words> {
     written.lost(&sides(stage), || store(stage))
 }
 
-/// What the history can bring back.
+/// Returns the words that the history can bring back.
 pub(super) fn history(stage: &Stage, written: &Written) -> BTreeSet<Words> {
     store(stage).map_or_else(BTreeSet::new, |store| written.history(&store))
 }
 
-/// The paths and articles that hold neither an old nor a new version as a whole.
+/// Returns the paths and articles that hold neither a whole old version nor a whole new version.
 pub(super) fn torn(stage: &Stage, known: &BTreeSet<Words>) -> Vec<String> {
     let mut torn = Vec::new();
     for (path, content) in files(stage) {

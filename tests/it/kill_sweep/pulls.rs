@@ -1,4 +1,4 @@
-//! What comes from the service.
+//! Scenarios of changes that come from the service.
 
 use super::stage::{Stage, text};
 use super::sweep::{SYNC, Scenario};

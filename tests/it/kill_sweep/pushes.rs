@@ -1,4 +1,4 @@
-//! What goes to the service.
+//! Scenarios of changes that go to the service.
 
 use super::stage::Stage;
 use super::sweep::{SYNC, Scenario};
@@ -8,7 +8,7 @@ fn two(stage: &Stage) {
     stage.synced("alpha", &["one", "two"]);
 }
 
-/// A writing operation: the run after a kill is killed, too.
+/// A writing operation: the run after a kill is killed as well.
 const PUSH: Scenario = Scenario { nested: 1, ..SYNC };
 
 fn rewriting(options: &mut Options) {

@@ -1,4 +1,4 @@
-//! A service and a mirror that can be put back in a few milliseconds, and the real command that is killed there.
+//! A service and a mirror that are put back in a few milliseconds, and the real command that is killed on them.
 
 use crate::support::canary;
 use crate::support::kb::TOKEN;
@@ -11,28 +11,28 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
-/// The service, the mirror with its state, and a folder for the user.
+/// The service, the mirror with its state, and the user's folder.
 pub(super) struct Stage {
     pub(super) sandbox: Sandbox,
     pub(super) url: String,
     empty: Snapshot,
-    // Before the folder: what is dropped first can still look into it.
+    // Declared before the folder: fields are dropped in order, and the watch still needs the folder.
     canary: canary::Watch,
     dir: tempfile::TempDir,
     _running: Running,
     _runtime: tokio::runtime::Runtime,
 }
 
-/// Everything as it was at one moment.
+/// A copy of the service and the folders at one moment.
 pub(super) struct Moment {
     service: Snapshot,
     folder: tempfile::TempDir,
 }
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug)]
 pub(super) struct Ran {
-    /// `None`: it was killed.
+    /// `None`: the run was killed.
     pub(super) code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
@@ -64,7 +64,7 @@ impl Stage {
         }
     }
 
-    /// Begins anew: an empty workspace `Help`, and a mirror with these settings and nothing else.
+    /// Starts over: an empty workspace `Help`, and a mirror with these settings and nothing else.
     pub(super) fn renew(&self, options: fn(&mut Options), settings: &str) {
         self.sandbox.go_back(&self.empty);
         self.sandbox.set_options(options);
@@ -77,7 +77,7 @@ impl Stage {
         self.write("kbsync.yaml", &text);
     }
 
-    /// Keeps everything as it is now.
+    /// Copies the service and the folders as they are now.
     pub(super) fn keep(&self) -> Moment {
         let folder = folder();
         copy(&self.run_dir(), folder.path());
@@ -87,15 +87,15 @@ impl Stage {
         }
     }
 
-    /// Puts everything back, as another process would find it long after the last write.
+    /// Puts the service and the folders back, as another process would find them long after the last write.
     pub(super) fn put_back(&self, moment: &Moment) {
-        // What a killed run left is about to be gone.
+        // The remains of a killed run are about to be deleted, so they are searched now.
         self.canary.search();
         self.sandbox.go_back(&moment.service);
         empty(&self.run_dir());
         copy(moment.folder.path(), &self.run_dir());
-        // The requests of earlier runs did not happen. The records of mirrors stay: they name this mirror's path, and
-        // its inode is another one.
+        // The budget of earlier runs is deleted. The records of mirrors stay: they name this mirror's path, with
+        // another inode.
         let user = self.run_dir().join("user");
         for entry in std::fs::read_dir(&user).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -115,7 +115,7 @@ impl Stage {
         self.run_dir().join("mirror")
     }
 
-    /// The command with these arguments; `{service}` and `{workspace}` in them are the stage's.
+    /// Returns the command with these arguments; `{service}` and `{workspace}` in them stand for the stage's own.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
         for argument in arguments {
@@ -142,7 +142,7 @@ impl Stage {
         run(&mut self.command(arguments))
     }
 
-    /// Runs a command to its end. Gives the names of the points that it passed, too.
+    /// Runs a command to its end. Also returns the names of the points that it passed.
     pub(super) fn trace(&self, arguments: &[&str]) -> (Ran, Vec<String>) {
         let trace = self.dir.path().join("trace");
         let mut command = self.command(arguments);
@@ -160,7 +160,7 @@ impl Stage {
         run(command.env("KBSYNC_DRILL_KILL_AT", number.to_string()))
     }
 
-    /// Syncs, as a part of what was before.
+    /// Syncs, as a part of the preparation.
     #[track_caller]
     pub(super) fn sync(&self) {
         let ran = self.run(&["sync"]);
@@ -175,14 +175,14 @@ impl Stage {
         self.sandbox.add_category(self.workspace(), slug, slug)
     }
 
-    /// An article with three paragraphs that no other has.
+    /// Adds an article with three paragraphs that no other article has.
     pub(super) fn article(&self, category: Uuid, slug: &str) -> Uuid {
         let text = text(slug);
         self.sandbox
             .add_article(NewSeed::new(category, slug, slug, &text))
     }
 
-    /// A category with articles, synced.
+    /// Adds a category with articles, and syncs.
     pub(super) fn synced(&self, category: &str, slugs: &[&str]) -> Uuid {
         let id = self.category(category);
         for slug in slugs {
@@ -198,7 +198,7 @@ impl Stage {
         found.unwrap_or_else(|| panic!("no article {slug}")).id
     }
 
-    /// What a colleague does to an article.
+    /// A colleague changes an article in the dashboard.
     #[track_caller]
     pub(super) fn web(&self, slug: &str, change: impl FnOnce(&mut Article)) {
         self.sandbox.edit(self.id(slug), change).expect("there");
@@ -213,7 +213,7 @@ impl Stage {
         });
     }
 
-    /// What a colleague does to a category.
+    /// A colleague changes a category.
     #[track_caller]
     pub(super) fn web_category(&self, slug: &str, change: impl FnOnce(&mut Category)) {
         let found = self
@@ -261,18 +261,18 @@ impl Stage {
         self.write(path, &before.replacen(from, to, 1));
     }
 
-    /// A new file with a text that no other has.
+    /// Writes a new file with a text that no other file has.
     pub(super) fn new_file(&self, path: &str, keys: &str) {
         self.write(path, &format!("---\n{keys}---\n{}\n", text(path)));
     }
 
-    /// Throws the state away, as a fresh clone has none.
+    /// Deletes the state, as in a fresh clone.
     pub(super) fn lose_state(&self) {
         self.remove(".kbsync");
     }
 }
 
-/// Three paragraphs that tell whose they are.
+/// Returns three paragraphs that name their article.
 pub(super) fn text(of: &str) -> String {
     format!("<p>First of {of}.</p>\n<p>Middle of {of}.</p>\n<p>Last of {of}.</p>")
 }
@@ -298,18 +298,18 @@ fn run(command: &mut Command) -> Ran {
     }
 }
 
-/// Runs a daemon until its first cycle is over, or until it is killed before.
+/// Runs a daemon until its first cycle is over, or until it is killed.
 fn daemon(command: &mut Command) -> Output {
     let (said, says) = std::io::pipe().expect("a pipe");
     command.stdout(says.try_clone().expect("another end"));
     let mut child = command.stderr(says).spawn().expect("it starts");
-    // The command holds the ends that are written to; what reads would wait for them for ever.
+    // The command holds the writing ends of the pipe, and the reader would wait for them for ever.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut log = String::new();
     for line in BufReader::new(said).lines().map_while(Result::ok) {
         if line.contains("trigger=startup outcome=") {
             let pid = i32::try_from(child.id()).expect("small");
-            // It may have been killed since it said so.
+            // The daemon may have been killed after it printed this line.
             kill_process(Pid::from_raw(pid).expect("positive"), Signal::TERM).ok();
         }
         log += &(line + "\n");
@@ -321,7 +321,7 @@ fn daemon(command: &mut Command) -> Output {
     }
 }
 
-/// A temporary folder, in memory where that is to be had: a killed process needs no disk.
+/// Returns a temporary folder, in memory where possible: a killed process needs no durable disk.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
@@ -335,7 +335,7 @@ fn empty(folder: &Path) {
     std::fs::create_dir_all(folder).expect("a folder");
 }
 
-/// Copies a folder. The files are older than any run, so that no stamp is doubted for being too young.
+/// Copies a folder. The copies get an old mtime, so that no stamp is racy.
 fn copy(from: &Path, to: &Path) {
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     std::fs::create_dir_all(to).expect("a folder");
@@ -343,7 +343,7 @@ fn copy(from: &Path, to: &Path) {
         let entry = entry.expect("an entry");
         let target = to.join(entry.file_name());
         if entry.file_type().expect("a type").is_socket() {
-            // A process that would listen there is gone.
+            // The process that listened on this socket is gone.
             continue;
         }
         if entry.path().is_dir() {

@@ -1,4 +1,4 @@
-//! The sweep over one scenario: kill at every point, restart, compare with the run that nobody disturbed.
+//! The sweep over one scenario: kill at every point, restart, and compare with the undisturbed run.
 
 use super::picture::{self, Picture, difference};
 use super::stage::{Moment, Ran, Stage};
@@ -7,26 +7,26 @@ use kbsync::cli::exit::ExitCode;
 use kbsync::sandbox::Options;
 use std::collections::BTreeSet;
 
-/// What is there before a command, and the command that is killed.
+/// The situation before a command, and the command that is killed.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
-    /// The service's habits.
+    /// The behaviour of the service.
     pub(super) options: fn(&mut Options),
-    /// Lines of settings beyond service and workspace.
+    /// Lines of settings besides service and workspace.
     pub(super) settings: &'static str,
-    /// Makes both sides what they are before the command.
+    /// Prepares both sides for the command.
     pub(super) prepare: fn(&Stage),
     pub(super) command: &'static [&'static str],
-    /// What is run in the end, to see that nothing is left to do.
+    /// The command that is run last, and that must have nothing to do.
     pub(super) then: &'static [&'static str],
-    /// How many runs come to the end when nobody disturbs them.
+    /// The number of runs until an undisturbed scenario is at its end.
     pub(super) runs: usize,
-    /// Whether the service rewrites what it gets. Then a write whose answer is lost cannot be told from a
-    /// colleague's: it may come to another end, in which nothing is lost or double, and which is at rest.
+    /// Whether the service rewrites what it is sent. Then a write with a lost response cannot be distinguished from a
+    /// colleague's edit. Another end is accepted if nothing is lost or double, and if the next run has nothing to do.
     pub(super) rewrites: bool,
     /// The requests of a run that has nothing to do.
     pub(super) quiet: usize,
-    /// After every so many kills, the next run is killed at each of its points as well; 0: after none.
+    /// After every n-th kill, the next run is killed at each of its points as well; 0: after none.
     pub(super) nested: usize,
 }
 
@@ -44,7 +44,7 @@ pub(super) const SYNC: Scenario = Scenario {
     nested: 0,
 };
 
-/// Which points are killed at.
+/// The points at which the command is killed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub(super) first: usize,
@@ -52,42 +52,42 @@ pub(super) struct Choice {
     pub(super) nested: bool,
 }
 
-/// What was swept.
+/// The result of a sweep.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Swept {
-    /// The points that the command passes.
+    /// The number of points that the command passes.
     pub(super) points: usize,
-    /// The kills.
+    /// The number of kills.
     pub(super) kills: usize,
-    /// The pairs of kills.
+    /// The number of pairs of kills.
     pub(super) pairs: usize,
-    /// The points that a run did not come to, so that it ended by itself.
+    /// The number of points that a run did not reach, so that it ended by itself.
     pub(super) missed: usize,
-    /// What went wrong.
+    /// The descriptions of the failures.
     pub(super) failures: Vec<String>,
 }
 
-/// A scenario on its stage, and what it comes to when nobody disturbs it.
+/// A scenario on its stage, and its undisturbed end.
 struct Sweep<'a> {
     stage: &'a Stage,
     scenario: &'a Scenario,
-    /// Before the command.
+    /// The stage before the command.
     start: Moment,
     begin: Picture,
-    /// After it, and after the run that has nothing left to do.
+    /// The picture after the command, and after the run that has nothing left to do.
     end: Picture,
-    /// The exit codes of both.
+    /// The exit codes of both runs.
     codes: [Option<i32>; 2],
-    /// What people wrote.
+    /// The words that people wrote.
     written: Written,
-    /// The same, with what the command makes of it.
+    /// The same words, and the words that the command makes of them.
     known: BTreeSet<Words>,
-    /// What the history can bring back in the end.
+    /// The words that the history can bring back in the end.
     history: BTreeSet<Words>,
 }
 
-/// The points by which two runs of a command may differ: two writes of the budget, each with a point before and after it
-/// (of 150 runs on a busy machine, 36 had two points fewer and one had four).
+/// The largest difference in points between two runs of a command: two writes of the budget, each with a point before
+/// and after it (of 150 runs on a busy machine, 36 had two points fewer and one had four).
 const BUDGET_POINTS: usize = 4;
 
 /// Sweeps over a scenario.
@@ -117,7 +117,7 @@ pub(super) fn sweep(stage: &Stage, scenario: &Scenario, choice: Choice) -> Swept
                 .push(format!("{name}: nothing came to {number} ({point})"));
         }
     }
-    // A daemon passes as many points as it gets the time for: on a busy machine a quarter fewer or more.
+    // The points that a daemon passes depend on timing: on a busy machine a quarter fewer or more.
     if swept.missed > swept.kills + swept.pairs {
         let Swept { missed, kills, .. } = swept;
         let name = scenario.name;
@@ -129,7 +129,7 @@ pub(super) fn sweep(stage: &Stage, scenario: &Scenario, choice: Choice) -> Swept
 }
 
 impl<'a> Sweep<'a> {
-    /// Runs the scenario as it is meant.
+    /// Runs the scenario without a kill.
     fn undisturbed(
         stage: &'a Stage,
         scenario: &'a Scenario,
@@ -189,7 +189,7 @@ impl<'a> Sweep<'a> {
         }
         swept.kills += 1;
         let left = picture::picture(self.stage);
-        // Where nothing has changed yet, the run after the kill is the one that is swept over anyway.
+        // Where nothing has changed yet, the run after the kill repeats the undisturbed run, which is swept anyway.
         let nested =
             nested && self.scenario.nested > 0 && number.is_multiple_of(self.scenario.nested);
         let changed = nested && !is_before(point) && left != self.begin;
@@ -220,8 +220,8 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Runs the command until it is killed, and looks at what is there in that instant. Returns whether it was killed:
-    /// a daemon has not always as many points, and time decides how often a command writes its budget.
+    /// Runs the command until it is killed, and checks both sides at that instant. Returns whether it was killed: the
+    /// number of points varies for a daemon, and with the writes of the budget.
     fn kill(&self, number: usize, points: usize) -> Result<bool, String> {
         let ran = self.stage.run_killed_at(self.scenario.command, number);
         let is_near_end = number + BUDGET_POINTS > points;
@@ -239,8 +239,8 @@ impl<'a> Sweep<'a> {
         self.nothing_lost().map(|()| true)
     }
 
-    /// Runs the command again, to its end, and compares. Gives the points that it passed, and whether the end
-    /// is the same.
+    /// Runs the command again, to its end, and compares. Returns the points that it passed, and whether its end is the
+    /// undisturbed end.
     fn recover(&self) -> Result<(Vec<String>, bool), String> {
         let has_fault = self.stage.sandbox.has_faults();
         let (mut ran, points) = self.stage.trace(self.scenario.command);
@@ -249,10 +249,10 @@ impl<'a> Sweep<'a> {
         }
         self.run_on();
         let mut found = self.picture();
-        // The answer that the scenario loses is that of this run, where the kill came before its request.
+        // If the kill came before the request, the scenario's lost response hits this run.
         let is_to_retry = has_fault && ran.code == Some(i32::from(ExitCode::Retry.number()));
         if found != self.end && (self.scenario.then != self.scenario.command || is_to_retry) {
-            // What such a command began is finished by any other.
+            // Any other command finishes the work of such a command.
             ran = self.stage.run(self.scenario.then);
             found = self.picture();
         }
@@ -264,7 +264,7 @@ impl<'a> Sweep<'a> {
             return Err(format!("another end:\n{difference}\nafter {ran:#?}"));
         }
         self.nothing_lost()?;
-        // What both sides still have need not be in the history yet.
+        // Words that are still on both sides need not be in the history yet.
         let mut history = picture::history(self.stage, &self.written);
         history.extend(picture::sides(self.stage).words());
         let missing: Vec<_> = self.history.difference(&history).collect();
@@ -277,14 +277,14 @@ impl<'a> Sweep<'a> {
         Ok((points, true))
     }
 
-    /// The runs after the first that the scenario needs.
+    /// Runs the further runs that the scenario needs.
     fn run_on(&self) {
         for _ in 1..self.scenario.runs {
             self.stage.run(self.scenario.then);
         }
     }
 
-    /// Everything as it is. What `new` was writing is swept by the next sync, not by `check`.
+    /// Returns the present picture. The next sync deletes the temporary file of `new`; `check` does not.
     fn picture(&self) -> Picture {
         let mut picture = picture::picture(self.stage);
         if self.scenario.then == ["check"] {
@@ -293,8 +293,8 @@ impl<'a> Sweep<'a> {
         picture
     }
 
-    /// Returns whether something waits for a person that an undisturbed run deals with: a correct end, if nothing is lost
-    /// or double.
+    /// Returns whether an action waits for a person that an undisturbed run carries out: a correct end, if nothing is
+    /// lost or double.
     fn waits(&self, ran: &Ran) -> bool {
         let attention = Some(i32::from(ExitCode::Attention.number()));
         ran.code == attention && !self.codes.contains(&attention)
@@ -314,7 +314,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// A run that has nothing to do: it says so, and changes nothing.
+    /// Makes a run that has nothing to do: it reports that, and changes nothing.
     fn rest(&self) -> Result<Ran, String> {
         let stage = self.stage;
         stage.sandbox.clear_requests();
@@ -349,8 +349,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// A category whose creation was not answered cannot be found through the API: a person does what the
-    /// report says.
+    /// A person follows the report: a category whose creation had a lost response cannot be found through the API.
     fn do_as_told(&self, ran: &Ran) -> bool {
         let said = format!("{}{}", ran.stdout, ran.stderr);
         if said.contains("put its id into the file") {
@@ -377,7 +376,7 @@ impl<'a> Sweep<'a> {
         true
     }
 
-    /// Nor can an article that is a draft: the person has its id from the dashboard.
+    /// A draft cannot be found either: the person has its id from the dashboard.
     fn give_id(&self, said: &str) -> bool {
         let articles = self.stage.sandbox.articles();
         let named = articles.iter().find_map(|one| {
@@ -398,7 +397,7 @@ fn is_before(point: &str) -> bool {
     point.contains(": before ") || point.starts_with("budget:")
 }
 
-/// When the mirror's files were last written.
+/// Returns the time of the last write of each of the mirror's files.
 fn stamps(stage: &Stage) -> Vec<(String, std::time::SystemTime)> {
     let mirror = stage.mirror();
     picture::files(stage)
