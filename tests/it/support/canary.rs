@@ -1,9 +1,9 @@
-//! The canary: every token in these tests has it in its name, so that wherever one turns up can be told.
+//! The canary: the tests' tokens all contain this word, so that a leaked token can be found anywhere.
 //!
-//! A world and a mirror of the real command hold a [`Watch`]: at their end every file below is searched, the
-//! state (its packed bodies unpacked), the budget and the lock among them. What the command printed is searched when
-//! it has run, and so is the log of a daemon; where no command is run, what this process would log is heard by an
-//! [`Ear`].
+//! A world and a mirror of the real command hold a [`Watch`]: at their end every file below the folder is searched,
+//! including the state (its packed bodies unpacked), the budget and the lock. The output of a command is searched when
+//! the command has ended, and so is the log of a daemon; where no command is run, an [`Ear`] searches the log events of
+//! this process.
 
 use kbsync::model::TextDigest;
 use kbsync::state::Store;
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::{EnvFilter, fmt};
 
-/// What every token of the tests begins with.
+/// The beginning of every token in the tests.
 pub(crate) const CANARY: &str = "CANARY";
 
-/// Searches a folder when it is dropped. The folder must still be there: a watch over nothing finds nothing.
+/// Searches a folder when the watch is dropped. The folder must still exist: a search of nothing finds nothing.
 #[derive(Debug)]
 pub(crate) struct Watch {
     folder: PathBuf,
@@ -32,7 +32,7 @@ impl Watch {
         }
     }
 
-    /// Files of this name hold a token on purpose.
+    /// Leaves out files of this name, which hold a token on purpose.
     pub(crate) fn except(&mut self, name: &'static str) {
         self.keeps.push(name);
     }
@@ -55,10 +55,10 @@ impl Drop for Watch {
     }
 }
 
-/// Whether the token was ever logged by this process.
+/// Whether this process ever logged the token.
 static SUNG: AtomicBool = AtomicBool::new(false);
 
-/// Reads what is logged, and keeps nothing of it.
+/// Reads the log events, and stores none of them.
 #[derive(Clone, Copy)]
 struct Ear(&'static AtomicBool);
 
@@ -75,7 +75,7 @@ impl io::Write for Ear {
     }
 }
 
-/// Listens to what this thread logs, as `-vvv` would show it, until the answer is dropped.
+/// Listens to the log events of this thread, as at `-vvv`, until the returned guard is dropped.
 pub(crate) fn listen() -> DefaultGuard {
     hear(&SUNG)
 }
@@ -87,7 +87,7 @@ fn hear(sung: &'static AtomicBool) -> DefaultGuard {
     tracing::subscriber::set_default(log.with_writer(move || Ear(sung)).finish())
 }
 
-/// Checks something that was printed.
+/// Checks that a printed text has no token.
 #[track_caller]
 pub(crate) fn silent(printed: &str) {
     assert!(!printed.contains(CANARY), "the token in:\n{printed}");
@@ -120,7 +120,7 @@ fn sings(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, CANARY.as_bytes()).is_some()
 }
 
-/// What the state has packed, unpacked. One that a test has broken has nothing to unpack.
+/// Returns the packed bodies of the state, unpacked. A state that a test has broken has no bodies to unpack.
 fn bodies(folder: &Path) -> Vec<String> {
     let path = folder.join("state.db");
     let read_only = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
@@ -167,7 +167,7 @@ fn f131_the_watch_looks_into_packed_bodies() {
     keep(&mut store, &"<p>words</p>".repeat(100));
     assert_eq!(bodies(folder.path()).len(), 1);
     assert_eq!(singing(folder.path(), &[]), Vec::<PathBuf>::new());
-    // Packed, no part of it is there as it is.
+    // A packed body does not contain the token as plain bytes.
     keep(&mut store, &["CAN", "ARY "].concat().repeat(100));
     drop(store);
     assert_eq!(
@@ -187,7 +187,7 @@ fn f131_the_ear_hears_a_token_in_the_log() {
     drop(ear);
 }
 
-/// Whether nothing was found meanwhile.
+/// Returns whether the work found no token.
 pub(crate) fn content(work: impl FnOnce()) -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_ok()
 }
@@ -199,7 +199,7 @@ async fn f131_a_world_searches_the_folder_that_it_has_in_the_end() {
     let mut stage = crate::support::hostile::world().await;
     stage.write(".kbsync/x", CANARY);
     assert!(!content(move || drop(stage)));
-    // One that went on elsewhere searched the folder that it left.
+    // A world that moved to another folder has searched the folder that it left.
     stage = crate::support::hostile::world().await;
     stage.write(".kbsync/x", CANARY);
     assert!(!content(move || stage.renew()));

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-/// Long enough for any machine; no test waits for its end.
+/// A time limit that is long enough for any machine; no test waits until its end.
 pub(crate) const BOUND: Duration = Duration::from_secs(30);
 
 #[track_caller]
@@ -47,21 +47,21 @@ impl Daemon {
         Self::spawn_with(kb, arguments, &[])
     }
 
-    /// The same, with additional environment variables.
+    /// Like [`Self::spawn`], with additional environment variables.
     pub(crate) fn spawn_with(kb: &Kb, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
         command.arg("run").args(arguments);
         Self::spawn_by(command, kb, variables)
     }
 
-    /// The same with another command, which becomes the daemon.
+    /// Like [`Self::spawn_with`], with another command, which becomes the daemon.
     pub(crate) fn spawn_by(mut command: Command, kb: &Kb, variables: &[(&str, &str)]) -> Self {
         let (said, says) = std::io::pipe().expect("a pipe");
         command.stdout(says.try_clone().expect("another end"));
         Self::spawn_into(command, kb, variables, (says.into(), Box::new(said)))
     }
 
-    /// The same at a terminal of 100 columns.
+    /// Like [`Self::spawn_with`], at a terminal of so many columns.
     pub(crate) fn spawn_at_terminal(kb: &Kb, columns: u16, variables: &[(&str, &str)]) -> Self {
         let (ours, theirs) = terminal::open(columns);
         let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
@@ -69,7 +69,7 @@ impl Daemon {
         Self::spawn_into(command, kb, variables, (theirs.into(), Box::new(ours)))
     }
 
-    /// The same with a standard error and its reader.
+    /// Starts the command with this standard error, and reads the log from `said`.
     fn spawn_into(
         mut command: Command,
         kb: &Kb,
@@ -90,7 +90,7 @@ impl Daemon {
             .stdin(Stdio::null())
             .stderr(says);
         let child = command.spawn().expect("it starts");
-        // The command holds the writing ends.
+        // The command still holds the writing ends of the pipe.
         drop(command);
         let log = Arc::<Mutex<String>>::default();
         let kept = Arc::clone(&log);
@@ -111,7 +111,7 @@ impl Daemon {
         Self::start_with(kb, arguments, &[])
     }
 
-    /// The same, with additional environment variables.
+    /// Like [`Self::start`], with additional environment variables.
     pub(crate) fn start_with(kb: &Kb, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut daemon = Self::spawn_with(kb, arguments, variables);
         until("the first cycle", || {
@@ -129,19 +129,19 @@ impl Daemon {
         self.log.lock().expect("the log").clone()
     }
 
-    /// Returns the log after the part `before`.
+    /// Returns the part of the log after `before`.
     pub(crate) fn log_since(&self, before: &str) -> String {
         self.log().split_off(before.len())
     }
 
-    /// Returns the address of health and metrics, if the daemon was started with `--listen`.
+    /// Returns the address of health and metrics; the daemon must have been started with `--listen`.
     pub(crate) fn address(&self) -> String {
         let log = self.log();
         let (_, rest) = log.split_once("listening on http://").expect("an address");
         rest.lines().next().expect("a line").trim().to_owned()
     }
 
-    /// Returns a metric by its name with its labels; `None`: it is not there.
+    /// Returns a metric by its name with its labels; `None`: there is no such metric.
     pub(crate) fn figure(&self, name: &str) -> Option<f64> {
         let text = get(&self.address(), "/metrics", "localhost");
         text.lines().find_map(|line| {
@@ -155,7 +155,7 @@ impl Daemon {
         kill_process(Pid::from_raw(pid).expect("positive"), signal).expect("sent");
     }
 
-    /// Waits for the daemon's end.
+    /// Waits for the daemon to end.
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let mut status = None;
         until("the end", || {
@@ -181,7 +181,7 @@ pub(crate) fn mirror(service: &Service) -> Kb {
     kb
 }
 
-/// The same without a budget on either side.
+/// Like [`mirror`], without a budget on either side.
 pub(crate) fn unlimited(service: &Service) -> Kb {
     service.sandbox.set_options(|options| {
         options.per_minute = 0;

@@ -1,5 +1,5 @@
-//! Hostile surroundings for an engine: a disk and a service that a test can fail, or let the process die in,
-//! at every step; and a clock that does not wait.
+//! Hostile surroundings for an engine: a disk and a service that a test can fail at every step, or at which it can let
+//! the process die; and a clock that does not wait.
 
 use crate::support::world::World;
 use kbsync::engine::report::Report;
@@ -30,19 +30,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// One moment of a step.
+/// A moment before or after a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Moment {
-    /// What is done, such as `stage` or `PUT`.
+    /// The step, such as `stage` or `PUT`.
     pub(crate) doing: &'static str,
-    /// To what: a path in the mirror, or an id.
+    /// The object of the step: a path in the mirror, or an id.
     pub(crate) what: String,
-    /// Whether it has been carried out.
+    /// Whether the step has been carried out.
     pub(crate) after: bool,
 }
 
-/// Told every moment. It may fail a step of the disk before it is carried out; it may panic, which is the
-/// death of the process.
+/// Called at every moment. The function may fail a step of the disk before it is carried out, and may panic, which is
+/// the death of the process.
 pub(crate) type Meddler = Arc<dyn Fn(&Moment) -> Result<(), DiskErrorKind> + Send + Sync>;
 
 /// A disk whose changes a test can fail.
@@ -192,11 +192,11 @@ impl Disk for Tampered {
     }
 }
 
-/// A service whose requests a test is told of. Only panics of the meddler count.
+/// A service whose requests are shown to a test. Only panics of the meddler have an effect.
 pub(crate) struct Watched {
     pub(crate) inner: Arc<Client>,
     pub(crate) meddle: Meddler,
-    /// Entries of the last listing that were not read, since their bytes were known.
+    /// Entries of the last listing that were not parsed, because their bytes were known.
     pub(crate) known: AtomicUsize,
 }
 
@@ -312,7 +312,7 @@ impl Service for Watched {
     }
 }
 
-/// The world's clock, but waits pass at once.
+/// The world's clock, except that waits pass at once.
 pub(crate) struct Hurried(Arc<crate::support::world::Hand>);
 
 impl Clock for Hurried {
@@ -326,14 +326,14 @@ impl Clock for Hurried {
     }
 }
 
-/// A world, and the one client that all its engines use: making one takes longer than a cycle.
+/// A world, and the one client that all its engines use, because making a client takes longer than a cycle.
 pub(crate) struct Stage {
     world: World,
     pub(crate) client: Arc<Client>,
 }
 
 impl Stage {
-    /// Goes on in an empty workspace with an empty mirror; the old ones are left behind.
+    /// Continues in an empty workspace with an empty mirror; the old ones stay behind.
     pub(crate) fn renew(&mut self) {
         self.world.workspace = self.world.sandbox().add_workspace("Help");
         self.world.settings.workspace = WorkspaceId::new(self.world.workspace);
@@ -366,12 +366,12 @@ impl DerefMut for Stage {
     }
 }
 
-/// A world whose mirror and state are in memory, where that is to be had: nothing waits for a disk.
+/// A world whose mirror and state are in memory where possible, so that nothing waits for a disk.
 pub(crate) async fn world() -> Stage {
     world_with(Options::unlimited()).await
 }
 
-/// The same, with choices of one's own.
+/// Like [`world`], with these options.
 pub(crate) async fn world_with(options: Options) -> Stage {
     let mut world = World::with(options).await;
     if let Some(folder) = folder_in_memory() {
@@ -393,14 +393,14 @@ pub(crate) fn client_within(world: &World, limits: Limits) -> Client {
     Client::new(ClientOptions::new(&world.running.url, token, budget)).expect("a client")
 }
 
-/// Returns what `status` says without asking the service.
+/// Returns the `status`, without a request.
 pub(crate) fn status(world: &Stage) -> Status {
     let disk = RealDisk::open(world.folder.path()).expect("a mirror");
     let found = status::status(&disk, &mut store(world), &world.settings);
     found.expect("a status")
 }
 
-/// The state, as a new process opens it.
+/// Returns the state, as a new process opens it.
 pub(crate) fn store(world: &World) -> Store {
     let binding = Binding {
         service: world.running.url.clone(),
@@ -409,7 +409,7 @@ pub(crate) fn store(world: &World) -> Store {
     Store::open(&world.path(".kbsync"), &binding, world.clock.now()).expect("a state")
 }
 
-/// An engine whose waits pass at once and whose steps are told to `meddle`.
+/// An engine whose waits pass at once and whose steps call `meddle`.
 pub(crate) fn engine(world: &Stage, meddle: &Meddler) -> Engine<Watched, Tampered> {
     let service = Watched {
         inner: world.client.clone(),
@@ -424,7 +424,7 @@ pub(crate) fn engine(world: &Stage, meddle: &Meddler) -> Engine<Watched, Tampere
         .with_clock(Arc::new(Hurried(world.clock.clone())))
 }
 
-/// Paths that a cycle leaves alone.
+/// Paths that a cycle does not touch.
 pub(crate) fn in_motion(paths: &[&str]) -> PathsInMotion {
     PathsInMotion {
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
@@ -432,16 +432,16 @@ pub(crate) fn in_motion(paths: &[&str]) -> PathsInMotion {
     }
 }
 
-/// Nobody meddles.
+/// A meddler that does nothing.
 pub(crate) fn calm() -> Meddler {
     Arc::new(|_| Ok(()))
 }
 
-/// Runs `sync` while somebody meddles.
+/// Runs `sync` with a meddler.
 pub(crate) async fn sync_with(world: &Stage, meddle: &Meddler) -> Report {
     engine(world, meddle)
         .cycle(&CycleRequest {
-            // Most worlds begin here, and a first sync would ask about each folder.
+            // Most worlds begin here, and a first sync would ask before it creates a category for each folder.
             new_categories: NewCategories::Create,
             ..CycleRequest::new(Direction::Both)
         })
@@ -449,12 +449,12 @@ pub(crate) async fn sync_with(world: &Stage, meddle: &Meddler) -> Report {
         .expect("a cycle")
 }
 
-/// Runs `sync` without waiting for anything.
+/// Runs `sync` without waiting.
 pub(crate) async fn sync(world: &Stage) -> Report {
     sync_with(world, &calm()).await
 }
 
-/// Syncs as a command does, which looks again at what moved under it.
+/// Syncs as a command does, which reads again what changed during the cycle.
 pub(crate) async fn settle(world: &Stage) -> Report {
     let request = CycleRequest {
         new_categories: NewCategories::Create,
@@ -464,7 +464,7 @@ pub(crate) async fn settle(world: &Stage) -> Report {
     report.expect("a report")
 }
 
-/// The process dies at its `n`-th moment, counted from 0. Tells how many there were.
+/// Lets the process die at its `n`-th moment, counted from 0. Also returns the counter of the moments.
 pub(crate) fn dies_at(n: usize) -> (Meddler, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counter = count.clone();

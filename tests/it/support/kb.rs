@@ -9,13 +9,13 @@ use uuid::Uuid;
 
 /// A temporary folder with a `home` for the user and a `mirror` for the work.
 pub(crate) struct Kb {
-    // Before the folder: what is dropped first can still look into it.
+    // Declared before the folder: fields are dropped in order, and the watch still needs the folder.
     canary: canary::Watch,
     dir: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -38,7 +38,7 @@ impl Kb {
         }
     }
 
-    /// A mirror whose settings are this text.
+    /// A mirror with these settings.
     pub(crate) fn with_settings(text: &str) -> Self {
         let kb = Self::new();
         kb.write("kbsync.yaml", text);
@@ -59,7 +59,7 @@ impl Kb {
         self.dir.path().join("state")
     }
 
-    /// Agrees to what the settings name, as a user does.
+    /// Agrees to the settings, as a user does.
     #[track_caller]
     pub(crate) fn trust(&self) {
         self.run(&["trust"]).exits(0);
@@ -91,7 +91,7 @@ impl Kb {
         self.write(path, &before.replacen(from, to, 1));
     }
 
-    /// The mirror's files without private ones, as path and text.
+    /// Returns the mirror's files except the private ones, as path and text.
     pub(crate) fn articles(&self) -> Vec<(String, String)> {
         let mirror = self.mirror();
         self.files()
@@ -108,7 +108,7 @@ impl Kb {
             .collect()
     }
 
-    /// The command, not yet run.
+    /// Returns the command, not yet run.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
         command
@@ -124,7 +124,7 @@ impl Kb {
         command
     }
 
-    /// The same as a process that can be watched while it runs.
+    /// Like [`Self::command`], as a process that can be watched while it runs.
     pub(crate) fn process(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_kbsync"));
         command
@@ -137,7 +137,7 @@ impl Kb {
         command
     }
 
-    /// The same, started by a shell: `"$0" "$@"` is the command.
+    /// Like [`Self::process`], started by a shell: `"$0" "$@"` is the command.
     pub(crate) fn process_by(&self, script: &str, arguments: &[&str]) -> std::process::Command {
         let plain = self.process(arguments);
         let mut command = std::process::Command::new("/bin/sh");
@@ -166,13 +166,13 @@ impl Kb {
         }
     }
 
-    /// Files of this name hold a token, as the test wants it.
+    /// Leaves out files of this name from the search: here the test stores a token on purpose.
     pub(crate) fn keeps_token_in(&mut self, name: &'static str) -> &mut Self {
         self.canary.except(name);
         self
     }
 
-    /// Every file below the temporary folder with its content.
+    /// Returns every file below the temporary folder with its content.
     pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         collect(self.dir.path(), &mut files);
@@ -202,7 +202,7 @@ impl Ran {
         self
     }
 
-    /// Checks that stderr has an error and a remedy with these words, and stdout is empty.
+    /// Checks that stderr has an error and a remedy with these words, and that stdout is empty.
     #[track_caller]
     pub(crate) fn complains(self, error: &str, help: &str) -> Self {
         let found = |start: &str, words: &str| {
@@ -238,12 +238,12 @@ impl Service {
         Self::with(None, |sandbox| sandbox.seed(3, 2))
     }
 
-    /// A service with one workspace and nothing in it.
+    /// A service with one empty workspace.
     pub(crate) fn empty() -> Self {
         Self::with(None, |sandbox| sandbox.add_workspace("Help"))
     }
 
-    /// The same with the same ids in each run.
+    /// Like [`Self::empty`], with the same ids in each run.
     pub(crate) fn with_equal_ids() -> Self {
         Self::with(Some(7), |sandbox| sandbox.add_workspace("Help"))
     }
@@ -277,13 +277,13 @@ impl Service {
             .add_article(NewSeed::new(category, slug, slug, text))
     }
 
-    /// What the service has of an article's body.
+    /// Returns an article's body on the service.
     #[track_caller]
     pub(crate) fn text(&self, id: Uuid) -> String {
         self.sandbox.article(id).expect("it is there").text
     }
 
-    /// A mirror of it, with the token at hand and nothing synced yet.
+    /// A mirror of this service, with the token in the environment and nothing synced yet.
     pub(crate) fn mirror(&self) -> Kb {
         let mut kb = Kb::with_settings(&format!(
             "service: {}\nworkspace: {}\n",
@@ -295,7 +295,7 @@ impl Service {
     }
 }
 
-/// Waits until something is so, but not for longer than anything takes; nothing tells it when.
+/// Waits until something is so, by polling, and fails after `bound`.
 #[track_caller]
 pub(crate) fn until(bound: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
     let end = Instant::now() + bound;

@@ -1,4 +1,4 @@
-//! What tests look at after a cycle: requests, history, rows, stamps.
+//! The checks of tests after a cycle: requests, history, rows, stamps.
 
 use crate::support::world::World;
 use kbsync::engine::report::{Report, Status};
@@ -20,7 +20,7 @@ pub(crate) fn paths(world: &World) -> Vec<String> {
     world.files().into_iter().map(|(path, _)| path).collect()
 }
 
-/// The same without the categories' own.
+/// The paths of the mirror's files without the categories' files.
 pub(crate) fn articles(world: &World) -> Vec<String> {
     let mut paths = paths(world);
     paths.retain(|path| !path.ends_with("_category.yaml"));
@@ -45,7 +45,7 @@ pub(crate) fn versions(world: &World, id: Uuid) -> Vec<StoredVersion> {
         .expect("a readable state")
 }
 
-/// Every body of an article in the history, newest first, each with the side that had it.
+/// Every body of an article in the history, newest first, each with the side that it comes from.
 pub(crate) fn history(world: &World, id: Uuid) -> Vec<(Side, String)> {
     let engine = world.engine();
     versions(world, id)
@@ -58,7 +58,7 @@ pub(crate) fn history(world: &World, id: Uuid) -> Vec<(Side, String)> {
         .collect()
 }
 
-/// Returns whether some version of an article in the history has this body.
+/// Returns whether a version of an article in the history has this body.
 pub(crate) fn kept(world: &World, id: Uuid, body: &str) -> bool {
     history(world, id).iter().any(|(_, text)| text == body)
 }
@@ -83,7 +83,7 @@ pub(crate) fn requests(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// The actions that wait, with why.
+/// The held actions, each with its reason.
 pub(crate) fn held(report: &Report) -> Vec<(String, String)> {
     report
         .actions
@@ -102,7 +102,7 @@ pub(crate) fn problems(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// Asserts that a sync finds nothing to do, with so many requests.
+/// Checks that a sync makes so many requests and has nothing to do.
 pub(crate) async fn assert_quiet(world: &World, requests: u64) {
     let report = world.sync().await;
     assert_eq!(problems(&report), Vec::<String>::new());
@@ -111,14 +111,13 @@ pub(crate) async fn assert_quiet(world: &World, requests: u64) {
     assert_eq!(report.outcome.exit_code(), 0);
 }
 
-/// Lets the stamps of files that were just written be old enough to vouch for them: the next cycle reads these files once
-/// more, and remembers the stamps.
+/// Lets racy stamps grow old: the next cycle reads recently written files once more, and remembers their stamps.
 pub(crate) async fn let_stamps_settle(world: &World) {
     world.clock.advance(std::time::Duration::from_secs(1));
     world.sync().await;
 }
 
-/// Every row of every table of the state, but the time of the last poll.
+/// Every row of every table of the state, except the time of the last poll.
 pub(crate) fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
     let file = world.path(".kbsync/state.db");
     let conn = rusqlite::Connection::open(file).expect("the state");
@@ -163,7 +162,7 @@ fn shown(value: rusqlite::types::ValueRef<'_>) -> String {
     }
 }
 
-/// The rows that one of two dumps has and the other has not.
+/// The rows that only one of two dumps has.
 pub(crate) fn changed_rows(
     before: &BTreeMap<String, Vec<String>>,
     after: &BTreeMap<String, Vec<String>>,
@@ -181,7 +180,7 @@ pub(crate) fn changed_rows(
     [lost('-', before, after), lost('+', after, before)].concat()
 }
 
-/// Inode, size and times of everything in the mirror but what is private.
+/// Inode, size and times of everything in the mirror except private files.
 pub(crate) fn stamps(world: &World) -> BTreeMap<String, (u64, u64, i64, i64, i64, i64)> {
     let root = world.folder.path();
     let mut stamps = BTreeMap::new();

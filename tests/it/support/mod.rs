@@ -1,4 +1,4 @@
-//! What tests share: the world, the real command, what they look at afterwards.
+//! The tools that tests share: the world, the real command, and the checks afterwards.
 
 pub(crate) mod canary;
 pub(crate) mod daemon;

@@ -22,13 +22,13 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs git in a folder, and returns what it printed; `None`: git failed.
+/// Runs git in a folder, and returns its output; `None`: git failed.
 pub(crate) fn try_git_in(folder: &Path, arguments: &[&str]) -> Option<String> {
     let output = output(folder, arguments);
     output.status.success().then(|| text(&output))
 }
 
-/// Runs git in a folder, and returns what it printed.
+/// Runs git in a folder, and returns its output.
 #[track_caller]
 pub(crate) fn git_in(folder: &Path, arguments: &[&str]) -> String {
     let output = output(folder, arguments);

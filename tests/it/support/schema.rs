@@ -1,4 +1,4 @@
-//! The schemas under `examples/schema/` are schemas, and what the commands print keeps to them.
+//! The schemas under `examples/schema/` are valid, and the commands' output conforms to them.
 
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ fn every_schema_is_a_schema_with_a_title() {
     assert!(count >= 2);
 }
 
-/// The example of a report.
+/// An example of a report.
 fn report() -> Value {
     json!({"version":1,"outcome":"done","dry_run":false,
         "actions":[{"action":"update","side":"remote","path":"billing/refunds.html",

@@ -15,10 +15,10 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The longest that a question takes to appear.
+/// The longest time until a question appears.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A pseudo-terminal of this width: the end that the test holds, and the end that the command is given.
+/// A pseudo-terminal of this width: the test's end, and the command's end.
 pub(crate) fn open(columns: u16) -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&ours).expect("granted");
@@ -42,13 +42,13 @@ pub(crate) fn open(columns: u16) -> (File, File) {
 }
 
 impl Kb {
-    /// Runs the command at a terminal. Each answer is typed when its question has appeared behind the one before;
-    /// `stderr` of what is given back holds all that the terminal showed.
+    /// Runs the command at a terminal. Each answer is typed once its question has appeared after the previous question;
+    /// `stderr` of the result holds everything that the terminal showed.
     #[track_caller]
     pub(crate) fn at_terminal(&self, arguments: &[&str], answers: &[(&str, &str)]) -> Ran {
-        // As wide as a question may be: it is looked for in one piece.
+        // Wider than any question, so that each question is found on one line.
         let (mut ours, theirs) = open(400);
-        // Ctrl-C is a signal of the terminal that controls the process.
+        // Ctrl-C is a signal from the controlling terminal, so the command needs this terminal as its own.
         let mut command = self.process_by("exec setsid -c \"$0\" \"$@\"", arguments);
         command
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -57,14 +57,14 @@ impl Kb {
             .stderr(Stdio::from(theirs))
             .stdout(Stdio::piped());
         let child = command.spawn().expect("it runs");
-        // It holds the command's end of the terminal, which is closed with the last holder.
+        // The command holds its end of the terminal open, and the terminal ends only when every holder has closed it.
         drop(command);
         let shown = Arc::new(Mutex::new(Vec::new()));
         let reader = {
             let (shown, mut ours) = (Arc::clone(&shown), ours.try_clone().expect("a copy"));
             std::thread::spawn(move || {
                 let mut some = [0; 4096];
-                // A terminal that nobody has open any more gives an error.
+                // Reading from a terminal that no process has open any more returns an error.
                 while let Ok(count @ 1..) = ours.read(&mut some) {
                     shown.lock().expect("one").extend(&some[..count]);
                 }

@@ -1,4 +1,4 @@
-//! What went over the wire in a test, in short, and what must hold when nothing is left to do.
+//! The requests of a test in short form, and the checks that nothing is left to do.
 
 use crate::support::world::{World, lines};
 use kbsync::engine::report::{Line, Report, Status};
@@ -14,7 +14,7 @@ pub(crate) fn preferring(side: OnConflict) -> CycleRequest {
     }
 }
 
-/// The one line of a report about a path.
+/// Returns the only line of a report about a path.
 pub(crate) fn line<'r>(report: &'r Report, path: &str) -> &'r Line {
     let mut found = report.actions.iter().filter(|line| line.path == path);
     match (found.next(), found.next()) {
@@ -23,7 +23,7 @@ pub(crate) fn line<'r>(report: &'r Report, path: &str) -> &'r Line {
     }
 }
 
-/// Why the line about a path is as it is.
+/// Returns the reason in the line about a path.
 pub(crate) fn reason<'r>(report: &'r Report, path: &str) -> &'r str {
     line(report, path).reason.as_deref().unwrap_or_default()
 }
@@ -44,7 +44,7 @@ pub(crate) fn lines_of(report: &Report, word: &str) -> Vec<String> {
     all
 }
 
-/// How many lines are held.
+/// Returns the number of held lines.
 pub(crate) fn held(report: &Report) -> usize {
     report
         .actions
@@ -54,7 +54,7 @@ pub(crate) fn held(report: &Report) -> usize {
 }
 
 impl World {
-    /// The requests since the last look that change the service, such as `PUT article {"title":"New"}`.
+    /// Returns the requests since the last look that change the service, such as `PUT article {"title":"New"}`.
     pub(crate) fn sent(&self) -> Vec<String> {
         let requests = self.sandbox().requests();
         self.sandbox().clear_requests();
@@ -70,7 +70,7 @@ impl World {
             .collect()
     }
 
-    /// The requests since the last look, by method and kind, such as `GET base`.
+    /// Returns the requests since the last look, by method and kind, such as `GET base`.
     pub(crate) fn asked(&self) -> Vec<String> {
         let requests = self.sandbox().requests();
         self.sandbox().clear_requests();
@@ -97,7 +97,7 @@ impl World {
         (world, start, ids)
     }
 
-    /// Nothing is left to do: one request, no action, no problem, no file touched.
+    /// Checks that nothing is left to do: one request, no action, no problem, no file touched.
     pub(crate) async fn is_quiet(&self) {
         let (before, stamps) = (self.files(), self.mtimes());
         self.sandbox().clear_requests();
@@ -109,7 +109,7 @@ impl World {
         assert_eq!(self.mtimes(), stamps);
     }
 
-    /// When each file of the mirror was last written.
+    /// Returns the time of the last write of each of the mirror's files.
     pub(crate) fn mtimes(&self) -> Vec<std::time::SystemTime> {
         self.files()
             .iter()
@@ -121,7 +121,7 @@ impl World {
             .collect()
     }
 
-    /// An article's slug, title and text.
+    /// Returns an article as it is on the service.
     pub(crate) fn on_service(&self, id: Uuid) -> kbsync::sandbox::Article {
         self.sandbox().article(id).expect("on the service")
     }

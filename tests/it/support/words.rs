@@ -1,7 +1,8 @@
-//! What people wrote, and whether it is within reach: on a side, or in the history as a version of something.
+//! The words that people wrote, and the check that they are within reach: on a side, or in the history as a version of
+//! an article or a category.
 //!
-//! Every word counts: titles, summaries and keywords as well as texts, what categories say, and the lines of a
-//! file that are the writer's alone. A body that no version names can be shown by no command: it counts as lost.
+//! Every word counts: titles, summaries and keywords as well as texts, the words of categories, and the writer's own
+//! lines of a file. A body without a version is shown by no command, so it counts as lost.
 
 use kbsync::mirror::document::{CategoryDocument, Document};
 use kbsync::model::path::CATEGORY_FILE;
@@ -10,7 +11,7 @@ use kbsync::sandbox::{Article, Category};
 use kbsync::state::{Store, StoredVersion, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What somebody wrote.
+/// A piece of writing.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Words {
     Article {
@@ -24,20 +25,20 @@ pub(crate) enum Words {
         description: String,
         meta_description: String,
     },
-    /// A line of a file that the service does not have: a remark, or a key of the writer's own.
+    /// A line of a file that the service does not store: a remark, or a key of the writer's own.
     Own(String),
 }
 
 /// Both sides at one moment.
 pub(crate) struct Sides {
-    /// Path and content.
+    /// The content of each file by its path.
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) articles: Vec<Article>,
     pub(crate) categories: Vec<Category>,
 }
 
 impl Sides {
-    /// All that is said on either side.
+    /// Returns all words on either side.
     pub(crate) fn words(&self) -> BTreeSet<Words> {
         let files = self
             .files
@@ -65,22 +66,22 @@ impl Sides {
     }
 }
 
-/// What was written so far.
+/// The words written so far.
 #[derive(Default)]
 pub(crate) struct Written {
     pub(crate) words: BTreeSet<Words>,
-    /// What it may be found under in the history.
+    /// The subjects under which the history may have the words.
     subjects: Vec<Subject>,
 }
 
 impl Written {
-    /// Adds what both sides say now.
+    /// Adds the present words of both sides.
     pub(crate) fn add(&mut self, sides: &Sides) {
         self.words.extend(sides.words());
         self.subjects.extend(sides.subjects());
     }
 
-    /// What is neither on a side nor in the history any more.
+    /// Returns the words that are neither on a side nor in the history any more.
     pub(crate) fn lost(&self, sides: &Sides, store: impl FnOnce() -> Option<Store>) -> Vec<Words> {
         let there = sides.words();
         let mut missing: Vec<_> = self.words.difference(&there).cloned().collect();
@@ -93,7 +94,7 @@ impl Written {
         missing
     }
 
-    /// All that the history can bring back.
+    /// Returns all words that the history can bring back.
     pub(crate) fn history(&self, store: &Store) -> BTreeSet<Words> {
         let mut subjects: Vec<_> = store
             .articles()
@@ -124,7 +125,7 @@ impl Written {
     }
 }
 
-/// What a version of the history can bring back.
+/// Returns the words that a version of the history can bring back.
 pub(crate) fn in_version(store: &Store, kept: &StoredVersion) -> Vec<Words> {
     let body = |digest: TextDigest| store.body(digest).expect("read");
     let version = &kept.seen.version;
@@ -149,7 +150,7 @@ pub(crate) fn in_version(store: &Store, kept: &StoredVersion) -> Vec<Words> {
     words
 }
 
-/// What a file of the mirror says. What is not ready says nothing but what its lines say.
+/// Returns the words of a file of the mirror. A file that is not ready has only the words of its own lines.
 pub(crate) fn in_file(path: &str, content: &str) -> Vec<Words> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (head, words) = if name == CATEGORY_FILE {
@@ -182,7 +183,7 @@ pub(crate) fn in_file(path: &str, content: &str) -> Vec<Words> {
     words.into_iter().chain(own).collect()
 }
 
-/// Returns whether a line of front matter is the writer's alone.
+/// Returns whether a line of front matter is the writer's own.
 fn is_own(line: &str) -> bool {
     const KEYS: [&str; 10] = [
         "id",

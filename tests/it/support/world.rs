@@ -1,6 +1,6 @@
 //! A world for a test: a sandbox service, a temporary mirror, a state, and colleagues on both sides.
 //!
-//! The sandbox is the one that `kbsync sandbox` runs, over a real socket.
+//! The sandbox is the same as that of `kbsync sandbox`, over a real socket.
 
 use crate::support::canary;
 use kbsync::engine::report::Report;
@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use tracing::subscriber::DefaultGuard;
 use uuid::Uuid;
 
-/// A clock that a test can set forward.
+/// A clock that a test can advance.
 #[derive(Default)]
 pub(crate) struct Hand(AtomicI64);
 
@@ -48,7 +48,7 @@ impl Clock for Hand {
 }
 
 pub(crate) struct World {
-    // Before the folder: what is dropped first can still look into it.
+    // Declared before the folder: fields are dropped in order, and the watch still needs the folder.
     canary: canary::Watch,
     _ear: DefaultGuard,
     pub(crate) running: Running,
@@ -82,7 +82,7 @@ impl World {
         }
     }
 
-    /// Goes on with another mirror. The one that is left is searched for tokens.
+    /// Continues with another mirror. The mirror that is left is searched for tokens.
     pub(crate) fn move_to(&mut self, folder: TempDir) {
         self.canary = canary::Watch::over(folder.path());
         self.folder = folder;
@@ -128,7 +128,7 @@ impl World {
         .expect("a client")
     }
 
-    /// Runs one command as a new process would. Whoever asks for it has said yes to the new categories of a first sync.
+    /// Runs one command as a new process would. The user has approved the new categories of a first sync.
     pub(crate) async fn run(&self, request: &CycleRequest) -> Report {
         let request = CycleRequest {
             new_categories: NewCategories::Create,
@@ -195,7 +195,7 @@ impl World {
         self.write(path, &before.replacen(from, to, 1));
     }
 
-    /// Every file of the mirror, private ones left out, with its content.
+    /// Every file of the mirror with its content, except private files.
     pub(crate) fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
         collect(self.folder.path(), self.folder.path(), &mut files);
