@@ -1,5 +1,5 @@
-//! The facts of `docs/api.md`, one by one, through the client and the engine. What is sent for each edit of
-//! a file is in `edits`, what listings look like in `listing`, what the stand-in service does in its own tests.
+//! The facts of `docs/api.md`, one by one, through the client and the engine. The requests for each edit of a file are
+//! in `edits`, the shapes of listings in `listing`, and the stand-in service has tests of its own.
 
 use crate::support::look::{articles, assert_quiet, held, problems, requests, row};
 use crate::support::world::{World, lines};
@@ -166,7 +166,7 @@ async fn s2_3_revisions_are_tokens_whatever_they_look_like() {
             })),
         )
     };
-    // Older, without microseconds, or no date at all: the words decide.
+    // An older revision, a revision without microseconds, and a revision that is no date: only equality counts.
     for stamp in ["1999-01-01T00:00:00.000000Z", "2026-01-01 00:00:00", "v17"] {
         world.sandbox().inject(stamped(stamp));
         let report = world.sync().await;
@@ -380,7 +380,7 @@ async fn s4_6_a_refused_new_article_is_said_and_its_file_stays() {
                 .is_some_and(|why| why.contains(message))
         );
         assert_eq!(world.read("a/new.html"), "---\ntitle: New\n---\n<p>n</p>\n");
-        // It is not sent again until something changes.
+        // The new article is not sent again until something changes.
         let report = world.sync().await;
         assert_eq!(
             (report.requests.post, report.outcome.exit_code()),
@@ -436,7 +436,7 @@ async fn s4_7_each_refusal_concerns_its_article_alone() {
         assert!(world.read("a/one.html").contains("<p>mine</p>"));
         let report = world.sync().await;
         assert_eq!(report.requests.put, 0, "{status}: not sent again");
-        // A colleague's edit changes what it would be sent over: then it is tried again.
+        // A colleague's edit changes the version to be replaced, so the file is sent again.
         world
             .sandbox()
             .edit(one, |article| article.title = "Theirs".into());
@@ -514,7 +514,7 @@ async fn s4_8_a_refused_deletion_is_said_and_404_counts_as_done() {
     );
     assert!(world.sandbox().article(one).is_some());
     world.clock.advance(std::time::Duration::from_hours(25));
-    // A colleague deletes it in the very moment.
+    // A colleague deletes the article at the same moment.
     world.sandbox().inject(Fault::once(
         Matcher::new("DELETE", "/api/article/"),
         FaultKind::Hook(kbsync::sandbox::Hook::new(move |sandbox| {
@@ -613,7 +613,7 @@ async fn s5_3_a_token_that_may_only_read_pulls_and_pushes_nothing() {
         ]
     );
     assert_eq!(report.outcome.exit_code(), 4);
-    // A vanished article cannot be probed: it waits for a person.
+    // A vanished article cannot be probed, so it waits for a person.
     world.sandbox().unpublish(two);
     let report = world.sync().await;
     assert_eq!(articles(&world), ["a/one.html", "a/two.html"]);
@@ -737,7 +737,7 @@ async fn s8_255_characters_fit_and_256_are_refused_before_they_are_sent() {
 
 #[tokio::test]
 async fn s8_what_is_over_a_limit_on_the_service_stays_editable() {
-    // The service limits what is sent (A8.2); what the service holds may be longer all the same.
+    // The service limits the length of what it is sent (A8.2), but may itself hold longer texts.
     let (world, _, one) = one_article().await;
     let long = "t".repeat(300);
     world.sandbox().edit(one, |article| {
@@ -776,7 +776,7 @@ async fn s8_what_the_headers_say_corrects_the_budget() {
     world.article(a, "one", "<p>1</p>");
     let report = world.sync().await;
     assert_eq!(report.requests.total, 2);
-    // The test's own limit is far higher: what the service answers counts.
+    // The test's own limit is far higher, so the figure comes from the service's response.
     assert!(
         report.budget.expect("known").minute_left <= 58,
         "{:?}",

@@ -1,9 +1,9 @@
-//! A hostile service: every endpoint of the API that a cycle uses, and every way in which it may misbehave.
+//! A hostile service: every endpoint of the API that a cycle uses, in every way in which it may misbehave.
 //!
-//! A cell of the matrix is a mirror with something to do through each endpoint, and one endpoint that answers
-//! wrongly for a whole cycle. Nothing may be lost or deleted that a good service would not have made us
-//! delete; the report says in words what is wrong, and the exit code fits; and once the service is good again,
-//! three cycles end where a cycle with it would have (failures rows 14 to 39).
+//! A cell of the matrix is a mirror with something to do through each endpoint, and one endpoint that answers wrongly
+//! for a whole cycle. Nothing may be lost, and nothing may be deleted except what a good service would have made us
+//! delete; the report names the fault in words, and the exit code fits; and once the service is good again, three
+//! cycles reach the end that a cycle with a good service reaches (failures rows 14 to 39).
 
 use crate::engine::crash::{Outcome, articles, categories, nothing_lost, outcome, sides};
 use crate::support::hostile::{self, Stage};
@@ -45,44 +45,44 @@ const fn manner(name: &'static str, trouble: Trouble, make: fn() -> FaultKind) -
     }
 }
 
-/// What a way to misbehave is to a client.
+/// The effect of a misbehaviour on the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Trouble {
-    /// None: it only takes longer.
+    /// No trouble: the answer only takes longer.
     Slow,
-    /// It is not carried out, and there is no answer.
+    /// The request is not carried out, and there is no answer.
     Unsent,
-    /// It is carried out, and there is no answer.
+    /// The request is carried out, and there is no answer (a lost response).
     Unanswered,
-    /// It is carried out, and the answer breaks off or does not come in time.
+    /// The request is carried out, and the answer is truncated or does not come in time.
     BrokenOff,
-    /// It is carried out, and the answer's JSON breaks off, though it has the length that it says.
+    /// The request is carried out, and the answer's JSON is truncated, although its length is the announced one.
     Halved,
-    /// It is carried out, and the answer comes to no end.
+    /// The request is carried out, and the answer never ends.
     Unended,
-    /// It is carried out; names or titles are of another kind.
+    /// The request is carried out; names or titles have a wrong type.
     Names,
-    /// It is carried out; ids are not there, or of another kind.
+    /// The request is carried out; ids are missing or have a wrong type.
     Ids,
-    /// It is carried out; texts are of another kind.
+    /// The request is carried out; texts have a wrong type.
     Texts,
-    /// It is carried out; everything is there twice.
+    /// The request is carried out; everything in the answer is there twice.
     Twice,
-    /// It is not carried out; the answer is a success that says nothing, or not the service's.
+    /// The request is not carried out; the answer is a success without content, or does not come from the service.
     Nothing,
-    /// It is not carried out; the answer is a success that says nothing but that it is one.
+    /// The request is not carried out; the answer only claims success.
     Success,
-    /// It is not carried out; the answer is a page with 404.
+    /// The request is not carried out; the answer is a page with 404.
     NotHere,
-    /// It is not carried out; the answer is larger than any.
+    /// The request is not carried out; the answer is larger than any limit.
     Large,
-    /// It is not carried out: this one is refused.
+    /// The request is not carried out: the service refuses this request.
     Refused,
-    /// It is not carried out: all are, until somebody signs in.
+    /// The request is not carried out: the service refuses all requests until somebody signs in.
     SignedOut,
-    /// It is not carried out: nothing is, for a while.
+    /// The request is not carried out: the service carries out none for a while.
     Down,
-    /// The same, since there were too many.
+    /// As in `Down`, because there were too many requests.
     Throttled,
 }
 
@@ -110,7 +110,7 @@ fn edit(edit: impl Fn(&mut Value) + Send + Sync + 'static) -> FaultKind {
     FaultKind::Edit(AnswerEdit::new(edit))
 }
 
-/// Every array in an answer has its first element twice.
+/// Doubles the first element of every array in an answer.
 fn doubled(value: &mut Value) {
     match value {
         Value::Array(elements) => {
@@ -146,17 +146,19 @@ fn slow(bytes: usize, millis: u64) -> FaultKind {
     FaultKind::Slow { bytes, pause }
 }
 
-/// Every answer has more than three such drops: it is not there in [`SOON`].
+/// The name of a manner whose answer trickles in: every answer has more than three such drops, so it is not complete
+/// within [`SOON`].
 const TOO_SLOW: &str = "drops that are waited for in vain";
 
-/// Not even the headers are.
+/// The name of a manner in which not even the headers arrive within [`SOON`].
 const LATE: &str = "headers that are waited for in vain";
 
-/// The time that an answer has where slow ones are to be met.
+/// The time limit of an answer in the tests of slow answers.
 const SOON: Duration = Duration::from_millis(150);
 
 impl Manner {
-    /// A client that meets it soon. Where a good answer takes too long for it, too, that is one trouble more.
+    /// Returns a client that meets the manner. A late manner gets a short time limit; if a good answer is too slow for
+    /// that limit, the cell only has one more trouble.
     fn client(&self, stage: &Stage) -> Client {
         if self.is_late() {
             client_within(stage, SOON)
@@ -279,7 +281,7 @@ const MANNERS: &[Manner] = &[
     manner("429 with a bomb", Throttled, || bombed(429)),
 ];
 
-/// A gzip stream of a beginning and then so many times the letter `a`.
+/// Returns a gzip stream of a beginning followed by the letter `a` so many times.
 pub(crate) fn bomb(start: &str, bytes: usize) -> Vec<u8> {
     let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     let (mut held, mut count) = (0_u32, 0_u32);
@@ -298,7 +300,7 @@ pub(crate) fn bomb(start: &str, bytes: usize) -> Vec<u8> {
         put((0x30 + u32::from(byte)).reverse_bits() >> 24, 8);
     }
     for _ in 0..bytes / 258 {
-        // A match of 258 bytes, one byte back.
+        // A back-reference of length 258 and distance 1.
         put(0b1100_0101_u32.reverse_bits() >> 24, 8);
         put(0, 5);
     }
@@ -308,7 +310,7 @@ pub(crate) fn bomb(start: &str, bytes: usize) -> Vec<u8> {
     out
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Job {
     List,
@@ -323,7 +325,7 @@ enum Job {
     UpdateCategory,
 }
 
-/// An endpoint, and the only queries and articles that it misbehaves for, if so.
+/// An endpoint. `query` and `slugs` narrow its misbehaviour to some queries and articles.
 struct Endpoint {
     job: Job,
     method: &'static str,
@@ -345,7 +347,7 @@ const UPDATE: Endpoint = Endpoint {
     slugs: &["edited"],
     ..endpoint(Job::Update, "PUT", "/api/article/")
 };
-/// A PUT that changes nothing, and asks whether an article is there.
+/// A probe: a PUT that changes nothing, and shows whether an article is there.
 const PROBE: Endpoint = Endpoint {
     job: Job::Probe,
     slugs: &["gone", "hidden"],
@@ -365,8 +367,8 @@ const fn endpoint(job: Job, method: &'static str, path: &'static str) -> Endpoin
     }
 }
 
-/// What the cycle in which an endpoint misbehaves comes to: its exit code, and whether what was removed here is
-/// deleted there (`R`), and what is gone there is removed here (`L`).
+/// Returns the expected result of the cycle in which an endpoint misbehaves: the exit code, `R` if the article whose
+/// file was removed is deleted, and `L` if the file of a deleted article is removed.
 #[expect(clippy::match_same_arms, reason = "a table is read from above")]
 fn due(job: Job, trouble: Trouble) -> &'static str {
     match (job, trouble) {
@@ -379,23 +381,24 @@ fn due(job: Job, trouble: Trouble) -> &'static str {
             Unanswered | BrokenOff,
         )
         | (Job::List | Job::ListOn | Job::ReadCategory, Halved) => "5--",
-        // The categories are asked instead: those that are known.
+        // The known categories are read instead.
         (Job::List, NotHere) => "0RL, but for what nobody knows of",
-        // One article that cannot be read stops only itself. One without an id may be any.
+        // An article that cannot be read stops only itself. An article without an id may be any article.
         (Job::ListOn, Names | Texts) => "4RL",
         (Job::ListOn, Ids) => "5--",
         (Job::List | Job::ListOn, _) => "1--",
         (Job::ReadCategory, _) => "4RL",
-        // What is asked for is not there: there is no more than that to be spoiled.
+        // The article that is read does not exist, so the answer has nothing to spoil.
         (Job::ReadArticle, Names | Ids | Texts | Twice) => "0RL",
-        // Nothing says that it is gone: it waits for a person.
+        // No answer says that the article is gone, so it waits for a person.
         (Job::ReadArticle, _) => "3R-",
-        // A probe tells of one that is hidden; of one that is gone it has nothing to spoil.
+        // The probe of a hidden article has an answer to spoil; the probe of a deleted article has none.
         (Job::Probe, Names | Ids | Texts) => "3RL",
         (Job::Probe, Twice) => "0RL",
         (Job::Probe, Unanswered | BrokenOff | Halved) => "5--",
         (Job::Probe, _) => "3R-",
-        // A look tells that it was done, if it is answered; a creation is asked for again, and once more not answered.
+        // If the creation cannot be confirmed, it is sent again, and again has no answer. A read that is answered
+        // confirms an update.
         (Job::Create | Job::CreateCategory, Unanswered) => "5--",
         (Job::Update, Unanswered | BrokenOff | Halved | Names | Ids | Texts) => "5--",
         (Job::Update, Unended) => "4RL",
@@ -405,30 +408,30 @@ fn due(job: Job, trouble: Trouble) -> &'static str {
             Job::Create | Job::Update | Job::Delete | Job::UpdateCategory,
             Unanswered | BrokenOff | Halved | Unended | Names | Ids | Texts | Twice,
         ) => "0RL",
-        // Who knows what became of it.
+        // The outcome of the request is unknown.
         (_, Nothing | Success | NotHere) => "5--",
         (Job::Delete, Large | Refused) => "4-L",
         (_, Large | Refused) => "4RL",
     }
 }
 
-/// The same where it misbehaves for one request only.
+/// Like [`due`], for an endpoint that misbehaves for one request only.
 fn due_once(job: Job, trouble: Trouble) -> &'static str {
     match (job, trouble) {
-        // A person has to find the id of what was created.
+        // A person has to find the id of the new category.
         (Job::CreateCategory, Unanswered | BrokenOff) => "3RL",
-        // Nobody asks again within the cycle.
+        // A probe is not repeated within the cycle.
         (Job::Probe, Unsent | Unanswered | BrokenOff | Down) => "5--",
         _ => "0RL",
     }
 }
 
-/// A client whose waits pass at once, and whose limits are small enough to be met.
+/// A client whose waits pass at once, and whose limits are small enough to be met by the tests.
 fn client(stage: &Stage) -> Client {
     client_within(stage, Duration::from_mins(1))
 }
 
-/// The same, where an answer has so much time.
+/// Like [`client`], with a time limit for an answer.
 fn client_within(stage: &Stage, total_timeout: Duration) -> Client {
     let limits = Limits {
         per_minute: 100_000,
@@ -451,7 +454,7 @@ impl Endpoint {
         format!("{} {} {}: {name}", self.method, self.path, self.query)
     }
 
-    /// The requests that it misbehaves for.
+    /// Returns the requests for which the endpoint misbehaves.
     fn matchers(&self, rows: &BTreeMap<String, Uuid>) -> Vec<Matcher> {
         if self.slugs.is_empty() {
             return vec![Matcher::new(self.method, self.path).query(self.query)];
@@ -464,15 +467,15 @@ impl Endpoint {
 
 /// A mirror with something to do through every endpoint.
 struct Busy {
-    /// What people wrote.
+    /// The words that people wrote.
     written: Written,
-    /// The articles that were there first.
+    /// The articles of the first sync.
     rows: BTreeMap<String, Uuid>,
-    /// The service as it was then.
+    /// The service as it was at the first sync.
     first: Past,
 }
 
-/// Something to do through every endpoint.
+/// Prepares something to do through every endpoint.
 async fn busy(stage: &mut Stage) -> Busy {
     stage.renew();
     stage.clock.advance(Duration::from_mins(1));
@@ -510,7 +513,7 @@ async fn busy(stage: &mut Stage) -> Busy {
     let d = stage.category("d");
     stage.article(d, "arrived", "<p>arrived</p>");
     written.add(&sides(stage));
-    // What was seen by the first sync is not fresh any more.
+    // The entries from the first sync are no longer recent.
     stage.clock.advance(Duration::from_mins(1));
     let named = slugs.iter().map(|(_, slug)| (*slug).to_owned()).zip(ids);
     Busy {
@@ -520,7 +523,7 @@ async fn busy(stage: &mut Stage) -> Busy {
     }
 }
 
-/// A person does what the report says of things that the API does not show.
+/// A person follows the report where the API does not show an id.
 fn do_as_told(stage: &Stage, report: &Report) {
     let told = report
         .actions
@@ -530,7 +533,7 @@ fn do_as_told(stage: &Stage, report: &Report) {
         .into_iter()
         .any(|why| why.contains("put its id into c/_category.yaml"))
     {
-        // Where there is none, something else was wrong with it.
+        // If there is no such category, the report had another cause.
         let found = categories(stage).into_iter().find(|one| one.slug == "c");
         if let Some(id) = found.map(|one| one.id) {
             stage.write("c/_category.yaml", &format!("id: {id}\nname: C\n"));
@@ -538,7 +541,7 @@ fn do_as_told(stage: &Stage, report: &Report) {
     }
 }
 
-/// What a report says is in words.
+/// Checks that a report is in words.
 fn assert_clear(report: &Report, cell: &str) {
     let mut said: Vec<&str> = report.problems.iter().map(|p| p.message.as_str()).collect();
     said.extend(
@@ -568,7 +571,7 @@ fn assert_clear(report: &Report, cell: &str) {
     }
 }
 
-/// Neither side lost more than what is to be deleted. Gives what was (see [`due`]).
+/// Checks that neither side lost more than what is to be deleted. Returns the result in the form of [`due`].
 fn came_to(stage: &Stage, before: &Sides, report: &Report, cell: &str) -> String {
     let mut came = format!("{}--", report.outcome.exit_code());
     for id in &before.articles {
@@ -607,7 +610,7 @@ impl Sides {
     }
 }
 
-/// One endpoint that misbehaves so many times in a cycle.
+/// Checks one endpoint that misbehaves so many times in a cycle.
 async fn cell(
     stage: &mut Stage,
     endpoint: &Endpoint,
@@ -630,8 +633,8 @@ async fn cell(
     ends_well(stage, &on, &busy.written, (due, expected), &cell).await;
 }
 
-/// One endpoint that shows for a whole cycle what was there before: before what others changed, or only before
-/// what the cycle itself changes.
+/// Checks one endpoint that is stale for a whole cycle: it shows the time before the others' changes, or only the time
+/// before the cycle's own changes.
 async fn stale_cell(stage: &mut Stage, endpoint: &Endpoint, others: bool, expected: &Outcome) {
     let cell = format!("{} (others: {others})", endpoint.cell("what is no more"));
     let busy = busy(stage).await;
@@ -647,9 +650,9 @@ async fn stale_cell(stage: &mut Stage, endpoint: &Endpoint, others: bool, expect
         stage.sandbox().inject(fault);
     }
     let due = match (endpoint.job, others) {
-        // What the others did is seen when it is shown.
+        // The others' changes are seen as soon as the service shows them.
         (Job::List, true) => "0R-",
-        // A category that is not there yet; an article that is there still, and not listed.
+        // A category that does not exist yet, or an article that still exists and is not listed.
         (Job::ReadCategory, true) => "4RL",
         (Job::ReadArticle, true) => "5--",
         _ => "0RL",
@@ -658,7 +661,7 @@ async fn stale_cell(stage: &mut Stage, endpoint: &Endpoint, others: bool, expect
     stage.sandbox().serve_stale(0);
 }
 
-/// A cycle with what was injected loses nothing, and some good ones end where they would have without.
+/// Checks that a cycle with faults loses nothing, and that some good cycles later reach the undisturbed end.
 async fn ends_well(
     stage: &mut Stage,
     on: &[Matcher],
@@ -668,7 +671,7 @@ async fn ends_well(
 ) {
     let before = Sides::of(stage);
     stage.sandbox().clear_requests();
-    // A second look tells what came of a new article.
+    // A second read settles the creation of a new article.
     let creates = on.iter().any(|on| on.meets("POST", "/api/article", ""));
     let report = if creates {
         hostile::settle(stage).await
@@ -693,7 +696,7 @@ async fn ends_well(
     stage.client = Arc::new(client(stage));
     let mut quiet = false;
     for _ in 0..4 {
-        // What was refused is tried again a day later.
+        // A refused request is sent again a day later.
         stage.clock.advance(Duration::from_hours(25));
         let report = hostile::sync(stage).await;
         assert_clear(&report, cell);
@@ -709,7 +712,7 @@ async fn ends_well(
     stage.sandbox().clear_requests();
 }
 
-/// A service that refuses to be probed is not probed again: what is not listed waits for a person.
+/// A service that refuses a probe is not probed again: articles that are not listed wait for a person.
 #[tokio::test]
 async fn f026_a_probe_that_is_refused_leaves_what_is_not_listed_to_a_person() {
     let (mut stage, expected) = undisturbed(Options::unlimited()).await;
@@ -733,7 +736,7 @@ async fn f026_a_probe_that_is_refused_leaves_what_is_not_listed_to_a_person() {
         assert_eq!(lines(&report), held, "{}: {report:#?}", manner.name);
         assert!(stage.exists("b/gone.html") && stage.exists("b/hidden.html"));
         nothing_lost(&stage, &written);
-        // All else is as it would have been.
+        // Everything else is as with a good service.
         let found = outcome(&stage);
         let waiting = expected.but_for(&found, &["b/gone.html", "b/hidden.html"]);
         assert_eq!(waiting, found, "{cell}");
@@ -744,7 +747,7 @@ async fn row(endpoint: Endpoint) {
     row_but(endpoint, None).await;
 }
 
-/// All manners but some that no client could see through.
+/// Checks all manners except a trouble that no client can detect.
 async fn row_but(endpoint: Endpoint, but: Option<Trouble>) {
     row_with(Options::unlimited(), endpoint, but).await;
 }
@@ -756,7 +759,7 @@ async fn row_with(options: Options, endpoint: Endpoint, but: Option<Trouble>) {
     }
 }
 
-/// What comes out with a good service.
+/// Returns the result with a good service.
 async fn undisturbed(options: Options) -> (Stage, Outcome) {
     let mut stage = hostile::world_with(options).await;
     busy(&mut stage).await;
@@ -765,12 +768,12 @@ async fn undisturbed(options: Options) -> (Stage, Outcome) {
         assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     }
     let expected = outcome(&stage);
-    // Each cell leaves a client to the next one that has only met a good service.
+    // The client that each cell leaves to the next has only met a good service.
     stage.client = Arc::new(client(&stage));
     (stage, expected)
 }
 
-/// What a client may ask again for within the cycle, or look whether it was done.
+/// Manners that a client can overcome within the cycle, by a retry or by a read.
 const PASSING: &[&str] = &[
     "reset before",
     "reset after",
@@ -855,7 +858,7 @@ async fn f019_f026_a_probe_that_misbehaves() {
 
 #[tokio::test]
 async fn f016_a_deletion_that_misbehaves() {
-    // The API has no more to say of a deletion than that it was a success.
+    // A deletion has no other response than a success, so a false success cannot be detected.
     row_but(DELETE, Some(Success)).await;
 }
 
@@ -869,7 +872,7 @@ async fn f015_a_category_update_that_misbehaves() {
     row(UPDATE_CATEGORY).await;
 }
 
-/// What an error says of an answer.
+/// Checks the message of an error about an answer.
 fn assert_told(error: &ServiceError, path: &str, cell: &str) {
     let said = error.to_string();
     assert!(said.starts_with(path), "{cell}: {said}");
@@ -880,7 +883,7 @@ fn assert_told(error: &ServiceError, path: &str, cell: &str) {
 #[tokio::test]
 async fn f018_the_list_of_workspaces_that_misbehaves() {
     let stage = hostile::world_with(Options::unlimited()).await;
-    // Whoever is told twice of one knows of one, and it has no texts.
+    // A workspace that is listed twice is known once, and a workspace has no texts.
     let good = client(&stage).workspaces().await.expect("they are listed");
     assert_eq!(good.len(), 1);
     for manner in MANNERS {

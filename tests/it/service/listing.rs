@@ -1,4 +1,4 @@
-//! How the service is read, whatever shape its listing has, and what may be concluded of a bad one: never a
+//! The reading of the service, whatever the shape of its listing, and the limits of a bad listing: it never leads to a
 //! deletion.
 
 use crate::support::look::{
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 const LISTING: &str = "/api/base/*/articles";
-/// Articles on a page, so that the five articles of `filled` need three.
+/// Articles on a page: the five articles of `filled` need three pages.
 const PAGE: usize = 2;
 
 /// Two categories with five articles in all; ids are the same in every world.
@@ -47,7 +47,7 @@ async fn filled(options: Options) -> (World, Vec<Uuid>) {
     (world, ids)
 }
 
-/// One way in which the listing may come, through a first sync, a quiet one and a colleague's edit.
+/// Checks one shape of the listing, through a first sync, a quiet sync and a colleague's edit.
 async fn check(shape: Shape, paging: Paging, bodies: bool, expected: &[(String, String)]) {
     let name = format!("{shape:?} {paging:?} bodies {bodies}");
     let options = Options {
@@ -62,7 +62,7 @@ async fn check(shape: Shape, paging: Paging, bodies: bool, expected: &[(String, 
     assert_eq!(problems(&report), Vec::<String>::new(), "{name}");
     assert_eq!(report.outcome.exit_code(), 0, "{name}");
     assert_eq!(world.files(), expected, "{name}");
-    // The bodies that a listing leaves out come along with the categories, which are read anyway.
+    // The bodies that a listing leaves out come with the categories, which are read anyway.
     assert_eq!(report.requests.total, pages + 2, "{name}");
     let mut asked: Vec<String> = world
         .sandbox()
@@ -163,7 +163,7 @@ async fn without_bodies_several_edits_of_one_category_cost_one_request() {
         requests(&world),
         ["GET listing 200", "GET category 200", "GET article 200"]
     );
-    // A merge needs the service's body as well.
+    // A merge needs the service's body as well, so the category is read.
     world.edit("alpha/one.html", "title: one", "title: Uno");
     world
         .sandbox()
@@ -187,7 +187,7 @@ async fn without_any_bodies_each_new_revision_is_read_once() {
     assert_eq!(report.requests.total, 1 + 2 + 5);
     assert_eq!(articles(&world).len(), 5);
     assert_quiet(&world, 1).await;
-    // A push needs no reading: its answer has what the service keeps.
+    // A push needs no read: its response contains the stored version.
     world.edit("alpha/one.html", "Body of one", "Edited body of one");
     assert_eq!(world.sync().await.requests.total, 2);
     assert_quiet(&world, 1).await;
@@ -220,7 +220,7 @@ async fn without_the_endpoint_the_known_categories_are_read() {
             "{status}: {:?}",
             requests(&world)
         );
-        // Known from the state, the categories need no settings any more.
+        // The categories are known from the state, so the settings need not name them any more.
         world.settings.categories.clear();
         assert_quiet(&world, 1 + 2).await;
         world.edit("alpha/one.html", "Body of one", "Mine of one");
@@ -240,7 +240,7 @@ async fn without_the_endpoint_the_known_categories_are_read() {
         assert_eq!(articles(&world).len(), 4);
         assert!(world.read("alpha/five.html").contains("draft: true"));
         assert_quiet(&world, 1 + 2).await;
-        // Within one process the endpoint is not tried again.
+        // Within one process the missing endpoint is not tried again.
         let mut engine = world.engine();
         let request = crate::support::look::both();
         engine.cycle(&request).await.expect("a cycle");
@@ -300,7 +300,7 @@ async fn with_an_etag_an_unchanged_listing_is_one_request_without_a_body() {
         assert_eq!(changed_rows(&rows, &dump(&world)), Vec::<String>::new());
         assert_eq!(stamps(&world), times);
     }
-    // Local edits go out over what is known; the listing has changed by them and is read once.
+    // Local edits are sent on the basis of the known listing; they change the listing, which is then read once.
     world.edit("alpha/one.html", "Body of one", "Edited body of one");
     assert_eq!(
         lines(&world.sync().await),
@@ -356,7 +356,7 @@ async fn a_cycle_that_left_something_open_keeps_no_validator() {
             .any(|line| line.contains("listing_validator"))
     };
     assert!(validator());
-    // A conflict waits: the service's version must be read again in every cycle.
+    // An open conflict: the service's version must be read again in every cycle.
     world.edit("alpha/one.html", "Body of one", "Mine of one");
     world
         .sandbox()
@@ -370,7 +370,7 @@ async fn a_cycle_that_left_something_open_keeps_no_validator() {
     world.sync().await;
     world.sync().await;
     assert!(validator(), "settled");
-    // So it is with a limited command, a dry run, a refusal, and a file that is not ready.
+    // The same holds for a limited command, a dry run, a refusal, and a file that is not ready.
     world
         .sandbox()
         .edit(ids[1], |article| article.text = "<p>theirs</p>".into());
@@ -406,7 +406,7 @@ async fn a_cycle_that_left_something_open_keeps_no_validator() {
     );
 }
 
-/// A world with one thing that a whole listing would delete on either side, synced, and the listing spoilt.
+/// Returns a synced world that owes one deletion on either side, after a cycle with a spoilt listing.
 async fn spoilt(fault: Fault) -> (World, Report) {
     let (world, ids) = filled(Options::unlimited()).await;
     world.sync().await;
@@ -435,7 +435,7 @@ async fn f018_f020_a_bad_listing_stops_the_cycle_and_deletes_nothing() {
     let on = || Matcher::new("GET", LISTING);
     let table = [
         ("a login page", Fault::once(on(), FaultKind::Html), 1),
-        // Asked for again, and never whole.
+        // The listing is requested again, and is never whole.
         (
             "broken off",
             Fault::always(on(), FaultKind::Truncate(900)),
@@ -555,7 +555,7 @@ async fn f127_one_id_with_other_words_voids_the_listing() {
     assert_quiet(&world, 1).await;
 }
 
-/// Two articles cannot have one address; where a listing says so, each has a file of its own all the same.
+/// Two articles cannot have the same slug; if a listing says so, each still has a file of its own.
 #[tokio::test]
 async fn f127_one_slug_twice_in_a_listing_mixes_nothing_up() {
     let (world, ids) = filled(Options::unlimited()).await;
@@ -614,8 +614,8 @@ async fn f127_one_slug_twice_in_a_listing_mixes_nothing_up() {
 #[tokio::test]
 async fn f021_an_empty_listing_takes_nothing_away_either() {
     let (world, report) = spoilt(edited(|answer| answer["articles"] = json!([]))).await;
-    // It is a listing, so what vanished is asked for, three at most. Some of it can be read: then the
-    // listing is not to be trusted, and nothing is deleted by it.
+    // The answer is a valid listing, so the missing articles are read, three at most. Some can be read, so the listing
+    // is not trusted, and nothing is deleted because of it.
     assert!(report.requests.total > 2 * 3, "{:?}", requests(&world));
     for name in ["alpha/five.html", "beta/four.html", "alpha/three.html"] {
         assert!(world.exists(name), "{name}: {:?}", lines(&report));
@@ -656,7 +656,7 @@ async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
     );
     assert_eq!(requests(&world), ["GET listing 200", "PUT article 200"]);
     assert_eq!(world.read("alpha/one.html"), before);
-    // An edit of it waits, and its removal is no deletion.
+    // An edit of the article waits, and the removal of its file is no deletion.
     world.edit("alpha/one.html", "Body of one", "Mine of one");
     world.sandbox().inject(spoil());
     let report = world.sync().await;
@@ -705,7 +705,7 @@ async fn f021_a_listing_that_changes_while_its_pages_are_read() {
         };
         let (world, ids) = filled(options).await;
         world.sync().await;
-        // The first article goes when its page was read: the third one slips onto that page, unseen.
+        // The first article is deleted after its page was read: the third article moves onto that page, unseen.
         let gone = ids[0];
         world.sandbox().inject(Fault::once(
             Matcher::new("GET", LISTING).query("page=2"),

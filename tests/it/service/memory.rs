@@ -1,5 +1,5 @@
-//! What a hostile service can make a process hold in memory: answers that are far larger than they look, and
-//! answers that never end (failures row 139).
+//! The memory that a hostile service can make a process use: answers that are far larger than they look, and answers
+//! that never end (failures row 139).
 
 use crate::service::hostile::{JSON, bomb, raw};
 use crate::support::kb::{Kb, Service};
@@ -7,12 +7,12 @@ use kbsync::model::path::EXTENSION;
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use std::time::{Duration, Instant};
 
-/// What a process had in memory at most, in bytes, while it ran.
+/// Returns the peak memory of a process in bytes, and its output.
 fn peak_of(kb: &Kb, arguments: &[&str]) -> (u64, std::process::Output) {
     peak_within(kb, arguments, Duration::MAX)
 }
 
-/// The same of a process that is ended after so long.
+/// Like [`peak_of`], for a process that is ended after `limit`.
 fn peak_within(kb: &Kb, arguments: &[&str], limit: Duration) -> (u64, std::process::Output) {
     let start = Instant::now();
     let mut command = kb.process(arguments);
@@ -32,7 +32,7 @@ fn peak_within(kb: &Kb, arguments: &[&str], limit: Duration) -> (u64, std::proce
         if start.elapsed() > limit {
             child.kill().expect("ended");
         }
-        // The high-water mark only grows: the last look counts.
+        // The high-water mark only grows, so the last reading counts.
         std::thread::sleep(Duration::from_millis(2));
     }
     let output = child.wait_with_output().expect("its output");
@@ -42,8 +42,8 @@ fn peak_within(kb: &Kb, arguments: &[&str], limit: Duration) -> (u64, std::proce
     (peak, output)
 }
 
-/// What a sync may have in memory, in bytes; a quiet one has less than half of it, and not one of these answers
-/// fits into the rest.
+/// The memory limit of a sync, in bytes. A quiet sync uses less than half, and none of these answers fits into the
+/// rest.
 const ROOM: u64 = 80 << 20;
 
 #[test]
@@ -71,7 +71,7 @@ fn f139_half_a_gigabyte_for_one_article_is_cut_at_the_limit_of_an_answer() {
     }
 }
 
-/// A listing may be large; what is held of it is no more than one article.
+/// A listing may be large, but at most one article of it is held in memory.
 fn assert_listing_in_bounds(bytes: usize) {
     let service = Service::start();
     let kb = service.mirror();
@@ -82,7 +82,7 @@ fn assert_listing_in_bounds(bytes: usize) {
     service.sandbox.inject(Fault::once(on, fault));
     let (peak, output) = peak_of(&kb, &["sync"]);
     assert!(peak < ROOM, "{} MiB", peak >> 20);
-    // The listing that came next was a good one.
+    // The next listing was good.
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(kb.articles().len(), 6, "settings, categories, articles");
 }
@@ -98,7 +98,7 @@ fn f139_a_bomb_of_half_a_gigabyte_for_a_listing_does_not_grow_in_memory() {
     assert_listing_in_bounds(512 << 20);
 }
 
-/// An answer of any length is read as it comes, or refused at its limit.
+/// An answer of any length is parsed as it arrives, or refused at its limit.
 #[test]
 fn f139_what_a_category_says_does_not_grow_in_memory() {
     let start = "{\"success\":true,\"category\":{\"name\":\"";
@@ -129,7 +129,7 @@ fn f139_answers_without_an_end_do_not_grow_in_memory() {
     }
 }
 
-/// What may be wrong with any answer: it unpacks to far more than it looks, or has no end; as a success or not.
+/// The troubles of any answer, both as a success and as an error: it unpacks to far more than it looks, or never ends.
 fn without_measure() -> [Vec<FaultKind>; 4] {
     let gzip = [JSON, ("content-encoding", "gzip")];
     let bombed = |status| raw(status, &gzip, bomb("{\"message\":\"", 256 << 20));
@@ -142,7 +142,7 @@ fn without_measure() -> [Vec<FaultKind>; 4] {
     ]
 }
 
-/// Runs a command where an endpoint answers without measure, each time in a mirror of its own.
+/// Runs a command against an endpoint with answers without measure, each time in a mirror of its own.
 fn assert_in_bounds(on: &Matcher, command: &[&str], prepare: impl Fn(&Kb)) {
     for faults in without_measure() {
         let service = Service::start();
@@ -198,7 +198,7 @@ fn f139_what_is_said_of_workspaces_does_not_grow_in_memory() {
     }
 }
 
-/// Enough for more megabytes than [`ROOM`] has: without optimisation some fifty come in a second.
+/// Enough time for more megabytes than [`ROOM`]: without optimisation some fifty arrive in a second.
 const AWHILE: Duration = Duration::from_secs(2);
 
 fn asked(service: &Service, on: &Matcher) -> bool {

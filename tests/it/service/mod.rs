@@ -1,4 +1,4 @@
-//! How the service is read, and what a bad answer may not do.
+//! The reading of the service, and the limits of a bad answer's effect.
 
 mod api;
 mod hostile;

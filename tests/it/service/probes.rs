@@ -1,4 +1,4 @@
-//! Asking for what is not listed stays cheap: not all at once, and not again in every poll while nothing is
+//! Probes of articles that are not listed stay cheap: not all at once, and not again in every poll while nothing is
 //! new.
 
 use crate::support::hostile::{self, Stage, Tampered, Watched};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 const DAY: Duration = Duration::from_hours(25);
 
-/// So many published articles, and as many that are drafts by now; both sides know.
+/// A mirror of so many published articles and as many drafts; both sides know about the drafts.
 async fn world(number: usize) -> (Stage, Vec<Uuid>) {
     let world = hostile::world().await;
     let a = world.category("a");
@@ -45,7 +45,7 @@ fn path(world: &Stage, id: Uuid) -> String {
     row(world, id).expect("a row").place.to_string()
 }
 
-/// A poll of the daemon: nobody waits for it.
+/// Runs a poll of the daemon, for which no person waits.
 async fn poll(world: &Stage) -> Report {
     let mut engine = hostile::engine(world, &hostile::calm());
     engine.cycle(&a_poll()).await.expect("a cycle")
@@ -59,8 +59,8 @@ fn a_poll() -> CycleRequest {
     }
 }
 
-/// So many removed files of disabled articles, held for their number, in polls of a service that lists such articles or
-/// does not.
+/// A mirror with so many removed files of disabled articles, held for their number, after polls. The service lists
+/// disabled articles or does not.
 async fn removed(number: usize, list_disabled: bool) -> (Stage, Vec<Uuid>) {
     let world = hostile::world_with(Options {
         list_disabled,
@@ -79,7 +79,7 @@ async fn removed(number: usize, list_disabled: bool) -> (Stage, Vec<Uuid>) {
     for &id in &articles {
         world.remove(&path(&world, id));
     }
-    // Each is asked for, some in a poll, and all are held for their number.
+    // Some articles are probed in each poll, and all are held for their number.
     let mut engine = hostile::engine(&world, &hostile::calm());
     for _ in 0..number {
         engine.cycle(&a_poll()).await.expect("a cycle");
@@ -89,7 +89,7 @@ async fn removed(number: usize, list_disabled: bool) -> (Stage, Vec<Uuid>) {
     (world, articles)
 }
 
-/// What some polls cost, one after the other.
+/// Returns the requests of some polls in a row.
 async fn cost(world: &Stage, polls: usize) -> Vec<u64> {
     let mut cost = Vec::new();
     for _ in 0..polls {
@@ -104,17 +104,17 @@ async fn many_removed_drafts_are_held_without_being_asked_for_in_every_poll() {
     for &draft in &drafts {
         world.remove(&path(&world, draft));
     }
-    // A quarter of thirty: seven are asked for, and all are held for their number.
+    // A quarter of thirty: seven are probed, and all are held for their number.
     let report = poll(&world).await;
     assert_eq!(report.requests.total, 1 + 7, "{:?}", requests(&world));
     assert_eq!(held(&report).len(), 15);
     assert_eq!(cost(&world, 3).await, [1, 1, 1]);
     assert_eq!(held(&poll(&world).await), held(&report));
-    // Once a day they are asked for again, some at a time.
+    // Once a day they are probed again, some in each poll.
     world.clock.advance(DAY);
     let daily = cost(&world, 5).await;
     assert_eq!(daily, [2 + 7, 1 + 7, 1 + 1, 1, 1], "and the category");
-    // A person who asks gets an answer.
+    // A person's command probes at once.
     let report = hostile::sync(&world).await;
     assert_eq!(report.requests.total, 1 + 7);
 }
@@ -172,7 +172,7 @@ async fn what_was_not_asked_for_is_read_before_it_is_deleted() {
                 .try_for_each(|mark| tx.approve(Side::Remote, *mark))
         })
         .expect("written");
-    // Edited since it was last asked for.
+    // The draft was edited since its last probe.
     world.sandbox().edit(drafts[14], |article| {
         article.text = "<p>Theirs.</p>".into();
     });
@@ -200,7 +200,7 @@ async fn many_edited_drafts_are_each_read_once_and_sent_once() {
     for &draft in &drafts {
         world.edit(&path(&world, draft), "One.", "Mine.");
     }
-    // One of those whose turn comes late was edited by a colleague as well.
+    // A draft that is probed late was edited by a colleague as well.
     let last = *drafts.iter().max().expect("some");
     world.sandbox().edit(last, |article| {
         article.text = "<p>One.</p><p>Theirs.</p>".into();
@@ -233,7 +233,7 @@ async fn a_standing_conflict_of_a_draft_costs_nothing() {
     assert_eq!(shown.len(), 1);
     assert_eq!(cost(&world, 2).await, [1, 1]);
     assert_eq!(held(&poll(&world).await), shown);
-    // Settled by hand; meanwhile the colleague went on, which is a new conflict.
+    // The conflict is settled by hand. The colleague has edited again meanwhile, which is a new conflict.
     world.remove(&path.replace(".html", ".conflict.html"));
     world.sandbox().edit(drafts[0], |article| {
         article.text = "<p>Theirs again.</p><p>Two.</p>".into();
@@ -274,7 +274,7 @@ async fn ids_of_strangers_are_not_asked_for_in_every_poll() {
     let after = cost(&world, 2).await;
     assert_eq!(after, [1, 1], "{:?}", requests(&world));
     assert!(hostile::sync(&world).await.requests.total > 1);
-    // Gone from here: nothing of them is remembered.
+    // Once the files are removed, nothing about these ids is remembered.
     world.remove("a/theirs.html");
     world.remove("a/nobody.html");
     poll(&world).await;
@@ -286,7 +286,7 @@ async fn ids_of_strangers_are_not_asked_for_in_every_poll() {
     }
 }
 
-/// What some polls of one daemon cost, one after the other.
+/// Returns the requests of some polls in a row, all by one daemon.
 async fn cost_of_one(engine: &mut Engine<Watched, Tampered>, polls: usize) -> Vec<u64> {
     let mut cost = Vec::new();
     for _ in 0..polls {
@@ -316,13 +316,13 @@ async fn conflicts_of_drafts_after_a_loss_of_the_state_are_asked_for_once_a_day(
     requests(&world);
     let cost = cost_of_one(&mut engine, 3).await;
     assert_eq!(cost, [1, 1, 1], "{:?}", requests(&world));
-    // A file that was saved again is a reason to ask for its article.
+    // A file that is saved again is a reason to read its article.
     world.edit(&paths[0], "One.", "Mine.");
     assert_eq!(cost_of_one(&mut engine, 2).await, [1 + 2, 1]);
     world.clock.advance(DAY);
     let cost = cost_of_one(&mut engine, 2).await;
     assert!(cost[0] > 5 && cost[1] == 1, "{cost:?}");
-    // Settled by hand, it is read before it is sent.
+    // A draft whose conflict was settled by hand is read before it is sent.
     world.sandbox().edit(drafts[0], |article| {
         article.text = "<p>Theirs again.</p>".into();
     });
@@ -353,7 +353,7 @@ async fn a_held_move_of_an_article_that_was_hidden_since_is_asked_for_once_a_day
     world.clock.advance(DAY);
     let cost = cost_of_one(&mut engine, 2).await;
     assert!(cost[0] > 1 && cost[1] == 1, "{cost:?}");
-    // Given up: the file says what the article is by now.
+    // The move is given up, and the file shows the present article.
     world.edit("a/one.html", "slug: two\n", "");
     cost_of_one(&mut engine, 1).await;
     assert!(world.read("a/one.html").contains("draft: true"));
