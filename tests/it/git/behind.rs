@@ -1,5 +1,5 @@
-//! Two writers and a dashboard, with the real git and the real command: what git takes back to the committed version is
-//! nobody's edit. It is neither sent nor overwritten, and it settles when git or the writer moves on.
+//! Two writers and a dashboard, with the real git and the real command: a file that git takes back to the committed
+//! version is nobody's edit. The file is neither sent nor overwritten, and it settles when git or the writer moves on.
 
 use crate::support::daemon::{Daemon, unlimited, until};
 use crate::support::kb::{Kb, Ran, Service};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 pub(crate) const ONE: &str = "start/one.html";
 pub(crate) const HELD: &str = "gone back to the committed version";
 
-/// A clone of the repository, with a state of its own.
+/// A clone of the repository, with its own state.
 pub(crate) struct Writer(pub(crate) Kb);
 
 impl Writer {
@@ -41,7 +41,7 @@ impl Writer {
         self.0.read(ONE).contains(words)
     }
 
-    /// What waits, with its reason.
+    /// Returns the held paths, each with its reason.
     pub(crate) fn held(&self) -> Vec<String> {
         let status = self.0.run(&["status", "--json"]).exits(0).json();
         let held = status["held"].as_array().expect("a list");
@@ -52,7 +52,7 @@ impl Writer {
         held.iter().map(told).collect()
     }
 
-    /// Two cycles find the file behind, and do nothing about it.
+    /// Checks that two cycles find the file behind, and leave both sides as they are.
     #[track_caller]
     fn is_behind(&self, team: &Team) {
         let before = self.0.articles();
@@ -70,7 +70,7 @@ impl Writer {
     }
 }
 
-/// A service, a bare repository, and two writers in clones of it that are equal to both.
+/// A service, a bare repository, and two writers with clones that equal both.
 pub(crate) struct Team {
     pub(crate) service: Service,
     pub(crate) one: Uuid,
@@ -84,7 +84,7 @@ impl Team {
         Self::with(&["two", "three"])
     }
 
-    /// With these articles besides.
+    /// Like [`Self::new`], with these additional articles.
     fn with(slugs: &[&str]) -> Self {
         let service = Service::empty();
         let start = service.category("start");
@@ -105,7 +105,7 @@ impl Team {
         c.set("KBSYNC_TOKEN", crate::support::kb::TOKEN);
         let c = Writer(c);
         c.git(&["clone", "-q", path(bare.path()), "."]);
-        // A clone's settings are somebody else's.
+        // A clone's settings come from another person, so the writer has to agree to them.
         c.0.trust();
         for writer in [&b, &c] {
             writer.sync(0);
@@ -119,7 +119,7 @@ impl Team {
         }
     }
 
-    /// B's words go live and into the repository.
+    /// B sends a text to the service and commits it to the repository.
     fn publish(&self, from: &str, to: &str) {
         self.b.0.edit(ONE, from, to);
         self.b.sync(0);
@@ -127,7 +127,7 @@ impl Team {
         self.b.git(&["push", "-q"]);
     }
 
-    /// The same, and C has fetched the words from the service, not yet from git.
+    /// B publishes a text, and C fetches it from the service, not yet from git.
     fn fetched(&self) {
         self.publish("Old.", "New.");
         self.c.sync(0);
@@ -169,7 +169,7 @@ fn f087_a_checkout_or_restore_of_a_file_takes_nobodys_words_back() {
         let team = Team::new();
         team.fetched();
         team.c.git(undo);
-        // Before any sync, it is no edit either.
+        // The file is no edit before the first sync either.
         let status = team.c.0.run(&["status"]).exits(0).stdout;
         assert!(
             status.contains("older     start/one.html (text)"),
@@ -179,7 +179,7 @@ fn f087_a_checkout_or_restore_of_a_file_takes_nobodys_words_back() {
         schema::check("status", &json);
         assert_eq!(json["changes"][0]["older"], true, "{json}");
         team.c.is_behind(&team);
-        // Work elsewhere goes on.
+        // Work on other files continues.
         team.c.0.edit("start/two.html", "Old.", "Mine.");
         team.c.sync(3);
         team.c
@@ -189,7 +189,7 @@ fn f087_a_checkout_or_restore_of_a_file_takes_nobodys_words_back() {
         team.c.sync(0);
         assert_eq!(team.live(), "<p>New.</p>");
         assert!(team.c.has("New."));
-        // An edit settles it as well, and is sent.
+        // An edit of the file settles it as well, and is sent.
         team.publish("New.", "Newer.");
         team.c.sync(0);
         team.c.git(undo);
@@ -227,7 +227,7 @@ fn f087_a_revert_is_an_edit_for_who_makes_it_and_for_who_pulls_it() {
     team.b.git(&["pull", "-q"]);
     team.b.sync(0);
     assert_eq!(team.live(), "<p>Old.</p>");
-    // Who pulls it first sends it; the words were committed and taken back since the last sync.
+    // The first writer who pulls the revert sends it; the text was committed and taken back since the last sync.
     team.publish("Old.", "Next.");
     team.b.git(&["revert", "--no-edit", "HEAD"]);
     team.b.git(&["push", "-q"]);
@@ -243,7 +243,7 @@ fn f087_a_hard_reset_to_an_earlier_commit_sends_nothing_and_deletes_nothing() {
     let team = Team::new();
     team.publish("Old.", "New.");
     team.b.sync(0);
-    // A new article of the dashboard is committed here, and nowhere else.
+    // A new article from the dashboard is committed in this clone, and nowhere else.
     let start = team
         .service
         .sandbox
@@ -290,7 +290,7 @@ fn f087_a_stash_of_new_files_deletes_no_article() {
     assert_eq!(team.service.sandbox.articles().len(), before);
     team.b.git(&["stash", "pop", "-q"]);
     team.b.sync(0);
-    // A committed file that a person removes is a removal like any other.
+    // A removal of a committed file by a person is a removal like any other.
     team.b.git(&["add", "-A"]);
     team.b.git(&["commit", "-q", "-m", "from the dashboard"]);
     team.b.sync(0);
@@ -367,7 +367,7 @@ fn f038_many_files_that_git_took_back_are_behind_and_no_mass_roll_back() {
     assert!(articles.iter().all(|article| article.text == "<p>New.</p>"));
 }
 
-/// Puts a program in the place of git for what a writer runs.
+/// Puts a script in the place of git for the writer's commands.
 fn replace_git(writer: &mut Writer, script: &str) {
     let programs = writer.0.mirror().join("../programs");
     std::fs::create_dir(&programs).expect("made");
@@ -410,7 +410,7 @@ fn a_cycle_in_which_no_file_changed_does_not_start_git() {
     team.c.sync(0);
     let trace = team.c.0.mirror().join("../programs/git.trace");
     assert!(!trace.exists());
-    // A new text is sent, though git cannot say whether it is the committed one.
+    // A new text is sent, even if git cannot say whether it is the committed text.
     team.c.0.edit(ONE, "New.", "Mine.");
     team.c.sync(0);
     assert!(trace.exists());
@@ -438,7 +438,7 @@ fn f087_beside_a_daemon_a_stash_is_told_once_and_settles_with_the_pull() {
         team.c.held().is_empty()
     });
     assert_eq!(team.live(), "<p>New.</p>");
-    // A revert is meant.
+    // A revert is an edit on purpose.
     team.c.git(&["revert", "--no-edit", "HEAD"]);
     until("it is live", || team.live() == "<p>Old.</p>");
     daemon.stop();
@@ -447,7 +447,7 @@ fn f087_beside_a_daemon_a_stash_is_told_once_and_settles_with_the_pull() {
 #[test]
 fn f087_what_a_pull_puts_in_the_place_of_words_that_nobody_committed_waits() {
     let team = Team::new();
-    // B's words are in git alone; on the service somebody has others by then, which C has fetched.
+    // B's text is in git alone. The service has another text by then, which C has fetched.
     team.b.0.edit(ONE, "Old.", "Git.");
     team.b.commit();
     team.b.git(&["push", "-q"]);
@@ -464,7 +464,7 @@ fn f087_what_a_pull_puts_in_the_place_of_words_that_nobody_committed_waits() {
     team.c.is_behind(&team);
     team.c.0.run(&["restore", ONE]).exits(0);
     assert!(team.c.has("New."));
-    // A writer who commits, pulls and syncs is no such case, whatever was sent before the commit.
+    // A writer who commits, pulls and syncs is not held, whatever was sent before the commit.
     team.c.git(&["commit", "-q", "-a", "-m", "taken over"]);
     team.c.sync(0);
     team.c.0.edit(ONE, "New.", "Sent.");
@@ -494,7 +494,7 @@ fn f087_a_conflict_that_a_person_settled_is_not_settled_by_what_git_took_back() 
     assert_eq!(team.live(), "<p>Mine.</p>");
 }
 
-/// A conflict stands in C's mirror, and git took C's words back.
+/// A conflict in C's mirror, and C's text taken back by git.
 fn in_conflict_and_stashed() -> Team {
     let team = Team::new();
     team.publish("Old.", "New.");
@@ -521,7 +521,7 @@ fn f087_no_word_about_a_conflict_sends_what_git_took_back() {
         assert_eq!(team.live(), "<p>New.</p>");
         assert!(team.c.0.exists("start/one.conflict.html"));
     }
-    // A sync between the words changes nothing.
+    // A sync between the commands changes nothing.
     team.c.sync(3);
     let again = team.c.0.run(&["resolve", ONE, "--keep", "local"]);
     assert!(again.exits(3).stdout.contains(HELD));
@@ -593,7 +593,7 @@ fn dashboard(team: &Team, text: &str) {
     assert!(edited.is_some());
 }
 
-/// C's file is as committed, C's mirror had a newer text: the file waits.
+/// Checks that the file waits: C's file is as committed, and C's mirror had a newer text.
 #[track_caller]
 fn waits(team: &Team, live: &str) {
     for _cycle in 0..2 {
@@ -605,7 +605,7 @@ fn waits(team: &Team, live: &str) {
 
 #[test]
 fn f087_an_own_commit_before_a_stash_or_a_rebase_excuses_no_older_text() {
-    // What was committed was never synced; what was synced was never committed.
+    // The committed text was never synced, and the synced text was never committed.
     let team = Team::new();
     team.c.0.edit(ONE, "Old.", "First.");
     team.c.commit();
@@ -622,7 +622,7 @@ fn f087_an_own_commit_before_a_stash_or_a_rebase_excuses_no_older_text() {
     team.c.sync(0);
     team.c.git(&["reset", "-q", "--hard", "HEAD~1"]);
     waits(&team, "<p>Second.</p>");
-    // A commit of another file is rebased onto a colleague's, who did not see the newest text.
+    // A commit of another file is rebased onto a colleague's commit, and the colleague had not seen the newest text.
     let team = Team::new();
     team.c.0.edit("start/two.html", "Old.", "Mine.");
     team.c.commit();
@@ -674,7 +674,7 @@ fn f087_a_conflict_of_what_git_took_back_is_no_matter_of_an_approval() {
         ran.stderr.contains("nothing waits for `approve`"),
         "{ran:#?}"
     );
-    // The ways that are named lead out.
+    // The printed commands settle the conflict.
     let held = team.c.held();
     assert!(
         held[0].contains("edit the file, and settle the conflict with `kbsync resolve`"),
@@ -726,7 +726,7 @@ fn f087_what_git_brings_back_beside_a_renamed_category_or_article_makes_no_secon
     }
     std::fs::remove_dir_all(team.c.0.mirror().join("start")).expect("removed");
     team.c.sync(0);
-    // An article with another address.
+    // An article with another slug.
     let edited = team.service.sandbox.edit(team.one, |article| {
         article.slug = "uno".to_owned();
     });
@@ -765,7 +765,7 @@ fn f087_an_article_that_a_colleague_hid_stays_hidden_when_git_takes_the_file_bac
         let article = team.service.sandbox.article(team.one).expect("there");
         assert!(!article.enabled);
     }
-    // A writer who publishes it says so in a commit.
+    // A writer publishes the article again by a commit.
     team.c.git(&["stash", "pop", "-q"]);
     team.c.sync(0);
     team.c.commit();
@@ -802,7 +802,7 @@ fn f087_the_id_lines_of_new_files_want_to_be_committed_and_a_sync_says_so_once()
     new("five");
     let ran = team.c.sync(0);
     assert_eq!(ran.stdout.matches(WANTED).count(), 1, "{ran:#?}");
-    // Nothing was made.
+    // The second sync created nothing, so it reports nothing.
     let ran = team.c.sync(0);
     assert!(!ran.stdout.contains(WANTED), "{ran:#?}");
     std::fs::remove_dir_all(team.c.0.mirror().join(".git")).expect("removed");

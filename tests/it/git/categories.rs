@@ -1,4 +1,4 @@
-//! `_category.yaml` beside git: what git took back is nobody's edit, what a commit brought is one.
+//! `_category.yaml` beside git: a file that git took back is nobody's edit, a file that a commit brought is an edit.
 
 use crate::git::behind::{HELD, Team, Writer};
 
@@ -11,7 +11,7 @@ fn live(team: &Team) -> String {
     category.expect("there").name
 }
 
-/// A writer names the category.
+/// A writer renames the category in its file.
 fn name(writer: &Writer, from: &str, to: &str) {
     writer
         .0
@@ -22,7 +22,7 @@ fn has(writer: &Writer, name: &str) -> bool {
     writer.0.read(YAML).contains(&format!("name: {name}\n"))
 }
 
-/// A sync of a path reads the category, whenever it was read before.
+/// A sync of a path reads the category, even if it was read recently.
 #[track_caller]
 fn fetch(writer: &Writer) {
     writer.0.run(&["sync", YAML]).exits(0);
@@ -55,13 +55,13 @@ fn f087_a_category_file_that_git_took_back_is_nobodys_edit() {
     team.c.git(&["stash", "pop", "-q"]);
     team.c.sync(0);
     assert_eq!((live(&team), team.c.held()), ("New".to_owned(), Vec::new()));
-    // An edit ends it.
+    // An edit settles the file.
     team.c.git(&["checkout", "-q", "."]);
     is_behind(&team, "New");
     name(&team.c, "start", "Mine");
     team.c.sync(0);
     assert_eq!(live(&team), "Mine");
-    // So do the commands that are named.
+    // The printed commands settle it as well.
     team.c.git(&["checkout", "-q", "."]);
     let ran = team.c.sync(3);
     let told = ran.stdout.replace('\n', " ");
@@ -74,7 +74,7 @@ fn f087_a_category_file_that_git_took_back_is_nobodys_edit() {
     team.c.sync(0);
     team.c.git(&["checkout", "-q", "."]);
     team.c.sync(3);
-    // Nor does a choice between the sides send it.
+    // `--prefer` does not send the file either.
     team.c.0.run(&["sync", YAML, "--prefer", "local"]).exits(3);
     assert_eq!(live(&team), "Mine");
     team.c.0.run(&["approve", "--yes"]).exits(0);
@@ -91,13 +91,13 @@ fn f087_a_name_from_the_service_survives_a_checkout_of_a_category_file() {
     assert!(has(&team.c, "New"));
     team.c.git(&["checkout", "-q", "."]);
     is_behind(&team, "New");
-    // The pull brings it.
+    // The pull brings the name.
     team.b.commit();
     team.b.git(&["push", "-q"]);
     team.c.git(&["pull", "-q"]);
     team.c.sync(0);
     assert!(has(&team.c, "New"));
-    // Another name from the service, to which only the dashboard's words are added.
+    // Another name, which comes from the dashboard alone.
     let article = team.service.sandbox.article(team.one).expect("there");
     let edited = team
         .service
@@ -123,14 +123,14 @@ fn f087_a_category_file_that_a_commit_brought_is_a_teams_edit() {
     team.c.sync(0);
     assert_eq!(live(&team), "New");
     team.b.sync(0);
-    // A revert is meant, for who makes it and for who pulls it.
+    // A revert is an edit on purpose, for the writer who makes it and for the writer who pulls it.
     team.b.git(&["revert", "--no-edit", "HEAD"]);
     team.b.git(&["push", "-q"]);
     team.c.git(&["pull", "-q"]);
     team.c.sync(0);
     assert_eq!(live(&team), "start");
     team.b.sync(0);
-    // A name that its writer sent before another one was committed.
+    // A writer sent a name before another name was committed.
     name(&team.c, "start", "Sent");
     team.c.sync(0);
     name(&team.c, "Sent", "Committed");

@@ -1,11 +1,11 @@
-//! Moves that git took back: each held move names both paths, and the ways out that are named work.
+//! Moves that git took back: each held move names both paths, and the printed ways out work.
 
 use crate::git::behind::{ONE, Team};
 
 const OTHER: &str = "start/other.html";
 const TWO: &str = "start/two.html";
 
-/// What a sync that holds something prints, as one line.
+/// Returns the output of a sync that holds something, as one line.
 #[track_caller]
 fn held(team: &Team) -> String {
     let text = team.c.sync(3).stdout.replace('\n', " ");
@@ -28,7 +28,7 @@ fn slug(team: &Team) -> String {
     team.service.sandbox.article(team.one).expect("there").slug
 }
 
-/// C moves the article, and git has the file as it was.
+/// C moves the article, and git still has the file at its old path.
 fn moved(with_text: bool) -> Team {
     let team = Team::new();
     rename(&team, ONE, OTHER);
@@ -101,7 +101,7 @@ fn f087_a_slug_in_the_file_that_git_took_back_can_be_written_again() {
 fn f087_of_two_files_that_git_exchanged_back_neither_is_sent_until_a_person_says_how() {
     for undone in [true, false] {
         let team = Team::new();
-        // The service has no exchange, so it takes two syncs.
+        // The service cannot exchange two slugs in one request, so the exchange takes two syncs.
         rename(&team, ONE, OTHER);
         team.c.sync(0);
         rename(&team, TWO, ONE);
@@ -114,7 +114,7 @@ fn f087_of_two_files_that_git_exchanged_back_neither_is_sent_until_a_person_says
             told.contains("moves the article back from start/two.html to start/one.html"),
             "{told}"
         );
-        // The service has no exchange, so an approval changes nothing.
+        // The service cannot exchange two slugs in one request, so an approval changes nothing.
         let ran = team.c.0.run(&["approve", "--yes"]).exits(3);
         assert!(ran.stdout.contains("go by a third one"), "{ran:#?}");
         if undone {
@@ -195,7 +195,7 @@ fn f087_an_old_text_stays_held_under_a_new_name() {
         );
         let text = team.service.text(team.one);
         assert!(text.contains("New."), "{text}");
-        // The way to the newer text works under the new name as well.
+        // The command that brings the newer text back works under the new name as well.
         let path = if folder { "begin/one.html" } else { OTHER };
         team.c.0.run(&["restore", path]).exits(0);
         team.c.sync(0);

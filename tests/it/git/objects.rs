@@ -1,4 +1,4 @@
-//! Commits as they are read through the real git program: what is in them, and what is never run.
+//! Commits read through the real git program: their content, and the programs that are never run.
 
 use crate::support::real_git::git_in;
 use kbsync::daemon::git::objects::{Objects, Unread};
@@ -28,7 +28,7 @@ impl Repository {
         fs::write(path, text).expect("written");
     }
 
-    /// Commits everything and gives the commit's id.
+    /// Commits everything, and returns the commit's id.
     fn commit(&self) -> String {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", "a commit"]);
@@ -40,7 +40,7 @@ fn set(paths: &[&str]) -> BTreeSet<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
-/// What a commit has of these paths, as text.
+/// Returns these paths of a commit, as text.
 fn read(objects: &Objects, commit: &str, paths: &[&str]) -> Vec<(String, String)> {
     let files = objects.files(commit, &set(paths)).expect("read");
     let contents = objects
@@ -202,7 +202,7 @@ fn nothing_that_a_repository_names_is_run() {
     objects
         .commits_between(&first, "HEAD", &set(&["a/b.html"]))
         .expect("read");
-    // A partial clone fetches what is missing, and a transport can be a program.
+    // A partial clone fetches missing objects, and a transport can be a program.
     for (key, value) in [
         ("core.repositoryFormatVersion", "1"),
         ("extensions.partialClone", "o"),

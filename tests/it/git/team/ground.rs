@@ -1,6 +1,6 @@
-//! The ground of the random team: a service, a bare repository, three clones, and how they come to rest.
+//! The ground of the random team: a service, a bare repository, three clones, and the way to rest.
 //!
-//! After each step the judge looks at the requests that it caused.
+//! After each step the judge checks the requests of the step.
 
 use super::{
     Chance, Steps,
@@ -18,7 +18,7 @@ use std::{
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// A writer with a clone and a state of their own.
+/// A writer with their own clone and state.
 pub(super) struct Writer {
     pub(super) name: &'static str,
     pub(super) kb: Kb,
@@ -26,14 +26,14 @@ pub(super) struct Writer {
     pub(super) seen: BTreeMap<String, BTreeSet<Token>>,
 }
 
-/// Everybody, and what they did.
+/// The team, and the record of its steps.
 pub(super) struct Team {
     pub(super) service: Service,
     pub(super) category: Uuid,
     pub(super) writers: Vec<Writer>,
     pub(super) judge: Judge,
     pub(super) chance: Chance,
-    /// How many articles and branches were made.
+    /// The number of articles and branches that were made.
     pub(super) made: usize,
     done: Steps,
     bare: TempDir,
@@ -56,14 +56,14 @@ impl Writer {
         self.ask_git(arguments).is_some()
     }
 
-    /// Runs git, and returns what it printed; `None`: git failed.
+    /// Runs git, and returns its output; `None`: git failed.
     pub(super) fn ask_git(&self, arguments: &[&str]) -> Option<String> {
         let options = ["-c", "pull.rebase=false", "-c", "advice.detachedHead=false"];
         let arguments = [options.as_slice(), arguments].concat();
         try_git_in(&self.kb.mirror(), &arguments)
     }
 
-    /// What lies in the category's folder, by name.
+    /// Returns the files of the category's folder, by name.
     fn texts(&self) -> BTreeMap<String, String> {
         let folder = self.kb.mirror().join("start");
         let Ok(entries) = std::fs::read_dir(folder) else {
@@ -72,13 +72,13 @@ impl Writer {
         let paths = entries.map(|entry| entry.expect("an entry").path());
         let text = |path: PathBuf| {
             let name = path.file_name()?.to_str()?.to_owned();
-            // A daemon may take it away meanwhile.
+            // A daemon may delete the file at this moment.
             Some((name, std::fs::read_to_string(path).ok()?))
         };
         paths.filter_map(text).collect()
     }
 
-    /// The files with the tokens in them, by slug. A file that git left in conflict has more than one.
+    /// Returns the files with the tokens in them, by slug. A file in a git conflict has several tokens.
     pub(super) fn files(&self) -> BTreeMap<String, BTreeSet<Token>> {
         let texts = self.texts().into_iter();
         texts
@@ -93,7 +93,7 @@ impl Writer {
             .collect()
     }
 
-    /// The copies beside files in conflict, as the slugs of these.
+    /// Returns the slugs of the files that have a conflict copy.
     pub(super) fn copies(&self) -> Vec<String> {
         let names = self.texts().into_keys();
         names
@@ -101,7 +101,7 @@ impl Writer {
             .collect()
     }
 
-    /// Whether a text is in the mirror, in git's objects or in the history.
+    /// Returns whether a text is in the mirror, in git's objects or in the history.
     fn keeps(&self, token: Token, objects: &str) -> bool {
         let body = token.body();
         let texts = self.texts();
@@ -125,7 +125,7 @@ impl Writer {
             .any(|version| version.contains(text))
     }
 
-    /// Why an article is not as the service has it, in the words of `kbsync status`.
+    /// Returns the reason why an article differs from the service, from `kbsync status`.
     fn says(&self, slug: &str) -> Option<String> {
         let status = self.kb.run(&["status", "--json"]).exits(0).json();
         let paths = match slug {
@@ -141,7 +141,7 @@ impl Writer {
 }
 
 impl Team {
-    /// Four articles, which are committed and in all clones.
+    /// A team with four articles, which are committed and in all clones.
     pub(super) fn new(seed: u64) -> Self {
         let service = Service::empty();
         let category = service.category("start");
@@ -200,17 +200,17 @@ impl Team {
         team
     }
 
-    /// Somebody clones the repository, with a branch checked out.
+    /// A new writer clones the repository, with a branch checked out.
     pub(super) fn clone(&self, branch: &str) -> Writer {
         Writer::cloning("dan", self.bare.path().to_str().expect("text"), branch)
     }
 
-    /// Notes what is done.
+    /// Notes a step for the message of a failed run.
     pub(super) fn note(&mut self, what: impl Into<String>) {
         self.done.lines.push(what.into());
     }
 
-    /// Has the judge look at what was sent, and remembers what the writers see.
+    /// Lets the judge check the requests, and remembers the texts that the writers see.
     pub(super) fn look(&mut self) {
         self.judge.judge(&self.service.sandbox);
         for writer in &mut self.writers {
@@ -220,13 +220,13 @@ impl Team {
         }
     }
 
-    /// A writer removed an article, knowing all that the mirror showed of it.
+    /// A writer removed an article, after seeing everything that the mirror showed of it.
     pub(super) fn removed(&mut self, index: usize, slug: &str) {
         let seen = self.writers[index].seen.get(slug).cloned();
         self.judge.remove(slug, seen.unwrap_or_default());
     }
 
-    /// Someone edits an article in the dashboard, makes one or deletes one there.
+    /// A colleague edits, creates or deletes an article in the dashboard.
     pub(super) fn dashboard(&mut self) {
         let articles = self.service.sandbox.articles();
         let Some(article) = self.chance.pick(&articles).cloned() else {
@@ -258,8 +258,8 @@ impl Team {
         self.judge.look(&self.service.sandbox);
     }
 
-    /// All writers commit, pull, sync and push until nothing changes; then everything is equal, or held with a word about it,
-    /// and nothing that anybody wrote last is lost.
+    /// All writers commit, pull, sync and push until nothing changes. Then every file is equal, or held with a reason,
+    /// and no last text of anybody is lost.
     pub(super) fn come_to_rest(&mut self) {
         for round in 0..3 {
             for index in 0..self.writers.len() {
@@ -272,7 +272,7 @@ impl Team {
             }
         }
         for index in 0..self.writers.len() {
-            // A sync of a path reads the category, whenever it was read before.
+            // A sync of a path reads the category, even if it was read recently.
             let ran = self.writers[index].kb.run(&["sync", &file(CATEGORY)]);
             assert!(matches!(ran.code, 0 | 3 | 4), "{ran:#?}");
             self.look();

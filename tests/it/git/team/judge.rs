@@ -1,25 +1,27 @@
-//! What people wrote and meant, and whether the requests that changed the service follow from that.
+//! The record of what people wrote and meant, and the check that each request that changed the service follows from the
+//! record.
 //!
-//! Every text has a token of its own. A token knows which ones it replaced, so that an older text that comes back is told
-//! from a newer one. It may come back only where a person took it back on purpose. Knows neither git nor files.
+//! Every text has a token of its own. A token knows the tokens that it replaced, so that a returning older text is
+//! distinguished from a newer text. An older text may come back only where a person took it back on purpose. The judge
+//! knows neither git nor files.
 
 use kbsync::sandbox::{RequestRecord, Sandbox};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The name that stands for the category among the slugs: its file and its description.
+/// The slug that stands for the category: its file and its description.
 pub(super) const CATEGORY: &str = "_category";
 
-/// A text that somebody wrote.
+/// The number of a text that somebody wrote.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Token(u32);
 
 impl Token {
-    /// The body of an article, or the description of the category, with this text.
+    /// Returns the body of an article, or the description of the category, with this text.
     pub(super) fn body(self) -> String {
         format!("<p>T{:06}</p>", self.0)
     }
 
-    /// The tokens in a text, each once.
+    /// Returns the tokens in a text, each once.
     pub(super) fn all_in(text: &str) -> BTreeSet<Self> {
         let found = text.match_indices("<p>T");
         found
@@ -36,26 +38,26 @@ impl Token {
     }
 }
 
-/// The memory of what people did.
+/// The record of what people did.
 #[derive(Default)]
 pub(super) struct Judge {
-    /// What each token replaced.
+    /// The tokens that each token replaced.
     replaced: BTreeMap<Token, BTreeSet<Token>>,
-    /// What came back on purpose.
+    /// The texts that came back on purpose.
     back: BTreeSet<(String, Token)>,
-    /// The articles that somebody removed, with the text that the person had before them.
+    /// The articles that somebody removed, with the text that the person had seen before.
     removed: BTreeMap<String, BTreeSet<Token>>,
-    /// Of these, the ones that were live by then: nobody makes them anew.
+    /// The removed articles that were live at that time: nobody creates them anew.
     removed_live: BTreeSet<String>,
-    /// What is live, by slug.
+    /// The live texts, by slug.
     live: BTreeMap<String, Token>,
     /// The articles' slugs, by id.
     slugs: BTreeMap<String, String>,
-    /// What was live at some time.
+    /// The texts that were live at some time.
     was_live: BTreeSet<Token>,
-    /// What a person threw away.
+    /// The texts that a person threw away.
     dropped: BTreeSet<Token>,
-    /// What was deleted in the dashboard, where nobody else may have seen it.
+    /// The texts that were deleted in the dashboard, which perhaps no writer saw.
     gone: BTreeSet<Token>,
 }
 
@@ -72,7 +74,7 @@ impl Judge {
         self.back.insert((slug.to_owned(), token));
     }
 
-    /// A person threw texts away that were in a file of theirs.
+    /// A person threw away texts from a file of theirs.
     pub(super) fn drop_words(&mut self, tokens: impl IntoIterator<Item = Token>) {
         self.dropped.extend(tokens);
     }
@@ -84,7 +86,7 @@ impl Judge {
         self.gone.extend(tokens);
     }
 
-    /// A person removed an article that said this to them.
+    /// A person removed an article after seeing these texts of it.
     pub(super) fn remove(&mut self, slug: &str, had: impl IntoIterator<Item = Token>) {
         self.removed.entry(slug.to_owned()).or_default().extend(had);
         if self.live.contains_key(slug) {
@@ -92,7 +94,7 @@ impl Judge {
         }
     }
 
-    /// Something was done in the dashboard: what is live now is meant.
+    /// A step in the dashboard: the texts that are live now are meant.
     pub(super) fn look(&mut self, sandbox: &Sandbox) {
         self.live.clear();
         for article in sandbox.articles() {
@@ -114,7 +116,7 @@ impl Judge {
         }
     }
 
-    /// Looks at the requests since the last time.
+    /// Checks the requests since the last check.
     pub(super) fn judge(&mut self, sandbox: &Sandbox) {
         for article in sandbox.articles() {
             self.slugs.insert(article.id.to_string(), article.slug);
@@ -131,7 +133,7 @@ impl Judge {
         let done = (200..300).contains(&request.status);
         match request.method.as_str() {
             "DELETE" if done => {
-                // One that was made since the last look, and is gone by now, was its writer's alone.
+                // An article that was created and deleted since the last check was its writer's alone.
                 let Some(slug) = self.slugs.get(last).cloned() else {
                     return;
                 };
@@ -181,7 +183,7 @@ impl Judge {
         }
     }
 
-    /// A text goes live in the place of another one.
+    /// A text goes live in the place of another text.
     fn send(&mut self, slug: &str, token: Token) {
         self.was_live.insert(token);
         if let Some(live) = self.live.insert(slug.to_owned(), token) {
@@ -193,7 +195,7 @@ impl Judge {
         }
     }
 
-    /// All that was replaced on the way to a token.
+    /// Returns all tokens that were replaced on the way to a token.
     fn before(&self, token: Token) -> BTreeSet<Token> {
         let (mut found, mut next) = (BTreeSet::new(), vec![token]);
         while let Some(token) = next.pop() {
@@ -206,12 +208,13 @@ impl Judge {
         found
     }
 
-    /// What is live.
+    /// Returns the live texts.
     pub(super) fn live(&self) -> &BTreeMap<String, Token> {
         &self.live
     }
 
-    /// What nobody replaced, but for what was thrown away before anybody else could see it: it has to be somewhere.
+    /// Returns the texts that nobody replaced, except texts that were thrown away before anybody else could see them.
+    /// Each of these texts has to be somewhere.
     pub(super) fn last_words(&self) -> BTreeSet<Token> {
         let replaced: BTreeSet<Token> = self.replaced.values().flatten().copied().collect();
         let all: BTreeSet<Token> = self.replaced.keys().copied().collect();

@@ -1,8 +1,9 @@
-//! A team at random: three writers in clones of one repository, with states of their own, and a dashboard. The git and
-//! the command are real; what the team does next comes from a seed.
+//! A random team: three writers in clones of one repository, each with a state, and a dashboard. Git and the command
+//! are real; the team's steps come from a seed.
 //!
-//! [`judge`] knows what people wrote and meant, and looks at each request that changed the service. [`ground`] is the
-//! ground, [`steps`] what people do. `KBSYNC_TEAM_SEEDS=50` plays as many seeds, from `KBSYNC_TEAM_FIRST` on.
+//! [`judge`] knows what people wrote and meant, and checks each request that changed the service. [`ground`] is the
+//! ground, and [`steps`] are the steps of people. `KBSYNC_TEAM_SEEDS=50` plays so many seeds, from `KBSYNC_TEAM_FIRST`
+//! on.
 
 mod ground;
 mod judge;
@@ -11,10 +12,10 @@ mod steps;
 use ground::Team;
 use std::{fmt::Write as _, time::Instant};
 
-/// So many steps are taken, before the team comes to rest.
+/// The number of steps before the team comes to rest.
 const STEPS: usize = 40;
 
-/// A sequence of numbers that follows from a seed (splitmix64).
+/// Pseudo-random numbers from a seed (splitmix64).
 struct Chance(u64);
 
 impl Chance {
@@ -42,7 +43,7 @@ impl Chance {
     }
 }
 
-/// Says what was done when a run fails.
+/// Prints the steps when a run fails.
 struct Steps {
     seed: u64,
     lines: Vec<String>,

@@ -1,5 +1,5 @@
-//! What people do: a writer edits, commits, pulls, stashes and syncs, somebody uses the dashboard. Each step tells the judge
-//! what was meant by it.
+//! The steps of people: a writer edits, commits, pulls, stashes and syncs, a colleague uses the dashboard. Each step
+//! tells the judge what it meant.
 
 use super::{
     ground::Team,
@@ -8,7 +8,7 @@ use super::{
 use crate::support::daemon::{Daemon, until};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a writer does with files and git.
+/// A writer's deed with files and git.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Edit,
@@ -33,7 +33,7 @@ enum Deed {
     Resolve,
 }
 
-/// As often as each deed is in it.
+/// Each deed with the frequency of its entries.
 const DEEDS: [Deed; 38] = [
     Deed::Edit,
     Deed::Edit,
@@ -97,7 +97,7 @@ impl Drop for ToldInPanic<'_> {
 }
 
 impl Team {
-    /// Somebody does something.
+    /// Takes a random step.
     pub(super) fn step(&mut self) {
         let index = self.chance.below(self.writers.len());
         match self.chance.below(16) {
@@ -109,7 +109,7 @@ impl Team {
         self.look();
     }
 
-    /// A few deeds while a daemon runs.
+    /// Takes some steps beside a running daemon.
     fn beside_a_daemon(&mut self, index: usize) {
         self.tell(index, "starts the daemon");
         let daemon = Daemon::spawn(&self.writers[index].kb, &[]);
@@ -129,7 +129,7 @@ impl Team {
         daemon.stop();
     }
 
-    /// Waits until the daemon has dealt with what was done.
+    /// Waits until the daemon has handled the last deeds.
     fn rest(&mut self, index: usize) {
         self.tell(index, "waits for the daemon");
         until("git is at rest", || {
@@ -154,7 +154,7 @@ impl Team {
 
     fn deed(&mut self, index: usize) {
         let deed = DEEDS[self.chance.below(DEEDS.len())];
-        // A daemon may have pulled something.
+        // A daemon may have pulled a change.
         self.look();
         self.tell(index, &format!("{deed:?}"));
         match deed {
@@ -192,7 +192,8 @@ impl Team {
         }
     }
 
-    /// The colleagues' last commit, as a CI system checks it out: HEAD is detached, and the branch is the published one.
+    /// Checks out the colleagues' last commit as a CI system does: HEAD is detached, and the branch is the published
+    /// one.
     fn upstream(&mut self, index: usize) {
         let writer = &self.writers[index];
         writer.git(&["fetch", "-q"]);
@@ -208,7 +209,7 @@ impl Team {
         }
     }
 
-    /// A file that says one thing.
+    /// Returns a file with exactly one text.
     fn any_file(&mut self, index: usize) -> Option<String> {
         let files = self.writers[index].files().into_iter();
         let plain = files.filter(|(_, tokens)| tokens.len() == 1);
@@ -238,13 +239,13 @@ impl Team {
         self.writers[index].kb.write(&file(&slug), &text);
     }
 
-    /// Not the last ones: too many removals are another guard's affair.
+    /// The last files stay: another guard is about too many removals.
     fn remove(&mut self, index: usize) {
         let Some(slug) = self.any_file(index).filter(|slug| slug != CATEGORY) else {
             return;
         };
         self.tell(index, &format!("removes {slug}"));
-        // A daemon may have sent it by now.
+        // A daemon may have sent the text by now.
         self.look();
         let before = self.writers[index].files();
         self.removed(index, &slug);
@@ -284,7 +285,7 @@ impl Team {
         }
     }
 
-    /// Runs a command of git and settles what it left in conflict; gives whether it was done at all.
+    /// Runs a git command and settles the conflicts that it left; returns whether the command had any effect.
     fn finishes(&mut self, index: usize, command: &[&str]) -> bool {
         self.writers[index].git(command) || self.settle(index)
     }
@@ -296,7 +297,7 @@ impl Team {
         }
     }
 
-    /// Words that are in no commit go.
+    /// Texts that are in no commit are thrown away.
     fn throw_away(&mut self, index: usize, command: &[&str]) {
         let before = self.writers[index].files();
         self.writers[index].git(command);
@@ -308,7 +309,7 @@ impl Team {
         }
     }
 
-    /// Work on a branch of its own, that is not published.
+    /// A writer works on a branch of their own, which is not published.
     fn feature(&mut self, index: usize) {
         self.made += 1;
         let branch = format!("f{}", self.made);
@@ -336,7 +337,7 @@ impl Team {
         }
     }
 
-    /// Somebody new clones a branch that is not published, edits and syncs: nothing is sent.
+    /// A new writer clones a branch that is not published, edits and syncs: nothing is sent.
     fn clone_feature(&mut self) {
         let names = [
             "for-each-ref",
@@ -375,9 +376,9 @@ impl Team {
         self.finishes(index, &["merge", "-q", "--no-edit", &branch]);
     }
 
-    /// Takes the last commit back, if that goes without a conflict: whatever changes by it is meant.
+    /// Reverts the last commit, if there is no conflict: all changes by the revert are meant.
     fn revert(&mut self, index: usize) {
-        // The first commit made everything, the settings among it.
+        // The first commit created everything, including the settings.
         if !self.writers[index].git(&["rev-parse", "-q", "--verify", "HEAD~1"]) {
             return;
         }
@@ -390,7 +391,7 @@ impl Team {
         self.meant(index, &before, &after);
     }
 
-    /// All that a deed changed was meant.
+    /// Records that all changes of a deed were meant.
     fn meant(&mut self, index: usize, before: &Files, after: &Files) {
         for (slug, tokens) in before {
             if !after.contains_key(slug) {
@@ -408,7 +409,7 @@ impl Team {
         }
     }
 
-    /// A person writes what both versions of a conflict are to become, and deletes the copy.
+    /// A person merges both versions of a conflict, and deletes the copy.
     fn resolve(&mut self, index: usize) {
         for slug in self.writers[index].copies() {
             let copy = format!("start/{slug}.conflict.html");
@@ -428,7 +429,7 @@ impl Team {
         }
     }
 
-    /// Settles what git left in conflict, and finishes what is under way; gives whether there was anything.
+    /// Settles the conflicts that git left, and finishes the operation; returns whether there was any.
     fn settle(&mut self, index: usize) -> bool {
         let mut any = false;
         // A rebase stops at each commit.
@@ -456,7 +457,7 @@ impl Team {
                 }
             } else {
                 if any {
-                    // What a stash left is settled, and not committed yet.
+                    // The conflicts of a stash are settled, and not committed yet.
                     self.writers[index].git(&["reset", "-q"]);
                 }
                 return any;
@@ -465,7 +466,7 @@ impl Team {
         panic!("git does not come to an end");
     }
 
-    /// A person writes what becomes of a file in conflict.
+    /// A person writes the merged text of a file in conflict.
     fn write_merged(&mut self, index: usize, path: &str) {
         if self.writers[index].kb.exists(path) {
             let text = self.writers[index].kb.read(path);
