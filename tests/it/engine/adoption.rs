@@ -1,5 +1,5 @@
-//! The first run over files that are there, and the run after the state was lost: what is equal pairs by
-//! itself, what differs waits, and nothing is deleted.
+//! The first run over existing files, and the run after the state was lost: equal versions pair by themselves,
+//! different versions wait, and nothing is deleted.
 
 use crate::support::look::{
     articles, assert_quiet, both, changed_rows, dump, held, kept, paths, problems, requests, row,
@@ -11,7 +11,7 @@ use kbsync::sandbox::{NewSeed, Normalise, Options};
 use kbsync::state::{Binding, Store};
 use uuid::Uuid;
 
-/// Takes the state away, as `git clean` or a new machine does.
+/// Deletes the state, as `git clean` or a new machine does.
 fn lose_state(world: &World) {
     for name in ["state.db", "state.db-wal", "state.db-shm"] {
         let path = world.path(&format!(".kbsync/{name}"));
@@ -95,7 +95,7 @@ async fn different_files_are_conflicts_each_with_its_copy() {
     let again = world.sync().await;
     assert_eq!(held(&again).len(), 2);
     assert_eq!(again.requests.total, 1);
-    // By hand: mine for the one, theirs for the other.
+    // The conflicts are settled by hand: the file for the first, the service's version for the second.
     world.remove("a/one.conflict.html");
     let mut request = both();
     request.resolve.insert(ArticleId::new(two), Keep::Remote);
@@ -178,7 +178,7 @@ async fn f010_losing_the_state_loses_nothing() {
     assert_eq!(world.files(), before);
     assert!(row(&world, one).is_some());
     assert_quiet(&world, 1).await;
-    // The state is as good as the old one: edits go both ways.
+    // The new state is as good as the old: edits go both ways.
     world.edit("a/one.html", "<p>1</p>", "<p>1!</p>");
     assert_eq!(
         lines(&world.sync().await),
@@ -194,7 +194,7 @@ async fn f050_f088_without_a_base_nothing_is_deleted_on_either_side() {
     let two = world.article(a, "two", "<p>2</p>");
     world.article(a, "three", "<p>3</p>");
     world.sync().await;
-    // While the state is lost, a file goes here and an article there.
+    // While the state is lost, a file is removed here and an article is deleted there.
     std::fs::remove_dir_all(world.path(".kbsync")).expect("removed");
     std::fs::create_dir(world.path(".kbsync")).expect("made");
     world.remove("a/one.html");
@@ -209,7 +209,7 @@ async fn f050_f088_without_a_base_nothing_is_deleted_on_either_side() {
         articles(&world),
         ["a/one.html", "a/three.html", "a/two.html"]
     );
-    // The file with the id of an article that is gone is held, and never created anew unasked.
+    // The file with the id of a deleted article is held, and is not created anew without a word from a person.
     assert_eq!(held(&report).len(), 1, "{:?}", lines(&report));
     assert_eq!(held(&report)[0].0, "a/two.html");
     assert_eq!(report.outcome.exit_code(), 3);
@@ -416,7 +416,7 @@ async fn a_category_named_in_the_settings_gets_its_folder() {
 
 #[tokio::test]
 async fn a_stranger_at_the_same_address_is_not_overwritten() {
-    // A new file here, and in the same moment a colleague's new article at that address.
+    // A new file here, and at the same time a colleague's new article with the same slug.
     let world = World::new().await;
     let a = world.category("a");
     world.article(a, "one", "<p>1</p>");
@@ -432,7 +432,7 @@ async fn a_stranger_at_the_same_address_is_not_overwritten() {
     );
     assert!(world.read("a/new.conflict.html").contains("<p>theirs</p>"));
     assert!(world.read("a/new.html").contains("<p>mine</p>"));
-    // Equal ones pair.
+    // Equal articles pair.
     world.write("a/same.html", "---\ntitle: same\n---\n<p>s</p>\n");
     world.article(a, "same", "<p>s</p>");
     let report = world.sync().await;

@@ -1,4 +1,4 @@
-//! Folders and their `_category.yaml`: what a writer does to them, and what must happen on the service.
+//! Folders and their `_category.yaml`: a writer's changes, and the requests that must follow.
 
 use crate::support::wire::{held, line, preferring, problems, reason};
 use crate::support::world::{World, lines};
@@ -39,7 +39,7 @@ async fn f057_a_renamed_folder_is_one_put_and_takes_its_files_along() {
         .collect();
     assert_eq!(world.files(), after);
     world.is_quiet().await;
-    // An edit in the same breath as another rename goes along, and the category is read before it.
+    // An edit along with another rename is sent in the same cycle, and the category is read first.
     world.clock.advance(Duration::from_mins(1));
     world.rename("begin", "start");
     world.edit("start/one.html", "One", "1");
@@ -235,7 +235,7 @@ async fn f052_a_removed_folder_is_said_once_and_comes_back_with_an_article() {
     );
     assert!(world.exists("billing/_category.yaml"));
     world.is_quiet().await;
-    // Removed for the second time: said again.
+    // The second removal is reported again.
     std::fs::remove_dir_all(world.path("billing")).expect("removed");
     let report = world.sync().await;
     assert_eq!(lines(&report)[0], "forget local billing done");
@@ -339,7 +339,7 @@ async fn a_missing_category_yaml_is_written_again() {
     world.is_quiet().await;
 }
 
-/// A person who removes the file gives up what it said, and gets what the service has.
+/// A person who deletes the file gives up its content, and gets the service's version.
 #[tokio::test]
 async fn a_category_yaml_that_is_removed_in_a_clash_comes_back_with_the_services_words() {
     let (world, start, _) = World::start(&[("one", TEXT)]).await;
@@ -363,7 +363,7 @@ async fn a_category_yaml_that_is_removed_in_a_clash_comes_back_with_the_services
 #[tokio::test]
 async fn a_refused_category_is_not_sent_again_until_it_changes() {
     let (world, ..) = World::start(&[("one", TEXT)]).await;
-    // Nobody sees an empty category, and its slug is taken.
+    // Readers never see an empty category, but its slug is taken.
     world.category("billing");
     world.write("billing/a.html", "---\ntitle: A\n---\na\n");
     let report = world.sync().await;
@@ -536,7 +536,7 @@ async fn f122_a_broken_category_yaml_stops_the_category_and_not_its_articles() {
         "start"
     );
     assert_eq!(world.read("start/_category.yaml"), "id: [\n");
-    // In a new folder there is no category yet: its articles wait.
+    // A broken file in a new folder: there is no category yet, so the articles wait.
     world.write("fresh/_category.yaml", "name: [\n");
     world.write("fresh/a.html", "---\ntitle: A\n---\na\n");
     world.sandbox().clear_requests();
@@ -646,7 +646,7 @@ async fn f055_two_folders_that_swap_their_names_are_held_and_their_articles_are_
     );
     let slug = |id| world.sandbox().category(id).expect("there").slug;
     assert_eq!([slug(start), slug(other)], ["start", "other"]);
-    // A third name opens the circle.
+    // A third name breaks the circle.
     world.rename("start", "third");
     world.sync().await;
     world.sync().await;
@@ -684,7 +684,7 @@ async fn a_wrong_category_id_is_put_right_or_said_and_moves_nothing() {
     world.article(other, "x", TEXT);
     world.sync().await;
     let before = world.files();
-    // Removed, or that of another folder: the folder's own comes back.
+    // The id was deleted, or replaced by that of another folder: the folder's own id is restored.
     for wrong in [String::new(), format!("id: {other}\n")] {
         world.edit("start/_category.yaml", &format!("id: {start}\n"), &wrong);
         world.sandbox().clear_requests();
@@ -693,7 +693,7 @@ async fn a_wrong_category_id_is_put_right_or_said_and_moves_nothing() {
         assert_eq!((world.sent(), world.files()), (vec![], before.clone()));
         world.is_quiet().await;
     }
-    // Nobody's id: said, and nothing is moved there.
+    // An unknown id is reported, and nothing is moved to the unknown category.
     let nobody = uuid::Uuid::from_u128(7);
     world.edit(
         "start/_category.yaml",
@@ -780,7 +780,7 @@ async fn polls_ask_ever_more_rarely_for_a_category_that_cannot_be_read() {
         (8..=14).contains(&asked),
         "{asked} times in 16 polls of two"
     );
-    // A person's command asks at once.
+    // A person's command reads the category at once.
     world.sync().await;
     let asking = world.asked();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Both sides edited: what merges, what waits for a person, and how it is settled.
+//! Edits on both sides: the merges, the conflicts that wait for a person, and the ways to settle them.
 
 use crate::support::look::{
     articles, assert_quiet, both, changed_rows, dump, held, kept, let_stamps_settle, problems,
@@ -37,7 +37,7 @@ fn on_service(world: &World, id: Uuid) -> String {
     world.sandbox().article(id).expect("there").text
 }
 
-/// The same with its first paragraph edited on both sides, and synced.
+/// The world with the first paragraph of `a/one.html` edited on both sides, and synced.
 async fn in_conflict() -> (World, Uuid) {
     let (world, one) = world().await;
     world.edit("a/one.html", "<p>One.</p>", "<p>One, mine.</p>");
@@ -90,7 +90,7 @@ async fn f062_both_versions_are_kept_and_shown_and_nothing_is_sent() {
     assert!(copy.contains("title: one"), "{copy}");
     assert_eq!(on_service(&world, one), THEIRS);
     assert!(kept(&world, one, MINE) && kept(&world, one, THEIRS));
-    // It waits without a further write, request or copy.
+    // The conflict waits without another write, request or copy.
     let_stamps_settle(&world).await;
     let (files, rows, times) = (world.files(), dump(&world), stamps(&world));
     for _ in 0..2 {
@@ -152,7 +152,7 @@ async fn f068_a_settlement_keeps_what_a_colleague_added_elsewhere() {
     });
     world.remove(COPY);
     let report = world.sync().await;
-    // What was shown is not what is there: either a new conflict, or nothing of theirs is lost.
+    // The copy did not show the new title: either there is a new conflict, or the title is kept.
     assert_eq!(
         world.sandbox().article(one).expect("there").title,
         "A new title"
@@ -189,21 +189,21 @@ async fn f063_f064_a_copy_is_never_published_whatever_is_done_to_it() {
     assert_eq!(lines(&report), ["conflict both a/one.html held"]);
     assert_eq!(report.requests.post + report.requests.put, 0);
     assert_eq!(world.sandbox().articles().len(), 2);
-    // A newer version gets another name, and the scribbled copy stays.
+    // A newer version gets another name, and the edited copy stays.
     let newer = "<p>One, newer.</p><p>Two.</p>";
     theirs(&world, one, newer);
     world.sync().await;
     let newer_copy = copy_with(&world, newer);
     assert_ne!(newer_copy, COPY);
     assert!(world.read(COPY).contains("scribbled"));
-    // A copy in which only a remark was left is edited, too.
+    // A copy with nothing but a remark added counts as edited, too.
     world.edit(&newer_copy, "---\n", "---\n# a remark\n");
     let newest = "<p>One, newest.</p><p>Two.</p>";
     theirs(&world, one, newest);
     world.sync().await;
     let newest_copy = copy_with(&world, newest);
     assert!(world.read(&newer_copy).contains("# a remark"));
-    // The conflict is over when the last copy that names the article is removed. Until then no new copy is written.
+    // The conflict ends when the last copy that names the article is deleted. Until then no new copy is written.
     let others = ["a/two.conflict.html", "a/one.conflict.conflict.html"];
     for copy in [&newest_copy, COPY, &newer_copy].into_iter().chain(others) {
         assert_conflict(&world.sync().await);
@@ -240,7 +240,7 @@ async fn a_person_settles_it_with_one_word() {
         let expected = match &keep {
             Keep::Local => MINE.to_owned(),
             Keep::Remote => THEIRS.to_owned(),
-            // What they have in common is there once.
+            // The paragraph that both versions share appears once.
             Keep::Both => "<p>One, mine.</p><p>One, theirs.</p><p>Two.</p>".to_owned(),
             Keep::Parts(parts) => parts.text.clone(),
         };
@@ -400,7 +400,7 @@ async fn f065_what_would_merge_into_an_open_tag_is_a_conflict() {
     let text = "<div>\n<p>a</p>\n<p>b</p>\n<p>c</p>\n</div>\n<p>d</p>";
     theirs(&world, one, text);
     world.sync().await;
-    // One takes the opening tag away with its closing one; the other moves the closing one down.
+    // One side deletes the opening tag with its closing tag; the other side moves the closing tag down.
     world.edit("a/one.html", "<div>\n<p>a</p>", "<p>a</p>");
     world.edit("a/one.html", "<p>c</p>\n</div>\n", "<p>c</p>\n");
     theirs(
@@ -684,7 +684,7 @@ async fn a_file_that_took_the_name_of_one_in_conflict_gets_a_copy_of_its_own() {
         .filter(|path| path.ends_with(".conflict.html"))
         .collect();
     assert_eq!(copies.len(), 2, "{copies:?}");
-    // What settles one settles one.
+    // A settlement settles one conflict only.
     world.run(&resolve(one, Keep::Local)).await;
     let report = world.sync().await;
     assert_eq!(on_service(&world, one), MINE);
@@ -756,7 +756,7 @@ async fn a_conflict_of_which_nothing_is_left_is_over() {
     let text = world.read("start/a.html");
     world.remove("start/a.html");
     world.sync().await;
-    // It comes back with the id of an article that is gone.
+    // The file comes back with the id of a deleted article.
     world.write("start/a.html", &text);
     let report = world.sync().await;
     assert_eq!(lines(&report), ["conflict both start/a.html held"]);

@@ -1,7 +1,7 @@
 //! kill -9 at every moment: before and after every request and every change of the mirror.
 //!
-//! After each death a new process goes on. It must end as an undisturbed run does: no article twice, no
-//! text lost, and then quiet (promise 7; failures rows 1 to 8).
+//! After each death a new process continues. Its end must equal that of an undisturbed run: no article twice, no text
+//! lost, and then a quiet cycle (promise 7; failures rows 1 to 8).
 
 use crate::support::hostile::{self, Meddler, Stage, calm, dies_at, engine};
 use crate::support::words::{Sides, Written};
@@ -18,15 +18,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use uuid::Uuid;
 
-/// What is done before the cycle that dies, and what it has to come to.
+/// The situation before the cycle that dies, and the expected end.
 struct Scenario {
-    /// Puts both sides into the state before the cycle.
+    /// Prepares both sides before the first sync.
     prepare: fn(&Stage),
-    /// Changes both sides after a first sync.
+    /// Changes both sides after the first sync.
     change: fn(&Stage),
-    /// What is asked for.
+    /// The request of the cycle that dies.
     request: fn(&Stage) -> CycleRequest,
-    /// How it ends when nothing disturbs it.
+    /// The undisturbed outcome.
     ending: Ending,
 }
 
@@ -34,7 +34,7 @@ fn sync_all(_: &Stage) -> CycleRequest {
     CycleRequest::new(Direction::Both)
 }
 
-/// Both sides as they are: articles by category and slug, files without their ids.
+/// Both sides in a form that can be compared: articles by category and slug, files without their ids.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
     articles: Vec<(String, String, String, String, bool)>,
@@ -43,7 +43,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// This one, but with what another has at some paths.
+    /// Returns this outcome with the other outcome's files at some paths.
     pub(crate) fn but_for(&self, other: &Self, paths: &[&str]) -> Self {
         let is_one = |(path, _): &&(String, String)| paths.contains(&path.as_str());
         let own = self.files.iter().filter(|file| !is_one(file));
@@ -105,7 +105,7 @@ pub(crate) fn outcome(world: &Stage) -> Outcome {
                 .lines()
                 .filter(|line| !line.starts_with("id: "))
                 .collect();
-            // A name that was taken goes on with digits of the id.
+            // A file whose name was taken has digits of the id in its name, which differ between runs.
             let name = path.split_once('~').map(|(name, _)| format!("{name}~"));
             (name.unwrap_or(path), kept.join("\n"))
         })
@@ -117,7 +117,7 @@ pub(crate) fn outcome(world: &Stage) -> Outcome {
     }
 }
 
-/// What both sides say.
+/// Returns the present words of both sides.
 pub(crate) fn sides(world: &Stage) -> Sides {
     Sides {
         files: world.files().into_iter().collect(),
@@ -126,13 +126,13 @@ pub(crate) fn sides(world: &Stage) -> Sides {
     }
 }
 
-/// Everything that was ever written is somewhere.
+/// Checks that every text that was ever written is still somewhere.
 pub(crate) fn nothing_lost(world: &Stage, written: &Written) {
     let lost = written.lost(&sides(world), || Some(hostile::store(world)));
     assert!(lost.is_empty(), "{lost:#?} is nowhere");
 }
 
-/// Every file has the id of an article that has its slug, and no file is left behind by a crash.
+/// Checks that every file has the id of the article with its slug, and that no temporary file is left.
 fn ids_fit(world: &Stage) {
     let articles = articles(world);
     for (path, content) in world.files() {
@@ -151,7 +151,7 @@ fn ids_fit(world: &Stage) {
     }
 }
 
-/// Begins anew. Gives what was written.
+/// Starts over with this scenario. Returns everything that was written.
 async fn set_up(world: &mut Stage, scenario: &Scenario) -> Written {
     world.renew();
     let mut written = Written::default();
@@ -176,7 +176,7 @@ async fn run(world: &Stage, request: &CycleRequest, meddle: &Meddler) -> bool {
     }
 }
 
-/// A new process goes on until nothing is left to do.
+/// Lets a new process continue until nothing is left to do.
 async fn go_on(
     world: &Stage,
     scenario: &Scenario,
@@ -210,8 +210,7 @@ async fn go_on(
     nothing_lost(world, written);
 }
 
-/// A category whose creation was not answered cannot be found through the API: a person does what the
-/// report says.
+/// A person follows the report: a category whose creation had a lost response cannot be found through the API.
 fn names_category(world: &Stage, report: &Report) -> bool {
     let waits = report.actions.iter().find(|line| {
         let reason = line.reason.as_deref().unwrap_or_default();
@@ -230,7 +229,7 @@ fn names_category(world: &Stage, report: &Report) -> bool {
     true
 }
 
-/// Dies at every moment that is a multiple of `stride` plus `offset`, and goes on each time.
+/// Dies at every moment that is a multiple of `stride` plus `offset`, and recovers each time.
 async fn sweep(scenario: Scenario, stride: usize, offset: usize) {
     silence_deaths();
     let mut world = hostile::world().await;
@@ -262,7 +261,7 @@ async fn sweep(scenario: Scenario, stride: usize, offset: usize) {
     }
 }
 
-/// The deaths are on purpose: they need not be told.
+/// Keeps the deaths, which are on purpose, out of the output.
 pub(crate) fn silence_deaths() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -291,7 +290,7 @@ fn id_of(world: &Stage, slug: &str) -> Uuid {
         .id
 }
 
-/// What a colleague writes.
+/// A colleague replaces some words of an article.
 fn web_edit(world: &Stage, slug: &str, from: &str, to: &str) {
     let edited = world.sandbox().edit(id_of(world, slug), |article| {
         article.text = article.text.replace(from, to);
@@ -423,7 +422,7 @@ async fn f006_a_crash_anywhere_in_a_merge_is_finished_by_the_next_sync() {
     sweep(MERGES, 1, 0).await;
 }
 
-/// More files than are made durable one by one, and more than a roll-back may concern.
+/// More files than are fsynced one by one, and more than one roll-back may affect.
 const MANY: Scenario = Scenario {
     prepare: |world| {
         let alpha = world.category("alpha");
@@ -440,7 +439,7 @@ const MANY: Scenario = Scenario {
     ending: Ending::Done,
 };
 
-/// Both sides changed the same: a copy beside the file.
+/// Both sides changed the same line: a conflict copy beside the file.
 const CONFLICT: Scenario = Scenario {
     prepare: |world| {
         let alpha = world.category("alpha");
@@ -454,7 +453,7 @@ const CONFLICT: Scenario = Scenario {
     ending: Ending::Attention,
 };
 
-/// A conflict that a person settles by keeping both.
+/// A conflict that a person settles by keeping both versions.
 const RESOLVED: Scenario = Scenario {
     prepare: CONFLICT.prepare,
     change: |world| {
@@ -469,7 +468,7 @@ const RESOLVED: Scenario = Scenario {
     ending: Ending::Done,
 };
 
-/// An article that is gone is created anew from its edited file.
+/// A deleted article that is created anew from its edited file.
 const ANEW: Scenario = Scenario {
     prepare: |world| {
         let alpha = world.category("alpha");
@@ -494,7 +493,7 @@ const ANEW: Scenario = Scenario {
     ending: Ending::Done,
 };
 
-/// Three addresses in a circle, with edits.
+/// Three slugs that are exchanged in a circle, with edits.
 const CIRCLE: Scenario = Scenario {
     prepare: |world| {
         let alpha = world.category("alpha");
@@ -540,7 +539,7 @@ async fn f005_a_crash_while_an_article_is_created_anew_makes_one_article() {
     sweep(ANEW, 1, 0).await;
 }
 
-/// The run after a crash may crash, too, and the one after that.
+/// The run after a crash may crash as well, and so may the run after that.
 #[tokio::test]
 async fn f008_crashes_while_recovering_are_recovered_from() {
     silence_deaths();
@@ -566,8 +565,8 @@ async fn f008_crashes_while_recovering_are_recovered_from() {
     }
 }
 
-/// A service that writes slugs in lower case: the file is to be renamed in case only, and whoever looks for the new
-/// name finds the old one. Two deaths later nothing of it is left open.
+/// The service writes slugs in lower case: the file is to be renamed in case only, and a lookup of the new name finds
+/// the old file. After two deaths no rename is left open.
 #[tokio::test]
 async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_run() {
     silence_deaths();
@@ -597,7 +596,7 @@ async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_ru
         begun += usize::from(open() > 0);
         let mut report = hostile::sync(&world).await;
         if report.outcome == Ending::Retry {
-            // The file is created as it was sent, and renamed by the look that comes at once.
+            // The file is created as it was sent, and renamed by the second look, which follows at once.
             report = hostile::sync(&world).await;
         }
         assert_eq!(report.outcome, Ending::Done, "{moment}: {report:#?}");
@@ -611,8 +610,8 @@ async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_ru
     assert!(begun > 3, "{begun}");
 }
 
-/// An article is met for the first time by a run that is killed before its file is durable. The power takes the file, a
-/// colleague goes on, and the service cannot be reached: what the article said is in the history all the same.
+/// A run first reads an article, and is killed before the file is durable. A power loss takes the file, a colleague
+/// edits the article, and the service cannot be reached: the history still has the first text.
 #[tokio::test]
 async fn what_a_run_that_was_killed_met_is_kept_before_anything_is_asked() {
     silence_deaths();
@@ -645,8 +644,8 @@ async fn what_a_run_that_was_killed_met_is_kept_before_anything_is_asked() {
     assert_eq!(texts, [Some("<p>Met.</p>".into())]);
 }
 
-/// An article is met for the first time by a run that is killed when its file is there. The file is not ready since,
-/// and a colleague goes on: both versions are kept, and each of them once, however often it is looked at.
+/// A run first reads an article, and is killed when the file exists. The file is not ready since, and a colleague edits
+/// the article: the history has both versions, each once, however often they are read.
 #[tokio::test]
 async fn what_a_killed_run_met_is_kept_once_while_its_file_is_not_ready() {
     silence_deaths();

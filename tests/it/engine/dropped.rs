@@ -1,4 +1,4 @@
-//! Rows of the state that are dropped: of files that went out of scope, and of categories that are damaged.
+//! State rows that are dropped: of files that went out of scope, and of damaged categories.
 
 use crate::support::kb::{Kb, Service};
 use uuid::Uuid;
@@ -29,7 +29,7 @@ fn f048_what_went_while_it_was_ignored_is_forgotten_and_comes_back() {
     assert!(kb.exists("start/one.html"));
     assert_eq!(service.sandbox.articles().len(), 3);
     assert_eq!(service.sandbox.counts().delete, 0);
-    // In scope a removal is one.
+    // In scope, a removal counts.
     kb.remove("start/one.html");
     kb.run(&["sync"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 2);
@@ -86,7 +86,7 @@ fn f010_a_damaged_row_of_a_category_moves_no_article() {
         assert_eq!((counts.put, counts.post, counts.delete), (0, 0, 0));
         assert_eq!(kb.read("start/one.html"), before);
         assert!(kb.read("start/_category.yaml").contains(&start.to_string()));
-        // It is whole again, and quiet.
+        // The row is whole again, and the next cycle is quiet.
         service.sandbox.clear_requests();
         kb.run(&["sync"]).exits(0);
         assert_eq!(service.sandbox.counts().total, 1);

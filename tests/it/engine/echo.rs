@@ -1,4 +1,4 @@
-//! A service that rewrites what it is sent: one PUT, then quiet, and the writer's formatting stays.
+//! A service that rewrites what it is sent: one PUT, then quiet cycles, and the writer's formatting stays.
 
 use crate::support::look::{row, versions};
 use crate::support::wire::{problems, reason};
@@ -71,7 +71,7 @@ async fn f031_later_edits_of_either_side_work_and_meet() {
     let (world, id) = rewriting(every_habit()).await;
     world.edit("start/one.html", "<p>Two.</p>", "<p><b>2.</b></p>");
     world.sync().await;
-    // A later edit here sends the whole text once.
+    // A later edit in the file sends the whole text once.
     world.edit("start/one.html", "<p>One.</p>", "<p>Eins.</p>");
     world.sandbox().clear_requests();
     world.sync().await;
@@ -80,7 +80,7 @@ async fn f031_later_edits_of_either_side_work_and_meet() {
         [r#"PUT article {"text":"<p>Eins.</p>\n<p><b>2.</b></p>\n<p>Three.</p>"}"#]
     );
     world.is_quiet().await;
-    // A later edit there comes without what the service made of the rest.
+    // A later edit on the service is pulled without the service's rewriting of the rest.
     world.sandbox().edit(id, |article| {
         article.text = article.text.replace("Three.", "Drei.");
     });
@@ -92,7 +92,7 @@ async fn f031_later_edits_of_either_side_work_and_meet() {
             .ends_with("---\n<p>Eins.</p>\n<p><b>2.</b></p>\n<p>Drei.</p>\n")
     );
     world.is_quiet().await;
-    // Both at once, in different blocks.
+    // Edits on both sides at once, in different blocks.
     world.edit("start/one.html", "Eins.", "Un.");
     world.sandbox().edit(id, |article| {
         article.text = article.text.replace("Drei.", "Trois.");
@@ -128,7 +128,7 @@ async fn f032_what_the_service_drops_stays_here_and_is_said() {
     assert!(!world.on_service(id).text.contains("iframe"));
     assert!(world.read("start/one.html").contains(video));
     world.is_quiet().await;
-    // A colleague's edit elsewhere does not take it out of the file.
+    // A colleague's edit of another block does not delete the dropped block from the file.
     world.sandbox().edit(id, |article| {
         article.text = article.text.replace("Three.", "3.");
     });
@@ -137,7 +137,7 @@ async fn f032_what_the_service_drops_stays_here_and_is_said() {
     let file = world.read("start/one.html");
     assert!(file.contains(video) && file.contains("3."), "{file}");
     world.is_quiet().await;
-    // Rewritten, but nothing lost: no warning.
+    // A rewriting that drops nothing gives no warning.
     world.edit("start/one.html", "<p>One.</p>", "<p><b>One.</b></p>");
     let report = world.sync().await;
     assert!(world.on_service(id).text.contains("<strong>One.</strong>"));
@@ -200,7 +200,7 @@ async fn f031_new_articles_and_categories_are_rewritten_quietly_too() {
             .read("Fresh/_category.yaml")
             .contains("name: '  Fresh  '")
     );
-    // The next edit of a key sends that key alone.
+    // The next edit of a key sends only this key.
     world.edit("Fresh/_category.yaml", "' d '", "' e '");
     world.sandbox().clear_requests();
     world.sync().await;
@@ -252,7 +252,7 @@ async fn f033_readers_do_not_touch_files() {
     let (world, id) = rewriting(Normalise::default()).await;
     world.sandbox().visit(id, 1000);
     world.is_quiet().await;
-    // A new revision of the same words neither.
+    // A new revision with the same text does not touch files either.
     world.sandbox().edit(id, |_| ());
     world.is_quiet().await;
     world.is_quiet().await;
@@ -279,7 +279,7 @@ async fn a_rewritten_article_that_lost_its_base_is_a_conflict_and_prefer_settles
     world.is_quiet().await;
 }
 
-/// Returns whether a version of an article in the history says what its file says.
+/// Returns whether the history has a version of an article with the content of its file.
 fn is_kept_as_written(world: &World, id: uuid::Uuid, path: &str) -> bool {
     let file = world.read(path);
     let (_, body) = file.split_once("\n---\n").expect("front matter");
@@ -302,7 +302,7 @@ async fn a_file_that_a_pull_made_is_a_version_even_where_the_service_says_it_in_
     world.sync().await;
     assert!(world.read("start/one.html").contains("</p>\n<p>Drei.</p>"));
     assert!(is_kept_as_written(&world, id, "start/one.html"));
-    // The same of a merge that is not sent yet.
+    // The same for a merge that is not sent yet.
     world.edit("start/one.html", "One.", "Eins.");
     world.sandbox().edit(id, |article| {
         article.text = article.text.replace("Drei.", "Trois.");

@@ -1,4 +1,4 @@
-//! What a writer does to a file, and what must happen on the service.
+//! A writer's edits of a file, and the requests that must follow.
 
 use crate::support::wire::{held, line, preferring, problems, reason};
 use crate::support::world::{World, lines};
@@ -186,7 +186,7 @@ async fn s4_6_enabled_and_draft_come_from_the_file_else_from_the_settings() {
             ("c".to_owned(), true, true),
         ]
     );
-    // What hides it is written into the file, so that the writer sees it.
+    // The settings' values are written into the file, so that the writer sees why the article is hidden.
     assert!(world.read("start/a.html").contains("\nenabled: false\n"));
     assert!(world.read("start/a.html").contains("\ndraft: true\n"));
     assert!(world.read("start/c.html").contains("\ndraft: true\n"));
@@ -255,7 +255,7 @@ async fn s4_7_draft_of_an_existing_article_cannot_be_sent() {
         assert_eq!(report.problems.len(), 1);
         assert!(report.problems[0].message.contains("draft"));
     }
-    // The rest of the file is not held up by it.
+    // The rest of the file is sent all the same.
     world.edit("start/one.html", "title: one\n", "title: Uno\n");
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update remote start/one.html done"]);
@@ -303,7 +303,7 @@ async fn s4_7_enabled_is_switched_both_ways() {
     assert_eq!(world.sent(), [r#"PUT article {"enabled":false}"#]);
     assert!(!world.on_service(ids[0]).enabled);
     world.is_quiet().await;
-    // An edit of what readers do not see is pushed as ever, after a probe.
+    // An edit of a hidden article is pushed as usual, after a probe.
     world.edit("start/one.html", "<p>Two.</p>", "<p>2.</p>");
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update remote start/one.html done"]);
@@ -335,7 +335,7 @@ async fn s4_7_removing_the_line_enabled_false_shows_the_article_again() {
     assert_eq!(lines(&report), ["update remote start/one.html done"]);
     assert!(world.on_service(ids[0]).enabled);
     world.is_quiet().await;
-    // Saying what is so anyway sends nothing.
+    // A line that states the present value sends nothing.
     world.edit(
         "start/one.html",
         "title: one\n",
@@ -459,12 +459,12 @@ async fn f062_what_cannot_be_merged_is_held_both_ways_until_the_copy_goes() {
     assert!(world.read("start/one.html").contains("Zwei"));
     assert!(world.read("start/one.conflict.html").contains("Deux"));
     assert_eq!(world.sent().len(), 1);
-    // It stays held, and says so again, without a request or a write for it.
+    // The conflict stays held, and is reported again without a request or a write.
     let before = world.files();
     let report = world.sync().await;
     assert_eq!(lines(&report), ["conflict both start/one.html held"]);
     assert_eq!((report.requests.total, world.files()), (1, before));
-    // The copy goes: the file as it is now is what was wanted.
+    // Deleting the copy settles the conflict in favour of the present file.
     world.edit("start/one.html", "Zwei", "Zwei, deux");
     world.remove("start/one.conflict.html");
     let report = world.sync().await;
@@ -616,7 +616,7 @@ async fn removed_on_both_sides_is_forgotten() {
 
 #[tokio::test]
 async fn removed_here_and_unpublished_there_is_probed_first() {
-    // Unpublished and otherwise unchanged: it goes.
+    // Unpublished and otherwise unchanged: the article is deleted.
     let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT), ("three", TEXT)]).await;
     world.sandbox().unpublish(ids[0]);
     world.sync().await;
@@ -625,7 +625,7 @@ async fn removed_here_and_unpublished_there_is_probed_first() {
     assert_eq!(lines(&report), ["delete remote start/one.html done"]);
     assert!(world.sandbox().article(ids[0]).is_none());
     world.is_quiet().await;
-    // Unpublished and changed: the edit wins.
+    // Unpublished and edited: the edit wins.
     world.sandbox().unpublish(ids[1]);
     world.sync().await;
     world.remove("start/two.html");
@@ -640,7 +640,7 @@ async fn removed_here_and_unpublished_there_is_probed_first() {
         "{file}"
     );
     world.is_quiet().await;
-    // Unclear: held.
+    // If the probe gives no answer, the deletion is held.
     world.sandbox().set_options(|options: &mut Options| {
         options.empty_put = EmptyPut::Forbidden403;
     });

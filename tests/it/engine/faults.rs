@@ -1,5 +1,5 @@
-//! A service, a network, a budget or a disk that fails in the middle of a cycle: what is done stays done, what
-//! is not is said, nothing is deleted in doubt, and the next cycle finishes.
+//! A service, a network, a budget or a disk that fails in the middle of a cycle: finished actions stay, unfinished
+//! actions are reported, nothing is deleted in doubt, and the next cycle finishes.
 
 use crate::support::hostile::{self, Meddler, Stage, client_within, sync_with};
 use crate::support::look::{assert_quiet, problems, requests};
@@ -18,8 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Categories `a` and `b` with articles that are synced, then changed on both sides: an update, a new file, a
-/// removal, a pull.
+/// Categories `a` and `b` with synced articles, then changes on both sides: an update, a new file, a removal, a pull.
 struct Busy {
     world: Stage,
     edited: Uuid,
@@ -66,19 +65,19 @@ const ALL: [&str; 5] = [
 ];
 
 impl Busy {
-    /// The PUT of the edited article; those of others are probes.
+    /// Matches the PUT of the edited article; a PUT of another article is a probe.
     fn put(&self) -> Matcher {
         Matcher::new("PUT", &format!("/api/article/{}", self.edited))
     }
 
-    /// Neither side lost anything by the cycle that failed.
+    /// Checks that the failed cycle deleted nothing on either side.
     fn assert_nothing_deleted(&self, report: &Report) {
         let removed = self.world.sandbox().article(self.removed);
         assert!(removed.is_some(), "{report:#?}");
         assert!(self.world.exists("b/gone.html"), "{report:#?}");
     }
 
-    /// The next cycle does what was left.
+    /// Checks that the next cycle finishes the rest.
     async fn assert_finished(&self) {
         let world = &self.world;
         world.sandbox().clear_faults();
@@ -101,7 +100,7 @@ impl Busy {
     }
 }
 
-/// Lines without what became of them.
+/// Returns the lines of actions that were not done.
 fn undone(report: &Report) -> Vec<String> {
     let mut undone = lines(report);
     undone.retain(|line| !line.ends_with(" done"));
@@ -146,7 +145,7 @@ async fn f019_f025_a_service_that_is_down_on_any_endpoint_leaves_both_sides_for_
                 "{method} {path}: {report:#?}"
             );
             assert!(!problems(&report).is_empty());
-            // What it was about has a line that says so.
+            // Each unfinished action has a line that reports it.
             for line in undone(&report) {
                 assert!(
                     line.ends_with(" skipped") || line.ends_with(" held"),
@@ -237,7 +236,7 @@ async fn f069_403_to_one_article_concerns_it_alone() {
     assert_eq!(undone(&report), ["update remote a/edited.html failed"]);
     assert_eq!(report.outcome.exit_code(), 4);
     assert!(busy.world.sandbox().article(busy.removed).is_none());
-    // It is not sent again before something changes.
+    // The edit is not sent again before something changes.
     let report = hostile::sync(&busy.world).await;
     assert_eq!(lines(&report), ["update remote a/edited.html held"]);
     assert_eq!((report.requests.put, report.outcome.exit_code()), (0, 4));
@@ -301,7 +300,7 @@ async fn s8_a_refusal_with_nothing_left_of_the_minute_is_no_refusal() {
     for status in [403, 400, 429] {
         let busy = busy().await;
         busy.world.sandbox().reset_limits();
-        // Enough for the listing and for asking after the article that is gone.
+        // Enough for the listing and for the probe of the vanished article.
         busy.world.sandbox().set_options(|options| {
             options.per_minute = 3;
             options.limit_status = status;
@@ -320,7 +319,7 @@ async fn s8_a_refusal_with_nothing_left_of_the_minute_is_no_refusal() {
 
 #[tokio::test]
 async fn f113_f114_a_day_that_is_spent_ends_the_cycle_and_the_next_day_finishes() {
-    // What a whole cycle costs, less one at a time: it may end before any request.
+    // Every budget below the cost of a whole cycle, so that the budget ends before each request once.
     let busy = busy().await;
     let whole = hostile::sync(&busy.world).await.requests.total;
     assert!(whole >= 5);
@@ -354,7 +353,7 @@ async fn f112_what_a_colleague_writes_while_the_minute_is_full_is_not_overwritte
             let category = world.category("b");
             world.article(category, slug, "<p>other</p>");
         }
-        // A folder that is emptied would be held.
+        // A second article, because emptying a folder would be held.
         let category = world.sandbox().article(ids[0]).expect("there").category_id;
         world.article(category, "stays", "<p>other</p>");
         hostile::sync(&world).await;
@@ -363,7 +362,7 @@ async fn f112_what_a_colleague_writes_while_the_minute_is_full_is_not_overwritte
             per_day: 1_000,
             reserve_for_pushes_percent: 0,
         };
-        // The listing and one write are all that the minute has room for; the other write waits.
+        // The minute has room for the listing and one write only, so the other write waits.
         world.client = Arc::new(client_within(&world, limits));
         for path in ["a/one.html", "a/two.html"] {
             if deletes {
@@ -397,7 +396,7 @@ async fn f112_what_a_colleague_writes_while_the_minute_is_full_is_not_overwritte
     }
 }
 
-/// A world with two articles, and a client that may make so many requests in a day.
+/// A world with two articles, and a client with so many requests in a day.
 async fn poor(per_day: u64) -> (Stage, Vec<Uuid>, Arc<Client>) {
     let mut world = hostile::world().await;
     let category = world.category("a");
@@ -418,7 +417,7 @@ async fn poor(per_day: u64) -> (Stage, Vec<Uuid>, Arc<Client>) {
 
 #[tokio::test]
 async fn f114_no_look_is_made_that_the_budget_leaves_without_its_write() {
-    // A listing, then a look and a write for each of the two.
+    // A listing, then a guard read and a write for each of the two articles.
     for (per_day, get, put) in [(1, 1, 0), (2, 1, 0), (3, 2, 1), (4, 2, 1), (5, 3, 2)] {
         let (mut world, ids, rich) = poor(per_day).await;
         world.settings.guard_window = Duration::ZERO;
@@ -479,7 +478,7 @@ async fn f115_what_is_too_large_for_the_service_is_not_sent_in_every_cycle() {
     assert_eq!(report.requests.put, 0);
 }
 
-/// Fails one step of the disk, wherever `meets` says so.
+/// Fails each step of the disk that `meets` selects.
 fn failing(
     kind: DiskErrorKind,
     meets: impl Fn(&str, &str) -> bool + Send + Sync + 'static,
@@ -521,7 +520,7 @@ async fn f094_a_full_disk_leaves_the_file_and_stops_all_writes_and_deletions() {
         );
         assert_eq!(busy.world.read("b/pulled.html"), before);
         let writes = report.requests.put + report.requests.post + report.requests.delete;
-        // The probe of the article that is gone is a PUT.
+        // The only PUT is the probe of the vanished article.
         assert_eq!(writes, 1, "{report:#?}");
         busy.assert_nothing_deleted(&report);
         busy.assert_finished().await;
@@ -799,7 +798,7 @@ async fn f019_categories_that_cannot_be_read_or_sent_leave_their_articles_for_th
                 5,
                 "{method} {path}: {report:#?}"
             );
-            // The articles of a category that was not read are counted, and are no problems of their own.
+            // The articles of a category that was not read are counted, and not reported one by one.
             let mut problems = report.problems.iter();
             assert!(
                 problems.all(|problem| !problem.message.contains("\"two\"")),

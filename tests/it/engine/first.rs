@@ -1,4 +1,4 @@
-//! The thin path: first sync, quiet sync, edits both ways.
+//! The main path: first sync, quiet sync, edits both ways.
 
 use crate::support::world::{World, lines};
 

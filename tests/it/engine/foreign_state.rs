@@ -1,10 +1,10 @@
-//! A state that was made for another folder: nothing is deleted by its word.
+//! A state that was made for another folder causes no deletion.
 
 use crate::support::kb::{Kb, Service};
 use std::path::Path;
 use std::process::Command;
 
-/// Limits that let everything pass.
+/// Limits that are never reached.
 const UNLIMITED: &str = "max_deletes: {count: 100000, percent: 100}\n";
 
 /// A synced mirror of twelve articles in two folders.
@@ -21,7 +21,7 @@ fn synced() -> (Service, Kb) {
     (service, kb)
 }
 
-/// Another user's mirror with the same state. `with`: the folders that come along.
+/// A clone of the service's mirror with the same state, for another user. `with`: the folders that are copied as well.
 fn clone_of(service: &Service, kb: &Kb, with: &[&str]) -> Kb {
     let clone = service.mirror();
     clone.write("kbsync.yaml", &(clone.read("kbsync.yaml") + UNLIMITED));
@@ -49,7 +49,7 @@ fn f089_a_state_without_its_files_deletes_nothing_whatever_the_limits() {
         assert_eq!(service.sandbox.articles().len(), 12);
     }
     assert_eq!(service.sandbox.counts().delete, 0);
-    // What was told is released by a person's word.
+    // The reported deletions are released by an approval.
     clone.run(&["approve", "--yes"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 0);
 }
@@ -60,14 +60,14 @@ fn f089_a_file_or_two_that_did_not_come_along_are_held_and_come_back() {
     let clone = clone_of(&service, &kb, &["start", "billing"]);
     clone.remove("start/n1.html");
     clone.edit("start/n2.html", "Text.", "Mine.");
-    // A plan shows it, and binds nothing.
+    // A dry run shows the hold, and does not count as a report.
     let plan = clone.run(&["sync", "--dry-run"]).exits(0).stdout;
     assert!(plan.contains("was made for another folder"), "{plan}");
-    // Neither does a part.
+    // A partial sync does not count as a report either.
     clone.run(&["sync", "start/n1.html"]).exits(3);
     let ran = clone.run(&["sync"]).exits(3);
     assert!(ran.stdout.contains("start/n1.html held"), "{ran:#?}");
-    // Edits go on, and what is removed from now on was removed here.
+    // Edits are sent, and a file that is removed from now on counts as removed here.
     assert!(
         service
             .sandbox
@@ -102,12 +102,12 @@ fn f089_what_went_on_the_service_is_held_as_well() {
 #[test]
 fn a_mirror_that_was_moved_or_has_another_device_number_is_the_same() {
     let (service, kb) = synced();
-    // The folder's inode speaks for a state whose user's records are gone.
+    // Without the user's records, the inode still identifies the folder.
     std::fs::remove_dir_all(kb.mirror().join("../state/mirrors")).expect("removed");
     kb.remove("start/n1.html");
     kb.run(&["sync"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 11);
-    // The record speaks for a folder that is another one on the disk.
+    // If the folder's inode is another, the record still identifies the folder.
     let mirror = kb.mirror();
     copy(&mirror, &mirror.with_extension("copy"));
     std::fs::rename(&mirror, mirror.with_extension("old")).expect("moved");
@@ -115,12 +115,12 @@ fn a_mirror_that_was_moved_or_has_another_device_number_is_the_same() {
     kb.remove("start/n2.html");
     kb.run(&["sync"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 10);
-    // Both are of this folder again: a copy beside it is not.
+    // State and record are both about this folder again, and a copy beside it is another mirror.
     let records = std::fs::read_dir(mirror.join("../state/mirrors")).expect("listed");
     assert_eq!(records.count(), 1);
 }
 
-/// Removes what a state says of its folder.
+/// Deletes the identity of the folder from the state.
 fn forget_home(kb: &Kb) {
     let state = rusqlite::Connection::open(kb.mirror().join(".kbsync/state.db"));
     let forgotten = "DELETE FROM meta WHERE key LIKE 'mirror_i%'";
@@ -132,7 +132,7 @@ fn forget_home(kb: &Kb) {
 fn f089_a_state_of_an_earlier_version_is_asked_about_once_if_it_deletes() {
     let (service, kb) = synced();
     forget_home(&kb);
-    // Without a deletion nothing is asked.
+    // A cycle without a deletion does not ask.
     kb.run(&["sync"]).exits(0);
     kb.remove("start/n1.html");
     kb.run(&["sync"]).exits(0);

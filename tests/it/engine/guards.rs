@@ -1,4 +1,4 @@
-//! The brakes: mass deletions, mass roll-backs, and the guard read.
+//! The guards: mass deletions, mass roll-backs, and the guard read.
 
 use crate::support::wire::{held, lines_of, problems, reason};
 use crate::support::world::{World, lines};
@@ -31,7 +31,7 @@ fn allowing() -> CycleRequest {
     }
 }
 
-/// Releases what is held and can be released, as `kbsync approve` does.
+/// Approves the held actions, as `kbsync approve` does. Returns their number.
 async fn approve(world: &World) -> usize {
     let mut engine = world.engine();
     let plan = engine
@@ -60,7 +60,7 @@ async fn approve(world: &World) -> usize {
 
 #[tokio::test]
 async fn f041_more_deletions_than_the_limit_are_held() {
-    // The limit: 10, or a quarter when that is less, but at least 3.
+    // The limit is 10, or a quarter if that is less, but at least 3.
     for (articles, removed, goes) in [(4, 3, true), (4, 4, false), (20, 5, true), (20, 6, false)] {
         let (world, _) = world_of(articles).await;
         (0..removed).for_each(|number| world.remove(&file(number)));
@@ -88,7 +88,7 @@ async fn f041_more_deletions_than_the_limit_are_held() {
     );
     world.write(&file(0), "---\ntitle: back\n---\nx\n");
     let report = world.sync().await;
-    // Whoever takes one back has not decided on the others.
+    // Putting one file back is no decision about the others.
     assert_eq!((held(&report), report.requests.delete), (10, 0));
 }
 
@@ -102,7 +102,7 @@ async fn f043_what_is_held_stays_held_until_a_person_says_so() {
         assert_eq!(world.sent(), [""; 0]);
         world.clock.advance(Duration::from_hours(20));
     }
-    // The rest goes on.
+    // Other actions are not held.
     world.edit(&file(7), "One", "1");
     let report = world.sync().await;
     assert_eq!((held(&report), report.requests.put), (4, 1));
@@ -117,11 +117,11 @@ async fn an_approval_releases_exactly_what_was_shown() {
     let (world, ids) = world_of(8).await;
     (0..4).for_each(|number| world.remove(&file(number)));
     assert_eq!(approve(&world).await, 4);
-    // The set has grown: the approval is void.
+    // The set has grown, so the approval is void.
     world.remove(&file(4));
     let report = world.sync().await;
     assert_eq!((held(&report), world.sent()), (5, vec![]));
-    // One of them was edited on the service: that one comes back, the others are released.
+    // One of the articles was edited on the service: its file comes back, and the other deletions are released.
     assert_eq!(approve(&world).await, 5);
     world
         .sandbox()
@@ -150,11 +150,11 @@ async fn f042_a_slow_leak_is_stopped_within_a_day() {
     let report = world.sync().await;
     assert_eq!((held(&report), world.sent().len()), (1, 8));
     assert!(reason(&report, &file(8)).contains("within 24 hours"));
-    // What a person allowed does not count.
+    // Deletions that a person allowed do not count.
     let report = world.run(&allowing()).await;
     assert_eq!(report.requests.delete, 1);
     world.clock.advance(Duration::from_mins(20 * 60 + 30));
-    // The first two are more than a day ago: there is room for two again.
+    // The first two deletions are more than a day old, so two more are allowed.
     world.remove(&file(9));
     world.remove(&file(10));
     let report = world.sync().await;
@@ -173,7 +173,7 @@ async fn f040_an_emptied_mirror_deletes_nothing() {
     let report = world.sync().await;
     assert_eq!((held(&report), world.sent()), (6, vec![]));
     assert_eq!(report.outcome.exit_code(), 3);
-    // Replaced by another folder, its state gone as well: everything is written anew.
+    // The mirror is another folder, and the state is gone as well: every file is written anew.
     std::fs::remove_dir_all(world.path(".kbsync")).expect("removed");
     std::fs::create_dir(world.path(".kbsync")).expect("made");
     let report = world.sync().await;
@@ -244,7 +244,7 @@ async fn f085_more_than_ten_files_that_go_back_are_held() {
     }
     assert_eq!(world.sync().await.outcome.exit_code(), 0);
     world.sandbox().clear_requests();
-    // Ten may: a writer takes something back.
+    // Ten roll-backs are allowed, as when a writer takes edits back.
     for number in 0..10 {
         world.edit(&file(number), "Two", "One");
     }
@@ -303,7 +303,7 @@ async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_i
     }
     assert_eq!(sent, [(4, 0), (4, 0), (0, 4), (0, 8)]);
     assert!(world.on_service(ids[15]).text.contains("Two"));
-    // Held is held, however long it takes, after a restart, and for whoever asks, until a person releases it.
+    // The hold lasts until an approval, however long it takes, across restarts and for any command.
     world.clock.advance(Duration::from_mins(2));
     for number in 8..13 {
         world.edit(&file(number), "One", "Three");
@@ -316,7 +316,7 @@ async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_i
     assert_eq!(approve(&world).await, 3);
     let report = world.sync().await;
     assert_eq!((report.requests.put, held(&report)), (3, 0));
-    // Then it is over: a writer who takes one back later is none of that.
+    // The episode is over: a later roll-back of a single file is not part of it.
     world.edit(&file(9), "Three", "Two");
     let report = world.engine().cycle(&daemons).await.expect("a cycle");
     assert_eq!((report.requests.put, held(&report)), (1, 0));
@@ -352,7 +352,7 @@ async fn f041_the_last_files_of_a_folder_are_held_when_the_first_went_a_moment_b
             "{reason}"
         );
         drop(engine);
-        // However long it takes, until a person says so.
+        // The hold lasts until an approval, however long it takes.
         world.clock.advance(Duration::from_mins(10));
         assert_eq!(held(&world.sync().await), 1);
         assert_eq!(approve(&world).await, 1);
@@ -377,7 +377,7 @@ async fn f041_f042_files_that_go_at_once_and_are_seen_one_after_the_other_are_he
         sent.push((report.requests.delete, held(&report)));
     }
     assert_eq!(sent, [(1, 0), (5, 0), (0, 8)]);
-    // It is one deed for as long as some of it is held, for whoever looks.
+    // The removals count as one event as long as some of them are held, for any command.
     world.clock.advance(Duration::from_mins(10));
     let report = engine.cycle(&daemons).await.expect("a cycle");
     assert_eq!((report.requests.delete, held(&report)), (0, 8));
@@ -386,7 +386,7 @@ async fn f041_f042_files_that_go_at_once_and_are_seen_one_after_the_other_are_he
     assert_eq!(approve(&world).await, 8);
     let report = world.sync().await;
     assert_eq!((report.requests.delete, held(&report)), (8, 0));
-    // What comes later is another one.
+    // A later removal is another event.
     world.clock.advance(Duration::from_mins(2));
     world.remove(&file(20));
     let report = world.engine().cycle(&daemons).await.expect("a cycle");
@@ -492,7 +492,7 @@ async fn f034_nobody_is_overwritten_who_edits_between_the_look_and_the_write() {
     assert_eq!(report.outcome.exit_code(), 5);
     assert_eq!(world.on_service(edited).text, "<p>Theirs.</p>");
     assert_eq!(world.on_service(removed).text, "<p>Theirs.</p>");
-    // Decided anew: a conflict, and the edit wins over the removal.
+    // The next cycle decides anew: a conflict, and an edit that wins over the removal.
     let report = world.sync().await;
     assert_eq!(
         lines(&report),
@@ -531,7 +531,7 @@ async fn a_file_that_is_saved_during_the_cycle_is_not_lost() {
     world.sandbox().edit(ids[0], |article| {
         article.title = "Theirs".into();
     });
-    // The writer saves while the listing is under way: after the scan, before the file is written.
+    // The writer saves while the listing is on its way: after the scan, and before the file is written.
     let saved = path.clone();
     world.sandbox().inject(Fault::once(
         Matcher::new("GET", "/api/base/"),

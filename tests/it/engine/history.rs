@@ -1,8 +1,8 @@
-//! Promise 1, at the moment when it counts: what is about to be replaced or removed, on either side, is in
-//! the history before.
+//! Promise 1 at the moment that counts: a version that is about to be replaced or removed, on either side, is already
+//! in the history.
 //!
-//! A witness stands beside every step that changes a side. Before the step is carried out it looks at what
-//! the step is going to end, and asks a reader of its own whether the state has it.
+//! A witness watches every step that changes a side. Before the step it reads the version that the step will end, and
+//! checks with a reader of its own that the state has this version.
 
 use crate::support::hostile::{
     Meddler, Moment, Stage, calm, engine, store, sync, sync_with, world,
@@ -24,14 +24,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// What the witness looks at.
+/// The sides that the witness watches, and its record.
 struct Witness {
     mirror: PathBuf,
     sandbox: Sandbox,
     seen: AtomicUsize,
-    /// What the files hold that are being renamed.
+    /// The contents of the files that are being renamed.
     moving: Mutex<Vec<String>>,
-    /// The steps that put files elsewhere.
+    /// The kinds of steps that moved files.
     moved: Mutex<BTreeSet<&'static str>>,
 }
 
@@ -83,7 +83,7 @@ impl Witness {
         let (folder, name) = path.split_once('/').expect("a place");
         let state = self.state();
         let source = String::from_utf8(bytes).expect("text");
-        // What a conflict copy shows is the article's.
+        // The content of a conflict copy belongs to its article.
         let name = name.replace(".conflict.html", ".html");
         let subjects = state.subjects_at(&Place::new(folder, name));
         let mut known = BTreeSet::new();
@@ -95,7 +95,7 @@ impl Witness {
             }
         }
         let said = words::in_file(path, &source);
-        // What cannot be read says nothing: it is kept as it is.
+        // A file that cannot be parsed has no words, so the history must have its bytes.
         let kept = if said.is_empty() {
             whole
         } else {
@@ -108,7 +108,7 @@ impl Witness {
         self.seen.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// A file that gets another name or place is there afterwards, and replaces none.
+    /// Checks that a renamed or moved file exists afterwards, and replaced no other file.
     fn elsewhere(&self, moment: &Moment) {
         let mut found = Vec::new();
         contents(&self.mirror, &mut found);
@@ -137,7 +137,7 @@ impl Witness {
         }
     }
 
-    /// Counts words that the history has.
+    /// Checks that the history has these words, and counts them.
     fn keeps(&self, subject: &Subject, wanted: &Words, moment: &Moment) {
         let state = self.state();
         let versions = state.versions(subject).expect("read").into_iter();
@@ -152,7 +152,7 @@ impl Witness {
     }
 }
 
-/// What all files of a folder hold, but private ones.
+/// Collects the contents of all files of a folder except private files.
 fn contents(folder: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).expect("listed") {
         let path = entry.expect("an entry").path();
@@ -179,7 +179,7 @@ async fn synced() -> (Stage, Uuid, Uuid) {
     (stage, one, two)
 }
 
-/// Runs a cycle beside the witness. Gives its report and how many versions the witness asked for.
+/// Runs a cycle with a witness. Returns the report, and the number of versions that the witness checked.
 async fn witnessed(stage: &Stage, request: &CycleRequest) -> (Report, usize) {
     let witness = Witness::of(stage);
     let report = engine(stage, &witness.meddler())
@@ -218,7 +218,7 @@ async fn an_edit_is_kept_before_the_other_side_gets_it() {
         "{:?}",
         lines(&report)
     );
-    // A file with more than its words is kept as a whole.
+    // A file with more than its words is stored as a whole.
     colleague(&stage, one, "<p>One, there.</p>");
     let (report, asked) = witnessed(&stage, &both_ways()).await;
     assert_eq!(
@@ -300,7 +300,7 @@ async fn f010_without_a_state_what_loses_is_kept_all_the_same() {
         stage.edit("start/one.html", "One.", "Mine.");
         colleague(&stage, one, "<p>Theirs.</p>\n<p>Tail.</p>");
         for name in ["state.db", "state.db-wal", "state.db-shm"] {
-            // What is not there need not go.
+            // Some of these files may not exist.
             std::fs::remove_file(stage.path(&format!(".kbsync/{name}"))).ok();
         }
         let (report, asked) = witnessed(&stage, &preferring(side)).await;
@@ -396,7 +396,7 @@ async fn a_category_is_kept_before_either_side_changes_it() {
         lines(&report)
     );
     assert!(stage.read(yaml).contains("description: New."));
-    // Both changed the same words, and the writer wins.
+    // Both sides changed the same words, and the writer wins.
     stage.edit(yaml, "description: New.", "description: Mine.");
     stage
         .sandbox()
@@ -414,7 +414,7 @@ async fn a_category_is_kept_before_either_side_changes_it() {
     stage.rename("start", "beginning");
     let (report, _) = witnessed(&stage, &both_ways()).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
-    // The past moved along with the folder.
+    // The history moved along with the folder.
     let versions = store(&stage)
         .versions(&Subject::category(CategoryId::new(id)))
         .expect("read");
@@ -441,7 +441,7 @@ async fn titles_keywords_and_summaries_are_kept_before_either_side_gets_others()
         "{:?}",
         lines(&report)
     );
-    // Another one takes the place of each.
+    // Each field is replaced once more.
     stage.edit(
         "start/two.html",
         "introtext: theirs\n",
@@ -460,7 +460,7 @@ async fn titles_keywords_and_summaries_are_kept_before_either_side_gets_others()
         lines(&report)
     );
     assert!(stage.read("start/one.html").contains("# my remark"));
-    // Both changed the same fields, and each of them loses once.
+    // Both sides changed the same fields, and each side loses once.
     for (side, word) in [(OnConflict::Local, "ours"), (OnConflict::Remote, "yours")] {
         stage.edit(
             "start/two.html",
@@ -495,14 +495,14 @@ async fn what_gets_another_name_or_place_is_there_afterwards() {
             .edit(id, |article| slug.clone_into(&mut article.slug))
             .expect("there")
     };
-    // Two take each other's names, one gets a new one.
+    // Two articles exchange their slugs, and one gets a new slug.
     slug(one, "aside");
     slug(two, "one");
     slug(one, "two");
     slug(three, "drei");
     let report = sync_with(&stage, &witness.meddler()).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
-    // The folder gets a new one, and so do the files.
+    // The folder and the files get new names.
     stage.sandbox().rename_category(start, "Begin", "begin");
     slug(three, "three");
     stage.clock.advance(Duration::from_hours(25));
@@ -595,7 +595,7 @@ async fn what_the_settings_say_of_the_history_is_kept_and_no_more() {
         let text = |kept: &StoredVersion| reader.body(kept.seen.version.text).expect("read");
         versions.iter().map(text).collect::<BTreeSet<_>>()
     };
-    // All of it is younger than a day.
+    // All versions are younger than a day.
     assert_eq!(kept().len(), 6);
     stage.clock.advance(Duration::from_hours(48));
     sync(&stage).await;

@@ -1,4 +1,4 @@
-//! Which file is which article, whatever a writer does to names and ids.
+//! The identity of files and articles, however a writer changes names and ids.
 
 use crate::support::look::history;
 use crate::support::wire::{line, problems, reason};
@@ -62,7 +62,7 @@ async fn a_rename_with_a_slug_key_changes_only_the_place() {
     assert_eq!((lines(&report), problems(&report)), (vec![], vec![]));
     assert_eq!(world.sent(), [""; 0]);
     world.is_quiet().await;
-    // A chosen name stays when the service changes the slug.
+    // The writer's file name stays when the service changes the slug.
     world
         .sandbox()
         .edit(ids[0], |article| article.slug = "uno".into());
@@ -70,7 +70,7 @@ async fn a_rename_with_a_slug_key_changes_only_the_place() {
     assert_eq!(lines(&report), ["update local start/My page.html done"]);
     assert!(world.read("start/My page.html").contains("\nslug: uno\n"));
     world.is_quiet().await;
-    // Without the key the file's name is the slug again.
+    // Without the `slug:` line, the file's name is the slug again.
     world.rename("start/My page.html", "start/page.html");
     world.edit("start/page.html", "slug: uno\n", "");
     let report = world.sync().await;
@@ -83,7 +83,7 @@ async fn a_rename_with_a_slug_key_changes_only_the_place() {
 async fn f054_a_copy_is_a_new_article_and_the_original_keeps_its_id() {
     let (world, _, ids) = World::start(&[("one", TEXT)]).await;
     let original = world.read("start/one.html");
-    // Before and after the original in the alphabet, and in another folder.
+    // Copies whose names sort before and after the original, and a copy in another folder.
     let other = world.category("other");
     world.article(other, "x", TEXT);
     world.sync().await;
@@ -157,7 +157,7 @@ async fn f055_of_a_circle_with_edits_nothing_is_sent_and_a_chain_is_put_in_order
     let report = world.sync().await;
     assert_eq!(report.outcome.exit_code(), 3, "{:#?}", report.actions);
     assert_eq!(report.requests.put, 0);
-    // One of them makes way, and all of them are a chain.
+    // One file of the circle gets another name, which turns the circle into a chain.
     world.rename("start/b.html", "start/t.html");
     let report = world.sync().await;
     assert_eq!(report.outcome.exit_code(), 0, "{:#?}", report.actions);
@@ -168,7 +168,7 @@ async fn f055_of_a_circle_with_edits_nothing_is_sent_and_a_chain_is_put_in_order
     assert_eq!(slugs(&world, &ids), ["b", "c", "a"]);
     assert_eq!(world.on_service(ids[0]).text, "<p>A, edited</p>");
     world.is_quiet().await;
-    // A chain: c goes to d, a to c, and a new file takes a's name.
+    // A chain: c is renamed to d, a to c, and a new file gets the name a.
     world.rename("start/c.html", "start/d.html");
     world.rename("start/a.html", "start/c.html");
     world.write("start/a.html", "---\ntitle: New a\n---\nx\n");
@@ -217,7 +217,7 @@ async fn a_file_moved_over_another_deletes_that_first() {
     assert_eq!(report.outcome.exit_code(), 3);
     assert_eq!(world.sent(), [""; 0]);
     assert_eq!(slugs(&world, &ids), ["a", "b"]);
-    // What was held waits for a person, whatever the limit is by then.
+    // A held action waits for a person, whatever the limit is by then.
     world.settings.max_deletes.count = 10;
     assert_eq!(world.sync().await.outcome.exit_code(), 3);
     let mut request = CycleRequest::new(Direction::Both);
@@ -321,9 +321,9 @@ async fn an_id_without_a_base_is_asked_for_and_never_posted_as_new() {
         ..NewSeed::new(start, "Draft", "draft", TEXT)
     });
     let file = |id: Uuid, title: &str| format!("---\nid: {id}\ntitle: {title}\n---\n{TEXT}\n");
-    // An unpublished article, in the same words: adopted, and the file says that it is a draft.
+    // An unpublished article with the same words is adopted, and the file then shows that it is a draft.
     world.write("start/draft.html", &file(draft, "Draft"));
-    // Nobody's id: held like an article that was deleted.
+    // An unknown id is held like that of a deleted article.
     let nobody = Uuid::from_u128(7);
     world.write("start/nobody.html", &file(nobody, "Nobody"));
     let report = world.sync().await;
@@ -342,7 +342,7 @@ async fn an_id_without_a_base_is_asked_for_and_never_posted_as_new() {
     );
     assert_eq!(world.sandbox().articles().len(), 2);
     assert!(world.exists("start/nobody.html"));
-    // A draft in other words is a conflict.
+    // A draft with other words is a conflict.
     let other = world.sandbox().add_article(NewSeed {
         draft: true,
         ..NewSeed::new(start, "Theirs", "other", TEXT)
@@ -415,7 +415,7 @@ async fn f037_deleted_and_created_again_is_another_article() {
         let new = world.article(start, "one", "<p>New.</p>");
         for _ in 0..2 {
             world.sync().await;
-            // Wherever the new one lies, the writer's words are never lost and nothing is sent.
+            // The writer's words are never lost and nothing is sent, wherever the new article's file is.
             assert!(world.sent().iter().all(|sent| sent == "PUT article {}"));
         }
         assert_eq!(world.on_service(new).text, "<p>New.</p>");
@@ -435,7 +435,7 @@ async fn f037_deleted_and_created_again_is_another_article() {
     }
 }
 
-// A slug that somebody else has.
+// A slug that another article has.
 
 #[tokio::test]
 async fn f028_f115_a_slug_of_an_invisible_draft_is_refused_once() {
@@ -498,7 +498,7 @@ async fn f029_a_slug_of_a_visible_article_is_never_sent_nor_invented() {
             "move remote start/two.html held"
         ]
     );
-    // Its owner leaves it: the one that asked for it gets it.
+    // The slug's owner is deleted, and the article that asked for the slug gets it.
     world.remove("start/new.html");
     world.sandbox().remove(ids[0]);
     world.sync().await;
@@ -554,7 +554,7 @@ async fn f069_what_the_service_refuses_stops_only_itself() {
         ]
     );
     assert_eq!((world.sent(), report.outcome.exit_code()), (vec![], 4));
-    // A new version on the service, or in the file, is a reason to try again.
+    // A new version on the service or in the file leads to another attempt.
     world.sandbox().clear_faults();
     world
         .sandbox()
@@ -604,7 +604,7 @@ async fn who_waits_for_a_slug_that_is_not_freed_is_not_sent() {
     world.is_quiet().await;
 }
 
-/// A second workspace with one article each in `billing`, in the form of the files a mirror of it has.
+/// A second workspace with one article in `billing`, and the two files that a mirror of it has.
 fn another_workspace(world: &World) -> (Uuid, Uuid, [(String, String); 2]) {
     let other = world.sandbox().add_workspace("Help EN");
     let category = world.sandbox().add_category(other, "Billing", "billing");
@@ -652,7 +652,7 @@ async fn a_file_copied_from_another_workspace_is_not_adopted() {
     world.write("start/invoices.html", &files[1].1);
     let report = world.sync().await;
     assert_eq!(lines(&report), ["conflict both start/invoices.html held"]);
-    // No folder of ours has the other one's category: there is none to be moved.
+    // No folder of this mirror has the other workspace's category, so no folder is reported as moved.
     assert_eq!(problems(&report), [""; 0]);
     assert_eq!(report.outcome.exit_code(), 3);
     assert_eq!(problems(&world.sync().await), [""; 0]);
@@ -708,7 +708,7 @@ async fn f097_a_file_moved_to_where_no_article_can_be_is_not_gone() {
             "{to}: {:?}",
             problems(&report)
         );
-        // Removed for good, it is.
+        // A file that is then deleted counts as removed.
         world.remove(to);
         assert_eq!(
             lines(&world.sync().await),

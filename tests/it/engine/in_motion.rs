@@ -1,4 +1,4 @@
-//! Paths in motion: a cycle that looks at everything leaves them alone, both ways, and does all the rest.
+//! Paths in motion: a full cycle leaves them alone on both sides, and does everything else.
 
 use crate::support::hostile::{self, Stage};
 use crate::support::look::{articles, both, problems, requests};
@@ -36,7 +36,7 @@ async fn sync(world: &Stage, in_motion: &[&str]) -> Report {
 
 type Prepare = fn(&Stage, [Uuid; 3]);
 
-/// What happens to a place in motion, and what is done when it has settled.
+/// The change at a path in motion, and the actions once it has settled.
 const SCENES: [(&str, &[&str], Prepare, &[&str]); 13] = [
     (
         "saved",
@@ -146,7 +146,7 @@ const SCENES: [(&str, &[&str], Prepare, &[&str]); 13] = [
         },
         &[
             "forget local a done",
-            // Nothing would be left of the category.
+            // The deletions would empty the category.
             "delete remote a/one.html held",
             "delete remote a/two.html held",
         ],
@@ -172,7 +172,7 @@ async fn what_is_in_motion_is_left_alone_and_all_else_goes_on() {
                 .all(|line| line.starts_with("GET") || line.contains("{}")),
             "{name}: {writes:?}"
         );
-        // Elsewhere everything is as ever.
+        // All other paths are synced as usual.
         world.edit("b/three.html", "Three.", "Mine.");
         let report = sync(&world, in_motion).await;
         assert_eq!(
@@ -213,7 +213,7 @@ async fn a_folder_keeps_its_name_while_a_file_in_it_is_written() {
     world.sandbox().edit_category(a, |category| {
         category.slug = "alpha".into();
     });
-    // An article that moves has the category read before its day is over.
+    // Because an article moves out, the category is read before its day is over.
     world.sandbox().edit(two, |article| article.category_id = b);
     for place in ["a/one.html", "a/.one.html.swp", "alpha/one.html"] {
         let report = sync(&world, &[place]).await;
@@ -237,12 +237,12 @@ async fn a_folder_keeps_its_name_while_a_file_in_it_is_written() {
     assert!(world.exists("alpha/one.html") && !world.exists("a"));
 }
 
-/// What was in motion was said an hour before anything here happened.
+/// A request whose list of paths in motion is an hour older than every change here.
 fn said_before_all_this() -> CycleRequest {
     said_at(SystemClock.now().before(HOUR))
 }
 
-/// The same, as if everything here had happened an hour before it was said.
+/// A request whose list of paths in motion is an hour newer than every change here.
 fn said_after_all_this() -> CycleRequest {
     said_at(SystemClock.now().before(-HOUR))
 }
@@ -257,20 +257,20 @@ fn said_at(moment: Timestamp) -> CycleRequest {
     }
 }
 
-/// In milliseconds.
+/// An hour in milliseconds.
 const HOUR: i64 = 3_600_000;
 
 #[tokio::test]
 async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
     let (world, ..) = world().await;
-    // The workspace before this one had its turn meanwhile.
+    // The previous workspace was synced between the list and this cycle.
     let since = said_before_all_this();
     world.remove("a/one.html");
     let mut engine = hostile::engine(&world, &hostile::calm());
     let report = engine.cycle(&since).await.expect("a cycle");
     assert_eq!(lines(&report), [""; 0]);
     assert_eq!(world.sandbox().articles().len(), 3);
-    // What was held before waits for a person, whatever else goes on in its folder.
+    // A held deletion waits for a person, whatever else changes in its folder.
     let held = CycleRequest {
         git_hold: Some("git".to_owned()),
         ..said_after_all_this()
@@ -300,7 +300,7 @@ async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
 async fn a_whole_folder_that_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
     let (world, ..) = world().await;
     let before = said_before_all_this();
-    // Out of sight, as a checkout of a branch without it does.
+    // The whole folder is gone, as after a checkout of a branch without it.
     std::fs::remove_dir_all(world.path("b")).expect("removed");
     let mut engine = hostile::engine(&world, &hostile::calm());
     let report = engine.cycle(&before).await.expect("a cycle");
@@ -313,7 +313,7 @@ async fn a_whole_folder_that_went_after_it_was_said_what_is_in_motion_is_waited_
     );
 }
 
-/// Git, which had a part in all that is missing.
+/// A git view in which git was involved in every missing file.
 struct Moved;
 
 impl GitView for Moved {
@@ -386,7 +386,7 @@ async fn a_listing_is_not_done_with_while_something_is_in_motion() {
         .sandbox()
         .edit(one, |article| article.text = "<p>Theirs.</p>".into());
     sync(&world, &["a/one.html"]).await;
-    // The same listing once more: what it says was not taken yet.
+    // The same listing once more: its changes were not applied yet.
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["update local a/one.html done"]);
 }

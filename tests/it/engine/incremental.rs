@@ -1,5 +1,5 @@
-//! Cycles in which next to nothing changed: they compare a few articles only, and come to what comparing all of
-//! them comes to.
+//! Cycles with almost no changes: they compare a few articles only, with the same result as a comparison of all
+//! articles.
 
 use crate::simulator::engine::random::Random;
 use crate::support::hostile::{self, Tampered, Watched};
@@ -17,13 +17,13 @@ fn request() -> CycleRequest {
     CycleRequest::new(Direction::Both)
 }
 
-/// One cycle. Gives what was done, and whether it compared a few articles only.
+/// Runs one cycle. Returns its actions, and whether it compared a few articles only.
 async fn sync(engine: &mut Machine) -> (Vec<String>, bool) {
     let report = engine.cycle(&request()).await.expect("a cycle");
     (lines(&report), report.coverage.is_incremental)
 }
 
-/// Cycles until one that is quiet has compared a few articles only.
+/// Runs cycles until a quiet cycle compares a few articles only.
 async fn settle(engine: &mut Machine) {
     for _ in 0..6 {
         if sync(engine).await == (Vec::new(), true) {
@@ -65,7 +65,7 @@ async fn edits_on_either_side_are_compared_by_themselves() {
     let text = world.sandbox().article(ids[4]).expect("there").text;
     assert_eq!(text, "<p>Ours.</p>");
     assert_eq!(sync(&mut engine).await, (vec![], true));
-    // Both sides at once, of one article and of two.
+    // Edits on both sides at once, of one article and of two articles.
     world.edit("a/n0.html", "title: n0", "title: Another");
     world
         .sandbox()
@@ -81,21 +81,20 @@ async fn edits_on_either_side_are_compared_by_themselves() {
     both.sort();
     done.sort();
     assert_eq!((done, incremental), (both, true));
-    // Readers change an entry's bytes, and nothing else.
+    // Readers change the bytes of an entry, and nothing else.
     world.sandbox().visit(ids[3], 7);
     assert_eq!(sync(&mut engine).await, (vec![], true));
     let figures = engine.store().figures().expect("readable");
     let of_three = figures.iter().find(|(id, _)| id.uuid() == ids[3]);
     assert_eq!(of_three.expect("figures").1.views, 7);
-    // So does a new process.
+    // A new process also compares a few articles only.
     let mut engine = hostile::engine(&world, &hostile::calm());
     assert_eq!(sync(&mut engine).await, (vec![], true));
 }
 
 type Change = fn(&World, &[Uuid]);
 
-/// What may happen to either side that concerns more than an article's words, and what comes of it where that is
-/// said.
+/// Changes on either side that affect more than an article's words, each with the resulting actions.
 const CHANGES: [(&str, Change, &[&str]); 13] = [
     (
         "an article went",
@@ -207,7 +206,7 @@ async fn a_conflict_is_shown_among_a_few_and_then_everything_is_compared() {
     assert_eq!(sync(&mut engine).await, (shown, false));
 }
 
-/// What comparing everything would do.
+/// Returns the actions that a comparison of all articles would take.
 async fn plan(engine: &mut Machine) -> Vec<String> {
     let request = CycleRequest {
         dry_run: true,
@@ -260,7 +259,7 @@ async fn what_a_person_decides_and_other_settings_are_no_small_matter() {
         assert!(!report.coverage.is_incremental, "{request:?}");
         settle(&mut engine).await;
     }
-    // A dry run changes nothing, not even what is kept.
+    // A dry run changes nothing, not even the knowledge that the engine holds.
     plan(&mut engine).await;
     assert_eq!(sync(&mut engine).await, (vec![], true));
     // A day later the categories are read again.
@@ -278,7 +277,7 @@ async fn a_row_that_was_written_in_between_is_read_again() {
         .article(id)
         .expect("readable")
         .expect("there");
-    // As if the file had held something else when both sides last agreed.
+    // The row looks as if the file had other content when both sides last agreed.
     row.local.title = "Before".to_owned();
     row.stamp = None;
     let now = kbsync::engine::Clock::now(&*world.clock);
@@ -297,7 +296,7 @@ async fn a_row_that_was_written_in_between_is_read_again() {
     assert_eq!(row.local.title, "n0");
 }
 
-/// One thing that happens to a workspace.
+/// Makes one random change in a workspace.
 fn happen(world: &World, random: &mut Random, round: usize) {
     let articles = world.sandbox().articles();
     let Some(article) = random.pick(&articles).cloned() else {

@@ -1,4 +1,4 @@
-//! What the journal says after a crash, row by row: what lies in the slot decides, and nothing is guessed.
+//! The journal after a crash, row by row: the content of the slot decides, and nothing is guessed.
 
 use crate::support::hostile::{self, Meddler, Stage, engine};
 use futures_util::FutureExt as _;
@@ -17,11 +17,11 @@ const SLOT: i64 = 1000;
 const OLD: &str = "<p>Old.</p>";
 const NEW: &str = "<p>New.</p>";
 const SAVED: &str = "<p>Saved.</p>";
-/// Saved within the clock's grain: the stamp is the one that was expected.
+/// A save within the clock's grain: its stamp is the expected stamp.
 const AT_ONCE: &str = "<p>Own.</p>";
 const LATER: &str = "<p>Later.</p>";
 
-/// What was begun: a file is written, or taken away.
+/// The interrupted change: a file was to be written or taken away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Begun {
     Made,
@@ -30,14 +30,14 @@ enum Begun {
     Moved,
 }
 
-/// What a killed process left, and what the next one makes of it.
+/// The remains of a killed process, and the result of the next process.
 struct Row {
     begun: Begun,
-    /// What lies in the slot, at the target, and at the place that a moved file leaves.
+    /// The contents of the slot, of the target, and of the place that a moved file leaves.
     left: [Option<&'static str>; 3],
-    /// Whether the rows become true.
+    /// Whether the interrupted change counts as done.
     done: bool,
-    /// What lies at the target, beside it, and at the place that a moved file leaves.
+    /// The contents of the target, of the copy beside it, and of the place that a moved file leaves.
     then: [Option<&'static str>; 3],
 }
 
@@ -61,27 +61,27 @@ const TABLE: [Row; 17] = {
     let (old, new, saved, later) = (Some(OLD), Some(NEW), Some(SAVED), Some(LATER));
     let at_once = Some(AT_ONCE);
     [
-        // The new bytes: not published.
+        // The slot has the new bytes: not published.
         row(Made, [new, NO, NO], false, [NO, NO, NO]),
         row(Replaced, [new, old, NO], false, [old, NO, NO]),
         row(Moved, [new, NO, old], false, [NO, NO, old]),
-        // Other bytes, as expected: published.
+        // The slot has the expected old bytes: published.
         row(Replaced, [old, new, NO], true, [new, NO, NO]),
         row(Replaced, [old, later, NO], true, [later, NO, NO]),
         row(Removed, [old, NO, NO], true, [NO, NO, NO]),
         row(Moved, [old, new, NO], true, [new, NO, NO]),
-        // Other bytes, not as expected: published, and a save was caught.
+        // The slot has unexpected old bytes: published, and a save was caught.
         row(Replaced, [saved, new, NO], true, [new, saved, NO]),
         row(Removed, [saved, NO, NO], true, [NO, saved, NO]),
         row(Replaced, [at_once, new, NO], true, [new, at_once, NO]),
-        // The same, and edited again since.
+        // The same, with a later edit of the published file.
         row(Replaced, [saved, later, NO], true, [later, saved, NO]),
-        // Nothing: published, if it was new and something is there.
+        // The slot is empty: published, if the file was new and something lies at the target.
         row(Made, [NO, new, NO], true, [new, NO, NO]),
         row(Moved, [NO, new, old], true, [new, NO, NO]),
         row(Moved, [NO, new, saved], true, [new, saved, NO]),
         row(Moved, [NO, new, at_once], true, [new, at_once, NO]),
-        // Nothing: somebody cleared the stage.
+        // The slot is empty, because somebody cleared the stage.
         row(Replaced, [NO, old, NO], false, [old, NO, NO]),
         row(Made, [NO, NO, NO], false, [NO, NO, NO]),
     ]
@@ -102,7 +102,7 @@ fn file(id: ArticleId, text: &str) -> String {
     format!("---\nid: {id}\ntitle: one\n---\n{text}\n")
 }
 
-/// Puts both the files and the journal where a killed process left them.
+/// Leaves the files and the journal as a killed process would.
 fn leave(world: &Stage, id: ArticleId, row: &Row) {
     let stage = format!(".kbsync/stage/{SLOT}");
     let places = [stage.as_str(), "a/one.html", "a/before.html"];
@@ -113,7 +113,7 @@ fn leave(world: &Stage, id: ArticleId, row: &Row) {
         }
     }
     let known = |path: &str, is: Option<&str>| {
-        // A file that is not there any more had an inode that nothing has.
+        // A file that no longer exists had an inode that no file has now.
         let stamp = match is {
             Some(OLD | AT_ONCE) => stamp(&world.path(path)),
             Some(_) | None => Stamp::default(),
@@ -165,7 +165,7 @@ fn leave(world: &Stage, id: ArticleId, row: &Row) {
     begun.expect("written");
 }
 
-/// Runs until the service is asked, and dies.
+/// Runs until the first request, and dies.
 async fn recover(world: &Stage) {
     let dies: Meddler = Arc::new(|moment| {
         assert!(moment.doing != "GET", "the process dies at {moment:?}");
@@ -187,7 +187,7 @@ async fn f001_f002_f080_what_lies_in_the_slot_says_what_was_done() {
         hostile::sync(&world).await;
         let id = ArticleId::new(one);
         leave(&world, id, row);
-        // Doing it twice changes nothing.
+        // A second recovery changes nothing.
         for _ in 0..2 {
             recover(&world).await;
             let text = |path: &str| {
@@ -211,7 +211,7 @@ async fn f001_f002_f080_what_lies_in_the_slot_says_what_was_done() {
     }
 }
 
-/// Syncs, and dies when a moment comes; `act` is told every moment before.
+/// Syncs, and dies at some moment; `act` is called at every moment before.
 async fn dies(world: &Stage, act: impl Fn(&hostile::Moment) + Send + Sync + 'static) {
     let meddle: Meddler = Arc::new(move |moment| {
         act(moment);
@@ -221,7 +221,7 @@ async fn dies(world: &Stage, act: impl Fn(&hostile::Moment) + Send + Sync + 'sta
     assert!(sync.await.is_err(), "it dies");
 }
 
-/// A person makes a file where one is about to be written, and kbsync is killed before the batch is recorded.
+/// A person creates a file at a path that is about to be written, and kbsync is killed before the batch is recorded.
 #[tokio::test]
 async fn f001_f080_a_file_made_in_the_instant_of_a_write_is_not_taken_for_what_was_written() {
     crate::engine::crash::silence_deaths();

@@ -1,4 +1,5 @@
-//! An engine that lists again: entries with known bytes are not parsed, and the result is the same as if they were.
+//! An engine that lists repeatedly: entries with known bytes are not parsed, and the result is the same as if they
+//! were.
 
 use crate::support::hostile::{self, Tampered, Watched};
 use crate::support::world::lines;
@@ -53,7 +54,7 @@ async fn only_what_changed_is_read_again() {
     world.sandbox().remove(one);
     assert_eq!(sync(&mut engine).await.0, ["delete local a/one.html done"]);
     assert_eq!(sync(&mut engine).await, nothing(4));
-    // So does a new process.
+    // A new process does not parse them either.
     let mut engine = hostile::engine(&world, &hostile::calm());
     assert_eq!(sync(&mut engine).await, nothing(4));
 }
@@ -68,7 +69,7 @@ async fn f022_old_bytes_of_an_article_that_we_have_written_since_are_read_and_kn
     sync(&mut engine).await;
     assert_eq!(sync(&mut engine).await, nothing(2));
     world.edit("a/one.html", "<p>1</p>", "<p>1, edited</p>");
-    // The next listings are stale: their bytes are known.
+    // The next listings are stale, and their bytes are known.
     world.sandbox().serve_stale(4);
     assert_eq!(sync(&mut engine).await.0, ["update remote a/one.html done"]);
     assert_eq!(sync(&mut engine).await, nothing(1));
@@ -100,7 +101,7 @@ async fn a_known_article_is_still_what_a_writers_edit_is_compared_with() {
     assert_eq!(sync(&mut engine).await, only(pushed, 1));
     let text = world.sandbox().article(one).expect("there").text;
     assert_eq!(text, "<p>2</p>");
-    // Both sides changed: the listing's text is there to be merged.
+    // Both sides changed, and the merge still has the text of the listing.
     let body = "<p>One.</p>\n<p>Two.</p>\n<p>Three.</p>";
     world.edit("a/one.html", "<p>2</p>", body);
     sync(&mut engine).await;

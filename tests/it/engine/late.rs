@@ -57,7 +57,7 @@ async fn f081_what_is_written_into_a_replaced_file_is_kept_beside_it() {
     assert!(kept(&world, id, "<p>old</p>\n<p>late words</p>"));
     assert!(world.read("a/n.html").contains("<p>theirs</p>"));
 
-    // Once is enough, until it is written to again.
+    // The late words are stored once, until the program writes again.
     let report = engine.cycle(&both()).await.expect("a cycle");
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     open.write_all(b"<p>more</p>\n").expect("written");
@@ -66,7 +66,7 @@ async fn f081_what_is_written_into_a_replaced_file_is_kept_beside_it() {
     assert!(world.read("a/n.2.conflict.html").contains("<p>more</p>"));
     drop(engine);
 
-    // It goes nowhere by itself.
+    // The copy is not sent by itself.
     assert_eq!(
         world.sandbox().article(id).expect("there").text,
         "<p>theirs</p>"
@@ -109,7 +109,8 @@ async fn f081_late_words_outlive_a_state_that_is_lost_in_the_same_cycle() {
     let mut engine = hostile::engine(&world, &meddle);
     engine.cycle(&both()).await.expect_err("no state");
     drop(engine);
-    // Without a journal nobody knows what lies in the stage: the next run moves it away, and removes nothing of it.
+    // Without a journal, the owners of the files in the stage are unknown: the next run moves the files away, and
+    // deletes none.
     hostile::sync(&world).await;
     let mut kept = std::fs::read_dir(world.path(".kbsync/displaced")).expect("listed");
     let kept = kept.next().expect("a file").expect("a file").path();
@@ -155,7 +156,7 @@ async fn f081_the_daemon_waits_until_the_program_rests() {
     assert_eq!(problems(&report).len(), 1, "{report:#?}");
     assert!(world.read(BESIDE).contains("<p>late</p>"));
 
-    // What is written when the daemon is gone is found by the next command.
+    // Words that are written after the daemon's end are found by the next command.
     drop(engine);
     open.write_all(b"<p>the last</p>\n").expect("written");
     open.set_modified(SystemTime::now()).expect("set");
@@ -209,7 +210,7 @@ async fn f081_what_cannot_be_kept_now_outlasts_the_day() {
         let found = std::fs::read_dir(world.path(".kbsync/displaced"));
         found.expect("listed").count()
     };
-    // Emptied, and filled again only after a cycle.
+    // The file is emptied, and filled again only after a cycle.
     open.set_len(0).expect("emptied");
     hostile::sync(&world).await;
     assert_eq!(displaced(), 1);

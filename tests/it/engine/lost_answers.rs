@@ -1,4 +1,4 @@
-//! Answers that do not come: POST without doubles, PUT and DELETE that are looked after (failures rows 14 to 17, 20).
+//! Lost responses: a POST without duplicates, a PUT and a DELETE that are read after (failures rows 14 to 17, 20).
 
 use crate::support::hostile::{self, Stage, settle};
 use crate::support::look::{assert_quiet, requests};
@@ -20,12 +20,12 @@ fn on(what: (&str, &str)) -> Matcher {
     Matcher::new(what.0, what.1)
 }
 
-/// Lets the next request of this kind meet a fault.
+/// Lets the next request of this kind fail.
 fn fail_once(world: &Stage, request: (&str, &str), fault: FaultKind) {
     world.sandbox().inject(Fault::once(on(request), fault));
 }
 
-/// A category with one article that is synced.
+/// A category with one synced article.
 async fn one_article() -> (Stage, Uuid, Uuid) {
     one_article_with(Options::unlimited()).await
 }
@@ -59,7 +59,7 @@ fn pending_requests(world: &Stage) -> Vec<PendingRequest> {
     pending.into_iter().map(|(_, pending)| pending).collect()
 }
 
-/// It ends well, with nothing open and nothing left to do.
+/// Checks for a good end, with nothing open and nothing left to do.
 async fn assert_settled(world: &Stage) {
     let report = settle(world).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
@@ -67,7 +67,7 @@ async fn assert_settled(world: &Stage) {
     assert_quiet(world, 1).await;
 }
 
-/// Why the first action was not done.
+/// Returns the reason why the first action was not done.
 fn why(report: &Report) -> String {
     report.actions[0].reason.clone().unwrap_or_default()
 }
@@ -162,7 +162,7 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
     assert_eq!(slugs(&world), ["new", "one"]);
     settle(&world).await;
     assert_settled(&world).await;
-    // With another text it may be somebody else's.
+    // An article with another text may be another person's.
     let (world, ..) = one_article_with(options).await;
     world.write(
         "a/new.html",
@@ -174,7 +174,7 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(slugs(&world), ["new", "one"]);
     assert!(world.read("a/new.html").contains("onclick"));
-    // It is held wherever it is moved to, too.
+    // The file stays held wherever it is moved.
     world.rename("a/new.html", "a/moved.html");
     let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
@@ -183,7 +183,7 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
     assert_eq!(slugs(&world), ["new", "one"]);
 }
 
-/// A world in which a POST was lost, and a colleague has taken the slug before kbsync asks again.
+/// A world with a lost POST, in which a colleague took the slug before kbsync read again.
 async fn slug_taken_after_a_lost_post() -> Stage {
     let (world, category, _) = one_article().await;
     write_new(&world);
@@ -213,7 +213,7 @@ async fn f014_an_article_of_somebody_else_is_not_adopted() {
     let theirs = world.sandbox().articles().pop().expect("there");
     assert_eq!(theirs.text, "<p>theirs</p>");
     assert!(world.read("a/new.html").contains("<p>new</p>"));
-    // The first way out: it is the article of this file.
+    // The first way out: the article belongs to this file.
     let source = world.read("a/new.html");
     let named = source.replacen("---\n", &format!("---\nid: {}\n", theirs.id), 1);
     world.write("a/new.html", &named);
@@ -236,7 +236,7 @@ async fn f014_an_article_that_may_be_the_created_one_is_known_at_another_address
     assert!(report.problems[0].message.contains("other words"));
     assert_eq!(slugs(&world), ["elsewhere", "one"]);
     assert!(!world.exists("a/elsewhere.html"));
-    // A look at the mirror alone says the same.
+    // A command without a request reports the same.
     let problems = hostile::status(&world).problems;
     assert!(problems[0].message.contains("other words"), "{problems:?}");
 }
@@ -274,7 +274,7 @@ async fn f014_a_dry_run_cannot_compare_and_advises_nothing() {
 #[tokio::test]
 async fn f014_a_file_whose_slug_somebody_else_took_is_created_under_another_name() {
     let world = slug_taken_after_a_lost_post().await;
-    // The second way out: it is another article.
+    // The second way out: the file is to be another article.
     let source = world.read("a/new.html");
     world.write(
         "a/other.html",
@@ -312,7 +312,7 @@ async fn f014_an_article_that_cannot_be_read_is_held_and_not_sent_in_every_cycle
     assert_eq!((report.requests.post, report.outcome.exit_code()), (0, 3));
     assert_eq!(why(&report), reason);
     assert_eq!(slugs(&world), ["new", "one"]);
-    // A person publishes it.
+    // A person publishes the article.
     let id = world.sandbox().articles().pop().expect("there").id;
     world.sandbox().publish(id);
     let report = settle(&world).await;
@@ -342,7 +342,7 @@ async fn f014_a_persons_id_line_settles_an_article_that_cannot_be_read() {
 async fn f005_a_writer_goes_on_editing_while_the_answer_to_the_post_is_lost() {
     let (world, ..) = one_article().await;
     write_new(&world);
-    // Every answer is lost: the run gives up, with the article there.
+    // Every response is lost: the run gives up, and the article exists.
     fail_once(&world, POST, FaultKind::ResetAfter);
     world
         .sandbox()
@@ -380,7 +380,7 @@ async fn f005_the_same_when_the_listing_does_not_show_it_yet() {
     settle(&world).await;
     world.sandbox().clear_faults();
     world.edit("a/new.html", "title: New", "title: Renamed");
-    // An old copy of the listing, and only then the real one.
+    // A stale listing first, and then the current listing.
     let id = world.sandbox().articles().pop().expect("there").id;
     let hidden = world.sandbox().remove(id).expect("there");
     world.sandbox().serve_stale(1);
@@ -398,7 +398,7 @@ async fn f005_the_same_when_the_listing_does_not_show_it_yet() {
     assert_settled(&world).await;
 }
 
-/// A POST with these flags that arrived, and whose answers are lost until the run gives up.
+/// A POST with these flags that arrived, and whose responses are lost until the run gives up.
 async fn posted_without_an_answer(flags: &str) -> (Stage, Uuid) {
     let (world, ..) = one_article().await;
     world.write(
@@ -415,7 +415,7 @@ async fn posted_without_an_answer(flags: &str) -> (Stage, Uuid) {
     (world, id)
 }
 
-/// The listing does not show the article in the first look of the next cycle.
+/// Hides the article from the first listing of the next cycle.
 fn not_shown_yet(world: &Stage, id: Uuid) {
     let hidden = world.sandbox().remove(id).expect("there");
     world.sandbox().serve_stale(1);
@@ -470,7 +470,7 @@ async fn f014_a_file_that_was_sent_hidden_then_public_and_is_hidden_again_ends_h
         let (world, ..) = one_article().await;
         let hidden = "---\ntitle: New\nenabled: false\n---\n<p>new</p>\n";
         world.write("a/new.html", hidden);
-        // The first one never arrives; the second one does, and nobody knows.
+        // The first POST never arrives; the second POST arrives, with a lost response.
         world
             .sandbox()
             .inject(Fault::always(on(POST), FaultKind::ResetBefore));
@@ -521,7 +521,7 @@ async fn f014_a_draft_line_that_came_before_the_answer_to_a_post_is_told_not_to_
     }
 }
 
-/// What `kbsync new` writes.
+/// Returns the file that `kbsync new` writes.
 fn stub(title: &str) -> String {
     format!("---\ntitle: {title}\nenabled: false\n---\n<p></p>\n")
 }
@@ -534,7 +534,8 @@ async fn f014_a_text_that_says_nothing_tells_of_no_file_what_was_sent() {
     settle(&world).await;
     world.sandbox().clear_faults();
     assert_eq!(slugs(&world), ["first", "one"]);
-    // It is hidden, so that nothing but its slug can tell; meanwhile the writer goes on, and begins another one.
+    // The article is hidden, so only its slug can identify it; meanwhile the writer edits the file, and begins another
+    // file.
     world.edit("a/first.html", "<p></p>", "<p>Now it says something.</p>");
     world.write("a/second.html", &stub("Second"));
     settle(&world).await;
@@ -595,7 +596,7 @@ async fn f014_a_post_whose_file_is_gone_claims_no_later_file_and_ends_once_every
     assert_eq!(pending_requests(&world), []);
 }
 
-/// What is ignored is not the file that is gone.
+/// An ignored file is not taken for the missing file.
 #[tokio::test]
 async fn f014_a_creation_whose_file_is_gone_ends_beside_ignored_files() {
     let (world, new) = created_without_its_id().await;
@@ -610,7 +611,7 @@ async fn f014_a_creation_whose_file_is_gone_ends_beside_ignored_files() {
     assert!(world.read("a/new.html").contains(&new.to_string()));
 }
 
-/// A new article whose id did not come into its file. Gives the article.
+/// A new article whose id did not get into its file. Returns the article's id.
 async fn created_without_its_id() -> (Stage, Uuid) {
     let (world, ..) = one_article().await;
     write_new(&world);
@@ -666,7 +667,7 @@ async fn f014_a_new_file_that_was_moved_before_its_id_was_in_it_is_held_with_the
 async fn f014_a_new_file_that_is_missing_before_its_id_was_in_it_is_no_removal() {
     let (world, new) = created_without_its_id().await;
     world.remove("a/new.html");
-    // From then on it is an article like any other.
+    // From here on, the article is like any other.
     let report = settle(&world).await;
     assert_eq!(lines(&report), ["create local a/new.html done"]);
     assert!(world.read("a/new.html").contains(&new.to_string()));
@@ -692,7 +693,7 @@ async fn f014_a_refusal_after_a_lost_answer_shows_what_the_service_says() {
         why(&report).contains("The title is too odd."),
         "{report:#?}"
     );
-    // It was no duplicate: an edit lets it be sent again.
+    // The refusal was not about a duplicate: after an edit the file is sent again.
     world.edit("a/new.html", "<p>new</p>", "<p>newer</p>");
     let report = settle(&world).await;
     assert_eq!(
@@ -762,7 +763,7 @@ async fn f014_a_category_that_never_arrived_is_sent_again() {
 #[tokio::test]
 async fn f015_a_put_without_an_answer_is_looked_after() {
     let failures = [
-        // The second one is the probe that looks after the first.
+        // The second PUT is the probe that follows the first.
         (FaultKind::ResetAfter, 2),
         (FaultKind::Truncate(20), 2),
         (FaultKind::InvalidJson, 2),
@@ -795,7 +796,7 @@ async fn f015_a_put_without_an_answer_keeps_no_place_of_a_folder_that_was_rename
     for by_writer in [true, false] {
         let (world, category, one) = one_article().await;
         world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
-        // The PUT arrives, and no look is answered.
+        // The PUT arrives, and no later read is answered.
         fail_once(&world, PUT, FaultKind::ResetAfter);
         world
             .sandbox()
@@ -856,7 +857,7 @@ async fn f015_an_old_answer_after_a_lost_put_hides_no_colleagues_edit() {
         world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
         let before = world.sandbox().past();
         world.sandbox().inject(Fault::once(on(PUT), lost.clone()));
-        // Whoever reads after the PUT is shown what was there before it, and before the colleague's edit.
+        // A read after the PUT is stale: it shows the version before the PUT and before the colleague's edit.
         let theirs = Hook::new(move |sandbox| {
             sandbox.edit(one, |article| article.text = "<p>theirs</p>".into());
             sandbox.serve_past(&before, 1);
@@ -976,7 +977,7 @@ async fn f015_a_put_that_is_never_answered_ends_the_cycle_and_the_next_one_settl
         ["delete remote a/two.html done"],
         "{report:#?}"
     );
-    // A probe, and nothing else.
+    // The only request is a probe.
     assert_eq!(report.requests.put, 1);
     assert_settled(&world).await;
 }
@@ -990,7 +991,7 @@ async fn f015_a_look_that_meets_an_outage_stops_the_cycle() {
     world.edit("a/two.html", "<p>2</p>", "<p>mine</p>");
     fail_once(&world, PUT, FaultKind::Truncate(20));
     let refused_token = FaultKind::Status(401, r#"{"success":false,"message":"no"}"#.to_owned());
-    // The look is a probe, a PUT as well.
+    // The read is a probe, which is also a PUT.
     world
         .sandbox()
         .inject(Fault::once(on(PUT), refused_token).after(1));
@@ -1055,7 +1056,7 @@ async fn f016_an_old_answer_after_a_lost_delete_hides_no_colleagues_edit() {
     world.remove("a/one.html");
     let before = world.sandbox().past();
     fail_once(&world, DELETE, FaultKind::ResetBefore);
-    // Whoever reads after the DELETE is shown what was there before the colleague's edit.
+    // A read after the DELETE is stale: it shows the version before the colleague's edit.
     let theirs = Hook::new(move |sandbox| {
         sandbox.edit(one, |article| article.text = "<p>theirs</p>".into());
         sandbox.serve_past(&before, 1);
@@ -1099,7 +1100,7 @@ async fn f007_a_delete_that_is_never_answered_is_settled_by_the_next_cycle() {
     deleted_without_an_answer(&world).await;
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
-    // An old copy that a replica shows does not come back.
+    // A stale copy from a replica does not come back.
     world.sandbox().restore(old);
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
@@ -1108,7 +1109,7 @@ async fn f007_a_delete_that_is_never_answered_is_settled_by_the_next_cycle() {
     assert_settled(&world).await;
 }
 
-/// A DELETE that arrives, and whose answer is lost until the run gives up.
+/// A DELETE that arrives, and whose responses are lost until the run gives up.
 async fn deleted_without_an_answer(world: &Stage) {
     world.remove("a/one.html");
     let faults = [
@@ -1126,7 +1127,7 @@ async fn deleted_without_an_answer(world: &Stage) {
 
 #[tokio::test]
 async fn f007_a_file_that_was_put_back_after_a_lost_delete_waits_for_its_writer() {
-    // Saved once more under the same words since it was last read, the article has another revision than the base has.
+    // If the article was saved with the same words after its last read, its revision is not that of the base.
     for saved in [false, true] {
         let (world, category, one) = one_article().await;
         world.article(category, "two", "<p>2</p>");
@@ -1144,7 +1145,7 @@ async fn f007_a_file_that_was_put_back_after_a_lost_delete_waits_for_its_writer(
             assert!(why(&report).contains("--keep local"), "{}", why(&report));
             assert_eq!(world.read("a/one.html"), file);
         }
-        // The log says whose deed it was.
+        // The log shows which side deleted the article.
         let store = hostile::store(&world);
         let events = store.events(100, None).expect("read").into_iter();
         let deleted: Vec<Side> = events
@@ -1170,7 +1171,7 @@ async fn f016_a_deletion_that_may_have_arrived_is_held_where_nothing_tells() {
     world.settings.probe = false;
     let past = world.sandbox().past();
     deleted_without_an_answer(&world).await;
-    // An old answer shows it still, and without a probe nothing tells more.
+    // A stale listing still shows the article, and without a probe there is no better answer.
     world.sandbox().serve_past(&past, 1);
     for _ in 0..2 {
         let report = hostile::sync(&world).await;

@@ -1,13 +1,13 @@
-//! The merge of bodies against git's, where the two have to agree: lines, and edits with an untouched
-//! line between them. Runs only where git is installed.
+//! The merge of bodies against git's merge, where the two have to agree: lines, and edits with an untouched line
+//! between them. Runs only where git is installed.
 
 use kbsync::reconcile::merge::{TextMerge, merge_text};
 use std::{fs, path::Path, process::Command};
 
-/// How many random triples are compared; git takes some milliseconds for each.
+/// The number of random triples; git takes some milliseconds for each.
 const CASES: u64 = 120;
 
-/// A small generator of numbers, so that a case is known by its seed.
+/// A small random generator, so that the seed identifies a case.
 struct Numbers(u64);
 
 impl Numbers {
@@ -19,8 +19,7 @@ impl Numbers {
     }
 }
 
-/// Makes a base and two sides whose edits are apart by at least one line, but now and then one that
-/// both sides edited.
+/// Returns a base and two sides with edits at least one line apart, and sometimes a line that both sides edited.
 fn triple(seed: u64) -> [String; 3] {
     let mut numbers = Numbers(seed * 0x9e37_79b9 + 1);
     let mut texts = [String::new(), String::new(), String::new()];

@@ -1,4 +1,4 @@
-//! The engine against the stand-in service and a temporary mirror, a file for each theme.
+//! The engine against the stand-in service and a temporary mirror, one file per theme.
 
 mod adoption;
 mod categories;

@@ -1,11 +1,11 @@
-//! A mirror on a disk of its own: one that may only be read, and one that is not mounted.
+//! A mirror on its own disk: read-only, and not mounted.
 
 use crate::support::canary;
 use crate::support::kb::{Kb, Service, TOKEN};
 use kbsync::model::path::EXTENSION;
 use std::process::{Command, Output};
 
-/// Runs a command in a namespace of its own, after a script of the shell; `None`: that cannot be had here.
+/// Runs a command in a namespace of its own, after a shell script; `None`: namespaces are not available here.
 pub(crate) fn apart_from(
     flags: &[&str],
     script: &str,
@@ -40,13 +40,13 @@ pub(crate) fn apart_from(
     Some(output)
 }
 
-/// Runs a command where the mirror may only be read; `None`: that cannot be had here.
+/// Runs a command on a read-only mirror; `None`: namespaces are not available here.
 fn read_only(kb: &Kb, arguments: &[&str]) -> Option<Output> {
     let script = "mount --bind . . && mount -o remount,ro,bind . && cd \"$PWD\" &&";
     apart_from(&OWN_MOUNTS, script, "! touch probe", kb, arguments)
 }
 
-/// A namespace in which things can be mounted.
+/// The flags of a namespace in which mounts are allowed.
 pub(crate) const OWN_MOUNTS: [&str; 3] = ["--user", "--map-root-user", "--mount"];
 
 #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
@@ -54,7 +54,7 @@ pub(crate) fn left_out() {
     eprintln!("left out: nothing can be mounted here");
 }
 
-/// A mirror whose state is elsewhere, as in a container with two volumes.
+/// A mirror with its state elsewhere, as in a container with two volumes.
 fn apart(service: &Service) -> Kb {
     let mut kb = service.mirror();
     kb.set("KBSYNC_SERVICE", &service.url);
@@ -130,7 +130,7 @@ fn f040_a_mirror_that_is_not_mounted_deletes_nothing() {
             "has no articles, and the state in",
             "mount the mirror's disk",
         );
-        // One file alone would leave the others removed.
+        // If only one file came back, the other files would count as removed.
         kb.run(&["restore", one])
             .exits(1)
             .complains("has no articles, and the state in", "`kbsync restore .`");
@@ -171,7 +171,7 @@ fn f040_a_restore_that_is_broken_off_before_its_first_file_deletes_nothing() {
     let private = kb.mirror().join(".kbsync");
     std::os::unix::fs::symlink("nowhere", &private).expect("no lock can be made");
     kb.run(&["restore", "."]).exits(1);
-    // What is left by a process that had just made its lock.
+    // The remains of a process that had just created its lock.
     std::fs::remove_file(&private).expect("removed");
     std::fs::create_dir(&private).expect("made");
     let ran = kb.run(&["sync"]).exits(3);
@@ -223,7 +223,7 @@ fn f040_several_emptied_workspaces_are_filled_one_by_one() {
     assert_eq!(service.sandbox.articles().len(), 2);
 }
 
-/// A step in CI keeps the state, and begins with a new checkout.
+/// A CI job stores the state, and begins with a fresh checkout.
 #[test]
 fn f040_a_fresh_checkout_goes_on_with_a_state_that_was_kept() {
     let service = Service::start();
@@ -240,13 +240,14 @@ fn f040_a_fresh_checkout_goes_on_with_a_state_that_was_kept() {
     assert!(articles.iter().any(|article| article.text.contains("mine")));
 }
 
-/// Syncs while one category's folder is a mount of its own; `None`: that cannot be had here.
+/// Syncs while the folder of one category is a separate mount; `None`: namespaces are not available here.
 fn sync_with_mount(kb: &Kb, folder: &str) -> Option<Output> {
     let script = format!("mount --bind {folder} {folder} &&");
     apart_from(&OWN_MOUNTS, &script, "true", kb, &["sync"])
 }
 
-/// A mirror in which an article was moved on the service into a folder that is a mount of its own; with its file.
+/// A mirror in which the service moved an article into a folder that is a separate mount. Returns the article's new
+/// path.
 fn moved_between_mounts(service: &Service) -> (Kb, String) {
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
@@ -299,7 +300,7 @@ fn f001_f080_a_save_that_was_caught_on_another_mount_is_kept() {
     };
     assert!(!output.status.success() && !kb.exists(&path), "{output:?}");
     kb.set("KBSYNC_DRILL_PANIC_AT", "");
-    // An editor saved in that very instant, so that the save is what was taken away.
+    // An editor saved at that moment, so the file that was taken away is the save.
     let stage = kb.mirror().join(".kbsync/stage");
     let mut caught = std::fs::read_dir(stage).expect("the stage");
     let caught = caught.next().expect("a file").expect("readable").path();

@@ -1,4 +1,5 @@
-//! Names, links, leftovers and files that are not ready: what is never pushed and never taken for a removal.
+//! Names, links, temporary files and files that are not ready: none of them is ever pushed, and none ever counts as a
+//! removal.
 
 use crate::support::wire::{held, problems, reason};
 use crate::support::world::{World, lines};
@@ -7,7 +8,7 @@ use kbsync::sandbox::NewSeed;
 const TEXT: &str = "<p>One.</p>";
 const NEW: &str = "---\ntitle: New\n---\n<p>new</p>\n";
 
-/// Syncs a mirror in which nothing may be sent and no file may change, and gives the problems.
+/// Syncs a mirror in which nothing may be sent and no file may change, and returns the problems.
 async fn left_alone(world: &World) -> Vec<String> {
     let before = bytes(world);
     world.sandbox().clear_requests();
@@ -57,7 +58,7 @@ async fn a_name_that_is_no_slug_is_a_problem_with_a_proposal() {
 #[tokio::test]
 async fn letters_of_every_language_make_a_slug_and_come_back_as_a_name() {
     let (world, start, _) = World::start(&[("one", TEXT)]).await;
-    // As some file systems hand it back: decomposed.
+    // Some file systems return decomposed names.
     world.write("start/u\u{308}ber.html", NEW);
     let report = world.sync().await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", report.problems);
@@ -162,7 +163,7 @@ async fn f061_files_at_the_top_and_deeper_are_said_and_left_alone() {
     world.write("start/deep/er.html", NEW);
     world.write("start/UPPER.HTML", NEW);
     let said = left_alone(&world).await;
-    // The folder within the category is a warning in the log.
+    // The folder within the category is only a warning in the log.
     assert_eq!(said.len(), 2, "{said:?}");
     for path in ["start/UPPER.HTML: ", "top.html: "] {
         assert!(said.iter().any(|said| said.starts_with(path)), "{said:?}");
@@ -180,7 +181,7 @@ async fn f130_links_are_never_followed_pushed_nor_taken_for_a_removal() {
     std::fs::write(&secret, NEW).expect("written");
     symlink(&secret, world.path("start/link.html")).expect("linked");
     symlink(outside.path(), world.path("linked")).expect("linked");
-    // Articles whose file became a link (to the same text even), or a folder.
+    // Articles whose file became a link (even to the same text), or a folder.
     std::fs::rename(
         world.path("start/one.html"),
         outside.path().join("one.html"),
@@ -294,7 +295,7 @@ async fn f090_f122_files_that_are_not_ready_are_never_pushed_and_never_deleted()
             said.len() == 1 && said[0].starts_with("start/one.html: ") && said[0].contains(words),
             "{what}: {said:?}"
         );
-        // As a new file, too.
+        // The same as a new file.
         std::fs::write(world.path("start/fresh.html"), &content).expect("written");
         assert_eq!(left_alone(&world).await.len(), 2, "{what}");
         world.remove("start/fresh.html");
@@ -329,7 +330,7 @@ async fn f066_an_article_about_git_may_show_conflict_markers() {
     assert_eq!(lines(&report), ["update remote start/git.html done"]);
     assert!(world.on_service(ids[0]).text.contains("\nc\n"));
     world.is_quiet().await;
-    // Only where the base has them already.
+    // Markers are allowed only where the base already has them.
     world.edit("start/one.html", TEXT, shown);
     assert_eq!(left_alone(&world).await.len(), 1);
 }
@@ -341,7 +342,7 @@ async fn f067_f090_a_conversion_of_line_ends_changes_nothing() {
         world.write(path, &world.read(path).replace('\n', "\r\n"));
     }
     world.is_quiet().await;
-    // An edit in such a file is an edit of its lines alone; what comes keeps the file's line ends.
+    // An edit of such a file changes only the edited lines; pulled text gets the file's line ends.
     world.edit("start/one.html", "<p>a</p>", "<p>A</p>");
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update remote start/one.html done"]);
@@ -433,7 +434,7 @@ async fn f048_what_kbsyncignore_names_is_out_of_scope_both_ways() {
         "# not yet\nstart/one.html\ninternal/\n*.draft.html\n",
     );
     world.is_quiet().await;
-    // Neither an edit nor a removal is pushed, nor is anything written there.
+    // Neither an edit nor a removal is pushed, and nothing is written at these paths.
     world.edit("start/one.html", "One", "1");
     world.write("start/new.draft.html", NEW);
     std::fs::remove_dir_all(world.path("internal")).expect("removed");
@@ -448,7 +449,8 @@ async fn f048_what_kbsyncignore_names_is_out_of_scope_both_ways() {
     assert_eq!((lines(&report), world.sent()), (vec![], vec![]));
     assert!(!world.exists("start/one.html"));
     assert_eq!(world.sandbox().articles().len(), 3);
-    // Without the rules everything is as any other. A file that went while they named it is no removal: it comes back.
+    // Without the rules, the files are like any others. A file that was removed while it was ignored is no removal, and
+    // comes back.
     world.remove(".kbsyncignore");
     world.remove("start/new.draft.html");
     let report = world.sync().await;
@@ -479,7 +481,7 @@ async fn f048_what_is_ignored_is_not_written_either() {
     );
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", report.problems);
     world.is_quiet().await;
-    // A folder that was there before the rules and is ignored now gets nothing new.
+    // An ignored folder that existed before the rules gets no new files.
     world.write(".kbsyncignore", "");
     world.sync().await;
     assert!(world.exists("internal/x.html") && world.exists("start/secret.html"));

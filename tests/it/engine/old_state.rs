@@ -1,4 +1,4 @@
-//! A state that is not of today: rolled back by a backup, or come along with a copy of the folder.
+//! An outdated state: rolled back by a backup, or copied along with the folder.
 
 use crate::support::world::{World, lines};
 use kbsync::engine::Clock as _;
@@ -6,7 +6,7 @@ use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::snapshot::Direction;
 use std::fs;
 
-/// The state as it lies in the folder while nobody has it open.
+/// Returns the state file, which no process has open.
 fn keep(world: &World) -> Vec<u8> {
     fs::read(world.path(".kbsync/state.db")).expect("a state")
 }
@@ -14,7 +14,7 @@ fn keep(world: &World) -> Vec<u8> {
 fn bring_back(world: &World, bytes: &[u8]) {
     fs::write(world.path(".kbsync/state.db"), bytes).expect("written");
     for beside in ["state.db-wal", "state.db-shm"] {
-        // A state that was closed in order has none.
+        // After a clean close these files do not exist.
         fs::remove_file(world.path(".kbsync").join(beside)).ok();
     }
 }
@@ -29,7 +29,7 @@ async fn f089_a_state_that_was_rolled_back_deletes_doubles_and_overwrites_nothin
     world.sync().await;
     let old = keep(&world);
 
-    // A day's work on both sides, all of it synced.
+    // A day's work on both sides, completely synced.
     let id = |slug: &str| {
         let articles = world.sandbox().articles().into_iter();
         let mut of = articles.filter(|article| article.slug == slug);
@@ -48,7 +48,7 @@ async fn f089_a_state_that_was_rolled_back_deletes_doubles_and_overwrites_nothin
     assert_eq!(report.problems, []);
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
     assert_eq!(world.sandbox().articles().len(), 5);
-    // And one edit that the lost state never saw.
+    // One more edit that the lost state never saw.
     world.sandbox().edit(id("both"), |article| {
         article.text = article.text.replace("End.", "End, edited there.");
     });
@@ -60,7 +60,7 @@ async fn f089_a_state_that_was_rolled_back_deletes_doubles_and_overwrites_nothin
     let writes = world.sandbox().requests();
     let writes: Vec<_> = writes
         .iter()
-        // A question is an update with nothing in it.
+        // An empty update is a probe.
         .filter(|request| request.method != "GET" && request.body != "{}")
         .map(|request| format!("{} {}", request.method, request.body))
         .collect();
@@ -98,7 +98,7 @@ async fn f089_a_state_that_came_with_a_copy_of_the_folder_is_good_for_it() {
     world.article(start, "one", "<p>One.</p>");
     world.article(start, "two", "<p>Two.</p>");
     world.sync().await;
-    // Every file is another one, with other times and another inode.
+    // Every file is replaced by a copy with other times and another inode.
     for (path, content) in world.files() {
         world.remove(&path);
         world.write(&path, &content);
@@ -110,7 +110,7 @@ async fn f089_a_state_that_came_with_a_copy_of_the_folder_is_good_for_it() {
     assert_eq!(world.sandbox().counts().total, 1, "one listing");
 }
 
-/// A state of a version that wrote down what it was about to do to files, and was killed over it.
+/// A state of an earlier version, which recorded planned file changes and was killed during one.
 #[tokio::test]
 async fn what_an_earlier_version_began_is_settled_by_what_is_found() {
     let world = World::new().await;
@@ -135,7 +135,7 @@ async fn what_an_earlier_version_began_is_settled_by_what_is_found() {
             .expect("there")
             .id
     };
-    // It was pulled before the kill, or an editor's save was caught, or edited since on both sides.
+    // The file was pulled before the kill, or an editor's save was caught, or both sides were edited since.
     for slug in ["pulled", "edited"] {
         world.sandbox().edit(id(slug), |article| {
             article.text = article.text.replace("One.", "Theirs.");

@@ -1,4 +1,5 @@
-//! Reads from before our own last write (failures row 22): what they hide is neither replaced nor deleted unseen.
+//! Stale reads from before our own last write (failures row 22): the version that they hide is neither replaced nor
+//! deleted unseen.
 
 use crate::support::look::{assert_quiet, kept, problems, row};
 use crate::support::world::{World, lines};
@@ -15,12 +16,12 @@ const OURS: &str = "<p>1, ours</p>";
 const THEIRS: &str = "<p>1, theirs</p>";
 const PATHS: [&str; 2] = ["a/one.html", "a/two.html"];
 
-/// Two articles that were pushed, and edited by a colleague since. Gives what was there before.
+/// Two articles that were pushed, and that a colleague has edited since. Returns the service as it was before the push.
 async fn pushed() -> (World, [Uuid; 2], Past) {
     pushed_by_way_of(&[]).await
 }
 
-/// The same, with other words before.
+/// Like [`pushed`], with pushes of other texts before.
 async fn pushed_by_way_of(before: &[&str]) -> (World, [Uuid; 2], Past) {
     let world = World::new().await;
     let a = world.category("a");
@@ -52,7 +53,7 @@ fn text_of(world: &World, id: Uuid) -> String {
     article.expect("there").text
 }
 
-/// Nothing was written, and what was met is in the history.
+/// Checks that nothing was written, and that the service still has the colleague's texts.
 fn assert_unharmed(world: &World, ids: &[Uuid], report: &Report) {
     let requests = report.requests;
     assert_eq!(
@@ -67,7 +68,7 @@ fn assert_unharmed(world: &World, ids: &[Uuid], report: &Report) {
 
 #[tokio::test]
 async fn f022_what_an_old_listing_hides_is_not_deleted() {
-    // The listing alone is old, or the article's own answer too, for a while.
+    // Only the listing is stale, or the article's own reads are stale as well for a while.
     for reads in [1, 2, 4] {
         let (world, ids, past) = pushed().await;
         world.remove("a/one.html");
@@ -122,7 +123,8 @@ async fn f022_what_an_old_listing_hides_is_not_overwritten() {
     }
 }
 
-/// Of several a second listing is asked for, where the first took too long: it may be old, though the first was not.
+/// Before several writes, a listing that took too long is read again. The second listing may be stale even if the first
+/// was not.
 #[tokio::test]
 async fn f022_what_a_second_old_listing_hides_is_not_overwritten() {
     let (mut world, ids, past) = pushed().await;
@@ -151,7 +153,7 @@ async fn f022_what_a_second_old_listing_hides_is_not_overwritten() {
     }
 }
 
-/// A cycle over a file that was saved lists nothing: its one read may be as old.
+/// A cycle over a saved file reads no listing, and its single read may be as stale.
 #[tokio::test]
 async fn f022_what_an_old_answer_hides_is_not_overwritten_by_a_cycle_over_paths() {
     for reads in [1, 2] {
@@ -172,7 +174,7 @@ async fn f022_what_an_old_answer_hides_is_not_overwritten_by_a_cycle_over_paths(
     }
 }
 
-/// What nobody edited meanwhile goes, in the same cycle.
+/// An article that nobody edited meanwhile is deleted in the same cycle.
 #[tokio::test]
 async fn f022_an_old_listing_alone_keeps_nothing_from_being_deleted() {
     let world = World::new().await;
@@ -191,7 +193,7 @@ async fn f022_an_old_listing_alone_keeps_nothing_from_being_deleted() {
     assert_quiet(&world, 1).await;
 }
 
-/// Of an article that was saved several times in a row a cache may show what was there before all that.
+/// After several saves in a row, a cache may show the version before all of them.
 #[tokio::test]
 async fn f022_an_old_copy_from_before_several_writes_is_known_for_one() {
     let ways: [&[&str]; 3] = [
@@ -219,7 +221,7 @@ async fn f022_an_old_copy_from_before_several_writes_is_known_for_one() {
     }
 }
 
-/// A colleague who takes several of our writes back at once is obeyed.
+/// A colleague's revert of several of our writes at once counts.
 #[tokio::test]
 async fn a_colleagues_return_to_what_was_there_before_several_writes_counts() {
     let (world, ids, _) = pushed_by_way_of(&["<p>a</p>"]).await;
@@ -237,8 +239,8 @@ async fn a_colleagues_return_to_what_was_there_before_several_writes_counts() {
     assert_quiet(&world, 1).await;
 }
 
-/// The listing is as old as what we wrote ourselves before a colleague's edit that was pulled since, and so may be the first
-/// answer after it.
+/// The listing is from after our write and before a colleague's edit that was already pulled, and the first read after
+/// it may be as stale.
 #[tokio::test]
 async fn f022_what_an_old_listing_of_our_own_words_hides_is_not_merged_over() {
     for (number, reads, puts) in [(1, 1, 1), (1, 2, 0), (2, 1, 2), (2, 2, 1)] {
@@ -279,7 +281,7 @@ async fn f022_what_an_old_listing_of_our_own_words_hides_is_not_merged_over() {
     }
 }
 
-/// The next answer to a read of this article is what was there then.
+/// Makes the next read of this article show the past.
 fn read_as_then(world: &World, id: Uuid, past: Past) {
     let path = format!("/api/article/{id}");
     let hook = Hook::new(move |sandbox| sandbox.serve_past(&past, 1));
@@ -287,7 +289,7 @@ fn read_as_then(world: &World, id: Uuid, past: Past) {
     world.sandbox().inject(fault);
 }
 
-/// The listing, without bodies, is as new as the colleague's edit, and the answer that has its words is not.
+/// The listing has no bodies and is as new as the colleague's edit, and the answer with the body is stale.
 #[tokio::test]
 async fn f022_an_edit_that_was_listed_is_read_though_an_old_answer_hides_its_words() {
     for edited in [false, true] {
@@ -323,7 +325,8 @@ async fn f022_an_edit_that_was_listed_is_read_though_an_old_answer_hides_its_wor
     }
 }
 
-/// What the listing has is neither what we know nor an old copy that we know: the answer is a moment behind, or ahead.
+/// The revision in the listing is neither known nor that of a known superseded version, so the answer is either a
+/// moment behind or ahead.
 #[tokio::test]
 async fn f022_an_edit_that_was_listed_is_read_though_an_answer_shows_what_we_left() {
     let (world, ids, _) = pushed().await;
@@ -345,7 +348,7 @@ async fn f022_an_edit_that_was_listed_is_read_though_an_answer_shows_what_we_lef
     assert_quiet(&world, 1).await;
 }
 
-/// A PUT got no answer, and a listing from before it looks as if it had not arrived.
+/// A PUT with a lost response, and a stale listing from before the PUT, which looks as if the PUT had not arrived.
 #[tokio::test]
 async fn f022_a_put_without_an_answer_is_not_repeated_over_what_an_old_listing_hides() {
     let (world, ids, _) = pushed().await;
@@ -367,7 +370,7 @@ async fn f022_a_put_without_an_answer_is_not_repeated_over_what_an_old_listing_h
     sandbox.edit(ids[0], |article| newer.clone_into(&mut article.text));
     sandbox.serve_past(&past, 1);
     let report = world.sync().await;
-    // A probe, and nothing else.
+    // The only request is a probe.
     assert_eq!(report.requests.put, 1, "{report:#?}");
     assert_eq!(text_of(&world, ids[0]), newer);
     let report = world.sync().await;

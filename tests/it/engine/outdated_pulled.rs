@@ -1,5 +1,5 @@
-//! What our own last write left, shown again after a colleague's version was pulled over it, and what a deleted article
-//! said before our last writes: old copies as well (failures row 22).
+//! Superseded versions that return: our own last write after a colleague's version was pulled over it, and a deleted
+//! article's text from before our last writes (failures row 22).
 
 use crate::support::look::{assert_quiet, problems};
 use crate::support::world::{World, lines};
@@ -10,7 +10,7 @@ use uuid::Uuid;
 const OURS: &str = "<p>1, ours</p>";
 const THEIRS: &str = "<p>1, theirs</p>";
 
-/// An article that we wrote; a colleague's edit was pulled since. Gives what was there between the two.
+/// An article of ours, over which a colleague's edit was pulled. Returns the service as it was between the two.
 async fn pulled() -> (World, Uuid, Past) {
     let world = World::new().await;
     let a = world.category("a");
@@ -38,7 +38,7 @@ async fn f022_what_we_left_does_not_come_back_over_what_was_pulled() {
     let report = world.sync().await;
     assert_eq!(lines(&report), [""; 0]);
     assert_eq!(world.files(), files);
-    // As old once more, when the writer has something to say.
+    // The same stale read once more, now with an edit by the writer.
     world.edit("a/one.html", THEIRS, "<p>1, ours again</p>");
     world.sandbox().serve_past(&past, 2);
     let report = world.sync().await;
@@ -50,7 +50,7 @@ async fn f022_what_we_left_does_not_come_back_over_what_was_pulled() {
     assert_quiet(&world, 1).await;
 }
 
-/// The same text under a new revision is a colleague's own return to it.
+/// The same text under a new revision is a colleague's own revert.
 #[tokio::test]
 async fn a_colleague_who_takes_the_last_edit_back_is_obeyed() {
     let (world, id, _) = pulled().await;
@@ -62,7 +62,7 @@ async fn a_colleague_who_takes_the_last_edit_back_is_obeyed() {
     assert_quiet(&world, 1).await;
 }
 
-/// The DELETE may have got no answer; a listing from before our last two writes still has the article.
+/// The DELETE may have a lost response; a listing from before our last two writes still has the article.
 #[tokio::test]
 async fn f022_a_deleted_article_does_not_come_back_from_before_several_writes() {
     for answered in [true, false] {
@@ -104,7 +104,7 @@ async fn f022_a_deleted_article_does_not_come_back_from_before_several_writes() 
     }
 }
 
-/// An answer that has all but the body is told, and changes nothing.
+/// An answer without the body is reported, and changes nothing.
 #[tokio::test]
 async fn an_answer_without_a_body_is_told() {
     let (world, id, _) = pulled().await;
@@ -136,7 +136,8 @@ fn without(value: &mut Value, field: &str) {
     }
 }
 
-/// What is pulled may be an old copy that nothing tells from a colleague's return: what we left is not old by it.
+/// A pulled version may be stale, and may as well be a colleague's revert. In either case our own last write does not
+/// count as superseded.
 #[tokio::test]
 async fn f022_what_we_left_comes_back_after_an_older_version_that_was_a_colleagues() {
     let world = World::new().await;

@@ -1,5 +1,4 @@
-//! Old answers to what a PUT without an answer may have replaced, and old copies that look like what is known (failures
-//! row 22).
+//! Stale reads after a PUT with a lost response, and stale versions that look like the known version (failures row 22).
 
 use crate::support::look::assert_quiet;
 use crate::support::world::{World, lines};
@@ -14,7 +13,7 @@ fn text_of(world: &World, id: Uuid) -> String {
     world.sandbox().article(id).expect("there").text
 }
 
-/// An article that both sides have. Gives what is there now.
+/// An article on which both sides agree. Returns the service as it is now.
 async fn agreed() -> (World, Uuid, Past) {
     let world = World::new().await;
     let a = world.category("a");
@@ -24,8 +23,8 @@ async fn agreed() -> (World, Uuid, Past) {
     (world, id, past)
 }
 
-/// A PUT arrives, and neither its answer nor what is asked for then does; or what is asked for shows what the service
-/// made of it.
+/// A PUT that arrives with a lost response. The read after it fails as well or, if `looked`, shows the text as the
+/// service rewrote it.
 async fn unanswered(world: &World, id: Uuid, looked: bool) {
     let sandbox = world.sandbox();
     sandbox.set_options(|options| options.normalise.sanitise = true);
@@ -46,7 +45,7 @@ async fn no_answer(world: &World, id: Uuid, looked: bool) {
     assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
 }
 
-/// The service had rewritten it, so that nothing tells whose words they are: they are merged like a colleague's.
+/// The service rewrote the text, so its author is unknown: it is merged like a colleague's text.
 #[tokio::test]
 async fn f022_what_a_put_without_an_answer_replaced_does_not_come_back() {
     let world = World::new().await;
@@ -68,7 +67,7 @@ async fn f022_what_a_put_without_an_answer_replaced_does_not_come_back() {
     assert_eq!(world.read("a/one.html"), file);
 }
 
-/// What the writer does next is not what the PUT was about.
+/// The writer's next edit is not the edit of the PUT.
 #[tokio::test]
 async fn f022_after_a_put_without_an_answer_other_words_are_not_sent_over_what_old_listings_hide() {
     for removed in [false, true] {
@@ -94,8 +93,7 @@ async fn f022_after_a_put_without_an_answer_other_words_are_not_sent_over_what_o
     }
 }
 
-/// It was asked for right away, and what it has become was seen: that an old listing and an old answer agree says
-/// nothing.
+/// The read after the PUT showed the rewritten version, so a stale listing and a stale read that agree prove nothing.
 #[tokio::test]
 async fn f022_what_was_seen_after_a_put_without_an_answer_is_newer_than_what_it_replaced() {
     let (world, id, past) = agreed().await;
@@ -108,7 +106,7 @@ async fn f022_what_was_seen_after_a_put_without_an_answer_is_newer_than_what_it_
     assert_eq!(text_of(&world, id), "<p>1, <strong>ours</strong></p>");
 }
 
-/// A replica that answers reads may be behind all along: a probe is answered by who carries out writes.
+/// A replica that answers reads may lag behind all the time; a probe is answered by the server that carries out writes.
 #[tokio::test]
 async fn f022_a_put_without_an_answer_is_not_made_again_over_what_two_old_answers_hide() {
     let (world, id, past) = agreed().await;
@@ -121,7 +119,7 @@ async fn f022_a_put_without_an_answer_is_not_made_again_over_what_two_old_answer
     assert_eq!(text_of(&world, id), THEIRS);
 }
 
-/// A PUT that did not arrive, and that nobody wants any more, is not waited for.
+/// A PUT that did not arrive is not waited for once its edit is taken back.
 #[tokio::test]
 async fn a_put_that_did_not_arrive_is_forgotten_with_its_edit() {
     let (world, id, _) = agreed().await;
@@ -140,7 +138,7 @@ async fn a_put_that_did_not_arrive_is_forgotten_with_its_edit() {
     assert_quiet(&world, 1).await;
 }
 
-/// The tag of an old listing vouches for nothing: the next one that is as old is read as well.
+/// The validator of a stale listing proves nothing: the next listing of the same age is read as well.
 #[tokio::test]
 async fn f022_the_tag_of_an_old_listing_does_not_vouch_for_what_it_hides() {
     let (world, id, past) = agreed().await;
@@ -159,8 +157,8 @@ async fn f022_the_tag_of_an_old_listing_does_not_vouch_for_what_it_hides() {
     assert_eq!(text_of(&world, id), THEIRS);
 }
 
-/// The listing is from before a PUT that got no answer, and the article is as that made it: the PUT is over, and what
-/// it replaced is known.
+/// The listing is from before a PUT with a lost response, and the article shows the PUT's text: the PUT is settled, and
+/// the replaced version is known.
 #[tokio::test]
 async fn f022_a_put_without_an_answer_that_is_found_to_have_arrived_is_not_made_again() {
     let (world, id, past) = agreed().await;
@@ -170,7 +168,7 @@ async fn f022_a_put_without_an_answer_that_is_found_to_have_arrived_is_not_made_
     sandbox.serve_past(&past, 1);
     let report = world.sync().await;
     assert_eq!(lines(&report), [""; 0]);
-    // A probe, and nothing else.
+    // The only request is a probe.
     assert_eq!(report.requests.put, 1, "{report:#?}");
     assert_eq!(text_of(&world, id), OURS);
     assert_quiet(&world, 1).await;

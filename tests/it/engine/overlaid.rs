@@ -1,4 +1,4 @@
-//! A file that names an article of which nothing is known, over another article's: nobody took that one's away.
+//! A file with an unknown id over another article's file: nobody removed that other file.
 
 use crate::support::hostile::{self, Stage};
 use crate::support::world::lines;
@@ -7,10 +7,10 @@ use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::snapshot::Direction;
 use uuid::Uuid;
 
-/// The id in another mirror.
+/// The id of the copied file in its own mirror.
 const ELSEWHERE: Uuid = Uuid::from_u128(0x0e15_e3ee);
 
-/// A writer copied a file over from another mirror.
+/// A writer copied a file from another mirror over an article's file.
 async fn copied_over(hidden: bool) -> (Stage, Uuid) {
     let world = hostile::world().await;
     let a = world.category("a");
@@ -77,7 +77,8 @@ async fn such_a_file_becomes_an_article_of_its_own_under_another_name() {
     assert_eq!(world.sandbox().articles().len(), 3);
 }
 
-/// A colleague deleted the article whose file it was: then the file's own id tells, and the service is asked for it.
+/// A colleague deleted the article of the replaced file: then the new file's own id decides, and the service is asked
+/// for it.
 #[tokio::test]
 async fn f047_a_file_over_that_of_a_deleted_article_is_asked_for_in_the_same_cycle() {
     let world = hostile::world().await;
@@ -99,7 +100,7 @@ async fn f047_a_file_over_that_of_a_deleted_article_is_asked_for_in_the_same_cyc
     assert_eq!(world.sandbox().articles().len(), 1);
 }
 
-/// What is out of scope is not asked for, and does not keep a command from its end.
+/// An id out of scope is not asked for, and does not keep a command from finishing.
 #[tokio::test]
 async fn an_unknown_id_out_of_scope_keeps_no_command_that_may_not_probe() {
     let mut world = hostile::world().await;

@@ -1,5 +1,4 @@
-//! A cycle over paths: one read and one write for one saved file, and never another outcome than that of a
-//! cycle that looks at everything.
+//! A cycle over paths: one read and one write for one saved file, and always the outcome of a full cycle.
 
 use crate::support::hostile::{self, Stage};
 use crate::support::look::{held, let_stamps_settle, problems, requests, row};
@@ -39,7 +38,7 @@ async fn scene(options: Options) -> Scene {
         world.article(b, "four", BODY),
     ];
     let scene = Scene { world, ids, a, b };
-    // The clock is ahead of the files, so that no stamp is racy: a racy one costs one more look.
+    // The clock is ahead of the files, so that no stamp is racy: a racy stamp costs one more scan.
     scene.world.clock.advance(Duration::from_secs(1));
     hostile::sync(&scene.world).await;
     hostile::sync(&scene.world).await;
@@ -91,7 +90,7 @@ async fn a_saved_file_costs_one_read_and_one_write() {
     assert_eq!(report.outcome.exit_code(), 0);
     let article = world.sandbox().article(scene.ids[0]).expect("there");
     assert_eq!(article.text, BODY.replace("One.", "Mine."));
-    // The next poll has nothing to do, and neither has another look at the same file.
+    // The next poll has nothing to do, and neither has a second cycle over the same file.
     assert!(scene.glance(&["a/one.html"]).await.is_quiet());
     assert_eq!(requests(world), [""; 0]);
     assert!(hostile::sync(world).await.is_quiet());
@@ -120,7 +119,7 @@ async fn what_a_colleague_changed_meanwhile_is_merged_or_a_conflict() {
     assert_eq!(lines(&report), ["conflict both a/two.html held"]);
     assert_eq!(requests(world), ["GET article 200"]);
     assert!(world.exists("a/two.conflict.html"));
-    // Settled by hand: a conflict is for a cycle that looks at everything.
+    // The conflict is settled by hand, which needs a full listing.
     world.remove("a/two.conflict.html");
     let report = scene.glance(&["a/two.html"]).await;
     assert_eq!(lines(&report), ["update remote a/two.html done"]);
@@ -138,7 +137,7 @@ async fn a_known_draft_is_probed() {
     let report = scene.glance(&["a/one.html"]).await;
     assert_eq!(lines(&report), ["update remote a/one.html done"]);
     assert_eq!(requests(world), ["PUT article {} 200", "PUT article 200"]);
-    // Enabled again behind our back: only a listing tells whether it is published.
+    // The article was enabled by a colleague: only a listing shows whether it is published.
     world.sandbox().enable(scene.ids[0]);
     world.edit("a/one.html", "Mine.", "Ours.");
     scene.glance(&["a/one.html"]).await;
@@ -155,7 +154,7 @@ async fn a_known_draft_is_probed() {
 
 type Prepare = fn(&Scene);
 
-/// What is no matter for a cycle over paths: the paths, and what it costs.
+/// Changes that need a full cycle: the paths and the preparation.
 const WHOLE: [(&str, &[&str], Prepare); 12] = [
     ("a new file", &["a/new.html"], |scene| {
         scene
@@ -287,7 +286,7 @@ async fn the_rest_of_the_books_stays_as_it_was() {
     let before = (last_poll(world), row(world, scene.ids[1]));
     world.clock.advance(Duration::from_mins(1));
     world.edit("a/one.html", "One.", "Mine.");
-    // A removal that nobody asked about, and a colleague's edit, are for the next poll.
+    // Another file's removal, and a colleague's edit, wait for the next poll.
     world.remove("a/two.html");
     world
         .sandbox()
@@ -357,7 +356,7 @@ async fn someone_who_writes_back_and_forth_is_held() {
         if !last.is_empty() {
             break;
         }
-        // Another tool puts its own version back, and a poll brings it here.
+        // Another tool writes its own version again, and a poll pulls it.
         world
             .sandbox()
             .edit(scene.ids[0], |article| article.text = BODY.into());
@@ -371,7 +370,7 @@ async fn someone_who_writes_back_and_forth_is_held() {
     );
 }
 
-/// Small numbers that look random and are the same each time.
+/// A source of small pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -383,7 +382,7 @@ impl Dice {
     }
 }
 
-/// What both worlds look like, without what differs between any two runs.
+/// Returns the shape of both sides, without anything that differs between two runs.
 fn shape(scene: &Scene) -> String {
     let world = &scene.world;
     let mut articles = world.sandbox().articles();
@@ -447,7 +446,7 @@ fn bare(row: &ArticleRow) -> String {
     )
 }
 
-/// What a writer may do to `a/one.html`, and whether that says nothing new.
+/// A writer's edits of `a/one.html`, and whether the edit changes nothing for the service.
 const EDITS: [(&str, Prepare, bool); 13] = [
     (
         "body",
@@ -550,7 +549,7 @@ const EDITS: [(&str, Prepare, bool); 13] = [
     ),
 ];
 
-/// What a colleague may do to the same article meanwhile.
+/// A colleague's edits of the same article meanwhile.
 const MEANWHILE: [(&str, Prepare); 12] = [
     ("nothing", |_| {}),
     ("nothing", |_| {}),
@@ -596,7 +595,7 @@ const MEANWHILE: [(&str, Prepare); 12] = [
     }),
 ];
 
-/// What both sides agreed on before.
+/// The versions on which both sides agreed before.
 const BEFORE: [(&str, Prepare); 4] = [
     ("published", |_| {}),
     ("published", |_| {}),
@@ -644,7 +643,7 @@ async fn a_cycle_over_paths_comes_to_what_a_whole_one_comes_to() {
             let_stamps_settle(&scene.world).await;
             shapes.push(shape(&scene));
         }
-        // Of a file that says nothing new the article is not even read: the next poll brings what is there.
+        // If the file has nothing new for the service, the article is not even read: the next poll pulls its version.
         if !edit.2 {
             assert_eq!(reports[0], reports[1], "{name}");
             assert_eq!(shapes[0], shapes[2], "{name}");

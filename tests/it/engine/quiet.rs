@@ -1,5 +1,5 @@
-//! Nothing happens without a cause: after whatever came before, a second sync changes no byte, no time of a
-//! file and no row but the moment of the poll (promise 4).
+//! No effect without a cause: whatever came before, a second sync changes no byte, no file time and no row except the
+//! time of the poll (promise 4).
 
 use crate::support::look::{changed_rows, dump, let_stamps_settle, requests, stamps};
 use crate::support::world::{World, lines};
@@ -19,7 +19,7 @@ async fn world(options: Options) -> (World, [Uuid; 3]) {
     (world, ids)
 }
 
-/// Syncs what was prepared, and then asserts that the next two syncs leave everything as it is.
+/// Syncs the prepared changes, and then checks that the next two syncs change nothing.
 async fn settle(name: &str, world: &World, cost: u64) {
     world.sync().await;
     let_stamps_settle(world).await;
@@ -40,7 +40,7 @@ async fn settle(name: &str, world: &World, cost: u64) {
     assert_eq!(read_again(world), Vec::<String>::new(), "{name}");
 }
 
-/// What the next cycle would have to open, though nobody touched it: files whose row has no stamp.
+/// Returns the files that the next cycle would read again although nobody touched them: their row has no stamp.
 fn read_again(world: &World) -> Vec<String> {
     let engine = world.engine();
     let articles = engine.store().articles().expect("a readable state");
@@ -54,7 +54,7 @@ fn read_again(world: &World) -> Vec<String> {
 
 type Prepare = fn(&World, [Uuid; 3]);
 
-/// What writers and colleagues may have done before.
+/// Earlier changes by writers and colleagues.
 const CAUSES: [(&str, Prepare); 18] = [
     ("nothing", |_, _| {}),
     ("a push", |world, _| {
@@ -180,7 +180,7 @@ async fn whatever_the_service_makes_of_what_it_is_sent() {
             .read("a/New-One.html")
             .ends_with("---\n\n<p>n</p>\n\n")
     );
-    // Without stamps every file is read and compared again: still nothing to do.
+    // Without stamps every file is read and compared again, and there is still nothing to do.
     let rusqlite = rusqlite::Connection::open(world.path(".kbsync/state.db")).expect("the state");
     rusqlite
         .execute("UPDATE articles SET stamp_size = NULL, stamp_mtime = NULL, stamp_ctime = NULL, stamp_inode = NULL", [])
@@ -236,7 +236,7 @@ async fn f033_readers_change_the_figures_and_nothing_else() {
     let report = world.sync().await;
     assert!(report.is_quiet());
     let mut changed = changed_rows(&rows, &dump(&world));
-    // The entry has other bytes.
+    // The entry in the listing has other bytes.
     changed.retain(|row| !row[2..].starts_with("listing_entries: "));
     assert_eq!(changed.len(), 2, "{changed:?}");
     assert!(
@@ -300,7 +300,7 @@ async fn a_dry_run_and_a_plan_leave_no_trace() {
     assert!(planned.actions.len() >= 5, "{:?}", lines(&planned));
     assert_eq!(changed_rows(&rows, &dump(&world)), Vec::<String>::new());
     assert_eq!((world.files(), stamps(&world)), (files, times));
-    // I14: what was planned is what is done.
+    // I14: the cycle does what was planned.
     let done = world.sync().await;
     let words = |lines: Vec<String>| -> Vec<String> {
         lines

@@ -1,5 +1,5 @@
-//! Two people and kbsync at once: colleagues who edit between our look and our write, and writers who save
-//! while a cycle runs (failures rows 23, 34, 51, 80).
+//! Two people and kbsync at the same time: colleagues who edit between our guard read and our write, and writers who
+//! save while a cycle runs (failures rows 23, 34, 51, 80).
 
 use crate::support::hostile::{self, Stage};
 use crate::support::look::{assert_quiet, both, history, kept, let_stamps_settle, requests, row};
@@ -32,7 +32,7 @@ fn text_of(world: &Stage, id: Uuid) -> String {
     world.sandbox().article(id).expect("there").text
 }
 
-/// Something happens when such a request arrives, before it is carried out.
+/// Runs `then` when such a request arrives, before it is carried out.
 fn when(world: &Stage, method: &str, path: &str, then: impl Fn(&Sandbox) + Send + Sync + 'static) {
     world.sandbox().inject(Fault::once(
         Matcher::new(method, path),
@@ -40,7 +40,7 @@ fn when(world: &Stage, method: &str, path: &str, then: impl Fn(&Sandbox) + Send 
     ));
 }
 
-/// Something happens when such a request has been carried out, before its answer leaves.
+/// Runs `then` when such a request has been carried out, before its response is sent.
 fn after(world: &Stage, method: &str, path: &str, then: impl Fn(&Sandbox) + Send + Sync + 'static) {
     world.sandbox().inject(Fault::once(
         Matcher::new(method, path),
@@ -105,7 +105,7 @@ async fn f034_with_a_window_of_nothing_an_edit_between_listing_and_put_is_seen()
     assert_eq!(text_of(&world, ids[0]), "<p>theirs</p>");
 }
 
-/// A colleague edits another field of an article whenever it is about to be read, so many times.
+/// A colleague edits another field of an article before each of its next reads, so many times.
 fn colleague_saves(world: &Stage, id: Uuid, times: u32) {
     let edit = move |sandbox: &Sandbox| {
         sandbox.edit(id, |article| {
@@ -214,7 +214,7 @@ async fn f034_the_same_where_listings_carry_no_bodies() {
 
 #[tokio::test]
 async fn f034_within_the_window_what_is_overwritten_was_never_seen_and_the_rest_is_kept() {
-    // The honest residue: the API has no conditional write.
+    // The remaining risk: the API has no conditional write.
     let (world, _, ids) = articles(1).await;
     world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
     when(&world, "PUT", "/api/article/", theirs(ids[0]));
@@ -270,7 +270,7 @@ async fn once_the_window_is_over_changed_articles_are_skipped_whatever_looking_a
     assert_eq!(text_of(&world, changed), "<p>theirs</p>");
     assert_eq!(text_of(&world, hidden), "<p>3</p>");
     assert!(kept(&world, changed, "<p>theirs</p>"));
-    // A window that is over after each request: one listing too many, then one GET for each.
+    // The window is over after each request: one more listing, then one GET for each article.
     assert_eq!(
         (report.requests.put, report.requests.get),
         (3, 2 + 5),
@@ -345,7 +345,7 @@ async fn f080_every_kind_of_save_in_that_instant_is_kept() {
         ("title: n0", "title: n0\nenabled: false", true),
         ("<p>0</p>", "<p>mine</p>", true),
         ("<p>0</p>", "<p>9</p>", true),
-        // These say nothing new: they stay, and the file is written around them.
+        // These edits change nothing for the service: they stay, and the file is written around them.
         ("title: n0", "title: n0 # a comment", false),
         ("title: n0", "title: n0\nowner: me", false),
     ] {
@@ -438,7 +438,7 @@ async fn a_merged_file_that_is_saved_while_its_put_is_on_the_way_is_pushed_next_
     world
         .sandbox()
         .edit(ids[0], |article| article.title = "Theirs".into());
-    // As long as before, so that nothing but the stamp tells.
+    // The save has the same length, so only the stamp can show it.
     when(
         &world,
         "PUT",
@@ -563,7 +563,7 @@ async fn f023_an_edit_of_ours_while_a_listing_is_on_its_way_is_not_taken_back() 
     let (world, _, ids) = articles(1).await;
     world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
     hostile::sync(&world).await;
-    // The next listing was made before our PUT.
+    // The next listing is stale: it was made before our PUT.
     let mine = world.sandbox().article(ids[0]).expect("there");
     let mut old = mine.clone();
     old.text = "<p>0</p>".into();
@@ -688,8 +688,8 @@ async fn an_edit_of_a_category_yaml_during_the_cycle_is_not_overwritten() {
     assert_settled(&world).await;
 }
 
-/// An editor is in the middle of a save when the folder gets its new name: the line for the slug is still the writer's,
-/// and not a wish of today.
+/// An editor is in the middle of a save when the folder is renamed: the `slug:` line is still the writer's old line,
+/// and not a new wish.
 #[tokio::test]
 async fn a_category_yaml_that_is_half_saved_when_its_folder_is_renamed_takes_no_rename_back() {
     for half in [None, Some("<<<<<<< ours\nname: a\n=======\n>>>>>>>\n")] {
@@ -715,7 +715,7 @@ async fn a_category_yaml_that_is_half_saved_when_its_folder_is_renamed_takes_no_
         });
         let report = hostile::sync_with(&world, &halve).await;
         assert_eq!(lines(&report), ["update-category local b skipped"]);
-        // The save is over.
+        // The save is finished.
         world.write("b/_category.yaml", &file);
         let report = hostile::sync(&world).await;
         assert_eq!(lines(&report), ["update-category local b done"]);
@@ -729,10 +729,11 @@ async fn a_category_yaml_that_is_half_saved_when_its_folder_is_renamed_takes_no_
     }
 }
 
-/// What a scene is, what happens before the cycle, and what is in motion.
+/// The name of a scene, the change before the cycle, and the paths in motion.
 type Scene = (&'static str, fn(&Stage), &'static [&'static str]);
 
-/// What is not there, since it is ignored or went a moment ago, and what is only in motion, did not take its place.
+/// A path without a visible file (ignored, or gone a moment ago) and a path in motion did not take the new file's
+/// place.
 #[tokio::test]
 async fn a_new_file_that_is_saved_while_it_is_sent_gets_its_id_whatever_else_cannot_be_looked_at() {
     let scenes: [Scene; 3] = [
@@ -845,8 +846,8 @@ async fn f083_a_file_read_within_a_tick_of_its_writing_is_read_again() {
         file.expect("opened").set_modified(young).expect("set");
     };
     save("One", "Uno");
-    // The service takes its time, and the writer saves as many bytes in the same tick: when the row is
-    // written, the file's time is old.
+    // The service is slow, and the writer saves the same number of bytes in the same tick: when the row is written, the
+    // file's time is no longer recent.
     let (clock, again) = (world.clock.clone(), save.clone());
     let slow = move |progress| {
         let Progress::Phase { name, .. } = progress else {
@@ -873,7 +874,7 @@ async fn f083_a_file_read_within_a_tick_of_its_writing_is_read_again() {
     world.sync().await;
     assert_eq!(world.on_service(ids[0]).text, "<p>Duo.</p>");
     world.is_quiet().await;
-    // Without a second save the same cycle looks once more, and the next one opens nothing.
+    // Without a second save the same cycle reads the file once more, and the next cycle opens no file.
     save("Duo", "Trio");
     world.clock.advance(Duration::from_mins(1));
     world.sync().await;

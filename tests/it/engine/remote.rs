@@ -1,4 +1,4 @@
-//! What colleagues do in the service's editor, and what becomes of it in the mirror.
+//! Colleagues' edits in the service's editor, and the resulting changes in the mirror.
 
 use crate::support::look::{
     articles, assert_quiet, both, held, kept, paths, problems, requests, row,
@@ -13,7 +13,7 @@ const DAY: Duration = Duration::from_hours(24);
 
 type Change = fn(&mut Article);
 
-/// A world with one article `a/one.html` whose file a writer has furnished, in one of the two line ends.
+/// A world with one article `a/one.html`, whose file has a writer's own lines, with LF or CRLF.
 async fn furnished(crlf: bool) -> (World, Uuid) {
     let world = World::new().await;
     let a = world.category("a");
@@ -133,7 +133,7 @@ async fn another_category_moves_the_file_with_its_bytes() {
         ["a/_category.yaml", "b/_category.yaml", "b/one.html"]
     );
     assert_eq!(world.read("b/one.html"), before);
-    // Moved and edited at once, and back.
+    // The article is moved and edited at once, and moved back.
     let a = world.sandbox().categories()[0].id;
     world.sandbox().edit(one, |article| {
         article.category_id = a;
@@ -162,7 +162,7 @@ async fn a_name_that_the_writer_chose_stays_and_only_its_key_changes() {
         world.read("a/my own name.html"),
         before.replace("slug: one\n", "slug: uno\n")
     );
-    // Another category takes the chosen name along.
+    // A move to another category keeps the chosen name.
     let b = world.category("b");
     world.sandbox().move_article(one, b);
     world.sync().await;
@@ -185,7 +185,7 @@ async fn swapped_addresses_and_a_circle_of_three_swap_the_files() {
             .sandbox()
             .edit(*id, |article| article.slug = slug.to_owned());
     }
-    // One of each also gets another text.
+    // One article of each circle also gets another text.
     for id in [ids[0], ids[3]] {
         world
             .sandbox()
@@ -196,7 +196,7 @@ async fn swapped_addresses_and_a_circle_of_three_swap_the_files() {
     assert_eq!(report.requests.total, 1);
     assert_eq!(report.actions.len(), 5);
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
-    // One file of each circle makes way for the others.
+    // One file of each circle is moved aside for the others.
     let files = articles(&world);
     let aside = files.iter().filter(|file| file.contains('~'));
     assert_eq!((files.len(), aside.count()), (5, 2), "{files:?}");
@@ -253,7 +253,7 @@ async fn a_new_article_makes_its_file_and_a_new_category_its_folder() {
             .read("getting-started/two.html")
             .ends_with("---\n<p>2</p>\n\n")
     );
-    // f126: a body that looks like front matter comes back byte for byte.
+    // f126: a body that looks like front matter is restored byte for byte.
     assert!(
         world
             .read("a/three.html")
@@ -330,7 +330,7 @@ async fn f059_f101_f102_f103_f129_unsafe_addresses_get_safe_names_and_round_trip
         assert!(!world.read(&format!("a/{plain}.html")).contains("slug:"));
     }
     assert_quiet(&world, 1).await;
-    // Edits go to the article that the file came from, and nothing else is sent.
+    // An edit goes to the article of its file, and nothing else is sent.
     for path in &files {
         world.edit(path, "<p>", "<p>edited ");
     }
@@ -350,7 +350,7 @@ async fn f059_f101_f102_f103_f129_unsafe_addresses_get_safe_names_and_round_trip
         assert!(slugs.contains(&article.slug.as_str()), "{:?}", article.slug);
     }
     assert_quiet(&world, 1).await;
-    // Without its state, each finds its article again, but for the one that is over the limits.
+    // Without the state, each file finds its article again, except the file over the limits.
     std::fs::remove_file(world.path(".kbsync/state.db")).expect("removed");
     let report = world.sync().await;
     assert_eq!(report.requests.put + report.requests.post, 0);
@@ -634,7 +634,7 @@ async fn f022_an_old_copy_of_what_our_own_write_replaced_changes_nothing() {
         world.sandbox().article(one).expect("there").text,
         "<p>1, edited</p>"
     );
-    // A colleague's true revert has the old text and a new revision.
+    // A colleague's true revert has the old text under a new revision.
     world
         .sandbox()
         .edit(one, |article| article.text = "<p>1</p>".into());
@@ -679,7 +679,7 @@ async fn a_deleted_article_that_an_old_listing_still_shows_does_not_come_back() 
         assert_quiet(&world, 1).await;
         assert_eq!(articles(&world), ["a/two.html"]);
     }
-    // The same id under another revision was put back by somebody.
+    // The same id under another revision: a person has restored the article.
     let mut back = world.sandbox().articles()[0].clone();
     back.id = one;
     back.slug = "one".into();
@@ -890,7 +890,7 @@ async fn f041_many_files_removed_at_once_are_held() {
         assert_eq!(report.requests.total, 1);
         assert_eq!(world.sandbox().articles().len(), 10);
     }
-    // One file back: three are within the limit, but nobody has decided on them.
+    // One file is put back: three deletions are within the limit, but nobody has approved them.
     world.write("a/n0.html", &world.read("a/n9.html").replace("n9", "n0"));
     let id = world.sandbox().articles()[0].id;
     let file = format!("---\nid: {id}\ntitle: n0\n---\n<p>x</p>\n");
@@ -926,7 +926,7 @@ async fn f119_an_article_that_goes_back_and_forth_is_held() {
             .edit(one, |article| article.text = "<p>B</p>".into());
         assert_eq!(lines(&world.sync().await), ["update local a/one.html done"]);
     }
-    // Something new goes on.
+    // A new text is synced as usual.
     world.edit("a/one.html", "<p>A</p>", "<p>C</p>");
     assert_eq!(
         lines(&world.sync().await),

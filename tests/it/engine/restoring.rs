@@ -1,4 +1,4 @@
-//! Many files that come back at once: from one look at the mirror, told as it goes on, and broken off without harm.
+//! Many files that are restored at once: from one scan of the mirror, with progress, and interrupted without harm.
 
 use crate::support::hostile::{Meddler, Stage, calm, engine, sync, sync_with, world};
 use crate::support::world::lines;
@@ -11,10 +11,10 @@ use kbsync::reconcile::snapshot::Direction;
 use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
-/// So many that a few of them may be deleted unasked.
+/// A number of files of which some may be deleted without an approval.
 const FILES: usize = 40;
 
-/// A synced mirror, then emptied; and its articles.
+/// A synced mirror that was then emptied. Returns its articles.
 async fn emptied() -> (Stage, Vec<Uuid>) {
     let stage = world().await;
     let start = stage.category("start");
@@ -31,7 +31,7 @@ fn wishes(articles: &[Uuid]) -> Vec<RestoreRequest> {
     articles.iter().map(wish).collect()
 }
 
-/// The power goes before the file of this name is there.
+/// A power loss before the file of this name exists.
 fn until(name: &'static str) -> Meddler {
     Arc::new(move |moment| {
         if moment.doing == "publish" && moment.what.ends_with(name) {
@@ -77,7 +77,7 @@ async fn f040_a_restore_that_is_broken_off_deletes_nothing_and_can_be_gone_on_wi
     assert!(restored.failed.is_none(), "{restored:?}");
     let report = sync(&stage).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
-    // What a person removes from then on goes as ever.
+    // A later removal by a person is synced as usual.
     for name in ["start/n00.html", "start/n39.html"] {
         stage.remove(name);
     }
@@ -123,7 +123,7 @@ async fn a_restore_of_many_files_tells_how_far_it_is() {
     assert_eq!(told, expected);
 }
 
-/// Files that are not there are written without a wait, and Ctrl-C is heard only where something waits.
+/// Missing files are written without a wait, and Ctrl-C takes effect only at a wait.
 #[tokio::test]
 async fn a_restore_can_be_broken_off_after_each_file() {
     let (stage, articles) = emptied().await;

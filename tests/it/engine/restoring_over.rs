@@ -1,4 +1,4 @@
-//! What a restore finds where it is to write: files that are not ready, copies of other articles, folders without names.
+//! A restore over existing content: files that are not ready, copies of other articles, folders without names.
 
 use crate::support::hostile::{Meddler, Stage, calm, engine, sync, world};
 use crate::support::world::lines;
@@ -23,7 +23,7 @@ async fn restored(stage: &Stage, meddle: &Meddler, wishes: &[RestoreRequest]) ->
     engine(stage, meddle).restore(wishes).await
 }
 
-/// Version `number` of an article, whatever lies there.
+/// Requests version `number` of an article, whatever lies at its path.
 fn version(id: Uuid, number: u64) -> RestoreRequest {
     RestoreRequest {
         missing: false,
@@ -32,7 +32,7 @@ fn version(id: Uuid, number: u64) -> RestoreRequest {
     }
 }
 
-/// What a writer has half done in a file that came back.
+/// Returns two half-finished edits of a restored file.
 fn half_done(id: Uuid) -> [String; 2] {
     [
         "---\ntitle: [\n---\nhalf a save".to_owned(),
@@ -60,7 +60,7 @@ async fn a_missing_file_that_came_back_and_is_not_ready_is_left_as_it_is() {
         };
         assert_eq!(refusal.path, "start/n0.html");
         assert!(refusal.message.contains("is there again"), "{refusal:?}");
-        // Who asks for a version by its number wants that one.
+        // A person who names a version number wants this version in any case.
         let restored = self::restored(&stage, &calm(), &[version(articles[0], 1)]).await;
         assert!(restored.failed.is_none(), "{restored:?}");
         assert!(stage.read("start/n0.html").contains("Words of n0."));
@@ -114,7 +114,7 @@ async fn an_old_version_of_a_deleted_article_comes_back_into_its_last_category()
     let help = stage.category("help-center");
     stage.article(help, "first", "<p>First.</p>");
     sync(&stage).await;
-    // A folder whose name is not the category's slug.
+    // The folder's name is not the category's slug.
     let named = stage.read("help-center/_category.yaml");
     stage.write(
         "help-center/_category.yaml",

@@ -1,5 +1,5 @@
-//! Of many files that are to come back, some are there again by then, or cannot come back: the others do, and no
-//! more than was wished for.
+//! A restore of many files, some of which are back by then or cannot be restored: the other files are restored, and
+//! nothing else.
 
 use crate::support::hostile::{Meddler, Stage, calm, engine, store, sync, world};
 use crate::support::world::lines;
@@ -30,7 +30,7 @@ fn file(number: usize) -> String {
     format!("start/n{number}.html")
 }
 
-/// The file of an article with other words in it.
+/// Writes an article's file with other words.
 fn put_back(stage: &Stage, number: usize, id: Uuid, text: &str) {
     stage.write(
         &file(number),
@@ -44,21 +44,21 @@ async fn restored(stage: &Stage, meddle: &Meddler, articles: &[Uuid]) -> Restore
     engine(stage, meddle).restore(&wishes).await
 }
 
-/// Those of the files that are there.
+/// Returns the numbers of the files that exist.
 fn there(stage: &Stage, count: usize) -> Vec<usize> {
     (0..count)
         .filter(|number| stage.exists(&file(*number)))
         .collect()
 }
 
-/// The files that were there again.
+/// Returns the files that existed again.
 fn left_alone(restored: &Restored) -> Vec<String> {
     let refused = restored.refused.iter();
     let left = refused.filter(|one| one.message.contains("left as it is"));
     left.map(|one| one.path.clone()).collect()
 }
 
-/// Why an article is not deleted whose file was there.
+/// Returns the reason why an article whose file is missing is not deleted.
 fn reason(report: &Report, path: &str) -> String {
     let mut lines = report.actions.iter();
     let line = lines.find(|line| line.path == path && line.action == Kind::Delete);
@@ -130,7 +130,7 @@ async fn a_file_that_was_shown_as_missing_is_left_as_it_is_when_it_came_back_mea
         assert!(restored.failed.is_some_and(|error| error.is::<Refused>()));
         assert!(stage.read(&file(0)).contains("Theirs."));
     }
-    // A person who sees the file wants the version.
+    // A person who has seen the file wants the version.
     for wish in [None, Some(1)].map(|number| shown(named(number))) {
         let restored = engine(&stage, &calm()).restore(&[wish]).await;
         assert!(restored.failed.is_none(), "{restored:?}");
@@ -147,7 +147,7 @@ async fn a_file_that_comes_back_while_others_are_brought_back_is_left_as_it_is()
     }
     let path = |number| (stage.path(&file(number)), articles[number]);
     let back = [path(1), path(2)];
-    // One before its turn, one in the very moment of it.
+    // One file comes back before its turn, and one at the moment of its turn.
     let meddle: Meddler = Arc::new(move |moment| {
         let (path, id) = match (moment.doing, moment.what.as_str(), moment.after) {
             ("publish", "start/n0.html", true) => &back[0],
@@ -215,7 +215,7 @@ async fn what_cannot_come_back_stops_nothing_but_itself() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].0, file(0));
     assert!(told[0].1.contains("move it away"), "{told:?}");
-    // Who wanted it back is asked before its article is deleted.
+    // A person who wanted the file back is asked before its article is deleted.
     let report = sync(&stage).await;
     assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
     let told = reason(&report, &file(0));
@@ -257,7 +257,7 @@ async fn a_file_that_was_not_brought_back_holds_no_other_deletion() {
         assert!(told.contains("`kbsync approve`"), "{told}");
     };
     unrestored(&sync(&stage).await);
-    // Each by itself, as days go by.
+    // Each removal comes alone, some hours after the last.
     for number in 0..5 {
         stage.clock.advance(Duration::from_hours(3));
         stage.remove(&file(number));
@@ -274,7 +274,7 @@ async fn a_file_that_was_not_brought_back_holds_no_other_deletion() {
     assert!(stage.sandbox().article(articles[9]).is_some());
 }
 
-/// A folder `help` that is the category `help-center`, removed and seen as such.
+/// A folder `help` that is the category `help-center`, removed and recorded as removed.
 async fn without_its_folder() -> (Stage, Vec<Uuid>) {
     let stage = world().await;
     let category = stage.category("help-center");

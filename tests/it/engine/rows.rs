@@ -1,4 +1,4 @@
-//! Rows of the catalogue of failures that belong to no other theme.
+//! Rows of the catalogue of failures that fit no other file.
 
 use crate::support::hostile::{self, Meddler, calm, engine, sync};
 use crate::support::kb::Service;
@@ -56,7 +56,7 @@ async fn f047_a_delete_goes_to_the_id_that_was_seen_and_to_no_namesake() {
     sync(&stage).await;
     stage.remove("a/same.html");
     stage.remove("a/again.html");
-    // A colleague deleted that one, too, and made a new article of the same name.
+    // A colleague also deleted this article, and made a new article with the same name.
     stage.sandbox().remove(recreated);
     let new = stage.article(a, "again", "<p>After.</p>");
     stage.sandbox().clear_requests();
@@ -138,7 +138,7 @@ async fn f113_five_hundred_edits_take_two_days_of_budget_and_each_goes_once_in_o
     let budget = Budget::in_memory_with(limits, clock.clone());
     stage.sandbox().clear_requests();
     for (day, code) in [5, 0].into_iter().enumerate() {
-        // A process of its own: what is left is what the state and the files say.
+        // A new process each day: only the state and the files show what is left to do.
         let token = Token::new(&stage.running.token()).expect("a token");
         let options = ClientOptions::new(&stage.running.url, token, budget.clone());
         stage.client = Arc::new(Client::new(options).expect("a client"));
@@ -177,7 +177,7 @@ fn f093_a_clone_without_a_state_adopts_what_is_equal_and_shows_the_rest() {
     service.article(start, "two", "<p>Two.</p>");
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
-    // What CI checks out: the files, newly written, and a commit of somebody's on top.
+    // A CI checkout: newly written files, with a new commit on top.
     std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
     for path in ["start/one.html", "start/two.html"] {
         kb.write(path, &kb.read(path));
@@ -192,7 +192,7 @@ fn f093_a_clone_without_a_state_adopts_what_is_equal_and_shows_the_rest() {
     assert!(kb.read("start/one.html").contains("One, in a commit."));
     assert!(kb.exists("start/one.conflict.html"));
     assert!(!kb.exists("start/two.conflict.html"));
-    // Whoever knows which side is right says so once.
+    // A person who knows the right side decides once.
     kb.run(&["sync", "--prefer", "local"]).exits(0);
     assert_eq!(service.text(one), "<p>One, in a commit.</p>");
 }
@@ -208,7 +208,7 @@ async fn f095_what_cannot_be_written_down_is_not_sent() {
         stage.edit("start/one.html", "One.", "One, edited.");
         stage.write("start/new.html", "---\ntitle: New\n---\n<p>New.</p>\n");
         stage.remove("start/two.html");
-        // A state that has a trigger is not opened.
+        // A state with a trigger is not opened, so the trigger is added while the engine has it open.
         let mut engine = engine(&stage, &calm());
         let database = rusqlite::Connection::open(stage.path(".kbsync/state.db"));
         let database = database.expect("the state");
@@ -289,7 +289,7 @@ async fn f003_a_file_that_a_power_loss_emptied_is_neither_sent_nor_taken_for_del
             stage.sandbox().article(one).expect("there").text,
             "<p>One.</p>"
         );
-        // A colleague's edit does not replace what nobody could read, either.
+        // A colleague's edit does not replace unreadable content either.
         stage
             .sandbox()
             .edit(one, |article| article.text = "<p>Two.</p>".into());
@@ -298,8 +298,8 @@ async fn f003_a_file_that_a_power_loss_emptied_is_neither_sent_nor_taken_for_del
     }
 }
 
-/// A body that ends early behind whole front matter is what a writer could have meant: it is sent, and what it
-/// replaced can be brought back. kbsync leaves no such file behind: it writes beside, and syncs before it renames.
+/// A body that ends early after whole front matter could be a writer's intention: it is sent, and the replaced version
+/// can be restored. kbsync itself leaves no such file: it writes a temporary file, and fsyncs before the rename.
 #[tokio::test]
 async fn f003_a_body_that_was_cut_short_can_be_taken_back() {
     let stage = hostile::world().await;
@@ -326,7 +326,7 @@ async fn f003_a_body_that_was_cut_short_can_be_taken_back() {
     assert_eq!(stage.read("start/one.html"), whole);
 }
 
-/// The process dies before and after the DELETE: the article's words are within reach either way, and come back as
+/// The process dies before or after the DELETE: in both cases the article's words are within reach, and are restored as
 /// a new article.
 #[tokio::test]
 async fn f046_what_a_deletion_of_ours_ends_comes_back_as_another_article() {

@@ -1,5 +1,5 @@
-//! What was seen only in passing is in the history all the same (promise 1): by a look after a lost answer, in a cycle
-//! that may not write files, in a conflict copy that was edited.
+//! Versions that were read only in passing are in the history as well (promise 1): by the read after a lost response,
+//! in a cycle that may not write files, in an edited conflict copy.
 
 use crate::support::hostile::{self, Stage};
 use crate::support::world::lines;
@@ -21,7 +21,7 @@ async fn one_article() -> (Stage, Uuid) {
     (world, one)
 }
 
-/// Every text of an article that the history can give back.
+/// Returns every text of an article that the history can bring back.
 fn texts(world: &Stage, id: Uuid) -> Vec<String> {
     let store = hostile::store(world);
     let versions = store.versions(&Subject::Article(ArticleId::new(id)));
@@ -61,7 +61,7 @@ async fn what_the_look_after_a_lost_write_finds_is_kept() {
         }
         let report = hostile::sync(&world).await;
         assert_eq!(report.actions.len(), 1, "{method}: {:?}", lines(&report));
-        // The colleague goes on before the next cycle: nobody else saw those words.
+        // The colleague edits again before the next cycle, so no other read saw the first text.
         replies(&world, one, "<p>Later.</p>");
         hostile::sync(&world).await;
         let texts = texts(&world, one);
@@ -86,7 +86,7 @@ async fn what_a_push_saw_of_an_article_that_it_may_not_fetch_is_kept() {
     let store = hostile::store(&world);
     assert_eq!(store.deleted_articles().expect("read"), []);
     drop(store);
-    // It lives: brought back as a new one it would be there twice.
+    // The article is alive: restored as a new article it would exist twice.
     let mut wish = RestoreRequest {
         subject: Subject::Article(ArticleId::new(new)),
         number: Some(1),
@@ -100,7 +100,7 @@ async fn what_a_push_saw_of_an_article_that_it_may_not_fetch_is_kept() {
         refused.is::<Refused>() && refused.to_string().contains("never fetched"),
         "{refused}"
     );
-    // Of one that is gone by now a person makes a new one.
+    // With another path, a person can restore it as a new article.
     wish.to = Some(Place::new("a", "again.html"));
     let restored = engine.restore(&[wish]).await;
     assert!(restored.failed.is_none(), "{restored:?}");
@@ -134,13 +134,13 @@ async fn what_a_mirror_ignores_is_not_kept_and_what_waits_for_a_file_in_motion_i
     assert_eq!(texts(&world, awaited), ["<p>First.</p>"]);
 }
 
-/// The history keeps text. Bytes that are none, or too many, cannot be brought back from it: they stay.
+/// The history stores text. Bytes that are not text, or too many, cannot be brought back from it, so the file stays.
 #[tokio::test]
 async fn a_file_at_the_place_of_a_conflict_copy_is_neither_replaced_nor_removed() {
     let latin = b"<p>Gr\xfc\xdfe</p>\n".to_vec();
     let long = [b"<p>".to_vec(), vec![b'a'; 17 << 20]].concat();
     for bytes in [latin, long] {
-        // It is there before the conflict is shown.
+        // The file exists before the conflict is shown.
         let (world, one) = one_article().await;
         std::fs::write(world.path(COPY), &bytes).expect("written");
         world.edit("a/one.html", "<p>One.</p>", "<p>One, mine.</p>");
@@ -149,7 +149,7 @@ async fn a_file_at_the_place_of_a_conflict_copy_is_neither_replaced_nor_removed(
         assert_eq!(lines(&report), ["conflict both a/one.html held"]);
         assert_eq!(std::fs::read(world.path(COPY)).expect("there"), bytes);
         assert!(world.read("a/one.html").contains("mine"));
-        // The conflict is settled otherwise.
+        // The conflict is settled in another way.
         replies(&world, one, "<p>One, mine.</p>");
         hostile::sync(&world).await;
         hostile::sync(&world).await;

@@ -1,4 +1,4 @@
-//! What could not be written is told by `status` until it is written.
+//! `status` reports files that could not be written, until they are written.
 
 use crate::support::hostile::{self, Meddler, Stage};
 use kbsync::engine::settings::CycleRequest;
@@ -22,7 +22,7 @@ async fn edited_there() -> (Stage, [Uuid; 2]) {
     (world, ids)
 }
 
-/// What `status` says of files that are left out, as path and message.
+/// Returns the problems that `status` reports, as path and message.
 fn told(world: &Stage) -> Vec<(String, String)> {
     let problems = hostile::status(world).problems.into_iter();
     problems
@@ -81,7 +81,7 @@ async fn what_was_only_skipped_since_is_still_told() {
     hostile::sync_with(&world, &failing("stage", DiskErrorKind::Denied)).await;
     let paths = || -> Vec<String> { told(&world).into_iter().map(|(path, _)| path).collect() };
     assert_eq!(paths(), ["a/one.html", "a/two.html"]);
-    // A full disk stands in the way of all that comes after it.
+    // A full disk stops all writes that follow, so the files are only skipped.
     hostile::sync_with(&world, &failing("stage", DiskErrorKind::Full)).await;
     assert_eq!(paths(), ["a/one.html", "a/two.html"]);
     hostile::sync(&world).await;

@@ -1,9 +1,10 @@
-//! What the service holds and no file can say: it is held or left alone, and told once, in words that help.
+//! Content of the service that no file can express: it is held or left alone, and reported once, in helpful words.
 
 use crate::support::kb::{Kb, Service};
 use kbsync::sandbox::NewSeed;
 
-/// Line breaks take two bytes each in JSON: so many are over the limit of one article there, and not in a file.
+/// A number of line breaks, which take two bytes each in JSON: over the limit of an article on the service, and not in
+/// a file.
 const TOO_MANY: usize = 9 * 1024 * 1024;
 
 #[test]
@@ -23,7 +24,7 @@ fn a_category_whose_slug_no_file_can_say_is_no_problem() {
         kb.edit(&path, "One.", "Two.");
         kb.run(&["sync"]).exits(0);
         assert!(service.text(article).contains("Two."));
-        // The slug on the service is the service's, until a writer gives another one.
+        // The service's slug stays until a writer sets another slug.
         let held = || {
             service
                 .sandbox
@@ -40,7 +41,7 @@ fn a_category_whose_slug_no_file_can_say_is_no_problem() {
     }
 }
 
-/// A mirror with an article that was edited here, and has become too large on the service.
+/// A mirror with an article that was edited here, and that has become too large on the service.
 fn outgrown(bodies: bool) -> (Service, Kb) {
     let service = Service::empty();
     let start = service.category("start");

@@ -1,4 +1,4 @@
-//! Articles that leave the listing: drafts, disabled and deleted ones, and what may be concluded of each.
+//! Articles that leave the listing (drafts, disabled and deleted articles), and the conclusions from each.
 
 use crate::support::look::{articles, assert_quiet, both, held, kept, problems, requests, row};
 use crate::support::world::{World, lines};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// Articles `a/n00.html` and on, synced.
+/// A synced world with the articles `a/n00.html` and so on.
 async fn with_articles(number: usize, options: Options) -> (World, Vec<Uuid>) {
     let world = World::with(options).await;
     let a = world.category("a");
@@ -107,7 +107,7 @@ async fn known_drafts_cost_nothing_but_once_a_day_and_not_all_at_once() {
     for id in &ids {
         world.sandbox().unpublish(*id);
     }
-    // They vanish all at once, as when a category is disabled: four are asked for at a time.
+    // They vanish all at once, as when a category is disabled: four are probed at a time.
     for asked in [4, 4, 4, 3] {
         let report = world.sync().await;
         assert_eq!(report.requests.total, 1 + 2 * asked, "{:?}", lines(&report));
@@ -117,7 +117,7 @@ async fn known_drafts_cost_nothing_but_once_a_day_and_not_all_at_once() {
     world.clock.advance(DAY / 2);
     assert_quiet(&world, 1).await;
     world.clock.advance(DAY);
-    // The category is read again, too.
+    // The category is read again as well.
     assert_quiet(&world, 1 + 1 + 4).await;
     for asked in [4, 4, 3, 0, 0] {
         assert_quiet(&world, 1 + asked).await;
@@ -216,7 +216,7 @@ async fn f027_an_unseen_edit_of_a_draft_is_merged_and_never_trampled() {
         ("Ours", "<p>theirs</p>", true)
     );
     assert!(world.read("a/n00.html").ends_with("<p>theirs</p>\n"));
-    // The same words edited on both sides are a conflict there, too.
+    // Edits of the same words on both sides are a conflict as usual.
     world.edit("a/n00.html", "<p>theirs</p>", "<p>mine</p>");
     world
         .sandbox()
@@ -241,7 +241,7 @@ async fn a_removed_file_of_an_unpublished_article() {
     world
         .sandbox()
         .edit(ids[1], |article| article.text = "<p>edited</p>".into());
-    // Removed here while it is unpublished there, in one go.
+    // The file is removed while the article is unpublished, in one cycle.
     world.remove("a/n02.html");
     world.sandbox().unpublish(ids[2]);
     let report = world.sync().await;
@@ -262,7 +262,7 @@ async fn a_removed_file_of_an_unpublished_article() {
     assert_quiet(&world, 1).await;
 }
 
-/// What the report says when articles vanished and nothing may be asked.
+/// Checks the report if articles vanished and no probe is allowed.
 fn assert_held_for_a_person(report: &Report, number: usize) {
     let held = held(report);
     assert_eq!(
@@ -305,11 +305,11 @@ async fn a_refused_probe_ends_probing_and_vanished_articles_wait_for_a_person() 
         );
         assert_eq!(articles(&world).len(), 5);
         requests(&world);
-        // It is said in every cycle, without another request.
+        // The hold is reported in every cycle, without another request.
         let report = world.sync().await;
         assert_held_for_a_person(&report, 2);
         assert_eq!(requests(&world), ["GET listing 200"]);
-        // What comes back is as before; the rest still waits.
+        // An article that is published again is as before; the other still waits.
         world.sandbox().publish(ids[0]);
         world.sandbox().unpublish(ids[2]);
         let report = world.sync().await;
@@ -343,7 +343,7 @@ async fn what_was_disabled_and_is_listed_was_enabled_where_nobody_may_probe() {
         assert_eq!(lines(&report), ["update local a/new.html done"]);
         assert!(!front(&world, "a/new.html").contains("enabled"));
         assert_quiet(&world, 1).await;
-        // What a colleague writes comes without another question.
+        // A colleague's edit is pulled without another probe.
         let theirs = "<p>theirs</p>";
         world
             .sandbox()
@@ -366,7 +366,7 @@ async fn probing_can_be_turned_off() {
     let report = world.sync().await;
     assert_held_for_a_person(&report, 2);
     assert_eq!(report.requests.total, 1);
-    // An edit cannot be sent over what nobody has seen, and a removal is not a deletion there.
+    // Without a read of the article, an edit cannot be sent, and a removal is no deletion.
     world.edit("a/n00.html", "<p>0</p>", "<p>mine</p>");
     world.remove("a/n01.html");
     let report = world.sync().await;
@@ -383,7 +383,7 @@ async fn probing_can_be_turned_off() {
         world.sandbox().article(ids[0]).expect("there").text,
         "<p>0</p>"
     );
-    // Turned on again, everything is told apart.
+    // With probes on again, the cases are distinguished.
     world.settings.probe = true;
     let report = world.sync().await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
@@ -425,7 +425,7 @@ async fn f019_only_a_404_of_the_service_itself_says_gone() {
         let name = format!("{matcher:?} {what:?}");
         let (world, ids) = with_articles(3, Options::unlimited()).await;
         world.sandbox().remove(ids[0]);
-        // Another removal of the cycle is held as well where all asking stopped.
+        // If the failure ends all probes, another removal of the cycle is held as well.
         world.sandbox().inject(Fault::always(matcher, what));
         let report = world.sync().await;
         assert_eq!(articles(&world).len(), 3, "{name}: {:?}", lines(&report));
@@ -458,7 +458,7 @@ async fn f030_a_category_that_is_hidden_takes_no_file_away() {
         assert!(front(&world, &format!("a/n{number:02}.html")).contains("enabled: false"));
     }
     assert_quiet(&world, 1).await;
-    // And back again: each is probed once, since a service might list disabled ones.
+    // All are enabled again: each is probed once, because some services list disabled articles.
     for id in &ids {
         world.sandbox().enable(*id);
     }
@@ -498,7 +498,7 @@ async fn a_service_that_lists_disabled_articles_is_asked_once_for_each_revision(
         ["update remote a/n00.html done"]
     );
     assert!(!world.sandbox().article(ids[0]).expect("there").enabled);
-    // It is still listed, in the revision of our own write: the line stays.
+    // The article is still listed, with the revision of our own write, so the line stays.
     assert_quiet(&world, 1).await;
     assert!(front(&world, "a/n00.html").contains("enabled: false"));
     world
@@ -564,8 +564,8 @@ async fn f028_a_slug_of_a_hidden_draft_is_explained_and_not_tried_in_every_cycle
     assert_eq!(world.sandbox().articles().len(), 3);
 }
 
-/// The file of an article that is asked for once a day only is not ready, so its row does not say its new address.
-/// The service says so: its refusal counts for a day.
+/// The file of a hidden article, which is probed once a day only, is not ready, so the state does not have its new
+/// slug. Only the service knows, and its refusal counts for a day.
 #[tokio::test]
 async fn f028_a_slug_that_a_hidden_article_has_by_now_is_sent_once_a_day_at_most() {
     for moved in [false, true] {

@@ -1,4 +1,4 @@
-//! Files that are moved between the folders of a mirror's workspaces: no article goes by that alone.
+//! Files that are moved between the folders of a mirror's workspaces: the move alone deletes no article.
 
 use crate::support::daemon::{Daemon, until};
 use crate::support::kb::{Kb, Service, TOKEN};
@@ -35,7 +35,7 @@ fn rename(kb: &Kb, from: &str, to: &str) {
     fs::rename(from, to).expect("renamed");
 }
 
-/// Why each action waits that is held, by `status`.
+/// Returns the reason of each held action, from `status`.
 fn held(kb: &Kb) -> Vec<String> {
     let json = kb.run(&["status", "--json"]).exits(0).json();
     schema::check("status", &json);
@@ -84,7 +84,7 @@ fn a_file_that_is_moved_into_another_workspaces_folder_takes_no_article_away() {
         );
         assert_eq!(service.sandbox.articles().len(), 2, "{arguments:?}");
     }
-    // The other workspace has a word about the file, too.
+    // The other workspace also holds the file.
     let held = held(&kb);
     let reason = held.iter().find(|reason| reason.starts_with("its file is"));
     let reason = reason.expect("it waits");
@@ -93,7 +93,7 @@ fn a_file_that_is_moved_into_another_workspaces_folder_takes_no_article_away() {
         "{reason}"
     );
     assert_eq!(held.len(), 2, "{held:?}");
-    // Its way back is as if nothing had been.
+    // Once the file is moved back, everything is as before.
     rename(&kb, "de/start/one.html", "en/start/one.html");
     kb.run(&["sync"]).exits(0);
     assert!(service.sandbox.article(one).is_some());
@@ -155,7 +155,7 @@ fn without_its_id_line_it_is_an_article_of_the_other_workspace() {
     rename(&kb, "en/start/one.html", "de/start/one.html");
     kb.run(&["sync", "en"]).exits(3);
     kb.edit("de/start/one.html", &format!("id: {one}\n"), "");
-    // That alone is no word about the one that it was.
+    // The missing id line alone is no decision about the old article.
     let ran = kb.run(&["sync"]).exits(3);
     let told = "its file was moved into another workspace's folder";
     assert!(ran.stdout.contains(told), "{ran:#?}");
@@ -167,7 +167,7 @@ fn without_its_id_line_it_is_an_article_of_the_other_workspace() {
     kb.run(&["sync"]).exits(0);
 }
 
-/// An editor that empties a file before it writes it anew: for a moment its `id:` line is not there.
+/// An editor empties a file before it writes the file anew: for a moment the `id:` line is missing.
 #[test]
 fn a_file_that_is_just_being_saved_in_the_other_workspaces_folder_lets_nothing_go() {
     let (service, kb, one, _) = two_workspaces();
@@ -218,7 +218,7 @@ async fn while_another_workspaces_folder_cannot_be_looked_at_no_file_counts_as_r
     assert_eq!(report.outcome, Ending::Attention);
     let reason = report.actions[0].reason.as_deref().expect("a reason");
     assert!(reason.contains("de/ cannot be read"), "{reason}");
-    // Where nothing is removed nobody looks.
+    // A cycle without a removal does not look at the other folders.
     world.edit("start/two.html", "Two.", "Zwei.");
     let scoped = CycleRequest {
         scope: vec!["start/two.html".to_owned()],
@@ -250,7 +250,7 @@ fn the_daemon_keeps_an_article_whose_file_went_into_another_workspaces_folder() 
     );
     let daemon = Daemon::start(&kb, &[]);
     rename(&kb, "en/start/one.html", "de/start/one.html");
-    // The other workspace has a word about the file, perhaps before.
+    // The other workspace also holds the file, perhaps first.
     until("the removal is held", || {
         held(&kb)
             .iter()
