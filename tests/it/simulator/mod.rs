@@ -1,9 +1,9 @@
-//! The simulator: worlds made up by the thousand, and what has to hold in each of them.
+//! The simulator: thousands of made-up worlds, and the invariants of each.
 //!
-//! Layer L0 is the [`planner`] alone: every small world, against a model. L1 and L2 are whole engines in
-//! made-up worlds, in memory and on a real folder: [`engine`]. [`planted`] has the defects that they have to find. The layers share nothing but the invariants'
-//! names (I1 to I16). `cargo test` runs a bounded part of each; `cargo run --release --example simulate`
-//! runs on.
+//! Layer L0 is the [`planner`] alone: every small world, against a model. L1 and L2 are whole engines in made-up
+//! worlds, in memory and on a real folder: [`engine`]. [`planted`] has the defects that they must find. The layers
+//! share only the names of the invariants (I1 to I16). `cargo test` runs a bounded part of each;
+//! `cargo run --release --example simulate` continues without an end.
 
 pub(crate) mod engine;
 pub(crate) mod planner;

@@ -1,7 +1,7 @@
 //! The planted defects: patches in `tests/zoo`, and a copy of the program that has all of them.
 //!
-//! A patch begins with the row of `tests/failures.md` and a sentence about the defect. The code that it plants asks
-//! whether its defect is let in, so that one copy is enough for all. Nothing is planted in the program itself.
+//! A patch begins with the row of `tests/failures.md` and a sentence about the defect. The planted code asks whether
+//! its defect is let in, so that one copy is enough for all. The program itself has no planted defect.
 
 use anyhow::{Context as _, ensure};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::process::Command;
 /// The folder of the patches.
 const PATCHES: &str = "tests/zoo";
 
-/// A file that only a copy with the defects has.
+/// A file that exists only in a copy with the defects.
 const MARK: &str = "tests/zoo/planted";
 
 /// A defect that can be planted.
@@ -18,11 +18,11 @@ const MARK: &str = "tests/zoo/planted";
 pub(crate) struct Defect {
     /// The name of its patch.
     pub(crate) name: String,
-    /// The row of the list of failures.
+    /// The row of the failure table.
     pub(crate) row: u32,
-    /// What is wrong.
+    /// The sentence about the defect.
     pub(crate) words: String,
-    /// Whether a part of it is in the planner.
+    /// Whether a part of the defect is in the planner.
     pub(crate) is_planned: bool,
     patch: PathBuf,
 }
@@ -95,7 +95,7 @@ pub(crate) fn plant(into: &Path) -> anyhow::Result<()> {
     );
     for name in String::from_utf8(listed.stdout)?.split_terminator('\0') {
         let (from, to) = (root().join(name), into.join(name));
-        // A file that was removed since the last commit is listed as well.
+        // `git ls-files` also lists files that were removed since the last commit.
         if from.is_file() {
             copy_if_changed(&from, &to).with_context(|| format!("failed to copy {name}"))?;
         }
@@ -105,7 +105,7 @@ pub(crate) fn plant(into: &Path) -> anyhow::Result<()> {
             .args(["apply", "--recount", "-C1"])
             .arg(&defect.patch)
             .current_dir(into)
-            // The copy may be inside of the repository, whose files it is not to change.
+            // The copy may be inside the repository, whose files must not change.
             .env("GIT_CEILING_DIRECTORIES", into.parent().unwrap_or(into))
             .output()?;
         ensure!(
@@ -119,7 +119,7 @@ pub(crate) fn plant(into: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies a file. A file that is the same already keeps its time, so that it is not compiled again.
+/// Copies a file. An unchanged file keeps its time, so that it is not compiled again.
 fn copy_if_changed(from: &Path, to: &Path) -> std::io::Result<()> {
     let bytes = std::fs::read(from)?;
     if std::fs::read(to).is_ok_and(|there| there == bytes) {

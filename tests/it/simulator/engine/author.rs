@@ -1,8 +1,7 @@
-//! Makes traces up: who is about in this world, what they are up to, and what goes wrong.
+//! Makes up traces: the people of a world, their deeds, and the faults.
 //!
-//! Swarm: each seed enables a part of all deeds and faults only, so that deeds meet that would drown in the
-//! others. The authors look at the world, so that what they do has an object. Every actor has a random
-//! stream of its own.
+//! Swarm: each seed enables only a part of all deeds and faults, so that rare combinations are not drowned by the
+//! others. The authors look at the world, so that each deed has an object. Every actor has a random stream of its own.
 
 use super::random::Random;
 use super::step::{
@@ -11,30 +10,30 @@ use super::step::{
 use super::token::MOST;
 use super::world::{World, is_article};
 
-/// Makes one trace up.
+/// Makes up one trace.
 pub(crate) struct Author {
     clock: Random,
     pub(super) writer: Random,
     pub(super) colleague: Random,
     commands: Random,
     pub(super) faults: Random,
-    /// Git and editors that save without end.
+    /// The stream of git and of editors that save without end.
     git: Random,
     token: u16,
     left: usize,
-    /// Steps that are to come before the next one is made up.
+    /// Steps that come before the next step is made up.
     queue: Vec<Step>,
     pub(super) swarm: Swarm,
     since_run: usize,
 }
 
-/// What is about in a world, as weights.
+/// The deeds and faults of a world, as weights.
 #[derive(Clone, Debug)]
 pub(super) struct Swarm {
     writer: Vec<u8>,
     colleague: Vec<u8>,
     pub(super) faults: Vec<Fault>,
-    /// Faults in a hundred cycles.
+    /// The number of faults in a hundred cycles.
     fault_rate: usize,
     kill_rate: usize,
     commands: bool,
@@ -42,11 +41,11 @@ pub(super) struct Swarm {
     rare: bool,
     folders: u8,
     names: u8,
-    /// Of a hundred cycles, those in which HEAD was moved or a file is in motion.
+    /// Of a hundred cycles, the number in which HEAD was moved or a file is in motion.
     moving: usize,
 }
 
-/// What may go wrong.
+/// The kinds of faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fault {
     Network,
@@ -70,12 +69,12 @@ const FAULTS: [Fault; 8] = [
     Fault::Slow,
 ];
 
-/// Kinds of the writer's deeds.
+/// The number of kinds of the writer's deeds.
 const WRITER: u8 = 23;
-/// Kinds of a colleague's.
+/// The number of kinds of a colleague's deeds.
 const COLLEAGUE: u8 = 10;
 
-/// What the service and the settings are like in the world of a seed.
+/// The behaviour of the service, and the settings, in the world of a seed.
 pub(crate) fn setup(seed: u64) -> Setup {
     let mut random = Random::stream(seed, "setup");
     let bodies = random.percent(70);
@@ -106,7 +105,7 @@ impl Author {
         let mut random = Random::stream(seed, "swarm");
         let some = |random: &mut Random, all: u8, chance: usize| -> Vec<u8> {
             let mut kinds: Vec<u8> = (0..all).filter(|_| random.percent(chance)).collect();
-            // Edits are always about.
+            // Edits are possible in every world.
             kinds.extend([1, 1]);
             kinds
         };
@@ -176,7 +175,7 @@ impl Author {
         self.token
     }
 
-    /// The next step, in the world as it is.
+    /// Makes up the next step in the present world.
     pub(crate) fn next(&mut self, world: &World) -> Option<Step> {
         if let Some(step) = self.queue.pop() {
             return Some(step);
@@ -219,13 +218,13 @@ impl Author {
         }
     }
 
-    /// A cycle, with what goes wrong in it first.
+    /// Makes up a cycle, preceded by its faults.
     fn cycle(&mut self, world: &World) -> Step {
         let asked = self.command(world);
         let command = self.moving(world).unwrap_or(asked);
         let mut steps = vec![Step::Run { command }];
         if self.commands.percent(20) {
-            // Nothing happens between the two.
+            // Two cycles in a row, with nothing between them.
             let command = Command::Sync;
             steps.insert(0, Step::Run { command });
         }
@@ -248,7 +247,7 @@ impl Author {
         first
     }
 
-    /// A cycle that git or an editor gets in the way of, in some worlds.
+    /// Makes up a cycle that git or an editor interferes with, in some worlds.
     fn moving(&mut self, world: &World) -> Option<Command> {
         if !self.git.percent(self.swarm.moving) {
             return None;
@@ -298,7 +297,7 @@ impl Author {
         )
     }
 
-    /// A file that is there, mostly.
+    /// A file that exists in most cases.
     fn file(&mut self, world: &World) -> At {
         let there = self.writer.pick(&files(world)).copied();
         let anywhere = self.anywhere();
@@ -307,7 +306,7 @@ impl Author {
             .unwrap_or(anywhere)
     }
 
-    /// An article that is there, mostly.
+    /// An article that exists in most cases.
     fn article(&mut self, world: &World) -> At {
         let places: Vec<At> = world
             .kb
@@ -437,7 +436,7 @@ impl Author {
     }
 }
 
-/// The place of a path, if it has one.
+/// Returns the place of a path, if it has one.
 pub(super) fn place(folder: &str, name: &str) -> Option<At> {
     let folder = super::step::FOLDERS
         .iter()
@@ -449,7 +448,7 @@ pub(super) fn place(folder: &str, name: &str) -> Option<At> {
     Some(At(u8::try_from(folder).ok()?, u8::try_from(name).ok()?))
 }
 
-/// A file that is in conflict.
+/// Returns a file in conflict.
 fn conflict(world: &World, random: &mut Random) -> Option<At> {
     let mut places = Vec::new();
     world.mirror.each(&mut |folder, name, _, _| {
@@ -460,7 +459,7 @@ fn conflict(world: &World, random: &mut Random) -> Option<At> {
     random.pick(&places).copied()
 }
 
-/// Where article files are.
+/// Returns the places of the article files.
 fn files(world: &World) -> Vec<At> {
     let mut places = Vec::new();
     world.mirror.each(&mut |folder, name, _, _| {

@@ -1,9 +1,8 @@
-//! Whether an article is created twice (I8).
+//! The check that no article is created twice (I8).
 //!
-//! Two articles may say the same if a person copied the text. So may an article that kbsync created, and whose id was in
-//! no file when a later cycle began: if nothing told whose the other one's file was, or if a report said that the
-//! article waits for its file. Within one cycle only the same POST makes a second one, once a colleague has moved the
-//! first.
+//! Two articles may have the same words if a person copied the text. So may an article whose id was in no file when a
+//! later cycle began: if nothing showed that the new file belonged to it, or if a report said that it waits for its
+//! file. Within one cycle only the same POST creates a second article, once a colleague has moved the first.
 
 use super::token::Tokens;
 use super::world::{World, id_of, is_article};
@@ -12,23 +11,23 @@ use kbsync::model::{ArticleId, Place};
 use kbsync::service::NewArticle;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What kbsync created, and knows of.
+/// The articles that kbsync created, and its knowledge of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Births {
-    /// What it sent when it created an article.
+    /// The request that created each article.
     pub(crate) sent: BTreeMap<ArticleId, NewArticle>,
-    /// The articles that the state knew when the present cycle began, and where their files were.
+    /// The articles that the state knew when the present cycle began, with the places of their files.
     pub(crate) known: BTreeMap<ArticleId, Place>,
-    /// Of these, the articles whose ids were in no file when the present cycle began.
+    /// The created articles whose ids were in no file when the present cycle began.
     unnamed: BTreeSet<ArticleId>,
-    /// Articles that it created in the present cycle.
+    /// Articles that were created in the present cycle.
     now: BTreeSet<ArticleId>,
-    /// Articles that a report was about.
+    /// Articles in any report.
     told: BTreeSet<ArticleId>,
-    /// Articles whose POST a process died over, and whose answer it does not know.
+    /// Articles whose POST was in flight when a process died, with a lost response.
     pub(crate) died_over: BTreeSet<ArticleId>,
-    /// Articles that may say the same: nothing told that the second one's file was the first one's, or the report said that
-    /// one of the two waits for its file.
+    /// Pairs of articles that may have the same words: nothing showed that the second file belonged to the first
+    /// article, or the report said that one of the two waits for its file.
     twins: BTreeSet<(ArticleId, ArticleId)>,
 }
 
@@ -39,8 +38,9 @@ impl Births {
 }
 
 impl World {
-    /// kbsync creates an article. Its file may be that of one that it created before, whose id is in no file: the writer
-    /// moved and edited that, or a colleague gave the article another address, or a new state knows nothing of it.
+    /// kbsync creates an article. Its file may belong to an article that kbsync created before, and whose id is in no
+    /// file: the writer moved and edited that file, or a colleague gave that article another slug, or a new state knows
+    /// nothing of it.
     pub(crate) fn note_birth(&mut self, id: ArticleId, new: &NewArticle) {
         let births = &self.ledger.births;
         let address = |sent: &NewArticle| (sent.category, sent.slug.clone());
@@ -56,7 +56,7 @@ impl World {
         births.now.insert(id);
     }
 
-    /// A new cycle begins.
+    /// Begins a new cycle.
     pub(crate) fn begin_births(&mut self) {
         self.ledger.births.now.clear();
         if !self.ledger.births.sent.is_empty() {
@@ -67,9 +67,9 @@ impl World {
         }
     }
 
-    /// Returns whether title and text tell that a new file is that of an article: the state has it, or the listing
-    /// of this cycle showed it, and no other file lies at its place that has no id, or had none when the cycle began: a
-    /// file there is the article's, and gets its id.
+    /// Returns whether title and text identify a new file as an article's file: the state has the article, or the
+    /// listing of this cycle showed it, and no other file at its place is without an id, or was without one when the
+    /// cycle began: such a file is the article's, and gets its id.
     fn tells(&self, id: ArticleId, sent: &NewArticle, new: &NewArticle) -> bool {
         let Some(article) = self.kb.articles.get(&id) else {
             return false;
@@ -94,9 +94,9 @@ impl World {
         is_same && !is_claimed
     }
 
-    /// Who created twins (I8)? What an article says, and its file does not any more, is about to go: a PUT sends it, or
-    /// it waits for the next cycle, or for a person. That it does go is I3's and I12's.
-    /// What the report is about is in `told`.
+    /// Finds twins (I8). Words that an article has and its file no longer has are about to be removed: by a PUT, in the
+    /// next cycle, or after a person's decision. I3 and I12 check that they are removed. `told` has the articles of the
+    /// report.
     pub(crate) fn judge_births(&mut self, told: &BTreeSet<ArticleId>) {
         let copied = self.ledger.copied;
         let ours: Vec<(ArticleId, Tokens)> = self
@@ -116,7 +116,7 @@ impl World {
         let births = &mut self.ledger.births;
         births.told.extend(told);
         for (one, other, _) in &pairs {
-            // Of what the state does not know a person was told once.
+            // A person is told once about an article that the state does not know.
             let is_told = |id: &ArticleId| {
                 let before = births.told.contains(id) && !births.known.contains_key(id);
                 told.contains(id) || before
@@ -139,7 +139,7 @@ impl World {
             let own: Vec<_> = [id, other].iter().filter_map(|id| files.get(id)).collect();
             let stays = own.iter().fold(both, |both, file| both.and(file));
             if own.len() == 2 {
-                // Should the files go before it does, nothing sends it any more.
+                // If the files are removed before that, nothing sends the removal any more.
                 let going = both.without(&stays);
                 self.ledger.parting.insert((id, other), going);
             } else if let Some(going) = parting.remove(&(id, other)) {
@@ -157,7 +157,8 @@ impl World {
         }
     }
 
-    /// The words in the files of articles, ready or not. One without an id is its article's by its address.
+    /// Returns the words in the files of articles, ready or not. A file without an id belongs to the article at its
+    /// address.
     pub(crate) fn words_of_files(&self) -> BTreeMap<ArticleId, Tokens> {
         let at_address = |folder: &str, name: &str| {
             let category = self.category_of(folder)?;

@@ -1,4 +1,4 @@
-//! Commands: what each asks an engine for, and what is judged of dry runs.
+//! Commands: the request of each to an engine, and the checks of dry runs.
 
 use super::leaving::Leaving;
 use super::run::Run;
@@ -121,7 +121,7 @@ impl Run<'_> {
         Leaving::of(&journal)
     }
 
-    /// A file that is being written is left alone.
+    /// Leaves a file alone that is being written.
     fn in_motion(&mut self, at: At, request: &CycleRequest) {
         let leaving = self.leaving();
         let (before, alone) = {
@@ -158,7 +158,7 @@ impl Run<'_> {
         })
     }
 
-    /// A person settles the conflicts of some articles: whatever is on one side only of these may go.
+    /// A person settles the conflicts of some articles: words on one side only of these articles may be removed.
     fn release(&mut self, request: &CycleRequest) {
         let mut world = self.shared.lock();
         let (mirror, service) = (world.mirror.tokens(), world.kb.tokens());
@@ -184,7 +184,7 @@ impl Run<'_> {
         world.ledger.removed.add(&released);
     }
 
-    /// A person has the sides settled in bulk: whatever is on one of them only may go.
+    /// A person settles all conflicts at once: words on one side only may be removed.
     fn loosen(&mut self, on: bool) {
         let mut world = self.shared.lock();
         let (mirror, service) = (world.mirror.tokens(), world.kb.tokens());
@@ -227,7 +227,7 @@ impl Run<'_> {
         }
     }
 
-    /// I14: what a dry run shows is what is then done.
+    /// I14: a sync does what its dry run showed.
     fn i14_as_planned(&self, planned: &Report, report: &Report, began: i64) {
         let mut world = self.shared.lock();
         if world.troubled || self.fatal.is_some() {
@@ -291,8 +291,8 @@ impl Run<'_> {
         }
     }
 
-    /// What a person has released and is not carried out yet: a release outlives a cycle that was cut off,
-    /// since what is held survives a restart, and so does what was said of it.
+    /// Returns the articles that a person has approved and that are not carried out yet: held actions and their
+    /// approvals survive a restart, and so they outlive a cycle that was cut off.
     pub(super) fn released(&mut self) -> BTreeSet<ArticleId> {
         let approvals = self.engine().store().approvals().expect("readable");
         let marks = approvals.iter().map(|approval| approval.fingerprint);
@@ -302,20 +302,20 @@ impl Run<'_> {
     }
 }
 
-/// What a run did otherwise than a dry run had planned.
+/// Returns the difference of a run from its dry run.
 ///
-/// The words of a category are asked for once a day, and before they are written where that was longer than the
-/// guard window ago: where the budget made the two runs wait for longer than that, the
-/// second may learn more of them than the first.
+/// The words of a category are read once a day, and before they are written if the last read is older than the guard
+/// window. If the budget made the two runs wait longer than that, the second run may have newer words.
 pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option<String> {
-    // A dry run does not look what became of an earlier request, and promises nothing of its article.
+    // A dry run does not settle a pending request, and promises nothing about its article.
     let is_pending = |problem: &&Problem| {
         let message = "has not said whether the last change of this article arrived";
         problem.message.contains(message)
     };
     let pending = planned.problems.iter().filter(is_pending);
     let pending: BTreeSet<_> = pending.filter_map(|problem| problem.id).collect();
-    // Nor of the words of a category that the request moved an article to: an article that was moved has it read.
+    // Nor does it promise anything about the words of a category that the request moved an article to: a moved article
+    // causes a read of its category.
     let has_pending = !pending.is_empty();
     // Nor does it promise a step that waits for the address of that article.
     let waits = |line: &&Line| {
@@ -325,7 +325,7 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
     };
     let waiting = planned.actions.iter().filter(waits);
     let waiting: Vec<_> = waiting.map(|line| (line.action, &line.path)).collect();
-    // It keeps no body, so it cannot compare what stands at the address of a creation with what was sent.
+    // A dry run stores no body, so it cannot compare the article at the address of a creation with the request.
     let says_unclear = |problem: &&Problem| {
         problem
             .message
@@ -349,7 +349,7 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
         lines.sort();
         lines
     };
-    // The service's word for it is in the reason of what waits for a person because it was refused.
+    // The service's message is in the reason of a refused action that waits for a person.
     let says = |line: &Line| {
         let reason = line.reason.as_deref().unwrap_or_default();
         line.status == Status::Held && reason.contains("(the service says: ")
@@ -357,14 +357,14 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
     let refused =
         |line: &Line| matches!(line.status, Status::Failed | Status::Skipped) || says(line);
     if report.actions.iter().any(refused) {
-        // What the service refuses, nobody can plan.
+        // A refusal of the service cannot be planned.
         return None;
     }
     let (wished, done) = (lines(planned), lines(report));
     (wished != done).then(|| format!("planned {wished:?}, done {done:?}"))
 }
 
-/// A request of a person who has said yes to the new categories of a first sync.
+/// A request of a person who has approved the new categories of a first sync.
 pub(super) fn asked(direction: Direction) -> CycleRequest {
     CycleRequest {
         new_categories: NewCategories::Create,

@@ -1,4 +1,4 @@
-//! One cycle of an engine, and all that is judged after it.
+//! One cycle of an engine, and the checks after it.
 
 use super::held::Held;
 use super::mirror::Mirror;
@@ -16,7 +16,7 @@ use kbsync::reconcile::snapshot::Direction;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Run<'_> {
-    /// One cycle, and all that is judged after it. Gives the report, if the process lived to make one.
+    /// Runs one cycle and the checks after it. Returns the report, unless the process died.
     pub(super) fn cycle(&mut self, request: &CycleRequest, was_settled: bool) -> Option<Report> {
         self.cycles += 1;
         self.renew_settings();
@@ -128,7 +128,7 @@ impl Run<'_> {
             let (mirror, service) = self.visible(world);
             world.ledger.seen.add(&at_first.0.and(&mirror));
             world.ledger.seen.add(&at_first.1.and(&service));
-            // A category's words are asked for once a day, and told by the answer to our own write.
+            // A category's words are read once a day, and come with the response to our own write.
             let category = |line: &Line| {
                 line.action == Kind::UpdateCategory && line.side == kbsync::model::Side::Local
             };
@@ -142,7 +142,7 @@ impl Run<'_> {
                     ),
                 );
             }
-            // No listing says of a new article whether it was deleted meanwhile, or is not shown yet.
+            // No listing shows whether a new article was deleted meanwhile or is not shown yet.
             let is_gone = |line: &Line| {
                 let is_new =
                     line.action == Kind::Create && line.side == kbsync::model::Side::Remote;
@@ -174,7 +174,7 @@ impl Run<'_> {
             world.ledger.recategorized.clear();
             world.ledger.died = false;
             world.ledger.expected = Default::default();
-            // What a colleague did to a hidden article is noticed later.
+            // A colleague's change of a hidden article is noticed later.
             let hidden: BTreeSet<ArticleId> = world
                 .kb
                 .articles
@@ -186,7 +186,7 @@ impl Run<'_> {
         }
     }
 
-    /// The articles that the state knows, and where their files are.
+    /// Returns the articles that the state knows, with the places of their files.
     fn known_places(&self) -> BTreeMap<ArticleId, Place> {
         let rows = match (&self.engine, &self.store) {
             (Some(engine), _) => engine.store().index(),
@@ -197,7 +197,7 @@ impl Run<'_> {
         rows.into_iter().map(|row| (row.id, row.place)).collect()
     }
 
-    /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
+    /// Returns the words that kbsync can see: in ready files, and in listed articles that the state knows.
     fn visible(&self, world: &World) -> (Tokens, Tokens) {
         let mirror = world.mirror.ready_tokens();
         let mut service = Tokens::default();
@@ -220,7 +220,7 @@ impl Run<'_> {
         limits.limit(rows)
     }
 
-    /// What is judged after every cycle and every death.
+    /// Runs the checks after every cycle and every death.
     fn judge(&mut self, died: bool) {
         let store = match (&self.engine, &self.store) {
             (Some(engine), _) => engine.store(),
@@ -235,7 +235,7 @@ impl Run<'_> {
             let sent = births.sent.keys().copied();
             let lost = sent.filter(|id| !known.contains_key(id) && !named.contains_key(id));
             births.died_over.extend(lost);
-            // A copy over which it died shows a conflict that nobody remembers.
+            // A copy from the cycle of the death shows a conflict that the state may not have.
             world.forget_conflicts(&oracle::shown(store));
         }
         oracle::i1_reachable(&mut world, store, died);

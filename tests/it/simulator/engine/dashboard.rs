@@ -1,4 +1,4 @@
-//! What colleagues do in the dashboard. A deed whose object is not there does nothing.
+//! The colleagues' deeds in the dashboard. A deed without its object does nothing.
 
 use super::kb::{By, workspace};
 use super::step::{At, Colleague, Part, folder_name};

@@ -1,17 +1,17 @@
-//! The state of a run: in memory, or a real database, which can be copied away, set back and lost as in memory.
+//! The state of a run: in memory, or a real database. Both can be saved, rolled back and lost.
 
 use super::kb::workspace;
 use kbsync::model::Timestamp;
 use kbsync::state::{Binding, Store};
 use std::path::{Path, PathBuf};
 
-/// A state that was copied away.
+/// A saved copy of a state.
 pub(super) enum Saved {
     Memory(Box<Store>),
     File(PathBuf),
 }
 
-/// Whose state it is.
+/// Returns the binding of the state.
 pub(super) fn binding() -> Binding {
     Binding {
         service: "https://kb.example.com".to_owned(),
@@ -25,7 +25,7 @@ pub(super) fn open(root: &Path, now: i64) -> Store {
     Store::open(&root.join(".kbsync"), &binding(), now).expect("a state")
 }
 
-/// Copies a state away.
+/// Saves a copy of a state.
 pub(super) fn save(store: Store, now: i64) -> (Store, Saved) {
     if store.path().is_none() {
         let saved = store.copy().expect("copied");
@@ -37,7 +37,7 @@ pub(super) fn save(store: Store, now: i64) -> (Store, Saved) {
     (open(&root, now), Saved::File(saved))
 }
 
-/// Puts a state in place of another one.
+/// Replaces a state by a saved one.
 pub(super) fn restore(store: Store, saved: Saved, now: i64) -> Store {
     match saved {
         Saved::Memory(saved) => *saved,
@@ -49,7 +49,7 @@ pub(super) fn restore(store: Store, saved: Saved, now: i64) -> Store {
     }
 }
 
-/// Loses a state: the next one knows nothing.
+/// Loses a state: the next state is empty.
 pub(super) fn lose(store: Store, now: i64) -> Store {
     if store.path().is_none() {
         return Store::in_memory(&binding()).expect("a state");
@@ -59,7 +59,7 @@ pub(super) fn lose(store: Store, now: i64) -> Store {
     open(&root, now)
 }
 
-/// Closes a real database, so that nothing of it is in a log. Gives the mirror and the database's path.
+/// Closes a real database, so that no part of it is in a log. Returns the mirror and the database's path.
 fn closed(store: Store) -> (PathBuf, PathBuf) {
     let path = store.path().expect("a real one").to_owned();
     drop(store);

@@ -1,11 +1,11 @@
-//! What goes wrong in a made-up world, and who is quicker than kbsync.
+//! The faults of a made-up world, and the deeds of people in the middle of a cycle.
 
 use super::author::{Author, Fault, place};
 use super::step::{At, Call, Colleague, Part, Save, Step, What, Writer};
 use super::world::{World, id_of, is_article};
 
 impl Author {
-    /// The writer edits what kbsync is about to write, mostly.
+    /// In most cases the writer edits a file that kbsync is about to write.
     fn disturbs(&mut self, world: &World) -> Writer {
         let (mut busy, mut hidden) = (Vec::new(), Vec::new());
         world.mirror.each(&mut |folder, name, bytes, _| {
@@ -22,7 +22,7 @@ impl Author {
         if let Some(at) = self.writer.pick(&hidden).copied()
             && self.writer.percent(50)
         {
-            // What seemed to be gone comes back.
+            // A hidden file comes back.
             return Writer::Unhide { at };
         }
         match self.writer.pick(&busy).copied() {
@@ -36,7 +36,7 @@ impl Author {
         }
     }
 
-    /// A colleague edits what the writer has edited, mostly.
+    /// In most cases a colleague edits the article that the writer has edited.
     fn interrupts(&mut self, world: &World) -> Colleague {
         let busy: Vec<At> = world
             .ledger
@@ -58,7 +58,7 @@ impl Author {
         }
     }
 
-    /// Something goes wrong in the next cycle, and perhaps a second thing with it.
+    /// Adds a fault of the next cycle, and perhaps a second fault that belongs to it.
     pub(super) fn fault(&mut self, world: &World, steps: &mut Vec<Step>) {
         let kind = self.faults.pick(&self.swarm.faults).copied();
         let Some((call, nth, what)) = kind.and_then(|kind| self.one_fault(kind, world)) else {
@@ -67,13 +67,13 @@ impl Author {
         steps.push(Step::Fault { call, nth, what });
         let lost = matches!(what, What::LostBefore | What::LostAfter);
         if lost && call.writes() && self.faults.percent(50) {
-            // Whoever looks after a lost answer may find somebody else's words.
+            // The read after a lost response may find another person's words.
             let deed = self.interrupts(world);
             let (nth, what) = (nth + 1, What::ByColleague { deed });
             steps.push(Step::Fault { call, nth, what });
         }
         if what == (What::HtmlNotFound) && call == Call::Read {
-            // A proxy's page answers to everything.
+            // A proxy's page answers every request.
             let call = Call::Probe;
             steps.push(Step::Fault { call, nth, what });
         }

@@ -1,7 +1,7 @@
 //! The disk of an engine in a simulated world.
 //!
-//! Every call passes a boundary before and after, at which the process may die; and at every call something
-//! may go wrong, or somebody else may be quicker.
+//! Every call passes a boundary before and after it, at which the process may die. Every call may meet a fault, or
+//! another person's deed.
 
 use super::folder::Folder;
 use super::mirror::Mirror;
@@ -21,9 +21,9 @@ use std::sync::Mutex;
 /// The mirror's port.
 pub(crate) struct Files {
     pub(crate) shared: Shared,
-    /// The real folder, where there is one.
+    /// The real folder, if there is one.
     pub(crate) real: Option<RealDisk>,
-    /// The file that was published last, and its article.
+    /// The last published file, and its article.
     pub(crate) moved: Mutex<Option<(String, Option<ArticleId>)>>,
 }
 
@@ -61,7 +61,7 @@ impl Files {
         }
     }
 
-    /// Every name is one component below the root (I10). The root itself has none.
+    /// Checks that every name is one component below the root (I10). The root itself has no name.
     fn confined(&self, names: &[&str]) {
         let strays = |name: &&&str| {
             name.contains(['/', '\\', '\0']) || matches!(**name, "." | "..") || name.len() > 255
@@ -72,7 +72,7 @@ impl Files {
         }
     }
 
-    /// One call: what may go wrong, what it does, and what that means.
+    /// Makes one call: the faults, the effect, and the checks of the effect.
     fn step<T>(
         &self,
         call: Call,
@@ -217,7 +217,7 @@ impl Disk for Files {
     fn take(&self, slot: Slot, at: At<'_>, name: &str, expect: Expect) -> Result<(), DiskError> {
         self.confined(&[folder_of(at), name]);
         let moved = self.moved.lock().expect("no test panics in it").clone();
-        // What was just published may be taken back: where it came from is as it was.
+        // A file that was just published may be taken back, because its source is unchanged.
         let back = moved
             .as_ref()
             .is_some_and(|(path, _)| *path == place(at, name));
@@ -238,7 +238,7 @@ impl Disk for Files {
         if back && taken.is_ok() {
             self.shared.lock().took_back();
         }
-        // The disk does not take another file than the one that is expected, such as one that came there since.
+        // The disk takes only the expected file, and no file that came to the name since.
         let mut world = self.shared.lock();
         if let Some(wrong) = wrong.filter(|_| bytes(&world) != was) {
             world.violated(wrong.invariant, wrong.message);
@@ -362,7 +362,7 @@ impl Disk for Files {
         )
     }
 
-    /// It passes no boundary: what it does is done again if need be.
+    /// The sweep passes no boundary: it is repeated if need be.
     fn sweep(&self, known: &BTreeMap<Slot, Place>, lost: bool) -> Result<usize, DiskError> {
         if death::came() {
             return Err(gone("clear up"));

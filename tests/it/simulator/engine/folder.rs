@@ -1,11 +1,10 @@
-//! A real folder, told with the stamps and in the order of the folder in memory.
+//! A real folder that is shown with the stamps and in the order of the folder in memory.
 //!
-//! The engine decides by a file's times and the clock which stamps are too young to vouch for what was read
-//! (failures row 83). The clock is the world's; a real file's change time is the machine's, and cannot be set.
-//! So a file is told with the times that it would have in memory, kept beside its real inode, and what the engine
-//! expects of it is given to the disk as the stamp that the file has in truth. An inode that the file system
-//! gives away again counts as a new one, as in memory. What is not changed: every byte, every name, and every
-//! comparison that the disk makes.
+//! The engine decides by a file's times and the clock which stamps are racy (failures row 83). The clock is the
+//! world's, but a real file's change time is the machine's, and cannot be set. So a file is shown with the times that
+//! it would have in memory, which are stored beside its real inode, and a stamp that the engine expects is translated
+//! into the file's real stamp before the disk gets it. An inode that the file system reuses counts as a new one, as in
+//! memory. Every byte, every name and every comparison of the disk is unchanged.
 
 use super::step::Save;
 use super::tree::tick;
@@ -18,7 +17,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// What is told of a file.
+/// The shown inode and times of a file.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     inode: u64,
@@ -29,17 +28,17 @@ struct Told {
 /// A real folder.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    /// Where it is.
+    /// The path of the folder.
     pub(crate) root: PathBuf,
-    /// Nanoseconds since 1970: what changes of files are told with.
+    /// The time of the next changes, in nanoseconds since 1970.
     pub(crate) now: i64,
-    /// By real inode.
+    /// The shown stamps, by real inode.
     told: BTreeMap<u64, Told>,
-    /// How many files were made.
+    /// The number of files that were created.
     inodes: u64,
 }
 
-/// The real stamp of a file, if there is one.
+/// Returns the real stamp of a file, if there is one.
 fn real(path: &Path) -> Option<Stamp> {
     let found = std::fs::symlink_metadata(path).ok()?;
     let nanos = |seconds: i64, part: i64| seconds * 1_000_000_000 + part;
@@ -52,7 +51,7 @@ fn real(path: &Path) -> Option<Stamp> {
 }
 
 impl Folder {
-    /// An empty one.
+    /// An empty folder.
     pub(crate) fn new(root: PathBuf, now: i64) -> Self {
         Self {
             root,
@@ -69,7 +68,7 @@ impl Folder {
         }
     }
 
-    /// What is told of a real file.
+    /// Returns the shown stamp of a real file.
     fn tell(&self, real: Stamp) -> Stamp {
         let told = self.told.get(&real.inode);
         let told = told.expect("whoever makes a file here says when");
@@ -88,7 +87,7 @@ impl Folder {
         };
     }
 
-    /// What a file has in truth, if it has what is expected of it; else what no file has.
+    /// Returns the real stamp of a file that has the expected shown stamp; otherwise a stamp that no file has.
     fn truth(&self, at: At<'_>, name: &str, expected: Stamp) -> Stamp {
         real(&self.path(at, name))
             .filter(|real| self.tell(*real) == expected)
@@ -98,7 +97,7 @@ impl Folder {
             })
     }
 
-    /// A file got its bytes just now; a new one, or one that was there.
+    /// Records that a file got its bytes just now, a new file or an existing one.
     fn written(&mut self, inode: u64, new: bool) {
         self.inodes += 1;
         let time = tick(self.now);
@@ -112,7 +111,7 @@ impl Folder {
         *told = Told { inode, ..fresh };
     }
 
-    /// A file got another name just now.
+    /// Records that a file was renamed just now.
     fn changed(&mut self, at: At<'_>, name: &str) {
         if let Some(real) = real(&self.path(at, name))
             && let Some(told) = self.told.get_mut(&real.inode)
@@ -121,9 +120,9 @@ impl Folder {
         }
     }
 
-    // What people do.
+    // The calls of people.
 
-    /// Saves a file, making its folder.
+    /// Saves a file, and creates its folder.
     pub(crate) fn save(&mut self, folder: &str, name: &str, bytes: &[u8], save: Save) {
         let at = self.path(At::Folder(folder), "");
         std::fs::create_dir_all(at).expect("made");
@@ -140,7 +139,7 @@ impl Folder {
         self.written(real(&path).expect("just written").inode, new);
     }
 
-    /// Renames a file, making the folder, and replacing what is there.
+    /// Renames a file, creates the folder, and replaces the file at the new name.
     pub(crate) fn rename_over(&mut self, from: (&str, &str), to: (&str, &str)) {
         std::fs::create_dir_all(self.path(At::Folder(to.0), "")).expect("made");
         let old = self.path(At::Folder(from.0), from.1);
@@ -148,7 +147,7 @@ impl Folder {
         self.changed(At::Folder(to.0), to.1);
     }
 
-    // What kbsync does.
+    // The calls of kbsync.
 
     pub(crate) fn list(&self, disk: &RealDisk, at: At<'_>) -> Result<Listing, DiskError> {
         let mut listing = disk.list(at)?;
@@ -202,7 +201,7 @@ impl Folder {
         Ok(())
     }
 
-    /// What is expected, as the file has it in truth.
+    /// Translates an expected stamp into the real stamp.
     fn true_expect(&self, at: At<'_>, name: &str, expect: Expect) -> Expect {
         match expect {
             Expect::Absent => Expect::Absent,
@@ -212,7 +211,7 @@ impl Folder {
         }
     }
 
-    /// The file of a slot got another name just now.
+    /// Records that the file of a slot was renamed just now.
     fn changed_aside(&mut self, disk: &RealDisk, slot: Slot, at: At<'_>) {
         for area in [Area::Stage, Area::Displaced] {
             if let Ok(Some(real)) = disk.look_aside(area, slot, at)

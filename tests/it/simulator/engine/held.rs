@@ -1,7 +1,8 @@
-//! One rule for every end: what is held, with a sentence for a person and both versions reachable, is as it should be.
+//! One rule for every end: a held action with a reason for a person, and with both versions within reach, is a correct
+//! end.
 //!
-//! That both versions are reachable is I1. Here is what a report tells, article by article, and whether that covers what
-//! differs between the sides (I12). Of two runs that are compared, what either of them holds is left out.
+//! I1 checks that both versions are within reach. Here the report is compared, article by article, with the differences
+//! of the sides (I12). When two runs are compared, everything that either run holds is left out.
 
 use super::oracle::{self, Difference};
 use super::run::Outcome;
@@ -12,7 +13,7 @@ use kbsync::model::{ArticleId, CategoryId, Place};
 use kbsync::state::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What waits, by article and by path.
+/// The held actions, by article and by path.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Held {
     pub(crate) ids: BTreeSet<ArticleId>,
@@ -20,8 +21,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// What a report tells of as not done: the articles, those whose address or file is told of, and those without a
-    /// file in a category that is told of.
+    /// Returns the articles that a report names as not done: by id, by address or file, and the articles without a file
+    /// in a category that the report names.
     pub(crate) fn of(world: &World, report: &Report) -> Self {
         let waits = report.actions.iter();
         let waits = waits.filter(|line| line.status != Status::Done && says(line));
@@ -45,7 +46,7 @@ impl Held {
                 BTreeMap::default()
             };
             let told = there.filter(|article| {
-                // A slug is the file's name in lower case.
+                // The file's name in lower case is the slug.
                 let slug = name.strip_suffix(".html").map(str::to_lowercase);
                 let at_its_address = slug.as_ref() == Some(&article.slug);
                 id.is_none() && at_its_address || whole && !filed.contains_key(&article.id)
@@ -55,7 +56,8 @@ impl Held {
         held
     }
 
-    /// Returns whether it covers a difference between the sides. `home` is the article's place and category by the base.
+    /// Returns whether the report covers a difference of the sides. `home` is the article's place and category in the
+    /// base.
     fn covers(
         &self,
         world: &World,
@@ -63,7 +65,7 @@ impl Held {
         home: Option<&(Place, CategoryId)>,
     ) -> bool {
         let article = id.and_then(|id| world.kb.articles.get(&id));
-        // A file that cannot be read has no id, and its folder may have another name by now.
+        // A file that cannot be read has no id, and its folder may have been renamed.
         let moved = |path: &String| {
             let (folder, name) = path.split_once('/').unwrap_or_default();
             let category = world.category_of(folder);
@@ -85,7 +87,7 @@ impl Held {
             .any(|path| self.paths.contains(*path))
     }
 
-    /// What either of two runs holds.
+    /// Returns everything that either of two runs holds.
     pub(crate) fn of_both(first: &Outcome, second: &Outcome) -> Self {
         let mut held = first.held.clone();
         held.ids.extend(&second.held.ids);
@@ -100,32 +102,32 @@ impl Held {
         held
     }
 
-    /// Returns whether a line of how a run ended is about something that is held.
+    /// Returns whether a line of a run's end is about a held article or path.
     pub(crate) fn has(&self, line: &str) -> bool {
         let path = line.split(": ").next().unwrap_or_default();
         self.covers_path(path) || self.ids.iter().any(|id| line.contains(&id.to_string()))
     }
 }
 
-/// Returns whether a line gives a person a reason.
+/// Returns whether a line gives a reason.
 fn says(line: &Line) -> bool {
     let reason = line.reason.as_ref();
     reason.is_some_and(|reason| !reason.is_empty())
 }
 
-/// What is left when a run ends.
+/// The words and articles at the end of a run.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Left {
     /// The words in files and articles.
     pub(crate) words: Tokens,
-    /// These, and the words in the history and in files that do not count.
+    /// The same words, and the words in the history and in files that do not count.
     pub(crate) reachable: Tokens,
-    /// All articles that ever were.
+    /// All articles that ever existed.
     pub(crate) articles: Vec<ArticleId>,
 }
 
 impl Left {
-    /// What is left of a world, with the words in its history.
+    /// Returns what a world has at its end, with the words of its history.
     pub(crate) fn of(world: &World, history: Tokens) -> Self {
         let (mut words, mut reachable) = (world.mirror.tokens(), history);
         words.add(&world.kb.tokens());
@@ -138,8 +140,8 @@ impl Left {
         }
     }
 
-    /// What is wrong after a kill, though it may be about what is held: words that nothing has any more, or an article that
-    /// the other run never had.
+    /// Returns a fault after a kill that a hold does not excuse: words that are lost, or an article that the other run
+    /// never had.
     pub(crate) fn worse_than(&self, other: &Self) -> Option<String> {
         let words = other.words.without(&self.reachable);
         if !words.is_empty() {
@@ -154,7 +156,7 @@ impl Left {
     }
 }
 
-/// I12: what is not equal is told, article by article, and what is held is told in words.
+/// I12: every difference is reported, article by article, and every hold has a reason.
 pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
     let mut waits = report.actions.iter();
     let mute = waits.find(|line| line.status == Status::Held && !says(line));

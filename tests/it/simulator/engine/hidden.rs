@@ -1,5 +1,5 @@
-//! What nobody can know: a PUT of ours got no answer, no probe is answered, and the listing as well as the article's own
-//! answer are from before it. It is made again, over what a colleague wrote since (`docs/guide/limits.md`).
+//! Edits that kbsync cannot know: a PUT has a lost response, no probe is answered, and both the listing and the
+//! article's own read are stale. The PUT is repeated, over a colleague's later edit (`docs/guide/limits.md`).
 
 use super::step::Probing;
 use super::token::Tokens;
@@ -7,25 +7,25 @@ use super::world::World;
 use kbsync::model::ArticleId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What old answers hide.
+/// The words that stale reads hide.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Hidden {
-    /// Articles that nothing true was told of since a PUT to them got no answer.
+    /// Articles without a fresh read since a PUT with a lost response.
     unanswered: BTreeSet<ArticleId>,
-    /// Whether the listing of this cycle was an old one.
+    /// Whether the listing of this cycle was stale.
     listed_late: bool,
-    /// Of articles whose own answer in this cycle was an old one, too, the words that it did not show.
+    /// For articles whose own read in this cycle was stale, too: the words that it did not show.
     words: BTreeMap<ArticleId, Tokens>,
 }
 
 impl Hidden {
-    /// A new cycle begins.
+    /// Begins a new cycle.
     pub(crate) fn begin(&mut self) {
         self.listed_late = false;
         self.words.clear();
     }
 
-    /// A PUT got its answer, or none.
+    /// Records a PUT, with or without a response.
     pub(crate) fn put(&mut self, id: ArticleId, answered: bool) {
         if answered {
             self.unanswered.remove(&id);
@@ -35,7 +35,7 @@ impl Hidden {
         }
     }
 
-    /// A listing showed articles, as they are or as they were.
+    /// Records the articles of a listing, fresh or stale (`late`).
     pub(crate) fn listed(&mut self, ids: &[ArticleId], late: bool) {
         self.listed_late = late;
         if !late {
@@ -45,14 +45,14 @@ impl Hidden {
         }
     }
 
-    /// What may be written over in an article, since nobody can know of it.
+    /// Returns the words of an article that may be overwritten, because kbsync cannot know them.
     pub(crate) fn of(&self, id: ArticleId) -> Tokens {
         self.words.get(&id).copied().unwrap_or_default()
     }
 }
 
 impl World {
-    /// An article was read by itself, as it is or as it was.
+    /// Records a read of a single article, fresh or stale (`late`).
     pub(crate) fn read_by_itself(&mut self, id: ArticleId, late: bool) {
         if !late {
             self.ledger.hidden.put(id, true);

@@ -1,9 +1,9 @@
-//! I13: what goes wrong with one article delays that article alone.
+//! I13: a fault at one article delays this article alone.
 //!
-//! Two runs are compared as they are after the last cycle of a trace: one in which nothing went wrong in it, and one
-//! in which the service refused one article (403, 422), or the disk one file. What differs has to be that article,
-//! or one that has its address in either of the runs, and waits for it; or that has or wants the address that its file
-//! wants, and waited for it as long as nothing went wrong; or whose file wants the address that the article has.
+//! Two runs are compared after the last cycle of a trace: one without a fault, and one in which the service refused one
+//! article (403, 422) or the disk refused one file. Only these may differ: the struck article; an article that has its
+//! address in either run and waits for it; an article that has or wants the address that the struck file wants, and
+//! that waited for it in the run without a fault; and an article whose file wants the struck article's address.
 
 use super::run::Outcome;
 use super::step::{Call, Step, What};
@@ -12,10 +12,10 @@ use kbsync::model::ArticleId;
 use kbsync::reconcile::guard::MaxDeletes;
 use std::collections::BTreeSet;
 
-/// A folder or a category, and a name in it without its ending.
+/// A folder or a category, and a name without its ending.
 pub(crate) type Address = (String, String);
 
-/// A file or an article, as it is at some moment.
+/// A file or an article at some moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
     pub(crate) side: Side,
@@ -24,7 +24,7 @@ pub(crate) struct Piece {
     pub(crate) words: String,
 }
 
-/// All files and articles.
+/// Returns all files and articles.
 pub(crate) fn pieces(world: &World) -> Vec<Piece> {
     let mut pieces = Vec::new();
     world.mirror.each(&mut |folder, name, bytes, _| {
@@ -53,31 +53,31 @@ pub(crate) fn pieces(world: &World) -> Vec<Piece> {
     pieces
 }
 
-/// The address that a file wants by its line `slug:`.
+/// Returns the address that a file wants by its `slug:` line.
 fn wanted(piece: &Piece) -> Option<Address> {
     let mut lines = piece.words.lines().filter(|_| piece.side == Side::Mirror);
     let slug = lines.find_map(|line| line.strip_prefix("slug: "))?;
     Some((piece.at.0.clone(), slug.to_owned()))
 }
 
-/// Returns whether it is the copy of a conflict.
+/// Returns whether a piece is a conflict copy.
 fn is_copy(piece: &Piece) -> bool {
     let path = piece.words.split(": ").next();
     piece.side == Side::Mirror && path.is_some_and(|path| path.ends_with(".conflict.html"))
 }
 
-/// What something went wrong with.
+/// The object of a fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Struck {
-    /// What was called.
+    /// The call that failed.
     pub(crate) call: Call,
-    /// What it was about.
+    /// The path or id of the call.
     pub(crate) what: String,
-    /// The article whose file that was: its folder may have another name by the end of the cycle.
+    /// The article of the file: its folder may have another name by the end of the cycle.
     pub(crate) id: Option<ArticleId>,
 }
 
-/// What may go wrong with one article.
+/// The faults that can strike one article.
 const FAULTS: [(Call, What); 12] = [
     (Call::Update, What::Refused),
     (Call::Create, What::Refused),
@@ -93,7 +93,7 @@ const FAULTS: [(Call, What); 12] = [
     (Call::Publish, What::Broken),
 ];
 
-/// One of the faults that can strike a run in its last cycle.
+/// Returns one of the faults that can strike a run in its last cycle.
 pub(crate) fn fault(number: u16, run: &Outcome) -> Option<Step> {
     let number = usize::from(number);
     let made = |call: Call| run.calls.get(&call).copied().unwrap_or_default();
@@ -104,13 +104,13 @@ pub(crate) fn fault(number: u16, run: &Outcome) -> Option<Step> {
     Some(Step::Fault { call, nth, what })
 }
 
-/// Returns whether what went wrong concerns one article, and not the rules of the mirror or a category.
+/// Returns whether the fault concerns one article, and not the ignore rules or a category.
 pub(crate) fn is_one_article(struck: Option<&Struck>) -> bool {
     struck.is_some_and(|struck| struck.call.is_request() || has_ending(&struck.what, ".html"))
 }
 
-/// Returns whether the second run may hold all its deletions: an article whose file was removed, and that cannot be read,
-/// counts as one more.
+/// Returns whether the second run may hold all its deletions: an article whose file was removed, and that cannot be
+/// read, counts as one deletion more.
 fn is_held(call: Call, first: &Outcome, second: &Outcome) -> bool {
     let there = |run: &Outcome, piece: &Piece| {
         let same = |other: &Piece| (other.id, other.side) == (piece.id, piece.side);
@@ -123,17 +123,16 @@ fn is_held(call: Call, first: &Outcome, second: &Outcome) -> bool {
         count: u32::from(second.trace.setup.max_deletes),
         percent: 25,
     };
-    // In the first run they were few enough.
+    // The first run stayed within the limit.
     call == Call::Read && deleted == limits.limit(second.known.len())
 }
 
-/// What one of the runs did and the other did not, though it has nothing to do with what was struck.
+/// Returns what one run did and the other did not, apart from the effects of the fault.
 ///
-/// Nothing is deleted in a cycle in which the disk failed: what the first run deleted may be there.
-/// A file that cannot be read may be that of an article of its folder that has none, or with a new state of any: nobody
-/// makes it a second one.
-/// A folder is a category by its ready files: where the only one cannot be read, its name is taken, and
-/// the service's category of that name gets another one.
+/// A cycle in which the disk failed deletes nothing, so the second run may still have what the first run deleted. An
+/// unreadable file may belong to an article of its folder that has no file, and with a new state to any article: no
+/// second file is written for it. A folder is a category by its ready files: if its only file is unreadable, its name
+/// is taken, and the service's category of that name gets another folder.
 pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
     let Struck {
         call,
@@ -147,7 +146,7 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
             || struck.contains(&format!("{folder}/{stem}."))
             || (*call == Call::Create && struck == stem)
     };
-    // A copy of what was deleted may lie elsewhere, in both runs.
+    // A copy of a deleted article may lie elsewhere, in both runs.
     let waits = |piece: &Piece| {
         let same = |other: &&Piece| (other.id, other.side) == (piece.id, piece.side);
         let mut there = first.halfway.iter().filter(same);
@@ -159,7 +158,7 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
         let beside = struck
             .split_once('/')
             .is_some_and(|(at, _)| at == piece.at.0);
-        // The copy of a conflict is no file of its.
+        // A conflict copy is not the article's file.
         let is_file = |other: &Piece| same(other) && !is_copy(other);
         let is_missing = piece.side == Side::Mirror && !second.halfway.iter().any(is_file);
         *call == Call::ReadFile && (beside || second.first) && is_missing
@@ -177,10 +176,11 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
     let (mut ids, mut places) = (BTreeSet::new(), BTreeSet::new());
     let named = |id: ArticleId| *own == Some(id) || struck.contains(&id.to_string());
     ids.extend(known().map(|(id, _)| *id).filter(|id| named(*id)));
-    // Only its own addresses: what has another one's waits for nobody.
+    // Only the article's own addresses: an article at another article's address waits for nobody.
     let addresses = known().filter(|(id, _)| ids.contains(id));
     places.extend(addresses.map(|(_, at)| at.clone()));
-    // What wants its address waits for it as long as it is known to have it: one that cannot be read is not.
+    // An article waits for an address as long as the address is known to be taken, and the address of an unreadable
+    // article is not known.
     let taken: BTreeSet<Address> = both()
         .filter(|piece| piece.side == Side::Service && hit(piece))
         .map(|piece| piece.at.clone())

@@ -1,4 +1,4 @@
-//! What is judged at the call itself, when kbsync changes a side (I4, I5, I7, I8, I14, I16).
+//! The checks at a call by which kbsync changes a side (I4, I5, I7, I8, I14, I16).
 
 use super::step::Rewriting;
 use super::token::Tokens;
@@ -6,7 +6,7 @@ use super::world::{Side, Violation, World, has_ending, id_of, is_article};
 use kbsync::model::ArticleId;
 
 impl World {
-    /// kbsync changed a side: what vanished needs a cause.
+    /// kbsync changed a side: words that vanished need a cause.
     pub(crate) fn effect(
         &mut self,
         side: Side,
@@ -27,8 +27,8 @@ impl World {
         let new = after.without(before);
         ledger.written.add(&new);
         if side == Side::Mirror {
-            // What kbsync itself has brought back nobody has taken away any more; of what an old listing alone still
-            // shows, it stays taken away.
+            // Words that kbsync itself has brought back no longer count as removed by a person; words that only a stale
+            // listing still shows stay removed.
             let back = new.and(&there).and(&ledger.removed);
             ledger.removed.remove(&back);
             ledger.brought_back.add(&back);
@@ -44,39 +44,41 @@ impl World {
         let mut vanished = before.without(&after).without(&ledger.removed);
         vanished.remove(&ledger.removed_there);
         vanished.remove(&ledger.expected[side as usize]);
-        // What a lost state is no proof against is pulled, or merged, as a colleague's return to an older text.
+        // A superseded version that a lost state cannot recognise is pulled, or merged, like a colleague's revert.
         vanished.remove(&ledger.outdated);
         if side == Side::Mirror {
-            // What a colleague had removed when the service was listed goes from the mirror, though the colleague
-            // may have put it back since: the next cycle brings it.
+            // Words that a colleague had removed when the service was listed are removed from the mirror, even if the
+            // colleague has put them back since: the next cycle pulls them.
             vanished.remove(&ledger.gone_when_seen);
             vanished.remove(&ledger.set_aside);
             if what.ends_with(".conflict.html") {
-                // Such a file is kbsync's own copy of what the service has.
+                // A conflict copy is kbsync's own copy of the service's version.
                 vanished.remove(&self.kb.tokens());
             }
         }
         if side == Side::Service {
-            // A state that was set back takes an old copy for what it last saw: what the writer removed goes from the
-            // service by it, though only the state that is lost had it in its history.
+            // A state that was rolled back takes a superseded version for its last known version: words that the writer
+            // removed are removed from the service, even if only the lost state had them in its history.
             let gone = before.without(&after);
             let forgotten = gone.and(&ledger.outdated).and(&ledger.removed);
             ledger.owed.remove(&forgotten);
-            // What the writer had removed when the mirror was scanned goes from the service, though the writer may
-            // have put it back since: the next cycle sends it.
+            // Words that the writer had removed when the mirror was scanned are removed from the service, even if the
+            // writer has put them back since: the next cycle sends them.
             vanished.remove(&ledger.gone_when_scanned);
-            // There is no conditional write: what a colleague wrote in this very cycle may be overwritten.
+            // There is no conditional write: a colleague's words from this very cycle may be overwritten.
             let unseen = vanished.and(&ledger.fresh);
             ledger.owed.remove(&unseen);
             ledger.removed.add(&unseen);
             vanished.remove(&ledger.fresh);
-            // Nor can anybody know what old answers hide after a PUT without one, where no probe tells.
+            // Nor can kbsync know the words that stale reads hide after a PUT with a lost response, if no probe
+            // answers.
             let hidden = article.map(|id| ledger.hidden.of(id)).unwrap_or_default();
             let hidden = vanished.and(&hidden);
             ledger.owed.remove(&hidden);
             ledger.removed.add(&hidden);
             vanished.remove(&hidden);
-            // Of a state that was set back, what it never saw its file pulled for is an edit of the writer's.
+            // For a state that was rolled back, a version that a later state pulled into the file is an edit of the
+            // writer's.
             let taken = article.and_then(|id| ledger.taken_for_edits.get(&id));
             vanished.remove(&taken.copied().unwrap_or_default());
             if let Some(id) = article.filter(|_| !unseen.is_empty()) {
@@ -86,7 +88,7 @@ impl World {
         if self.ledger.loose {
             return;
         }
-        // What was copied goes with the copy. A key of the writer's own goes with its file.
+        // Copied words may go with the copy. A key of the writer's own goes with its file.
         vanished.remove(&self.ledger.copied);
         vanished.remove(&self.ledger.aside);
         if !vanished.is_empty() {
@@ -98,16 +100,17 @@ impl World {
         }
     }
 
-    /// The power failed, or kbsync took a file back: what it had brought back in this cycle, and is gone again, is as its
-    /// writer left it.
+    /// The power failed, or kbsync took a file back: words that this cycle had brought back, and that are gone again,
+    /// count as the writer left them.
     pub(crate) fn took_back(&mut self) {
         let brought = std::mem::take(&mut self.ledger.brought_back);
         let lost = brought.without(&self.mirror.tokens());
         self.ledger.removed.add(&lost);
     }
 
-    /// The state was set back, or the process died over a copy: nobody knows of conflicts that were shown since, but for
-    /// those that are `shown`. What the writer had removed, and only their copies brought back, is removed all the same.
+    /// The state was rolled back, or the process died over a copy: nobody knows of conflicts that were shown since,
+    /// except those in `shown`. Words that the writer had removed, and that only conflict copies brought back, count as
+    /// removed again.
     pub(crate) fn forget_conflicts(&mut self, shown: &Tokens) {
         let mut there = *shown;
         self.mirror.each(&mut |folder, name, bytes, _| {
@@ -119,8 +122,8 @@ impl World {
         self.ledger.removed.add(&beside.without(&there));
     }
 
-    /// `pull` sends nothing; `push` brings no words into files, but for the copy beside one in conflict, and takes no
-    /// file away.
+    /// `pull` sends nothing. `push` brings no words into files, except the copy beside a file in conflict, and removes
+    /// no file.
     fn judge_direction(&mut self, side: Side, before: &Tokens, after: &Tokens, what: &str) {
         if self.ledger.spared != Some(side) {
             return;
@@ -141,8 +144,8 @@ impl World {
         }
     }
 
-    /// A colleague's words of this very cycle are written over: only those that kbsync could not know, or that
-    /// are to go by `--prefer local`, once they were seen.
+    /// A colleague's words from this very cycle are overwritten: allowed only for words that kbsync could not know, or
+    /// that `--prefer local` replaces after they were seen.
     fn judge_unseen(&mut self, id: ArticleId, words: &Tokens, what: &str) {
         let edited = self.ledger.edited.get(&id).copied().unwrap_or_default();
         let (read, request) = self.ledger.read.get(&id).copied().unwrap_or_default();
@@ -152,7 +155,7 @@ impl World {
         } else {
             self.now - read > 15_100_000_000
         };
-        // After a lost answer one looks again.
+        // A lost response requires another read.
         let blind = self.ledger.unanswered.get(&id) > Some(&request);
         if old || blind || (read > edited && !self.ledger.local_wins) {
             let words = words.all();
@@ -165,8 +168,8 @@ impl World {
 
     /// A new file needs an article (I4).
     ///
-    /// That kbsync itself deleted an article is known by the state alone.
-    /// Once that is lost, a stale listing that shows the article is like any first listing, and is believed.
+    /// Only the state knows that kbsync itself deleted an article. Once the state is lost, a stale listing that shows
+    /// the article is like any first listing, and is believed.
     pub(crate) fn judge_file(&mut self, folder: &str, name: &str, staged: &[u8]) {
         if !is_article(folder, name) {
             return;
@@ -174,12 +177,12 @@ impl World {
         let id = id_of(staged);
         if let Some(bytes) = self.mirror.bytes(folder, name) {
             if id.is_some() && id_of(&bytes) != id {
-                // It is the article's file from now on, whatever its writer has made of it since it was scanned.
+                // The file belongs to the article from now on, whatever its writer has changed since it was scanned.
                 let place = (folder.to_owned(), name.to_owned());
                 let out = self.ledger.taken_out.remove(&place).unwrap_or_default();
                 self.ledger.removed.add(&out);
             }
-            // The writer's words of before go by this id from now on.
+            // The writer's earlier words belong to this id from now on.
             if let Some(id) = id.filter(|id| id_of(&bytes) != Some(*id)) {
                 let article = self.kb.articles.get(&id);
                 let sent = article.is_some_and(|article| article.tokens == Tokens::of(&bytes));
@@ -207,9 +210,9 @@ impl World {
         }
     }
 
-    /// `push` makes no file, and of one that is there it only writes the id: where there was none, or where that of the
-    /// file that it was copied from stood, since this one's article was created, or is the one whose place it took.
-    /// Returns whether it is about to do more, unless somebody saves the file meanwhile.
+    /// `push` creates no file, and writes only the id into an existing file: where there was no id, or where the file
+    /// still had the id of its original because its own article was created since, or of the article whose place the
+    /// file took. Returns whether kbsync is about to write more than that, unless somebody saves the file meanwhile.
     pub(crate) fn pushes_more(&self, folder: &str, name: &str, staged: &[u8]) -> bool {
         if self.ledger.spared != Some(Side::Mirror) || !is_article(folder, name) {
             return false;
@@ -238,21 +241,20 @@ impl World {
         !was.as_ref().is_some_and(same)
     }
 
-    /// What is sent has no conflict markers of git: nobody in these worlds writes about them.
+    /// A sent text has no git conflict markers: nobody in these worlds writes about them.
     pub(crate) fn judge_text(&mut self, text: &str) {
         if text.contains("\n<<<<<<< ") {
             self.violated("I4", "conflict markers of git are published".to_owned());
         }
     }
 
-    /// The guards' side of a DELETE: a witness, and not too many of them (I5, I16).
+    /// Checks the guards at a DELETE: a witness, and not too many deletions (I5, I16).
     pub(crate) fn judge_delete(&mut self, id: ArticleId) {
-        // A file that a person took away before its id was in it is told by its words.
+        // A file that a person removed before its id was in it is recognised by its words.
         let words = self.kb.articles.get(&id).map(|article| article.tokens);
         let words = words.unwrap_or_default();
         let mut kept = words.without(&self.ledger.removed);
-        // What a colleague added to it since it was last looked at nobody could know, were it in place of what the
-        // writer removed.
+        // A colleague's edit since the last read cannot be known, even if it replaced words that the writer removed.
         let read = self.ledger.read.get(&id).map(|(at, _)| at);
         let article = self.kb.articles.get(&id);
         let before = article.and_then(|article| article.before.as_ref());
@@ -266,7 +268,7 @@ impl World {
         for (_, other) in self.kb.articles.iter().filter(|(other, _)| **other != id) {
             kept.remove(&other.tokens);
         }
-        // Nor does what another article's file says, be that article gone.
+        // Nor do words in another article's file count, even if that article is gone.
         let slug = article.map(|article| article.slug.as_str());
         self.mirror.each(&mut |folder, name, bytes, _| {
             let anothers = id_of(bytes).is_some_and(|other| other != id);
@@ -306,11 +308,10 @@ impl World {
         }
     }
 
-    /// Returns whether all files of an article came back only since kbsync looked where they lie, and that it looked
-    /// there since its last request but this one.
+    /// Returns whether all files of an article came back after kbsync last looked at their places, provided that the
+    /// look came after kbsync's last request but this one.
     ///
-    /// Between that look and the DELETE nobody can know. The file is kept, and waits for a person who says what is
-    /// to become of it.
+    /// Nobody can know of a change between that look and the DELETE. The file stays, and waits for a person's decision.
     fn is_back_unseen(&self, id: ArticleId) -> bool {
         let Some(back) = self.ledger.came_back.get(&id) else {
             return false;
@@ -330,9 +331,9 @@ impl World {
         unseen
     }
 
-    /// The same for a file (I5): what is wrong with it, should it go.
+    /// Checks the removal of a file in the same way (I5): returns the violation, if there is one.
     ///
-    /// A file that was just written anew at another place is moved, not removed.
+    /// A file that was just written at another place is moved, not removed.
     pub(crate) fn judge_removal(
         &mut self,
         folder: &str,
@@ -344,8 +345,8 @@ impl World {
         if !is_article(folder, name) {
             return None;
         }
-        // A move that a kill interrupted, or that the disk neither ended nor took back: what was edited since at the place
-        // that the file leaves is set beside. That it is kept is I1.
+        // A move that a kill interrupted, or that the disk neither finished nor took back: an edit at the place that
+        // the file leaves is set beside it. I1 checks that the edit is stored.
         let recovers = self.ledger.unfinished && self.requests() == self.began.1;
         if recovers && id.is_some_and(|id| self.has_another_file(id, (folder, name))) {
             self.ledger.set_aside.add(&Tokens::of(&bytes));
@@ -378,10 +379,9 @@ impl World {
         found
     }
 
-    /// Returns whether all words of a file stand in another one with the same id, or did when it was copied, or went with
-    /// an article of its own that a colleague deleted before its id was in it. Then this one is the copy, which is an
-    /// article of its own, and is gone by that one's end. What it was copied from may
-    /// be gone by then.
+    /// Returns whether all words of a file are in another file with the same id, or were when the file was copied, or
+    /// went with its own article, which a colleague deleted before its id was in the file. Then the file is the copy,
+    /// an article of its own, and may go with the end of that article. Its original may be gone by then.
     fn is_copied(&self, id: ArticleId, folder: &str, name: &str) -> bool {
         let bytes = self.mirror.bytes(folder, name).unwrap_or_default();
         let words = Tokens::of(&bytes).without(&self.ledger.copied);
@@ -411,8 +411,8 @@ impl World {
         if !named || ledger.forgetful || ledger.died || self.setup.rewriting != Rewriting::Nothing {
             return;
         }
-        // A folder that lies under another category's name takes what was pulled there with it, once it is known whose
-        // it is.
+        // A folder that lies under another category's name moves with the text that was pulled into it, once its own
+        // category is known.
         let whose = self.category_of(folder);
         let moved = whose
             .and_then(|id| self.kb.categories.get(&id))

@@ -1,4 +1,4 @@
-//! What the judges let pass, and beside each the sharper case that they still find.
+//! The exceptions of the judges, and beside each the sharper case that they still find.
 
 use super::command::differs;
 use super::kb::By;
@@ -25,13 +25,13 @@ pub(super) fn found(world: World) -> Option<&'static str> {
     world.ledger.violation.map(|violation| violation.invariant)
 }
 
-/// What is wrong with the removal of a file in the first folder.
+/// Returns the violation by the removal of a file in the first folder.
 pub(super) fn removal(world: &mut World, name: &str) -> Option<&'static str> {
     let wrong = world.judge_removal("alpha", name, None);
     wrong.map(|violation| violation.invariant)
 }
 
-/// An article of kbsync's own in the first category.
+/// Returns an article of kbsync's own in the first category.
 pub(super) fn born(world: &mut World, slug: &str, text: &str, enabled: bool) -> ArticleId {
     let new = new_article(world, slug, text, enabled);
     world.kb.create(&new, By::Us).expect("created").id
@@ -51,8 +51,8 @@ fn new_article(world: &mut World, slug: &str, text: &str, enabled: bool) -> NewA
     }
 }
 
-/// A writer puts a file that is gone back, and then kbsync deletes its article. It looked at the mirror before the
-/// file was back, or after its first request, or not at all.
+/// A writer puts a removed file back, and then kbsync deletes its article. kbsync scanned the mirror before the file
+/// was back, or after its first request, or not at all.
 fn put_back(scanned: bool, asked_before: bool) -> Option<&'static str> {
     let mut world = world();
     let write = Writer::Write {
@@ -121,7 +121,7 @@ fn a_file_that_came_back_after_the_last_look_before_a_delete_is_not_seen() {
     assert_eq!(came_back(false, true), Some("I5"));
 }
 
-/// A file is taken away before its id was in it, a colleague adds a word to its article, and that is deleted.
+/// A file is removed before its id is in it, a colleague adds a word to its article, and the article is deleted.
 fn taken_away(removed: bool, looked_since: bool) -> Option<&'static str> {
     let mut world = world();
     let write = Writer::Write {
@@ -159,8 +159,8 @@ fn what_came_into_an_article_after_the_last_look_before_a_delete_is_not_seen() {
     assert_eq!(taken_away(false, false), Some("I5"));
 }
 
-/// A copy is taken away before its own id is in it. The words come back in a file of its original, which is gone, or in
-/// one without an id, or at the copy's own place; and then the copy's article is deleted.
+/// A copy is removed before its own id is in it. The words come back in the file of its original, which is gone, or in
+/// a file without an id, or at the copy's own place; and then the copy's article is deleted.
 fn copy_taken_away(back: At, named: bool) -> Option<&'static str> {
     let mut world = world();
     let original = born(&mut world, "a", "zq001z", true);
@@ -194,24 +194,24 @@ fn what_came_back_as_another_articles_file_is_not_the_file_of_a_deleted_one() {
     assert_eq!(copy_taken_away(B, true), Some("I5"));
 }
 
-/// How the file of an article lies that kbsync created, when it creates one with the same words.
+/// The file of an article that kbsync created, at the time when kbsync creates another article with the same words.
 #[derive(Clone, Copy)]
 enum First {
-    /// It has its id.
+    /// The file has its id.
     Named,
-    /// It was moved.
+    /// The file was moved.
     Moved,
-    /// The first article is of the same cycle.
+    /// The first article was created in the same cycle.
     Now,
-    /// It was moved, and has another title.
+    /// The file was moved, and has another title.
     Edited,
-    /// It was moved, and another file without an id has its place.
+    /// The file was moved, and another file without an id has its place.
     Replaced,
-    /// It was moved, and such a file got its id in the cycle that creates the other one.
+    /// The file was moved, and another file at its place got its id in the cycle that creates the second article.
     Claimed,
 }
 
-/// kbsync creates a second article; perhaps the state knows the first one, or the report says that it waits.
+/// kbsync creates a second article; the state may know the first article, and the report may say that it waits.
 fn created_twice(file: First, known: bool, told: bool) -> Option<&'static str> {
     let mut world = world();
     let create = |world: &mut World, slug: &str, title: &str| {
@@ -270,7 +270,7 @@ fn an_article_is_there_twice_only_where_nothing_told_whose_the_file_was_or_the_r
     }
 }
 
-/// kbsync writes a new article's id into its file, and then the file's words over the article. The file that changed
+/// kbsync writes a new article's id into its file, and then the file's words over the article. The file that exchanged
 /// places with it has another article's id, or none.
 fn swapped(before_the_id: bool, named: bool) -> Option<&'static str> {
     let mut world = world();
@@ -309,7 +309,7 @@ fn words_that_the_writer_replaced_before_the_id_was_in_the_file_go_with_a_cause(
     }
 }
 
-/// kbsync replaces a conflict's copy, or an article's file.
+/// kbsync replaces a conflict copy, or an article's file.
 fn copy_replaced(path: &str, on_the_service: bool) -> Option<&'static str> {
     let mut world = world();
     world.colleague(Colleague::Post {
@@ -338,12 +338,13 @@ fn a_copy_of_what_the_service_has_is_no_word_of_the_mirror() {
     assert_eq!(copy_replaced("alpha/a.html", true), Some("I4"));
 }
 
-/// Hidden articles of which so many were asked for, more than a day after all of them were.
+/// Returns whether probes are rationed: so many hidden articles, so many of which were probed, more than a day after
+/// all of them were.
 fn rationed(articles: usize, asked: usize) -> bool {
     rationed_after(articles, asked, |_| {})
 }
 
-/// The same, after the writer did something to the file of the first.
+/// Like [`rationed`], after a deed of the writer's at the file of the first article.
 fn rationed_after(articles: usize, asked: usize, deed: impl FnOnce(&mut World)) -> bool {
     let mut world = world();
     let names = ["a", "b", "c", "d", "e"];
@@ -367,7 +368,7 @@ fn rationed_after(articles: usize, asked: usize, deed: impl FnOnce(&mut World)) 
     world.is_rationed()
 }
 
-/// A whole cycle; perhaps it leaves something open of each article.
+/// Runs a whole cycle, which may leave each article open.
 fn deals(world: &mut World, leaves: bool) {
     world.begin();
     world.now += 1;
@@ -388,10 +389,11 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
         copy(world);
         edit(world);
     };
-    // What is only copied is asked for in its turn, what is edited at other times.
+    // A copied file is probed in its turn, an edited file at other times.
     assert!(rationed_after(4, 3, copy));
     assert!(!rationed_after(4, 3, edit));
-    // A key of the writer's own is no edit, its first line or another one, unless there is an edit beside it.
+    // A key of the writer's own is no edit, whether it is the file's first or another one, unless there is an edit
+    // beside it.
     let own = |token| Writer::Edit {
         at: A,
         part: Part::Owner,
@@ -411,7 +413,7 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
         world.writer(own(2));
     }));
     assert!(!rationed_after(4, 3, both));
-    // What a whole cycle has dealt with since is asked for in its turn again, though something else is open.
+    // An article that a whole cycle has handled since is probed in its turn again, even if another article is open.
     assert!(rationed_after(4, 3, |world| {
         edit(world);
         deals(world, false);
@@ -424,7 +426,7 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
         deals(world, false);
         edit(world);
     }));
-    // It is copied after that, or while the cycle runs.
+    // The file is copied after that, or while the cycle runs.
     assert!(rationed_after(4, 3, |world| {
         edit(world);
         deals(world, false);
@@ -436,11 +438,11 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
         edit(world);
         world.dealt_with(&BTreeSet::new());
     }));
-    // An empty file says nothing, and its article is asked for in its turn; a missing one is a removal.
+    // An empty file has no words, and its article is probed in its turn; a missing file is a removal.
     let empty = |world: &mut World| world.writer(Writer::Empty { at: A });
     assert!(rationed_after(4, 3, empty));
     assert!(!rationed_after(4, 3, |world| world.writer(Writer::Remove { at: A })));
-    // What is gone was asked for as well, and is not asked for again.
+    // A deleted article was probed as well, and is not probed again.
     let delete = |world: &mut World| {
         let deed = Colleague::Delete { at: At(0, 1) };
         world.colleague(deed);
@@ -449,8 +451,8 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
     assert!(!rationed_after(4, 4, delete));
 }
 
-/// An article that was listed and is gone is asked for in vain, and a day later in its turn with three hidden ones. Or it
-/// is still published.
+/// An article that was listed and is gone (or is still published) is probed in vain, and a day later in its turn with
+/// three hidden articles.
 fn rationed_after_vain(gone: bool, asked: usize) -> bool {
     let mut world = world();
     let listed = born(&mut world, "a", "", true);
@@ -497,7 +499,7 @@ fn articles_that_left_the_listing_wait_for_the_next_cycle_only_where_this_one_as
             world.asks(*id);
         }
         assert_eq!(world.is_rationed(), rationed, "{asked} of {gone}");
-        // What was asked for in an earlier cycle does not count.
+        // A probe of an earlier cycle does not count.
         world.begin();
         assert!(!world.is_rationed(), "{asked} of {gone}");
     }
@@ -556,7 +558,7 @@ fn a_dry_run_need_not_plan_what_the_service_refuses() {
     assert!(held("its slug is that of another").is_some());
 }
 
-/// A colleague edits an article, and a cycle sends the file's words over that.
+/// A colleague edits an article, and a cycle sends the file's words over the edit.
 fn sent_over(seen: bool, local_wins: bool) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", "zq001z", true);
@@ -590,15 +592,15 @@ fn what_a_colleague_wrote_just_now_gives_way_to_the_files_once_it_was_seen() {
     assert_eq!(sent_over(false, true), Some("I4"));
 }
 
-/// An article's file, with such words; kbsync's doing.
+/// kbsync writes an article's file with such words.
 fn pulled(world: &mut World, id: ArticleId, words: &str) {
     let text = format!("---\nid: {id}\ntitle: A\n---\n{words}\n").into_bytes();
     let file = A.file();
     world.mirror.save(A.folder(), &file, text, Save::RenameOver);
 }
 
-/// A writer swaps an article's file with its copy, or with another file, and then kbsync creates an article with the
-/// words that the article's file had.
+/// A writer exchanges an article's file with its copy, or with another file, and then kbsync creates an article with
+/// the words of the article's file.
 fn swapped_with(its_copy: bool) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", "zq001z", true);
@@ -630,8 +632,8 @@ fn an_articles_own_file_is_a_copy_once_it_and_its_copy_changed_places() {
     assert_eq!(swapped_with(false), Some("I8"));
 }
 
-/// A writer checks a file out beside its article's file, which was moved, or over it; kbsync then creates an article
-/// with the words of that one.
+/// A writer checks a file out beside the moved file of its article, or over it; then kbsync creates an article with the
+/// words of the moved file.
 fn checked_out(moved: bool) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", "zq001z", true);
@@ -659,7 +661,7 @@ fn an_articles_own_file_is_a_copy_once_another_one_is_checked_out_beside_it() {
     assert_eq!(checked_out(false), Some("I8"));
 }
 
-/// kbsync removes a file whose id is that of an article which is there.
+/// kbsync removes a file with the id of an existing article.
 fn removed(other_words: Option<&str>, was_copied: bool) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", "zq001z", true);
@@ -680,12 +682,13 @@ fn removed(other_words: Option<&str>, was_copied: bool) -> Option<&'static str> 
     removal(&mut world, "a.html")
 }
 
-/// kbsync removes a file with the words, and the id of an article which is there; a colleague deleted another one.
+/// kbsync removes a file with the words, and with the id of an existing article; a colleague has deleted another
+/// article.
 fn removed_after_its_own(words: &str, other_words: Option<&str>) -> Option<&'static str> {
     removed_with_its_own(words, other_words, false)
 }
 
-/// The same; perhaps the words were copied.
+/// Like [`removed_after_its_own`]; the words may have been copied.
 fn removed_with_its_own(
     words: &str,
     other_words: Option<&str>,
@@ -713,7 +716,7 @@ fn removed_with_its_own(
     removal(&mut world, "a.html")
 }
 
-/// The same, where a colleague only took the words out of that other one.
+/// The same, except that the colleague only removed the words from the other article.
 fn removed_after_an_edit() -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "b", "zq002z", true);
@@ -742,17 +745,17 @@ fn a_file_goes_though_its_article_is_there_only_as_a_copy_of_its_file() {
     assert_eq!(removed(Some("zq002z"), false), Some("I5"));
     assert_eq!(removed(None, true), Some("I5"));
     assert_eq!(removed_after_an_edit(), Some("I5"));
-    // Or as the file of a copy's own article, which is gone.
+    // Or as the file of the copy's own article, which is gone.
     assert_eq!(removed_after_its_own("zq003z", Some("zq002z")), None);
     assert_eq!(removed_after_its_own("zq003z", None), Some("I5"));
-    // What it was copied from may be gone.
+    // The original of the copy may be gone.
     assert_eq!(removed_with_its_own("zq003z", None, true), None);
     assert_eq!(removed_with_its_own("zq004z", None, true), Some("I5"));
     assert_eq!(removed_after_its_own("zq004z", Some("zq002z")), Some("I5"));
 }
 
-/// Two articles say the same, and nobody copied it: the file of the first says it, too, or does not any more. It may be
-/// not ready, or without an id.
+/// Two articles have the same words, and nobody copied them: the file of the first has them as well, or no longer. The
+/// file may be unready, or without an id.
 fn said_by_two(left: bool, ready: bool, named: bool) -> Option<&'static str> {
     let mut world = world();
     world.colleague(Colleague::Found { folder: 0 });
@@ -775,13 +778,14 @@ fn said_by_two(left: bool, ready: bool, named: bool) -> Option<&'static str> {
         world.writer(Writer::Break { at: A });
     }
     born(&mut world, "b", "zq001z", true);
-    // The folder's name says nothing of the category.
+    // The folder's name is not the category's slug.
     world.colleague(Colleague::Reslug { from: 0, to: 2 });
     world.judge_births(&BTreeSet::new());
     found(world)
 }
 
-/// Two articles say the same, and the file of one says otherwise; kbsync looks then, or not; then both files go.
+/// Two articles have the same words, and the file of one has other words; kbsync scans then, or not; then both files
+/// are removed.
 fn gone_before_it_was_sent(looks: bool) -> Option<&'static str> {
     let mut world = world();
     for (slug, says) in [("a", "zq002z"), ("b", "zq001z")] {
@@ -812,7 +816,7 @@ fn what_an_article_says_and_its_file_does_not_any_more_is_said_by_one() {
     }
 }
 
-/// A colleague changes an article while the cycle runs that deletes it; the writer had removed its file, or not.
+/// A colleague changes an article during the cycle that deletes it; the writer had removed its file, or not.
 fn deleted_after_an_edit(removed: bool) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", "zq001z", true);

@@ -1,4 +1,4 @@
-//! What the judges let pass after a death, and beside it the sharper cases that they still find.
+//! The exceptions of the judges after a death, and beside each the sharper case that they still find.
 
 use super::database::binding;
 use super::leaving::Leaving;
@@ -16,7 +16,7 @@ use kbsync::model::{
 use kbsync::reconcile::plan::Kind;
 use kbsync::state::{ArticleRow, Entry, FileEntry, Journalled, RowChange, Store};
 
-/// Words that nothing has but what was about to be written: of an article that no base knows, or of one that it does.
+/// Words that only a pending file write has, of an article that the base does not know, or knows.
 fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
     let id = "00000000-0000-4000-8000-000000000001";
     let article: ArticleId = id.parse().expect("an id");

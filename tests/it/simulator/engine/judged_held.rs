@@ -1,4 +1,4 @@
-//! What is held is let pass; and beside it the sharper case that is still found.
+//! The exceptions for held actions, and beside each the sharper case that is still found.
 
 use super::database::binding;
 use super::held::{self, Held};
@@ -12,7 +12,7 @@ use kbsync::model::{ArticleId, Side};
 use kbsync::reconcile::plan::{Kind, Problem};
 use kbsync::state::Store;
 
-/// Two runs of the same world.
+/// Runs the same world twice.
 fn twice() -> (Outcome, Outcome) {
     let text = "Service Post at=alpha/a token=1 shown=true
 Service Post at=alpha/b token=2 shown=true
@@ -26,13 +26,14 @@ Run Sync";
     (run(), run())
 }
 
-/// What differs after a kill.
+/// Returns the violation by a difference after a kill.
 fn apart(first: &Outcome, second: &Outcome) -> Option<&'static str> {
     let violation = differ(Relation::Killed { after: 1 }, first, second);
     violation.map(|violation| violation.invariant)
 }
 
-/// Two runs end with other words of one article, and the second one holds what lies at a path, perhaps in silence.
+/// Two runs end with different words of one article, and the second run holds the file at a path, with or without a
+/// reason.
 fn ends_apart(held: &str, reason: &str) -> Option<&'static str> {
     let (first, mut second) = twice();
     for line in &mut second.end {
@@ -69,7 +70,7 @@ fn what_is_held_after_a_kill_is_neither_lost_nor_there_twice() {
     assert_eq!(apart(&first, &second), Some("I7"));
 }
 
-/// An article without a file is held, with that for a reason.
+/// An article without a file is held for this reason.
 fn held_because(reason: Option<&str>, id: Option<ArticleId>) -> Option<String> {
     let (mut world, own) = pushing();
     let mut report = Report::new(false);

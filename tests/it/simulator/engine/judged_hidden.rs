@@ -1,4 +1,5 @@
-//! What the judge lets pass of old answers after a PUT without one, and beside it the sharper cases that it still finds.
+//! The exceptions for stale reads after a PUT with a lost response, and beside each the sharper case that is still
+//! found.
 
 use super::judged::{born, found};
 use super::kb::By;
@@ -11,7 +12,7 @@ use kbsync::service::ArticlePatch;
 
 const A: At = At(0, 0);
 
-/// What is old, and what was answered.
+/// The stale reads of a case, and whether the PUT had a response.
 #[derive(Clone, Copy)]
 struct Case {
     probing: Probing,
@@ -37,7 +38,7 @@ fn send(world: &mut World, id: ArticleId) {
         .expect("updated");
 }
 
-/// A PUT, a colleague's edit over it, and the same PUT once more.
+/// A PUT, a colleague's edit over it, and the same PUT again.
 fn sent_again(case: Case) -> Option<&'static str> {
     let setup = Setup {
         probing: case.probing,

@@ -1,4 +1,4 @@
-//! What the judges of where an article belongs let pass; and beside each the sharper case that they still find.
+//! The exceptions for articles in other folders, and beside each the sharper case that the judges still find.
 
 use super::database::binding;
 use super::held;
@@ -13,7 +13,7 @@ use kbsync::state::Store;
 
 const A: At = At(0, 0);
 
-/// An article's file in the first folder, which has the name of its own category, or of another one.
+/// An article's file in the first folder, which has the name of the article's own category, or of another category.
 fn filed(named: &str) -> (World, ArticleId) {
     let (mut world, id) = pushing();
     world.colleague(Colleague::Found { folder: 1 });
@@ -28,8 +28,8 @@ fn filed(named: &str) -> (World, ArticleId) {
     (world, id)
 }
 
-/// An article in conflict whose file nobody touched, while a colleague deleted it. Perhaps the writer took its folder's
-/// `_category.yaml` away before.
+/// An article in conflict whose file nobody touched, and which a colleague deleted. The writer may have deleted its
+/// folder's `_category.yaml` before.
 fn is_conflict_found(named: &str, unnamed: bool) -> bool {
     let (mut world, id) = filed(named);
     if unnamed {
@@ -52,7 +52,7 @@ fn a_conflict_without_a_change_here_is_found_unless_its_folder_is_another_catego
     assert!(!is_conflict_found("beta", true));
 }
 
-/// An article without a file, and a problem with the `_category.yaml` of a folder that may be this category's.
+/// An article without a file, and a problem with the `_category.yaml` of a folder that may be the article's category.
 fn told_of_category(named: &str, removed: bool) -> Option<&'static str> {
     let (mut world, _) = filed(named);
     if removed {

@@ -1,4 +1,4 @@
-//! What the judges of a direction, and of two runs, let pass; and beside each the sharper case that they still find.
+//! The exceptions of the judges of a direction, and of two runs, and beside each the sharper case that they still find.
 
 use super::database::binding;
 use super::held;
@@ -44,7 +44,7 @@ pub(super) fn pushing() -> (World, ArticleId) {
     (world, id)
 }
 
-/// A push writes a file anew, or makes one.
+/// Returns whether a push that writes a file, or creates one, writes more than it may.
 fn is_more(was: Option<&str>, is: &str) -> bool {
     let (mut world, id) = pushing();
     let text = |front: &str| {
@@ -62,7 +62,7 @@ fn is_more(was: Option<&str>, is: &str) -> bool {
     world.pushes_more(A.folder(), &A.file(), &text(is))
 }
 
-/// The same of a colleague's article, over a copy: its original's file is there, or is gone.
+/// The same for a colleague's article, over a copy: the file of its original exists, or is gone.
 fn is_more_over_a_copy(original: bool) -> bool {
     let (mut world, id) = pushing();
     world.colleague(Colleague::Post {
@@ -100,7 +100,7 @@ fn told_at(name: &str) -> Option<&'static str> {
         id: None,
         message: "which article's it is cannot be told".to_owned(),
     });
-    // Where it was last is another place.
+    // The file's last address is another one.
     let article = world.kb.articles.values_mut().next().expect("it is there");
     article.slug = "b".to_owned();
     held::i12_told(&mut world, &store, &report);
@@ -141,7 +141,7 @@ fn a_push_moves_no_file_and_takes_none_away() {
     assert_eq!(removal(&mut world, "a.html"), Some("I4"));
 }
 
-/// A run that goes on for a day, with an article that its writer sent hidden.
+/// A run that continues for a day, with an article that its writer sent hidden.
 fn hidden(setup: Setup) -> (Outcome, ArticleId) {
     let deed = Writer::Write {
         at: A,
@@ -216,14 +216,14 @@ fn a_state_has_read_the_mirror_once_it_says_so_itself() {
     assert!(began_new(&[SYNC, Step::LoseState, SYNC]));
 }
 
-/// The article `number`, in a world of such.
+/// Returns the id of the article `number`.
 fn number(number: u8) -> ArticleId {
     let id = format!("00000000-0000-4000-8000-00000000000{number}");
     id.parse().expect("an id")
 }
 
-/// Something goes wrong with the first article. The second one comes to its address, or to another one; by the books it
-/// had the address of a third one before, which differs.
+/// A fault strikes the first article. The second article comes to its address, or to another; by the state it had the
+/// address of a third article before, and the third article differs.
 fn beside(comes: &str) -> Option<&'static str> {
     let at = |slug: &str| ("alpha".to_owned(), slug.to_owned());
     let piece = |id: u8, slug: &str, words: &str| Piece {
@@ -258,8 +258,8 @@ fn what_once_had_an_address_in_the_books_waits_for_nobody() {
     assert_eq!(beside("c"), Some("I13"));
 }
 
-/// Something goes wrong with the article of one of two files, and with it out of the way something happens to that of the
-/// other. One of the files, the first or the other, wants the address of the other article.
+/// A fault strikes the article of one of two files, and without it the other file changes. One of the files wants the
+/// address of the other article.
 fn with_it_out_of_the_way(first_wants: bool, other_address: &str) -> Option<&'static str> {
     let file = |id: u8, name: &str, slug: &str| Piece {
         side: Side::Mirror,
@@ -312,7 +312,7 @@ fn an_empty_line_between_elements_is_the_writers_own_where_the_editor_closes_lin
     assert!(!says(Rewriting::Nothing, marked));
 }
 
-/// Something goes wrong with an article, and the file of another one, which differs, wants this address.
+/// A fault strikes an article, and the file of another article, which differs, wants this address.
 fn wants_anothers(address: &str) -> Option<&'static str> {
     let run = |words: &str| {
         let mut bench = Bench::new();

@@ -1,4 +1,4 @@
-//! What the judges let pass of a state that was set back, and beside it the sharper cases that they still find.
+//! The exceptions for a state that was rolled back, and beside each the sharper case that is still found.
 
 use super::judged::{born, found, world};
 use super::kb::By;
@@ -11,7 +11,7 @@ use kbsync::service::ArticlePatch;
 const A: At = At(0, 0);
 const WORDS: &str = "zq001z";
 
-/// The copy of a conflict shows what the writer had removed.
+/// A conflict copy shows words that the writer had removed.
 fn shown_in_a_copy() -> (World, ArticleId) {
     let mut world = world();
     let id = born(&mut world, "a", WORDS, true);
@@ -26,7 +26,7 @@ fn shown_in_a_copy() -> (World, ArticleId) {
     (world, id)
 }
 
-/// The file is sent as the writer has it, without these words.
+/// The file is sent without these words.
 fn sent(mut world: World, id: ArticleId) -> Option<&'static str> {
     world.begin();
     world.saw([id]);
@@ -51,11 +51,11 @@ fn what_only_a_conflict_showed_again_is_removed_for_a_state_that_does_not_know_i
 fn what_a_conflict_shows_is_not_written_over() {
     let (world, id) = shown_in_a_copy();
     assert_eq!(sent(world, id), Some("I4"));
-    // The state that was put back knows of the conflict, too.
+    // The state that was rolled back knows of the conflict, too.
     let (mut world, id) = shown_in_a_copy();
     world.forget_conflicts(&Tokens::of(WORDS.as_bytes()));
     assert_eq!(sent(world, id), Some("I4"));
-    // Or the words are in a file by then.
+    // Or a file has the words by then.
     let (mut world, id) = shown_in_a_copy();
     let file = A.file();
     world
@@ -65,7 +65,7 @@ fn what_a_conflict_shows_is_not_written_over() {
     assert_eq!(sent(world, id), Some("I4"));
 }
 
-/// A state is put back that knows an article as `known`, while its file says something else; a PUT takes the words out.
+/// A rolled-back state knows an article as `known`, while its file has other words; a PUT removes the words.
 fn sent_for(known: &str) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", WORDS, true);

@@ -1,7 +1,7 @@
-//! The service in memory, after `docs/api.md`: what it holds, and what it answers.
+//! The service in memory, after `docs/api.md`: its content and its answers.
 //!
-//! Where a fact is "not shown", the [`Setup`] chooses. It keeps, of every article, the version
-//! that kbsync's last write replaced: a replica that is behind by that one write is what stale reads show.
+//! Where a fact is "not shown", the [`Setup`] chooses. For every article the service remembers the version that
+//! kbsync's last write replaced: stale reads come from a replica that lags behind by this one write.
 
 use super::random::mix;
 use super::step::{Probing, Rewriting, Setup};
@@ -35,25 +35,25 @@ pub(crate) struct Article {
     pub(crate) draft: bool,
     pub(crate) revision: i64,
     pub(crate) tokens: Tokens,
-    /// The words that kbsync sent for it, since they are in a file of its own.
+    /// The words that kbsync sent for the article because they were in its file.
     pub(crate) sent: Tokens,
     /// Title and text before the last edit.
     pub(crate) before: Option<(String, String)>,
-    /// Whether kbsync was shown it as it is.
+    /// Whether kbsync was shown the present version.
     shown: bool,
-    /// What kbsync's last write replaced.
+    /// The version that a stale read shows.
     stale: Stale,
 }
 
-/// What a replica that is behind by one write shows of an article.
+/// The version of an article on a replica that lags behind by one write.
 #[derive(Clone, Debug)]
 enum Stale {
-    /// The same as everybody else.
+    /// The present version.
     Not,
-    /// Nothing: kbsync has just created it.
+    /// No article: kbsync has just created it.
     Absent,
-    /// The version that kbsync replaced last, and the revision that it made: a replica may be behind that, and behind
-    /// what colleagues wrote since.
+    /// The version that kbsync replaced last, and the revision of kbsync's write: a replica may lag behind this write,
+    /// and behind colleagues' writes since.
     Older(Box<Article>, i64),
 }
 
@@ -73,17 +73,17 @@ pub(crate) struct Kb {
     pub(crate) categories: BTreeMap<CategoryId, Category>,
     /// Articles that kbsync deleted.
     ghosts: BTreeMap<ArticleId, Article>,
-    /// Whether kbsync has lost what it knew of its own writes.
+    /// Whether kbsync has lost the knowledge of its own writes.
     forgotten: bool,
     born: BTreeMap<String, u64>,
     known: Vec<ArticleId>,
     revision: i64,
     pub(crate) usage: Usage,
-    /// Whether no entry of a listing is told again by its fingerprint.
+    /// Whether listings ignore fingerprints and send every entry.
     pub(crate) reads_all: bool,
 }
 
-/// Who writes.
+/// The author of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum By {
     /// A person in the dashboard.
@@ -92,7 +92,7 @@ pub(crate) enum By {
     Us,
 }
 
-/// A refusal or failure, as the port tells it.
+/// A refusal or failure, as the port returns it.
 pub(crate) fn failure(
     kind: ErrorKind,
     method: &'static str,
@@ -119,7 +119,7 @@ fn missing(method: &'static str) -> ServiceError {
 }
 
 impl Article {
-    /// What there is of it to be compared.
+    /// Returns the article as a line, for comparisons.
     pub(crate) fn line(&self) -> String {
         format!(
             "{} {} {} {} {:?} {:?} {:?} {:?}",
@@ -142,12 +142,12 @@ impl Article {
         self.tokens = tokens;
     }
 
-    /// Returns whether readers see it.
+    /// Returns whether readers see the article.
     pub(crate) fn is_published(&self) -> bool {
         self.enabled && !self.draft
     }
 
-    /// Its entry in a listing, which is told again by its fingerprint where that is known.
+    /// Returns the article's entry in a listing; an entry with a known fingerprint is only named.
     fn listed(&self, body: bool, known: Option<&KnownEntries>) -> Listed {
         let mut article = self.answer(true, body);
         if let Some(known) = known {
@@ -216,7 +216,7 @@ impl Category {
 }
 
 impl Kb {
-    /// An empty one.
+    /// An empty service.
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
             setup,
@@ -241,7 +241,7 @@ impl Kb {
         self.revision
     }
 
-    /// An id that depends on the address and on how often it was given away, and on nothing else.
+    /// Returns an id that depends only on the address and on how often it was used.
     fn identifier(&mut self, address: String) -> uuid::Uuid {
         let mut state = 7;
         for byte in address.bytes() {
@@ -253,12 +253,12 @@ impl Kb {
         uuid::Builder::from_random_bytes(number.to_be_bytes()).into_uuid()
     }
 
-    /// What the service makes of a text.
+    /// Returns a text as the service rewrites it.
     pub(crate) fn text(&self, text: &str) -> String {
         rewritten(self.setup.rewriting, text)
     }
 
-    /// What it makes of a slug.
+    /// Returns a slug as the service rewrites it.
     pub(crate) fn slug(&self, slug: &str) -> String {
         match self.setup.rewriting {
             Rewriting::Nothing => slug.to_owned(),
@@ -266,7 +266,7 @@ impl Kb {
         }
     }
 
-    /// What it makes of a title or another line.
+    /// Returns a title or another line as the service rewrites it.
     pub(crate) fn line(&self, line: &str) -> String {
         match self.setup.rewriting {
             Rewriting::Nothing => line.to_owned(),
@@ -298,7 +298,7 @@ impl Kb {
             .map(|article| article.id)
     }
 
-    /// All articles that ever were.
+    /// All articles that ever existed.
     pub(crate) fn ids(&self) -> Vec<ArticleId> {
         self.known.clone()
     }
@@ -454,7 +454,7 @@ impl Kb {
         let had = old.tokens;
         article.count();
         article.stale = match (by, old.stale) {
-            // A replica does not show what nobody has seen before.
+            // A replica does not show a version that nobody has seen before.
             (By::Us, _) if !old.shown => Stale::Not,
             (By::Us, _) => {
                 let before = Article {
@@ -495,8 +495,8 @@ impl Kb {
         self.ghosts.keys().copied()
     }
 
-    /// kbsync has lost what it knew of its own writes: what colleagues wrote over them is hidden by no old copy from here
-    /// on, which nobody could tell from a colleague's revert (`docs/guide/limits.md`).
+    /// kbsync has lost the knowledge of its own writes. From here on no superseded version hides colleagues' edits over
+    /// these writes, because nobody could distinguish it from a colleague's revert (`docs/guide/limits.md`).
     pub(crate) fn forget_writes(&mut self) {
         self.forgotten = true;
         for article in self.articles.values_mut() {
@@ -506,8 +506,8 @@ impl Kb {
         }
     }
 
-    /// The articles that a stale replica shows as they were before kbsync's last write, with the words that
-    /// this put there and the revision that it made.
+    /// The articles that a stale replica shows as before kbsync's last write, each with the words and the revision of
+    /// this write.
     pub(crate) fn outdated(&self) -> impl Iterator<Item = (ArticleId, (Tokens, i64))> {
         self.articles
             .values()
@@ -520,7 +520,7 @@ impl Kb {
             })
     }
 
-    /// kbsync was shown an article.
+    /// Records that kbsync was shown an article.
     pub(crate) fn showed(&mut self, id: ArticleId) {
         if let Some(article) = self.articles.get_mut(&id) {
             article.shown = true;
@@ -534,7 +534,7 @@ impl Kb {
         article.is_published() || (self.setup.lists_disabled && !article.draft)
     }
 
-    /// The articles as readers see them; a stale replica does not know kbsync's last writes.
+    /// Returns the articles as readers see them; a stale replica lacks kbsync's last writes.
     fn visible(&self, stale: bool) -> Vec<&Article> {
         let mut articles: Vec<&Article> = Vec::with_capacity(self.articles.len());
         for article in self.articles.values() {
@@ -576,7 +576,7 @@ impl Kb {
         Ok((category.answer(), listed))
     }
 
-    /// What a listing brings. `skip` leaves an entry out, `garble` makes one unreadable.
+    /// Returns a listing. `skip` leaves an entry out, `garble` makes an entry unreadable.
     pub(crate) fn list(
         &self,
         request: &ListRequest,
@@ -585,7 +585,7 @@ impl Kb {
         garble: Option<u8>,
     ) -> (Vec<Listed>, ListEnd) {
         let visible = self.visible(stale);
-        // An entry is left out between two pages, and pages have no tag.
+        // An entry that is left out lies between two pages, and pages have no validator.
         let etag = self.setup.etag && !self.setup.by_category && skip.is_none();
         let validator = etag.then(|| {
             let mut sum = 3;
@@ -641,7 +641,7 @@ impl Kb {
     }
 }
 
-/// What a service that rewrites in this way makes of a text.
+/// Returns a text as a service with this rewriting stores it.
 pub(crate) fn rewritten(rewriting: Rewriting, text: &str) -> String {
     match rewriting {
         Rewriting::Nothing => text.to_owned(),

@@ -1,9 +1,9 @@
 //! The places that files were leaving when a process died: moves in the journal.
 //!
-//! Before it looks at anything, the next cycle finishes each move whose file has its new place already: it takes the old
-//! one away, be somebody writing it by then, since what was edited there is set beside it (I1 and I5 see to that). A
-//! dry run finishes nothing, so that it finds two files with one id and plans to make an article of the old one. Both
-//! are so by the journal's rule, for the moment between two calls in which the process has to die.
+//! Before anything else, the next cycle finishes each move whose file already has its new place: it deletes the file at
+//! the old place, even if somebody is writing it, because an edit there is set beside it (I1 and I5 check this). A dry
+//! run finishes nothing, so it finds two files with one id and plans a new article for the old place. Both follow from
+//! the journal's rule, for a death between two particular calls.
 
 use kbsync::engine::report::Report;
 use kbsync::model::Side;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 pub(super) struct Leaving(BTreeSet<String>);
 
 impl Leaving {
-    /// Those in a journal.
+    /// Returns the places in a journal.
     pub(super) fn of(journal: &[Journalled]) -> Self {
         let left = journal.iter().filter_map(|change| match &change.entry {
             Entry::File(file) => file.leaves.as_ref().map(|(place, _)| place.to_string()),
@@ -25,12 +25,12 @@ impl Leaving {
         Self(left.collect())
     }
 
-    /// Returns whether what lies at a path now is the end of a move: nothing.
+    /// Returns whether the present content of a path (none) is the end of a move.
     pub(super) fn ends(&self, path: &str, now: Option<&[u8]>) -> bool {
         now.is_none() && self.0.contains(path)
     }
 
-    /// Leaves out of a plan the articles that were to be made of files at these places.
+    /// Removes from a plan the articles that would be created from files at these places.
     pub(super) fn cut(&self, mut planned: Report) -> Report {
         planned.actions.retain(|line| {
             let is_made = line.action == Kind::Create && line.side == Side::Remote;

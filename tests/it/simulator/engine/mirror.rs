@@ -7,7 +7,7 @@ use super::tree::Tree;
 use super::world::{has_ending, is_article, is_ready};
 use std::path::Path;
 
-/// Where the files are.
+/// The place of the files.
 #[derive(Debug)]
 pub(crate) enum Mirror {
     /// In memory.
@@ -16,11 +16,11 @@ pub(crate) enum Mirror {
     Real(Folder),
 }
 
-/// Takes a file: its folder, its name, its bytes and whether they were torn by a loss of power.
+/// A visitor of files: folder, name, bytes, and whether a power loss has torn the bytes.
 pub(crate) type Look<'a> = dyn FnMut(&str, &str, &[u8], bool) + 'a;
 
 impl Mirror {
-    /// Goes through all files.
+    /// Visits all files.
     pub(crate) fn each(&self, look: &mut Look<'_>) {
         match self {
             Self::Memory(tree) => {
@@ -40,7 +40,7 @@ impl Mirror {
         }
     }
 
-    /// The words in files that people read as part of the mirror.
+    /// Returns the words in files that people read as part of the mirror.
     pub(crate) fn tokens(&self) -> Tokens {
         let mut tokens = Tokens::default();
         match self {
@@ -58,7 +58,7 @@ impl Mirror {
         tokens
     }
 
-    /// The words in files that can be articles, where articles lie.
+    /// Returns the words in files that can be articles, at places of articles.
     pub(crate) fn ready_tokens(&self) -> Tokens {
         let mut tokens = Tokens::default();
         match self {
@@ -79,7 +79,7 @@ impl Mirror {
         tokens
     }
 
-    /// The words in all files, whatever they are called, and in those on their way.
+    /// Returns the words in all files, whatever their names, including staged files.
     pub(crate) fn all_tokens(&self) -> Tokens {
         let mut tokens = Tokens::default();
         match self {
@@ -129,7 +129,7 @@ impl Mirror {
         self.folders().iter().any(|name| name == folder)
     }
 
-    /// Saves a file, making its folder.
+    /// Saves a file, and creates its folder.
     pub(crate) fn save(&mut self, folder: &str, name: &str, bytes: Vec<u8>, save: Save) {
         match self {
             Self::Memory(tree) => tree.save(folder, name, bytes, save == Save::RenameOver),
@@ -137,7 +137,7 @@ impl Mirror {
         }
     }
 
-    /// Removes a file; tells whether there was one.
+    /// Removes a file; returns whether there was one.
     pub(crate) fn remove(&mut self, folder: &str, name: &str) -> bool {
         match self {
             Self::Memory(tree) => tree.unlink(folder, name).is_some(),
@@ -145,7 +145,7 @@ impl Mirror {
         }
     }
 
-    /// Renames a file, making the folder, and replacing what is there.
+    /// Renames a file, creates the folder, and replaces the file at the new name.
     pub(crate) fn rename(&mut self, from: (&str, &str), to: (&str, &str)) {
         match self {
             Self::Memory(tree) => {
@@ -157,7 +157,7 @@ impl Mirror {
         }
     }
 
-    /// Removes a folder with all that is in it.
+    /// Removes a folder with its content.
     pub(crate) fn remove_folder(&mut self, folder: &str) {
         match self {
             Self::Memory(tree) => tree.drop_folder(folder),
@@ -177,7 +177,7 @@ impl Mirror {
         }
     }
 
-    /// Sets the time that changes of files are told with.
+    /// Sets the time of the next changes of files.
     pub(crate) fn set_time(&mut self, nanos: i64) {
         match self {
             Self::Memory(tree) => tree.now = nanos,

@@ -1,21 +1,21 @@
 //! The simulator's layers L1 and L2: whole engines in made-up worlds.
 //!
-//! - [`step`]: what can happen, as data, and [`wording`]: as words. [`trace`]: files of it, which are run again.
-//! - [`author`], [`faults`]: make traces up; each seed enables a part of all that can happen.
-//! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`], [`dashboard`]: the files, the service, and who works on them.
+//! - [`step`]: all possible steps, as data, and [`wording`]: as words. [`trace`]: files of steps, which are replayed.
+//! - [`author`], [`faults`]: make up traces; each seed enables a part of all steps.
+//! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`], [`dashboard`]: the files, the service, and the people who
+//!   work on them.
 //! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world. [`folder`]: a real disk.
 //!   [`database`]: the state, in memory or real.
 //! - [`purse`]: the budget of requests in such a world (I6).
 //! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
-//! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`], I8 in
-//!   [`births`], I12 in [`held`], I6 in [`purse`], I10 in [`files`]. Only I11 is judged elsewhere, since no world has a token: in
-//!   `canary.rs`.
-//!   [`leaving`]: what the journal lets pass after a death.
-//! - [`relations`]: what has to hold between two runs (I7, I15, L2), and [`isolation`] (I13).
-//! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts planted defects.
+//! - [`oracle`]: the invariants I1 to I16. Checks at a call are in [`judge`], I8 in [`births`], I12 in [`held`], I6 in
+//!   [`purse`], I10 in [`files`]. Only I11 is checked elsewhere, in `canary.rs`, because no world has a token.
+//!   [`leaving`]: the exceptions of the journal after a death.
+//! - [`relations`]: the relations between two runs (I7, I15, L2), and [`isolation`] (I13).
+//! - [`shrink`]: shortens a failing trace. [`zoo`]: hunts planted defects.
 //!
-//! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and has to make the same calls
-//! and to end with the same files and articles; one in a hundred traces of L1 is run so, too.
+//! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and must make the same calls and
+//! end with the same files and articles; one in a hundred traces of L1 also runs on a real folder.
 
 pub(crate) mod author;
 mod births;
@@ -84,11 +84,11 @@ use world::Violation;
 pub(crate) struct Failure {
     /// The seed.
     pub(crate) seed: u64,
-    /// How it was judged.
+    /// The relation by which the run was judged.
     pub(crate) relation: Relation,
     /// The short trace.
     pub(crate) trace: Trace,
-    /// What it violates.
+    /// The violation.
     pub(crate) violation: Violation,
 }
 
@@ -102,27 +102,27 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// What some runs came to.
+/// The result of some runs.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Runs.
+    /// The number of runs.
     pub(crate) runs: u64,
-    /// Cycles in them.
+    /// The number of cycles in the runs.
     pub(crate) cycles: u64,
-    /// Of these, the ones that compared only what was not as it was.
+    /// The number of cycles that compared only changed articles.
     pub(crate) incremental: u64,
-    /// Runs that were compared with another one.
+    /// The number of runs that were compared with another run.
     pub(crate) compared: u64,
-    /// Of these, with one on a real folder.
+    /// The number of these runs that were compared with a run on a real folder.
     pub(crate) on_disk: u64,
-    /// Steps in them.
+    /// The number of steps in the runs.
     pub(crate) steps: u64,
-    /// What failed.
+    /// The failed seeds.
     pub(crate) failures: Vec<Failure>,
 }
 
 impl Tally {
-    /// Adds what another thread came to.
+    /// Adds the result of another thread.
     #[cfg_attr(test, expect(dead_code, reason = "the command calls it"))]
     pub(crate) fn add(&mut self, other: Self) {
         self.runs += other.runs;
@@ -141,8 +141,8 @@ pub(crate) fn seed(bench: &mut Bench, seed: u64) -> Outcome {
     bench.run(author::setup(seed), source, Ground::Memory)
 }
 
-/// Runs seeds in memory. Those that are compared with one on a real folder, one in a hundred or each that can be, are
-/// run again from their traces as well, and have to be the same.
+/// Runs seeds in memory. One in a hundred, or each that can be, is compared with a run on a real folder; such a run is
+/// also replayed from its trace, and must be the same.
 pub(crate) fn seeds(
     bench: &mut Bench,
     numbers: impl Iterator<Item = u64>,
@@ -173,7 +173,7 @@ pub(crate) fn seeds(
     tally
 }
 
-/// Judges a run: in itself, against itself once more, and against another one.
+/// Judges a run: by itself, against a replay, and against another run.
 fn judge(
     bench: &mut Bench,
     number: u64,
@@ -196,7 +196,7 @@ fn judge(
     (relation, other.and_then(differ))
 }
 
-/// The same trace gives the same run.
+/// Checks that the same trace gives the same run.
 fn again(bench: &mut Bench, outcome: &Outcome) -> Option<Violation> {
     let source = Source::Steps(&outcome.trace.steps);
     let second = bench.run(outcome.trace.setup, source, Ground::Memory);

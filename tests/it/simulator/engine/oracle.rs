@@ -1,5 +1,5 @@
-//! What has to hold: one function per invariant, for what is judged between cycles. What is judged at the
-//! call itself (I4, I5, I14, I16) is in `world`.
+//! The invariants that are checked between cycles, one function for each. The checks at a call (I4, I5, I14, I16) are
+//! in `judge`.
 
 use super::kb::{Article, Kb};
 use super::step::{FOLDERS, NAMES, Probing, Rewriting};
@@ -10,12 +10,12 @@ use kbsync::model::{ArticleId, Place, Version};
 use kbsync::state::{ArticleRow, RowChange, Store, Subject, Visibility};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The words in the history, and in conflicts that were shown.
+/// Returns the words in the history, and in conflicts that were shown.
 pub(crate) fn history(world: &World, store: &Store) -> Tokens {
     search(world, store, None)
 }
 
-/// The same, up to where all words that are looked for were found.
+/// Like [`history`], until all `wanted` words are found.
 fn search(world: &World, store: &Store, wanted: Option<&Tokens>) -> Tokens {
     let mut tokens = Tokens::default();
     let found = |tokens: &Tokens| wanted.is_some_and(|wanted| wanted.without(tokens).is_empty());
@@ -44,7 +44,7 @@ fn search(world: &World, store: &Store, wanted: Option<&Tokens>) -> Tokens {
     tokens
 }
 
-/// The service's words in the conflicts that were shown.
+/// Returns the service's words in the conflicts that were shown.
 pub(crate) fn shown(store: &Store) -> Tokens {
     let mut tokens = Tokens::default();
     for row in store.conflicts().expect("the state is readable") {
@@ -55,8 +55,8 @@ pub(crate) fn shown(store: &Store) -> Tokens {
     tokens
 }
 
-/// By article, the words that a state which was put back knows, and that its file does not say any more: for this state
-/// they are the writer's removals, though a later one may have pulled what the file says.
+/// Returns, by article, the words that a rolled-back state knows and the file no longer has: this state takes them for
+/// the writer's removals, even if a later state pulled the file's words.
 pub(crate) fn taken_for_edits(world: &World, store: &Store) -> BTreeMap<ArticleId, Tokens> {
     let files = world.words_of_files();
     let rows = store.articles().expect("the state is readable");
@@ -77,7 +77,7 @@ fn read(store: &Store, version: &Version, tokens: &mut Tokens) {
     }
 }
 
-/// The words of articles that the base does not know, and whose files were about to be written.
+/// Returns the words of articles that the base does not know, and whose files were about to be written.
 fn begun(store: &Store) -> Tokens {
     let mut tokens = Tokens::default();
     let journal = store.journal().expect("the state is readable");
@@ -94,8 +94,8 @@ fn begun(store: &Store) -> Tokens {
     tokens
 }
 
-/// I1: every word that a person wrote is somewhere. What a process was about to write when it died goes into the
-/// history before the next one does anything else.
+/// I1: every word that a person wrote is somewhere. The pending file writes of a dead process go into the history
+/// before the next process does anything else.
 pub(crate) fn i1_reachable(world: &mut World, store: &Store, died: bool) {
     let mut missing = world.ledger.owed.without(&world.kb.tokens());
     missing.remove(&world.mirror.all_tokens());
@@ -115,7 +115,7 @@ pub(crate) fn i1_reachable(world: &mut World, store: &Store, died: bool) {
     }
 }
 
-/// I2: whatever lies at an article's place is whole.
+/// I2: every file at an article's place is whole.
 pub(crate) fn i2_whole(world: &mut World) {
     let mut torn = None;
     world.mirror.each(&mut |folder, name, _, is_torn| {
@@ -128,7 +128,7 @@ pub(crate) fn i2_whole(world: &mut World) {
     }
 }
 
-/// I9: once both sides are equal no two rows of the base have one place, and no slug is invented.
+/// I9: once both sides are equal, no two rows of the base have the same place, and no slug is invented.
 pub(crate) fn i9_identity(world: &mut World, store: &Store) {
     let mut places = BTreeSet::new();
     for row in store.articles().expect("the state is readable") {
@@ -148,13 +148,13 @@ pub(crate) fn i9_identity(world: &mut World, store: &Store) {
     }
 }
 
-/// What differs where the article of a file is not on the service.
+/// The difference of a file whose article is not on the service.
 const GONE: &str = "its article is gone";
 
-/// What differs between the sides: the article, the path, and what is wrong.
+/// A difference of the sides: the article, the path, and the fault.
 pub(crate) type Difference = (Option<ArticleId>, String, String);
 
-/// Compares the two sides, as a person would who looks at both.
+/// Compares the two sides, as a person would.
 pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
     let mut found: BTreeMap<ArticleId, Vec<(String, String, Document)>> = BTreeMap::new();
     let mut different = Vec::new();
@@ -189,7 +189,7 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
         .map(|row| (row.id, row))
         .collect();
     for (id, files) in &found {
-        // What is known to be hidden is asked for once a day only.
+        // A known hidden article is probed once a day only.
         let hidden = rows
             .get(id)
             .is_some_and(|row| row.visibility != Visibility::Published);
@@ -256,19 +256,19 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
     different
 }
 
-/// Returns whether the service makes of a file's text what an article says.
+/// Returns whether the service would rewrite a file's text into the article's text.
 ///
-/// Where lines were taken out of the writer's own, a merge may leave an empty one, which the editor keeps.
+/// If lines were removed from the writer's own text, a merge may leave an empty line, which the editor keeps.
 pub(crate) fn says_text(kb: &Kb, file: &str, article: &str) -> bool {
     let says = |text: &str| kb.text(text) == article;
     let closed = || file.replace("\n\n", "\n");
     says(file) || says(&kb.text(file)) || kb.setup.rewriting == Rewriting::Editor && says(&closed())
 }
 
-/// What a file wrongly says of who sees its article.
+/// Returns a wrong statement of a file about its article's visibility.
 ///
-/// A service that lists hidden articles does not tell when one becomes hidden, nor does one that may not be probed; and
-/// what was not listed is asked for once a day.
+/// A service that lists hidden articles does not show when an article becomes hidden, nor does a service that may not
+/// be probed; and articles that are not listed are probed once a day.
 fn misleads(
     world: &World,
     article: &Article,
@@ -288,8 +288,8 @@ fn misleads(
         .then(|| format!("it is {really}, and its file does not say so"))
 }
 
-/// Returns whether the state knows what every category says: what a colleague makes of one is asked for once a day, and
-/// whether it is known before that depends on what else was to be read.
+/// Returns whether the state knows the words of every category: a colleague's change of a category is read once a day,
+/// and whether it is known earlier depends on the other reads.
 pub(crate) fn knows_categories(world: &World, store: &Store) -> bool {
     let rows = store.categories().expect("the state is readable");
     rows.iter().all(|row| {
@@ -298,7 +298,7 @@ pub(crate) fn knows_categories(world: &World, store: &Store) -> bool {
     })
 }
 
-/// Returns whether nobody can tell what became of an article: there is no probe. The status shows it.
+/// Returns whether the fate of an article is unknown, because there is no probe. The status shows such articles.
 pub(crate) fn is_unknown(world: &World, (_, _, what): &Difference) -> bool {
     world.setup.probing != Probing::Allowed && what == GONE
 }

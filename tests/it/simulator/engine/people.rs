@@ -1,22 +1,22 @@
-//! What the writer and the colleagues do. A deed whose object is not there does nothing.
+//! The deeds of the writer and of colleagues. A deed without its object does nothing.
 
 use super::step::{At, Colleague, Part, Save, Writer, folder_name};
 use super::token::{Tokens, word};
 use super::world::{Side, World, id_of, is_article, is_ready};
 
-/// What a broken file begins with.
+/// The beginning of a broken file.
 const BROKEN: &str = "broken\n";
-/// What a merge that failed leaves.
+/// The markers of a failed merge.
 const MARKS: &str = "<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> branch\n";
 
 impl World {
-    /// The writer does something.
+    /// Carries out a deed of the writer's.
     pub(crate) fn writer(&mut self, deed: Writer) {
         self.note(&format!("{deed:?}"));
         self.human(Side::Mirror, |world| world.write_deed(deed));
     }
 
-    /// A colleague does something.
+    /// Carries out a deed of a colleague's.
     pub(crate) fn colleague(&mut self, deed: Colleague) {
         self.note(&format!("{deed:?}"));
         self.human(Side::Service, |world| world.dashboard(deed));
@@ -43,14 +43,14 @@ impl World {
         }
     }
 
-    /// What is copied may be on the service more than once.
+    /// Records copied words, which may be on the service more than once.
     fn copied(&mut self, bytes: &[u8]) {
         let tokens = Tokens::of(bytes);
         self.ledger.copied.add(&tokens);
     }
 
-    /// A file comes to a place while its article's file lies at another: from now on that one is a copy, which
-    /// is an article of its own.
+    /// A file comes to a place while its article's file lies at another place: from now on the new file is a copy,
+    /// which is an article of its own.
     fn copied_elsewhere(&mut self, folder: &str, name: &str, bytes: &[u8]) -> bool {
         let Some(id) = id_of(bytes) else {
             return false;
@@ -65,8 +65,8 @@ impl World {
         found
     }
 
-    /// A file comes back in the middle of a cycle, which may be about to write its article at another place: then it
-    /// lies twice, and one of the two is a copy.
+    /// A file comes back in the middle of a cycle that may be about to write its article at another place: then there
+    /// are two files, and one is a copy.
     pub(super) fn note_meanwhile(&mut self, deed: Writer) {
         if let Writer::Unhide { at } = deed {
             let hidden = format!("{}~", at.file());
@@ -75,7 +75,7 @@ impl World {
         }
     }
 
-    /// A file has come to another place. If another one has its id, their places say anew which of them is the copy.
+    /// A file has come to another place. If another file has its id, their places decide anew which is the copy.
     fn parted(&mut self, at: At) {
         let file = at.file();
         let bytes = self.mirror.bytes(at.folder(), &file).unwrap_or_default();
@@ -219,7 +219,7 @@ impl World {
             }
             Writer::DropCopy { .. } => {
                 let copy = format!("{}.conflict.html", at.slug());
-                // Whoever takes it away has dealt with what it shows, though an older copy may show that, too.
+                // A person who deletes the copy has handled its words, even if an older copy also has them.
                 let shown = self.mirror.bytes(at.folder(), &copy).unwrap_or_default();
                 self.mirror.remove(at.folder(), &copy);
                 self.ledger.removed.add(&Tokens::of(&shown));
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// All files that lie where articles lie.
+    /// Returns all files at places of articles.
     fn articles(&self) -> Vec<(String, String, Vec<u8>)> {
         let mut articles = Vec::new();
         self.mirror.each(&mut |folder, name, bytes, _| {
@@ -302,7 +302,7 @@ impl World {
         }
     }
 
-    /// A body with one paragraph written anew, or one more at the end.
+    /// Returns a body with one paragraph replaced, or with one more at the end.
     pub(super) fn with_part(&self, body: &str, part: Part, word: &str) -> String {
         let between = if self.setup.one_line { "" } else { "\n" };
         let (number, name) = match part {
@@ -351,14 +351,14 @@ impl World {
     }
 }
 
-/// Takes a file apart: all up to the end of the front matter, and the rest.
+/// Splits a file after the end of its front matter.
 fn split(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix("---\n")?;
     let end = rest.find("\n---\n")? + "---\n".len() + "\n---\n".len();
     Some((&text[..end], &text[end..]))
 }
 
-/// Front matter with one line written anew, or added.
+/// Returns front matter with one line replaced or added.
 fn with_line(front: &str, key: &str, value: &str) -> String {
     let start = format!("{key}:");
     let line = format!("{key}: {value}");

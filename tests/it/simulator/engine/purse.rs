@@ -1,6 +1,6 @@
-//! The budget in a simulated world: the product's own, by the world's clock, and the books that judge it (I6).
+//! The budget in a simulated world: the product's own budget, by the world's clock, and the ledger that checks it (I6).
 //!
-//! It outlives the process, as its file does. A simulated cycle waits for the minute as the client does, and is
+//! The budget outlives the process, as its file does. A simulated cycle waits for the minute as the client does, and is
 //! refused for the day.
 
 use super::kb::failure;
@@ -15,7 +15,7 @@ use std::time::Duration;
 const MINUTE: i64 = 60_000_000_000;
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// The world's time, as the budget asks for it.
+/// The world's time, for the budget.
 #[derive(Debug)]
 struct WorldClock {
     shared: Shared,
@@ -37,7 +37,7 @@ impl Clock for WorldClock {
     }
 }
 
-/// What may be spent: the service's limits, or a few requests, so that they run out in a short trace.
+/// Returns the limits: the service's, or a few requests, so that a short trace can spend them.
 fn limits(thrifty: bool) -> Limits {
     if thrifty {
         Limits {
@@ -50,7 +50,7 @@ fn limits(thrifty: bool) -> Limits {
     }
 }
 
-/// The budget of a world, and what is kept of it for the operation under way.
+/// The budget of a world, and the reservation of the present operation.
 #[derive(Clone, Debug)]
 pub(crate) struct Purse {
     budget: Budget,
@@ -70,7 +70,7 @@ impl Purse {
         }
     }
 
-    /// Pays for one request, and waits for the minute; not with what a look justifies (`guarded`), as the
+    /// Pays for one request, and waits for the minute, except for a write after its guard read (`guarded`), as the
     /// client does.
     pub(crate) async fn pay(
         &self,
@@ -99,7 +99,7 @@ impl Purse {
         }
     }
 
-    /// Keeps requests for an operation.
+    /// Reserves requests for an operation.
     pub(crate) async fn reserve(
         &self,
         shared: &Shared,
@@ -117,14 +117,14 @@ impl Purse {
         }
     }
 
-    /// Gives back what was kept.
+    /// Releases the reservation.
     pub(crate) async fn release(&self) {
         if let Some(kept) = self.take() {
             self.budget.release(kept).await.expect("in memory");
         }
     }
 
-    /// Waits for the minute; the day is an error, and none that may meet an operation that was begun (I6).
+    /// Waits for the minute; a spent day is an error, which must not meet an operation that was begun (I6).
     async fn refused(
         &self,
         shared: &Shared,
@@ -152,7 +152,7 @@ impl Purse {
         Ok(())
     }
 
-    /// The process ends: what it kept stays kept until it is too old.
+    /// The process ends: its reservation stays until it expires.
     pub(crate) fn forget(&self) {
         self.put(None);
     }
@@ -174,7 +174,7 @@ impl World {
         self.mirror.set_time(now);
     }
 
-    /// A request goes out: any rolling minute and any rolling day keep their limits (I6).
+    /// Sends a request: every rolling minute and every rolling day stay within their limits (I6).
     fn sends(&mut self) {
         let limits = limits(self.setup.thrifty);
         self.sent.push_back(self.now);

@@ -1,14 +1,14 @@
-//! Numbers that look random and are the same for the same seed, on every machine.
+//! Pseudo-random numbers that are the same for the same seed, on every machine.
 //!
-//! Each purpose has a stream of its own, keyed by the seed and a name: what one of them takes does not shift
-//! what another one gets.
+//! Each purpose has a stream of its own, keyed by the seed and a name: numbers taken from one stream do not shift
+//! another.
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The stream of that name.
+    /// Returns the stream of that name.
     pub(crate) fn stream(seed: u64, name: &str) -> Self {
         let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
         for byte in name.bytes() {
@@ -22,23 +22,23 @@ impl Random {
         mix(self.0)
     }
 
-    /// A number below `limit`; 0 when the limit is 0.
+    /// Returns a number below `limit`; 0 if the limit is 0.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         let limit = u64::try_from(limit.max(1)).unwrap_or(u64::MAX);
         usize::try_from(self.next() % limit).unwrap_or_default()
     }
 
-    /// The same, for small numbers.
+    /// Like [`Self::below`], for small numbers.
     pub(crate) fn small(&mut self, limit: u8) -> u8 {
         u8::try_from(self.below(usize::from(limit))).unwrap_or_default()
     }
 
-    /// True so many times in a hundred.
+    /// Returns true so many times in a hundred.
     pub(crate) fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }
 
-    /// One of several; `None`: there are none.
+    /// Returns one of several; `None`: there are none.
     pub(crate) fn pick<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
         all.get(self.below(all.len()))
     }

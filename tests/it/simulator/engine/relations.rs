@@ -1,8 +1,8 @@
-//! What has to hold between runs: of one trace in another order (I15), of one that is killed on its way (I7), of
-//! one in which something goes wrong with one article (I13), and of one on a real folder (L2).
+//! The relations between runs: of one trace in another order (I15), killed during the last cycle (I7), with a fault at
+//! one article (I13), and on a real folder (L2).
 //!
-//! The first two compare where the sides end: all files and all articles, but for what either run holds
-//! ([`super::held`]). On a real folder everything is the same, down to the calls.
+//! The first two compare the ends: all files and all articles, except those that either run holds ([`super::held`]). On
+//! a real folder everything is the same, including the calls.
 
 use super::held::Held;
 use super::isolation;
@@ -15,34 +15,34 @@ use super::world::Violation;
 use kbsync::model::ArticleId;
 
 variants! {
-    /// How a trace is judged.
+    /// The judgement of a trace.
     Relation {
-        /// In itself.
+        /// By itself.
         Alone,
-        /// Against the same with the deeds of people in another order.
+        /// Against the same steps with the deeds of people in another order.
         Order,
-        /// Against the same, killed at this boundary of its last cycle, and again at the next one.
+        /// Against the same steps, killed at this boundary of the last cycle, and again in the next cycle.
         Killed { after: u16 },
-        /// Against the same, with the fault of this number in its last cycle.
+        /// Against the same steps, with the fault of this number in the last cycle.
         Struck { number: u16 },
-        /// Against the same on a real folder with a real database.
+        /// Against the same steps on a real folder with a real database.
         Disk,
     }
 }
 
-/// Which runs are compared with another one.
+/// The runs that are compared with another run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Compare {
     /// Four in a hundred.
     Few,
-    /// Each that can be.
+    /// Each run that can be compared.
     Each,
-    /// Each that can be, with one on a real folder.
+    /// Each run that can be compared, with a run on a real folder.
     OnDisk,
 }
 
 impl Relation {
-    /// How the world of a seed is judged, besides in itself.
+    /// Returns the relation by which the world of a seed is judged, besides by itself.
     pub(crate) fn of(seed: u64, compare: Compare) -> Self {
         let number = |most| u16::try_from(mix(seed) % most).unwrap_or_default();
         let killed = Self::Killed { after: number(70) };
@@ -62,7 +62,7 @@ impl Relation {
     }
 }
 
-/// Judges a trace. Gives what was run of it, and what did not hold.
+/// Judges a trace. Returns the trace of the run, and the violation.
 pub(crate) fn judge(
     bench: &mut Bench,
     relation: Relation,
@@ -90,14 +90,14 @@ fn run_on_disk(bench: &mut Bench, setup: Setup, steps: &[Step]) -> Outcome {
     bench.run(setup, Source::Steps(steps), Ground::Folder(root.path()))
 }
 
-/// A loss of power is for memory alone.
+/// A power loss is possible in memory only.
 fn can_be_real(step: &Step) -> bool {
     !matches!(step, Step::PowerLoss { .. })
 }
 
-/// The two runs that are compared: this one, or a calmer form of it, and the other one.
+/// Returns the two runs to compare: this run, or a calmer form of it, and the other run.
 ///
-/// None, where the first one says nothing, or there is no other one.
+/// `None`: the first run proves nothing, or there is no other run.
 pub(crate) fn other(
     bench: &mut Bench,
     relation: Relation,
@@ -112,7 +112,7 @@ pub(crate) fn other(
             let killed = killed(&calm, after)?;
             (calm, killed)
         }
-        // Where the budget is short, a request that went wrong is one that another article waits for.
+        // With a short budget, a failed request costs another article its request.
         Relation::Struck { .. } if setup.thrifty => return None,
         Relation::Struck { number } => {
             let first = run(bench, setup, &calmed(steps)?);
@@ -140,8 +140,8 @@ pub(crate) fn other(
     Some((first, second))
 }
 
-/// I15: what people did between two cycles, on two sides or to two articles, may have come in either order.
-/// I7: a run that dies in its last cycle, and once more while it recovers, ends where an undisturbed one does.
+/// I15: the deeds of people between two cycles, on two sides or at two articles, may come in either order. I7: a run
+/// that dies in its last cycle, and again during recovery, ends like an undisturbed run.
 pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> Option<Violation> {
     if first.violation.is_some() || second.violation.is_some() {
         return first
@@ -157,8 +157,8 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
         Relation::Order => ("I15", "in another order"),
         Relation::Killed { .. } => ("I7", "after two kills"),
     };
-    // A kill may leave a copy of a conflict more, and something that waits for a person. Where it took the answer to what was sent, nobody
-    // knows that it was the service that rewrote it: that counts as a colleague's, and is pulled.
+    // A kill may leave one more conflict copy, and an action that waits for a person. If the kill lost the response,
+    // nobody knows that the service rewrote the text: the rewriting counts as a colleague's edit, and is pulled.
     let rewriting = match relation {
         Relation::Killed { .. } => first.trace.setup.rewriting,
         Relation::Alone | Relation::Order | Relation::Struck { .. } | Relation::Disk => {
@@ -166,7 +166,8 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
         }
     };
     let setup = first.trace.setup;
-    // Nor whether what is listed was sent hidden and lies there so, where hidden articles are listed and no probe tells.
+    // Nor does anybody know whether a listed article was sent hidden and is still hidden, if hidden articles are listed
+    // and no probe is allowed.
     let blind = setup.lists_disabled
         && setup.probing != Probing::Allowed
         && matches!(relation, Relation::Killed { .. });
@@ -200,7 +201,7 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
         let message = format!("it {what} with {:#?}, {how} with {:#?}", apart.0, apart.1);
         (one != other).then_some(Violation { invariant, message })
     };
-    // Nobody need wait a day for what is not asked for once a day only.
+    // Only reads that happen once a day may wait for a day.
     let rests = first.rested.as_ref().zip(second.rested.as_ref());
     let rests = rests.filter(|(one, other)| one.equal && other.equal);
     let early = rests.and_then(|(one, other)| {
@@ -218,7 +219,7 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
     early.or_else(|| compared("ended", plain(&first.end), plain(&second.end)))
 }
 
-/// A line of how a run ended, with the name and the text of a file as the service would rewrite them.
+/// Returns a line of a run's end, with the name and the text of a file as the service would rewrite them.
 fn as_rewritten(rewriting: Rewriting, line: &str) -> String {
     match line.split_once("\n---\n") {
         Some((head, text)) if rewriting != Rewriting::Nothing => {
@@ -230,7 +231,7 @@ fn as_rewritten(rewriting: Rewriting, line: &str) -> String {
     }
 }
 
-/// L2: on a real folder it makes the same calls, and ends with the same files and articles.
+/// L2: a run on a real folder makes the same calls, and ends with the same files and articles.
 fn differ_on_disk(first: &Outcome, second: &Outcome) -> Option<Violation> {
     let message = if first.end != second.end {
         format!(
@@ -248,7 +249,7 @@ fn differ_on_disk(first: &Outcome, second: &Outcome) -> Option<Violation> {
     })
 }
 
-/// The same steps with something that goes wrong in the last one.
+/// Returns the same steps with a fault in the last one.
 fn struck(first: &Outcome, number: u16) -> Option<Vec<Step>> {
     let (last, before) = first.trace.steps.split_last()?;
     let mut struck = before.to_vec();
@@ -256,7 +257,7 @@ fn struck(first: &Outcome, number: u16) -> Option<Vec<Step>> {
     Some(struck)
 }
 
-/// The same steps with a process that dies in the last one, and once more when it is run again.
+/// Returns the same steps with a process that dies in the last step, and again when that step is repeated.
 fn killed(steps: &[Step], after: u16) -> Option<Vec<Step>> {
     let (last, before) = steps.split_last()?;
     let mut killed = before.to_vec();
@@ -267,7 +268,7 @@ fn killed(steps: &[Step], after: u16) -> Option<Vec<Step>> {
     Some(killed)
 }
 
-/// The steps up to the last whole cycle, in which nothing goes wrong.
+/// Returns the steps up to the last whole cycle, without faults in it.
 fn calmed(steps: &[Step]) -> Option<Vec<Step>> {
     let is_cycle = |step: &Step| {
         let command = Command::Sync;
@@ -275,7 +276,7 @@ fn calmed(steps: &[Step]) -> Option<Vec<Step>> {
     };
     let last = steps.iter().rposition(is_cycle)?;
     let mut calm = steps.get(..=last)?.to_vec();
-    // What is to go wrong waits for a cycle, and where nothing is to be released or settled there is none.
+    // A fault waits for a cycle, and a command with nothing to approve or to settle runs none.
     let runs = |step: &Step| {
         let may_rest = |command| matches!(command, Command::Approve | Command::Resolve { .. });
         matches!(step, Step::Run { command } if !may_rest(*command))
@@ -294,7 +295,7 @@ fn calmed(steps: &[Step]) -> Option<Vec<Step>> {
     Some(calm)
 }
 
-/// The same deeds in another order: a colleague's before the writer's, later edits before earlier ones.
+/// Returns the same deeds in another order: a colleague's before the writer's, later edits before earlier ones.
 fn reordered(steps: &[Step]) -> Vec<Step> {
     let mut steps = steps.to_vec();
     for end in 1..steps.len() {
@@ -334,12 +335,12 @@ fn may_swap(one: Step, other: Step) -> bool {
     }
 }
 
-/// Two places, in the order of which the second one comes first.
+/// Returns whether the second of two places sorts before the first.
 fn falls((one, other): (At, At)) -> bool {
     one < other
 }
 
-/// The place of an edit. Two edits of one place stay in their order.
+/// Returns the place of an edit. Two edits of one place stay in their order.
 fn edited(deed: Writer) -> Option<At> {
     if let Writer::Edit { at, .. } = deed {
         Some(at)
@@ -348,7 +349,7 @@ fn edited(deed: Writer) -> Option<At> {
     }
 }
 
-/// The place of a colleague's change.
+/// Returns the place of a colleague's change.
 fn changed(deed: Colleague) -> Option<At> {
     if let Colleague::Change { at, .. } = deed {
         Some(at)

@@ -1,5 +1,5 @@
-//! The service of an engine in a simulated world. As at its disk, the process may die at every request, and
-//! something may go wrong, or somebody else may be quicker.
+//! The service of an engine in a simulated world. As at the disk, every request may meet the death of the process, a
+//! fault, or another person's deed.
 
 use super::kb::{By, failure};
 use super::purse::Purse;
@@ -21,7 +21,7 @@ pub(crate) struct Remote {
     pub(crate) purse: Purse,
 }
 
-/// The articles of a listing.
+/// Returns the articles of a listing.
 fn ids(entries: &[Listed]) -> Vec<ArticleId> {
     let articles = entries.iter().filter_map(|entry| match entry {
         Listed::Article(article) => Some(article.id),
@@ -31,7 +31,7 @@ fn ids(entries: &[Listed]) -> Vec<ArticleId> {
     articles.collect()
 }
 
-/// What an answer is, when something went wrong.
+/// Returns the error of a fault.
 fn trouble(what: What, call: Call, method: &'static str) -> ServiceError {
     let lost = call.writes();
     let (kind, status, lost) = match what {
@@ -73,14 +73,15 @@ impl Remote {
         }
     }
 
-    /// An article was asked for. An answer that stops no other request, and is none of the service's own, says nothing.
+    /// Records a request about an article. An error that stops no other request, and is not the service's own answer,
+    /// proves nothing.
     fn in_vain(&self, id: ArticleId, error: &ServiceError) {
         if !error.stops_all() && error.kind != ErrorKind::NotFound {
             self.shared.lock().asks_in_vain(id);
         }
     }
 
-    /// One request: what may go wrong, what it does, and what that means.
+    /// Makes one request: the faults, the effect, and the checks of the effect.
     async fn step<T>(
         &self,
         call: Call,
@@ -119,7 +120,7 @@ impl Remote {
         }
         let done = work(&self.shared, entered);
         if call.writes() {
-            // It is the answer that takes its time.
+            // The write is fast, and its response is slow.
             self.pass(entered.slow).await;
         }
         death::pass();

@@ -1,7 +1,7 @@
-//! Runs a trace: step by step, in virtual time, and judges what has to hold after each.
+//! Runs a trace step by step, in virtual time, with the checks after each step.
 //!
-//! One thread, and nothing that is not in the trace: the same trace gives the same run, down to the digest
-//! of everything that happened.
+//! One thread, and no input besides the trace: the same trace gives the same run, including the digest of everything
+//! that happened.
 
 use super::author::Author;
 use super::command::asked;
@@ -37,18 +37,18 @@ use tokio::runtime::{Builder, Runtime};
 
 type Machine = Engine<Remote, Files>;
 
-/// When all simulated worlds begin, in milliseconds since 1970.
+/// The beginning of all simulated worlds, in milliseconds since 1970.
 const BEGIN: i64 = 1_780_000_000_000;
 
-/// Where the steps come from.
+/// The source of the steps.
 pub(crate) enum Source<'a> {
-    /// They are made up as the world goes.
+    /// Made up while the run goes on.
     Author(Box<Author>),
-    /// They are given.
+    /// Given.
     Steps(&'a [Step]),
 }
 
-/// Where the files and the state are.
+/// The ground of the files and the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ground<'a> {
     /// In memory.
@@ -57,55 +57,55 @@ pub(crate) enum Ground<'a> {
     Folder(&'a Path),
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// What happened, to be run again.
+    /// The steps that were taken, for a replay.
     pub(crate) trace: Trace,
-    /// What did not hold.
+    /// The violation, if there is one.
     pub(crate) violation: Option<Violation>,
     /// A digest of everything that happened.
     pub(crate) hash: u64,
-    /// Cycles that were run.
+    /// The number of cycles.
     pub(crate) cycles: usize,
-    /// Of these, the ones that compared only what was not as it was.
+    /// The number of cycles that compared only changed articles.
     pub(crate) incremental: u64,
-    /// What is held at the end.
+    /// Everything that is held at the end.
     pub(crate) held: Held,
-    /// What is left at the end.
+    /// Everything that is left at the end.
     pub(crate) left: Left,
-    /// All files and articles after the last step, before everything comes to rest.
+    /// All files and articles after the last step, before the run comes to rest.
     pub(crate) halfway: Vec<Piece>,
-    /// How often something was called in the last cycle before that.
+    /// The number of calls of each kind in the last cycle before that.
     pub(crate) calls: BTreeMap<Call, u8>,
-    /// The last call in it that went wrong.
+    /// The last failed call of that cycle.
     pub(crate) struck: Option<Struck>,
-    /// Whether it began with a state that had not read all of the mirror.
+    /// Whether that cycle began with a state that had not read the whole mirror.
     pub(crate) first: bool,
-    /// Articles whose POST a process died over.
+    /// Articles whose POST was in flight when a process died.
     pub(crate) died_over: BTreeSet<ArticleId>,
-    /// The addresses that the state knows after it.
+    /// The addresses that the state knows after that cycle.
     pub(crate) known: Vec<(ArticleId, Address)>,
-    /// What there was when it came to rest for the first time, if it went on for a day.
+    /// The situation at the first rest, if the run continues for a day.
     pub(crate) rested: Option<Rested>,
     /// All files and articles at the end.
     pub(crate) end: Vec<String>,
-    /// What happened, in words, if that was asked for.
+    /// The events in words, if asked for.
     pub(crate) log: Vec<String>,
 }
 
-/// What there is when a run comes to rest, but for the words of categories, which are asked for once a day.
+/// The situation at rest, except the words of categories, which are read once a day.
 #[derive(Clone, Debug)]
 pub(crate) struct Rested {
     /// All articles and their files.
     pub(crate) lines: Vec<String>,
-    /// The articles that are hidden: they are asked for once a day as well.
+    /// The hidden articles, which are read once a day as well.
     pub(crate) hidden: Vec<ArticleId>,
-    /// Whether nothing is held, in conflict or broken.
+    /// Whether no article is held, in conflict or broken.
     pub(crate) equal: bool,
 }
 
-/// What is kept between runs, since making it takes longer than a run.
+/// Objects that are reused between runs, because making them takes longer than a run.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each asks for runs of another kind"
@@ -113,19 +113,19 @@ pub(crate) struct Rested {
 pub(crate) struct Bench {
     runtime: Runtime,
     pristine: Store,
-    /// Whether runs are to be told in words.
+    /// Whether runs are described in words.
     pub(crate) talk: bool,
-    /// Whether every entry of every listing is read, though its bytes are known.
+    /// Whether every entry of every listing is parsed, even if its bytes are known.
     pub(crate) reads_all: bool,
-    /// Whether every article is compared in every cycle, though both sides are as they were.
+    /// Whether every article is compared in every cycle, even if both sides are unchanged.
     pub(crate) compares_all: bool,
-    /// Whether runs that came to rest go on for a day, and come to rest once more: then all is known that is asked for
-    /// once a day.
+    /// Whether a run at rest continues for a day and comes to rest again: then everything that is read once a day is
+    /// known.
     pub(crate) outlasts: bool,
 }
 
 impl Bench {
-    /// A new one.
+    /// A new bench.
     pub(crate) fn new() -> Self {
         let runtime = Builder::new_current_thread()
             .enable_time()
@@ -205,15 +205,15 @@ impl Bench {
     }
 }
 
-/// How the process is going to die.
+/// The planned death of the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Fatal {
     pub(super) after: u16,
-    /// Of what is not durable, what stays; `None`: the machine lives on.
+    /// The percentage of non-durable changes that survive; `None`: the machine does not lose its power.
     pub(super) power: Option<u8>,
 }
 
-/// A run under way.
+/// A run in progress.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact of the run so far"
@@ -221,31 +221,31 @@ pub(super) struct Fatal {
 pub(super) struct Run<'a> {
     pub(super) shared: Shared,
     pub(super) runtime: &'a Runtime,
-    /// It outlives the process.
+    /// The budget outlives the process.
     purse: Purse,
     pub(super) setup: Setup,
     pub(super) engine: Option<Machine>,
     pub(super) store: Option<Store>,
     pub(super) root: Option<PathBuf>,
     pub(super) saved: Option<Saved>,
-    /// Held actions that a person was shown and released, by their marks.
+    /// Held actions that a person was shown and approved, by their fingerprints.
     pub(super) shown: BTreeMap<Digest, ArticleId>,
     pub(super) fatal: Option<Fatal>,
-    /// Whether the last thing that happened was a cycle that left both sides equal.
+    /// Whether the last step was a cycle that left both sides equal.
     pub(super) settled: bool,
-    /// Whether the last cycle began with a state that had not read all of the mirror.
+    /// Whether the last cycle began with a state that had not read the whole mirror.
     pub(super) first: bool,
-    /// Whether it goes on for a day after it came to rest.
+    /// Whether the run continues for a day after it came to rest.
     outlasts: bool,
     compares_all: bool,
     pub(super) cycles: usize,
-    /// Cycles that compared a few articles only.
+    /// The number of cycles that compared a few articles only.
     pub(super) incremental: u64,
-    /// What there was when it came to rest for the first time.
+    /// The situation at the first rest.
     rested: Option<Rested>,
-    /// Whether the last cycle of all left both sides equal.
+    /// Whether the last cycle of the run left both sides equal.
     pub(super) equal: bool,
-    /// What the last cycle of all held.
+    /// Everything that the last cycle of the run held.
     held: Held,
 }
 
@@ -288,7 +288,7 @@ impl Run<'_> {
         for category in world.kb.categories.values() {
             end.push(format!("{:?} {:?}", category.id, category.version));
         }
-        // Only a run that is compared with another one goes on for a day.
+        // Only a run that is compared with another run continues for a day.
         let state = self.state().filter(|_| self.outlasts);
         let history = state.map(|store| oracle::history(&world, store));
         let left = Left::of(&world, history.unwrap_or_default());
@@ -320,7 +320,7 @@ impl Run<'_> {
         engine.or(self.store.as_ref())
     }
 
-    /// The addresses that the state knows.
+    /// Returns the addresses that the state knows.
     fn known(&self) -> Vec<(ArticleId, Address)> {
         let Some(store) = self.state() else {
             return Vec::new();
@@ -384,7 +384,7 @@ impl Run<'_> {
         self.engine.as_mut().expect("just made")
     }
 
-    /// Before a cycle the settings are read anew, as their file may name new categories.
+    /// Reads the settings before a cycle, because their file may name new categories.
     pub(super) fn renew_settings(&mut self) {
         let settings = self.settings();
         let compares_all = self.compares_all;
@@ -399,13 +399,13 @@ impl Run<'_> {
         engine.set_settings(settings);
     }
 
-    /// The process ends.
+    /// Ends the process.
     pub(super) fn end(&mut self) {
         self.purse.forget();
         if let Some(engine) = self.engine.take() {
             let (_, _, store) = engine.into_parts();
             self.store = Some(match &self.root {
-                // A new process opens the database anew.
+                // A new process reopens the database.
                 Some(root) => {
                     drop(store);
                     open(root, self.shared.lock().now)
@@ -467,7 +467,7 @@ impl Run<'_> {
         }
     }
 
-    /// What only the state knew is lost with it, and that is no concern of the oracles'.
+    /// Knowledge that only the state had is lost with it, and the oracles do not ask for it any more.
     fn forgot(&mut self) {
         let mut world = self.shared.lock();
         let history = self
@@ -495,8 +495,8 @@ impl Run<'_> {
         self.runtime.block_on(tokio::time::advance(wait));
     }
 
-    /// The end of every run: nothing goes wrong any more, both sides are quiet, and within three cycles
-    /// nothing is left to do. The next one costs a listing and changes nothing (I3, I12).
+    /// Ends the run: there are no more faults, both sides are quiet, and within three cycles nothing is left to do. The
+    /// next cycle costs a listing and changes nothing (I3, I12).
     fn finish(&mut self) {
         if self.violated() {
             return;
@@ -505,14 +505,14 @@ impl Run<'_> {
         self.shared.lock().armed.clear();
         self.end();
         if self.setup.thrifty {
-            // What was spent is there again.
+            // The budget is full again.
             self.wait(25 * 3600);
             self.settled = false;
         }
         let rests = self.comes_to_rest();
         if rests && self.outlasts {
             self.rested = Some(self.rest_of_the_day());
-            // A day later it is asked once more what is asked for once a day.
+            // A day later, the daily reads are made again.
             self.wait(25 * 3600);
             self.settled = false;
             let was_equal = self.equal;
@@ -521,14 +521,14 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether within three cycles nothing was left to do.
+    /// Returns whether nothing was left to do within three cycles.
     fn comes_to_rest(&mut self) -> bool {
         let request = asked(Direction::Both);
         let mut effects = Vec::new();
         let mut tries = 4;
         while tries > 0 && effects.len() < 16 {
             self.wait(60);
-            // Whatever is done after a cycle that left both sides equal has no cause.
+            // Any effect after a cycle that left both sides equal has no cause.
             let was_settled = std::mem::take(&mut self.settled);
             let Some(report) = self.cycle(&request, was_settled) else {
                 return false;
@@ -541,7 +541,7 @@ impl Run<'_> {
                 (world.ledger.effects, world.is_rationed())
             };
             effects.push(done);
-            // What is only asked for in the next cycle may bring something.
+            // A read that is put off to the next cycle may bring a change.
             tries -= u8::from(!rationed);
             if done == 0 && !rationed {
                 self.rest(&request, &report);
@@ -569,7 +569,7 @@ impl Run<'_> {
         self.state().is_some_and(knows)
     }
 
-    /// Nothing was done in the last cycle: nothing is in the next.
+    /// After a cycle without effects, checks that the next cycle has none either.
     fn rest(&mut self, request: &CycleRequest, before: &Report) {
         self.wait(60);
         let Some(report) = self.cycle(request, false) else {
@@ -581,8 +581,8 @@ impl Run<'_> {
             (None, None) => return,
         };
         let mut world = self.shared.lock();
-        // A slug that a hidden article has is asked for once a day, in vain: nothing remembers whose it is. A merge
-        // that asks for it has put what a colleague wrote into its file by then.
+        // A slug that a hidden article has is requested once a day, in vain: nothing remembers its owner. A merge that
+        // requests it has written a colleague's words into its file by then.
         let is_refused = |line: &&Line| {
             let reason = line.reason.as_deref().unwrap_or_default();
             line.status == Status::Failed && reason.contains("status 422")
@@ -606,7 +606,7 @@ impl Run<'_> {
         if quiet {
             oracle::i9_identity(&mut world, store);
         }
-        // What the books believed to be in the history is there.
+        // Words that the ledger believed to be in the history must be there.
         world.ledger.archived = Tokens::default();
         oracle::i1_reachable(&mut world, store, false);
         let live = world.tokens(Side::Mirror);
@@ -614,8 +614,8 @@ impl Run<'_> {
     }
 }
 
-/// All articles, and their files. Either with those of categories, or with folders by the categories' ids, since what
-/// these are called is asked for once a day.
+/// Returns all articles and their files. Either with the categories' files, or with the category's id in place of the
+/// folder's name, because a category's name is read once a day.
 fn articles(world: &World, categories: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let id = |folder: &str| {

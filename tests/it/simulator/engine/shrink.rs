@@ -1,5 +1,5 @@
-//! Makes a failing trace short: steps are left out, then faults, then contents are made plain, as long as the
-//! same invariant is still violated.
+//! Shortens a failing trace: steps are left out, then faults, then contents are simplified, as long as the same
+//! invariant is violated.
 
 use super::relations::{self, Relation};
 use super::run::Bench;
@@ -8,7 +8,7 @@ use super::step::{
 };
 use super::world::Violation;
 
-/// The shortest trace that was found, and what it violates.
+/// Returns the shortest trace that was found, and its violation.
 pub(crate) fn shrink(
     bench: &mut Bench,
     relation: Relation,
@@ -43,7 +43,7 @@ struct Shrinker<'a> {
 }
 
 impl Shrinker<'_> {
-    /// Takes a candidate that still fails in the same way.
+    /// Takes a candidate that still fails in the same way. Returns whether it did.
     fn try_it(&mut self, setup: Setup, steps: &[Step]) -> bool {
         if self.tries == 0 {
             return false;
@@ -60,7 +60,7 @@ impl Shrinker<'_> {
         }
     }
 
-    /// Delta debugging: ever smaller pieces are left out.
+    /// Delta debugging: leaves out ever smaller pieces.
     fn leave_out(&mut self) {
         let mut size = self.best.steps.len().div_ceil(2).max(1);
         loop {
@@ -125,7 +125,7 @@ impl Shrinker<'_> {
     }
 }
 
-/// Plainer steps that may do as well, the plainest first.
+/// Returns plainer steps that may fail as well, the plainest first.
 fn plainer(step: Step) -> Vec<Step> {
     match step {
         Step::Run { command } if command != Command::Sync => vec![Step::Run {

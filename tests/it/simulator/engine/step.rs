@@ -1,8 +1,8 @@
-//! What happens in a world, as data: a trace is a list of [`Step`]s.
+//! The steps of a world, as data: a trace is a list of [`Step`]s.
 //!
-//! Places are numbers in small tables, the same on both sides: `At(0, 2)` is `alpha/c.html` and the article
-//! `c` of the category `alpha`. A step whose place does not exist at its turn does nothing, so that any list
-//! of steps can be run, and steps can be left out.
+//! Places are numbers in small tables, the same on both sides: `At(0, 2)` is `alpha/c.html` and the article `c` of the
+//! category `alpha`. A step whose place does not exist at its turn does nothing, so that any list of steps can be run,
+//! and any step can be left out.
 
 use super::wording::{self, Worded, Words, read_field, settings, variants, words, write_field};
 
@@ -75,79 +75,79 @@ words! {
 }
 
 words! {
-    /// How an editor saves.
+    /// The way in which an editor saves.
     Save {
         /// Into the same file.
         InPlace,
-        /// Into a new one that is renamed over the old one.
+        /// Into a new file that is renamed over the old one.
         RenameOver,
     }
 }
 
 words! {
-    /// Which version a person keeps.
+    /// The version that a person keeps.
     Kept {
         /// The file.
         Local,
         /// The service's.
         Remote,
-        /// Both.
+        /// Both versions.
         Both,
     }
 }
 
 variants! {
-    /// What the writer does in the mirror.
+    /// A deed of the writer's in the mirror.
     Writer {
         /// A new article file, if there is none.
         Write { at: At, token: u16, enabled: bool },
         /// An edit.
         Edit { at: At, part: Part, token: u16, save: Save },
-        /// The line `enabled:`.
+        /// Sets the line `enabled:`.
         Enable { at: At, on: bool },
-        /// The line `slug:`.
+        /// Sets the line `slug:`.
         Slug { at: At, name: u8 },
-        /// A file takes another name or folder, and replaces what is there.
+        /// A file gets another name or folder, and replaces the file there.
         Move { from: At, to: At },
-        /// Two files take each other's names.
+        /// Two files exchange their names.
         Swap { one: At, other: At },
         /// A copy, with the id.
         Copy { from: At, to: At },
-        /// A file goes.
+        /// A file is deleted.
         Remove { at: At },
-        /// A folder goes with all that is in it.
+        /// A folder is deleted with its content.
         RemoveFolder { folder: u8 },
-        /// All articles go.
+        /// All articles are deleted.
         RemoveAll,
-        /// A folder takes another name.
+        /// A folder is renamed.
         RenameFolder { from: u8, to: u8 },
         /// The front matter is broken.
         Break { at: At },
-        /// Conflict markers of git.
+        /// Git's conflict markers are added.
         Mark { at: At },
-        /// What was broken or marked is mended.
+        /// A broken or marked file is mended.
         Mend { at: At },
-        /// The file is cut to nothing.
+        /// The file is emptied.
         Empty { at: At },
         /// The file gets a name that is ignored.
         Hide { at: At },
-        /// It gets its name back.
+        /// The file gets its name back.
         Unhide { at: At },
-        /// A category's name.
+        /// A category is renamed in its file.
         Name { folder: u8, token: u16 },
-        /// `_category.yaml` goes.
+        /// `_category.yaml` is deleted.
         Unname { folder: u8 },
-        /// A conflict's copy goes: the conflict is settled.
+        /// A conflict copy is deleted: the conflict is settled.
         DropCopy { at: At },
-        /// The state of all files is noted.
+        /// The content of all files is stashed.
         Stash,
-        /// All files are set back to what was noted.
+        /// All files are reset to the stash.
         Checkout,
     }
 }
 
 variants! {
-    /// What a colleague does in the dashboard.
+    /// A colleague's deed in the dashboard.
     Colleague {
         /// A new category.
         Found { folder: u8 },
@@ -155,19 +155,19 @@ variants! {
         Post { at: At, token: u16, shown: bool },
         /// An edit.
         Change { at: At, part: Part, token: u16 },
-        /// The text and title before the last edit come back.
+        /// The text and the title go back to the state before the last edit.
         Revert { at: At },
-        /// Saved as it is: a new revision.
+        /// An article is saved without a change: a new revision.
         Touch { at: At },
-        /// For ever.
+        /// An article is deleted for ever.
         Delete { at: At },
-        /// Published, or not.
+        /// An article is published or unpublished.
         Show { at: At, on: bool },
-        /// Another address.
+        /// An article gets another address.
         Readdress { from: At, to: At },
-        /// A category's name.
+        /// A category is renamed.
         Rename { folder: u8, token: u16 },
-        /// A category's slug.
+        /// A category gets another slug.
         Reslug { from: u8, to: u8 },
     }
 }
@@ -187,7 +187,7 @@ variants! {
         One { at: At },
         /// One folder.
         Folder { folder: u8 },
-        /// One file that was saved, as the daemon does it: nothing else is looked at.
+        /// One saved file, as the daemon syncs it: a cycle over this path.
         Glance { at: At },
         /// `--prefer local`.
         PreferLocal,
@@ -197,9 +197,9 @@ variants! {
         AllowDeletes,
         /// A person settles a conflict.
         Resolve { at: At, keep: Kept },
-        /// A person releases what is held for its number.
+        /// A person approves the held actions.
         Approve,
-        /// A dry run, and then the same in earnest.
+        /// A dry run, and then a real sync.
         DryThenSync,
         /// Both ways, after git moved HEAD: nothing may be deleted on the service.
         Moved,
@@ -231,13 +231,13 @@ words! {
         UpdateCategory,
         /// A folder is listed.
         Listing,
-        /// A name is looked at.
+        /// A name is looked up.
         Look,
         /// A file is read.
         ReadFile,
         /// A file is staged.
         Stage,
-        /// A file gets its name.
+        /// A file is published under its name.
         Publish,
         /// A file is removed.
         RemoveFile,
@@ -249,20 +249,20 @@ words! {
         MakeFolder,
         /// A folder is renamed.
         RenameFolder,
-        /// Names are made durable.
+        /// A folder's names are fsynced.
         SyncFolder,
-        /// Everything is made durable.
+        /// Everything is fsynced.
         Flush,
     }
 }
 
 impl Call {
-    /// Returns whether it goes to the service.
+    /// Returns whether the call is a request.
     pub(crate) fn is_request(self) -> bool {
         self <= Self::UpdateCategory
     }
 
-    /// Returns whether it changes the service.
+    /// Returns whether the call changes the service.
     pub(crate) fn writes(self) -> bool {
         matches!(
             self,
@@ -276,13 +276,13 @@ impl Call {
 }
 
 variants! {
-    /// What goes wrong, or happens, at a call.
+    /// A fault, or a deed of another person, at a call.
     What {
         /// The request does not arrive.
         LostBefore,
-        /// It is carried out, and the answer does not arrive.
+        /// The request is carried out, and the response is lost.
         LostAfter,
-        /// So many requests from here on are not answered.
+        /// The next requests, so many, get no response.
         Down { requests: u8 },
         /// 422.
         Refused,
@@ -296,49 +296,49 @@ variants! {
         Html,
         /// A proxy's 404.
         HtmlNotFound,
-        /// A replica answers that does not know our own last writes yet.
+        /// A stale replica answers, which lacks our own last writes.
         Stale,
         /// A listing leaves an entry out.
         Skip { entry: u8 },
-        /// A listing has an entry that cannot be read.
+        /// A listing has an unreadable entry.
         Garbled { entry: u8 },
-        /// The answer takes so many seconds.
+        /// The response takes so many seconds.
         Slow { seconds: u8 },
-        /// No right to the file.
+        /// Permission denied.
         Denied,
         /// The disk is full from here on.
         Full,
         /// An input/output error.
         Broken,
-        /// The writer is quicker.
+        /// The writer does this first.
         ByWriter { deed: Writer },
-        /// A colleague is quicker.
+        /// A colleague does this first.
         ByColleague { deed: Colleague },
     }
 }
 
 variants! {
-    /// One thing that happens.
+    /// One step of a trace.
     Step {
-        /// In the mirror.
+        /// A deed in the mirror.
         Mirror { deed: Writer },
-        /// On the service.
+        /// A deed on the service.
         Service { deed: Colleague },
         /// kbsync runs.
         Run { command: Command },
         /// Time passes.
         Wait { seconds: u32 },
-        /// kbsync ends between two cycles, and starts anew.
+        /// kbsync ends between two cycles, and starts again.
         Restart,
-        /// In the next cycle, at the `nth` call of this kind.
+        /// A fault in the next cycle, at the `nth` call of this kind.
         Fault { call: Call, nth: u8, what: What },
         /// In the next cycle the process is killed after so many boundaries.
         Kill { after: u16 },
-        /// The same, and the machine's power goes with it: of what is not durable, `keep` tells what stays.
+        /// Like `Kill`, and the machine loses its power: `keep` is the percentage of non-durable changes that survive.
         PowerLoss { after: u16, keep: u8 },
-        /// The state is copied away.
+        /// A copy of the state is saved.
         SaveState,
-        /// The copy comes back: a state that is older than the files.
+        /// The saved state comes back: a state that is older than the files.
         RestoreState,
         /// The state is lost.
         LoseState,
@@ -346,43 +346,43 @@ variants! {
 }
 
 words! {
-    /// What the service makes of what it is sent.
+    /// The service's rewriting of sent texts.
     Rewriting {
         /// Nothing.
         Nothing,
-        /// It trims texts and writes slugs in lower case.
+        /// The service trims texts and writes slugs in lower case.
         Trim,
-        /// It also takes the line breaks between blocks away, and adds a mark of its own.
+        /// The service also removes the line breaks between blocks, and adds a mark of its own.
         Editor,
     }
 }
 
 words! {
-    /// What the service says to an empty PUT.
+    /// The service's response to an empty PUT.
     Probing {
-        /// It answers.
+        /// The probe is answered.
         Allowed,
         /// 403.
         Forbidden,
-        /// kbsync was told not to ask.
+        /// The settings turn probes off.
         Off,
     }
 }
 
 settings! {
-    /// What a service and the settings are like. Those that a trace does not name are plain.
+    /// The behaviour of the service, and the settings. A trace names only values that are not plain.
     Setup {
         /// Listings carry bodies.
         bodies: bool = true,
-        /// Listings carry an ETag.
+        /// Listings have a validator (ETag).
         etag: bool = false,
         /// There is no listing: categories are read one by one.
         by_category: bool = false,
         /// Disabled articles are listed and can be read.
         lists_disabled: bool = false,
-        /// What happens to texts.
+        /// The rewriting of texts.
         rewriting: Rewriting = Rewriting::Nothing,
-        /// What happens to probes.
+        /// The response to probes.
         probing: Probing = Probing::Allowed,
         /// Bodies are one line.
         one_line: bool = false,
@@ -392,16 +392,16 @@ settings! {
         commands: bool = false,
         /// `max_deletes`.
         max_deletes: u8 = 10,
-        /// Few requests a minute and a day are allowed.
+        /// The budget has few requests a minute and a day.
         thrifty: bool = false,
     }
 }
 
-/// A world, and what happens in it.
+/// A world, and its steps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Trace {
-    /// What the service and the settings are like.
+    /// The behaviour of the service, and the settings.
     pub(crate) setup: Setup,
-    /// What happens.
+    /// The steps.
     pub(crate) steps: Vec<Step>,
 }

@@ -1,4 +1,4 @@
-//! The bounded part: fixed seeds, in memory and on a real folder.
+//! The bounded run of the simulator: fixed seeds, in memory and on a real folder.
 
 use super::kb::By;
 use super::mirror::Mirror;
@@ -12,7 +12,7 @@ use super::{author, seed, seeds};
 use crate::simulator::planted;
 use kbsync::service::ArticlePatch;
 
-/// Seeds in memory.
+/// The seeds that run in memory.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=400;
 
 #[test]
@@ -73,7 +73,7 @@ fn cycles_that_compare_a_few_end_as_if_they_had_compared_all() {
     let mut incremental = 0;
     for number in 1..=60 {
         let mut trace = seed(&mut bench, number).trace;
-        // These strike at a call by its number, and with it at another one.
+        // These steps strike at a call by its number, which another way of comparing shifts.
         trace.steps.retain(|step| {
             !matches!(
                 step,
@@ -116,7 +116,7 @@ fn the_table_of_the_zoo_knows_every_defect_and_its_end() {
     assert!(!table.contains("not found"), "{table}");
 }
 
-/// An article that kbsync deleted is shown once more by a stale listing.
+/// A stale listing shows an article again that kbsync deleted.
 fn shown_again(forgets: bool) -> Option<&'static str> {
     let sync = Step::Run {
         command: Command::Sync,
@@ -153,7 +153,7 @@ fn a_stale_listing_brings_a_deleted_article_back_only_where_the_state_is_lost() 
     assert_eq!(shown_again(false), None);
 }
 
-/// A colleague takes words away and puts them back, and then kbsync takes them out of the mirror.
+/// A colleague removes words and puts them back, and then kbsync removes the words from the mirror.
 fn taken_back(kbsync_looked: bool) -> Option<&'static str> {
     let mut world = World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0);
     let (at, words) = (At(0, 0), Tokens::of(b"zq001z"));
@@ -185,7 +185,7 @@ fn a_pull_of_what_a_colleague_took_back_meanwhile_had_a_cause() {
     assert_eq!(taken_back(false), Some("I4"));
 }
 
-/// kbsync writes an article over, and a stale listing shows the one of before. By that the words go from a side.
+/// kbsync overwrites an article, and a stale listing shows the superseded version, which removes the words from a side.
 fn shown_late(side: Side, forgets: bool, edited_since: bool) -> Option<&'static str> {
     let mut world = World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0);
     let (at, words) = (At(0, 0), Tokens::of(b"zq002z"));
@@ -225,8 +225,8 @@ fn an_old_copy_is_believed_only_where_the_state_is_lost() {
     }
 }
 
-/// kbsync writes an article over, a stale listing shows the one of before, and the article is deleted. Returns whether
-/// its words are still owed.
+/// kbsync overwrites an article, a stale listing shows the superseded version, and the article is deleted. Returns
+/// whether its words are still owed.
 fn deleted_late(forgets: bool, removed: bool) -> bool {
     let mut world = World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0);
     let (at, words) = (At(0, 0), Tokens::of(b"zq002z"));
@@ -263,7 +263,7 @@ fn what_only_a_lost_state_knew_is_not_owed_once_its_writer_removed_it() {
     assert!(deleted_late(true, false));
 }
 
-/// A person releases a mass deletion, and the run is cut off. The next one deletes them all.
+/// A person approves a mass deletion, and the run is cut off. The next run carries out all deletions.
 fn released_once() -> Option<&'static str> {
     let post = |name| Step::Service {
         deed: Colleague::Post {

@@ -1,4 +1,4 @@
-//! The folder in memory against the real one: whatever is done to both, they say the same of it.
+//! The folder in memory against the real folder: after the same calls both give the same answers.
 
 use super::folder::Folder;
 use super::mirror::Mirror;
@@ -13,7 +13,7 @@ const FOLDERS: [&str; 3] = ["alpha", "beta", "gamma"];
 const NAMES: [&str; 3] = ["a.html", "b.html", "c.html"];
 const SLOT: Slot = 1;
 
-/// Both folders, and what was last seen at each place.
+/// Both folders, and the stamps last seen at each place.
 struct Twins {
     memory: Mirror,
     real: Mirror,
@@ -22,7 +22,7 @@ struct Twins {
     random: Random,
 }
 
-/// What a call came to, without the words of an error.
+/// Returns the result of a call, without the words of an error.
 fn plain<T: std::fmt::Debug>(done: Result<T, DiskError>) -> String {
     format!("{:?}", done.map_err(|error| error.kind))
 }
@@ -33,7 +33,7 @@ impl Twins {
         Place::new(FOLDERS[folder], NAMES[name])
     }
 
-    /// A place and the stamp of what was seen there, or anywhere else.
+    /// Returns a place with a stamp that was seen there, or with none.
     fn expected(&mut self) -> (Place, Stamp) {
         let seen = self.random.pick(&self.seen).cloned();
         let (place, stamp) = seen.unwrap_or((self.place(), Stamp::default()));
@@ -57,7 +57,7 @@ impl Twins {
         deed(&mut self.real);
     }
 
-    /// The slot says the same in both, and is emptied.
+    /// Checks that a slot has the same content in both folders, and empties it.
     fn empty_slot(&mut self, at: At<'_>) {
         let (tree, folder, disk) = self.parts();
         for area in [Area::Stage, Area::Displaced] {
@@ -69,7 +69,7 @@ impl Twins {
         }
     }
 
-    /// Somebody does something, and both say the same.
+    /// Makes one random call in both folders, and checks that the results are the same.
     fn act(&mut self) {
         let (one, other) = (self.place(), self.place());
         let (place, stamp) = self.expected();
@@ -160,7 +160,7 @@ impl Twins {
         }
     }
 
-    /// Both folders are listed, and hold the same.
+    /// Lists both folders, and checks that their content is the same.
     fn compare(&mut self) {
         let mut seen = Vec::new();
         let (tree, folder, disk) = self.parts();
@@ -179,7 +179,7 @@ impl Twins {
         if self.random.percent(50) {
             self.seen = seen;
         } else {
-            // Some of it is out of date by the next time.
+            // Some of the stamps are outdated by the next call.
             self.seen.extend(seen);
         }
     }

@@ -1,4 +1,4 @@
-//! The judge of I13: it lets pass what stops one article, and finds what stops others.
+//! The judge of I13: it accepts faults that stop one article, and finds faults that stop others.
 
 use super::isolation;
 use super::relations::{self, Relation};
@@ -10,7 +10,7 @@ const SYNC: Step = Step::Run {
     command: Command::Sync,
 };
 
-/// Two articles are edited, and something goes wrong at the first PUT.
+/// Two articles are edited, and a fault strikes the first PUT.
 fn struck_by(what: What) -> Option<&'static str> {
     let post = |at, token| Step::Service {
         deed: Colleague::Post {
@@ -71,7 +71,8 @@ fn what_goes_wrong_with_one_article_delays_it_alone() {
     assert!(compared >= 10, "{compared} are compared");
 }
 
-/// An article is deleted on one side, and on the other a file is refused by the disk, or its article by the service.
+/// An article is deleted on one side, and on the other side the disk refuses a file, or the service refuses its
+/// article.
 fn struck_beside_a_deletion(call: Call, what: What) -> Option<&'static str> {
     let post = |at, token| Step::Service {
         deed: Colleague::Post {

@@ -1,4 +1,4 @@
-//! The traces in files are run again, and those of which more is asked than that everything holds.
+//! Replays the trace files, and makes further checks of some of them.
 
 use super::relations::{Compare, Relation};
 use super::run::Bench;
@@ -71,7 +71,7 @@ fn a_trace_is_read_back_as_it_was_written() {
     }
 }
 
-/// What is wrong with a text, and in which line.
+/// Returns the fault of a text, with its line.
 fn fault(text: &str) -> Option<(usize, String)> {
     let fault = trace::replay(&mut Bench::new(), text).err()?;
     let first = fault.message.lines().next().unwrap_or_default();

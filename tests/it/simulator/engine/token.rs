@@ -1,22 +1,22 @@
-//! Tokens: every human write carries one of its own, so that any text can be asked whose words it holds.
+//! Tokens: every human write has a token of its own, so that the words in any text have a known origin.
 
-/// How many tokens a run may have.
+/// The number of machine words in a set.
 const WORDS: usize = 8;
 
 /// A set of tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Tokens([u64; WORDS]);
 
-/// The most tokens of one run.
+/// The largest token of a run.
 pub(crate) const MOST: u16 = 511;
 
-/// A token as it is written.
+/// Returns a token as text.
 pub(crate) fn word(token: u16) -> String {
     format!("zq{token:03}z")
 }
 
 impl Tokens {
-    /// The tokens in some bytes.
+    /// Returns the tokens in some bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let mut tokens = Self::default();
         tokens.read(bytes);
@@ -37,7 +37,7 @@ impl Tokens {
         }
     }
 
-    /// Adds one.
+    /// Adds a token.
     pub(crate) fn insert(&mut self, token: u16) {
         let index = usize::from(token);
         if let Some(word) = self.0.get_mut(index / 64) {
@@ -45,7 +45,7 @@ impl Tokens {
         }
     }
 
-    /// Returns whether one is in.
+    /// Returns whether a token is in the set.
     pub(crate) fn has(&self, token: u16) -> bool {
         let index = usize::from(token);
         self.0
@@ -53,28 +53,28 @@ impl Tokens {
             .is_some_and(|word| word & (1 << (index % 64)) != 0)
     }
 
-    /// Adds all of another set.
+    /// Adds all tokens of another set.
     pub(crate) fn add(&mut self, other: &Self) {
         for (word, more) in self.0.iter_mut().zip(other.0) {
             *word |= more;
         }
     }
 
-    /// Takes all of another set out.
+    /// Removes all tokens of another set.
     pub(crate) fn remove(&mut self, other: &Self) {
         for (word, less) in self.0.iter_mut().zip(other.0) {
             *word &= !less;
         }
     }
 
-    /// Those that are not in another set.
+    /// Returns the tokens that are not in another set.
     #[must_use]
     pub(crate) fn without(mut self, other: &Self) -> Self {
         self.remove(other);
         self
     }
 
-    /// Those that are in another set, too.
+    /// Returns the tokens that are also in another set.
     #[must_use]
     pub(crate) fn and(mut self, other: &Self) -> Self {
         for (word, both) in self.0.iter_mut().zip(other.0) {
@@ -83,12 +83,12 @@ impl Tokens {
         self
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// All of them.
+    /// Returns all tokens of the set.
     pub(crate) fn all(&self) -> Vec<u16> {
         (0..=MOST).filter(|token| self.has(*token)).collect()
     }

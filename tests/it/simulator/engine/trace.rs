@@ -1,5 +1,5 @@
-//! Traces as files: what the simulator found lies in `tests/it/simulator/traces`, one world a file, and is run again by
-//! `cargo test`.
+//! Traces as files: the simulator's findings are in `tests/it/simulator/traces`, one world per file, and `cargo test`
+//! replays them.
 //!
 //! ```text
 //! # What world it is.
@@ -12,9 +12,9 @@
 //! Ends without zq002z
 //! ```
 //!
-//! A line is a step, as [`super::wording`] writes it. `Setup` names what is not plain, `Judged` what the run is compared
-//! with, `Ends` what the files and articles say at the end, or do not say. A range stands for each of its numbers: the
-//! file is run with each of them.
+//! A line is a step, as [`super::wording`] writes it. `Setup` names the values that are not plain, `Judged` the
+//! relation to another run, `Ends` the texts that files and articles must or must not have at the end. A range stands
+//! for each of its numbers: the file is run with each of them.
 
 use super::relations::{self, Relation};
 use super::run::{Bench, Ground, Outcome, Source};
@@ -22,21 +22,21 @@ use super::step::{PLAIN, Trace};
 use super::wording::{read, written};
 use super::world::Violation;
 
-/// A run that a file asks for.
+/// A run from a file.
 pub(crate) struct Recorded<'a> {
     pub(crate) trace: Trace,
     pub(crate) relation: Relation,
     /// The number of each step's line.
     lines: Vec<usize>,
-    /// What the end has to say, or not to say.
+    /// The texts that the end must have (true), or must not have.
     ends: Vec<(bool, &'a str)>,
 }
 
-/// What is wrong, in a line of a file.
+/// A fault in a line of a file.
 pub(crate) struct Fault {
     /// The line's number.
     pub(crate) line: usize,
-    /// What does not hold, and in which run.
+    /// The failed check, and its run.
     pub(crate) message: String,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn file(trace: &Trace, relation: Relation, world: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Runs what a file says, with each number of its ranges. Returns how many runs held.
+/// Replays a file, with each number of its ranges. Returns the number of runs, all of which held.
 pub(crate) fn replay(bench: &mut Bench, text: &str) -> Result<usize, Fault> {
     let is_comment = |line: &str| line.starts_with('#');
     let lines = text
@@ -66,7 +66,7 @@ pub(crate) fn replay(bench: &mut Bench, text: &str) -> Result<usize, Fault> {
     Ok(runs.len())
 }
 
-/// The text with each number of its ranges.
+/// Returns the text with each number of its ranges.
 fn each(text: &str) -> Vec<String> {
     let mut ranges = text.split_whitespace().filter_map(|word| {
         let numbers = word.rsplit('=').next()?;
@@ -148,13 +148,13 @@ impl<'a> Recorded<'a> {
         })
     }
 
-    /// Runs it in memory.
+    /// Runs the trace in memory.
     pub(crate) fn run(&self, bench: &mut Bench) -> Outcome {
         let source = Source::Steps(&self.trace.steps);
         bench.run(self.trace.setup, source, Ground::Memory)
     }
 
-    /// What the end says that it should not, or does not say.
+    /// Returns the first expectation that the end does not meet.
     fn unlike(&self, outcome: &Outcome) -> Option<String> {
         let says = |text: &str| outcome.end.iter().any(|line| line.contains(text));
         let mut unlike = self.ends.iter().filter(|(with, text)| says(text) != *with);

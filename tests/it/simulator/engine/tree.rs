@@ -1,8 +1,8 @@
 //! A folder of files in memory, with the stamps and the durability that a real file system gives.
 //!
-//! Times have the grain of a kernel's tick, so that two saves within one tick cannot be told apart by their
-//! times. What kbsync writes is durable only once it was synced: [`Tree::lose_power`] takes back what was
-//! not, names and bytes each for themselves. What people write counts as durable at once.
+//! Times have the grain of a kernel's tick, so that two saves within one tick have the same time. A write of kbsync's
+//! is durable only after an fsync: [`Tree::lose_power`] undoes the other writes, names and bytes independently. A write
+//! of a person's counts as durable at once.
 
 use super::token::Tokens;
 use super::world::is_ready;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The grain of a file's times, in nanoseconds.
 const TICK: i64 = 4_000_000;
 
-/// The time that a change gets at some moment.
+/// Returns the time that a change gets at some moment.
 pub(super) fn tick(now: i64) -> i64 {
     now - now % TICK
 }
@@ -25,37 +25,37 @@ pub(super) fn tick(now: i64) -> i64 {
 /// A file.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// Its bytes.
+    /// The content.
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// The tokens in them.
+    /// The tokens in the content.
     pub(crate) tokens: Tokens,
     stamp: Stamp,
     durable: bool,
-    /// Whether its bytes were lost with the power.
+    /// Whether the content was lost in a power loss.
     pub(crate) torn: bool,
-    /// Whether these bytes can be an article; found out when somebody asks.
+    /// Whether the content can be an article; computed on demand.
     ready: OnceCell<bool>,
 }
 
 impl Node {
-    /// Returns whether it can be an article.
+    /// Returns whether the file can be an article.
     pub(crate) fn is_ready(&self) -> bool {
         *self.ready.get_or_init(|| is_ready(&self.bytes))
     }
 }
 
-/// A name and a slot that took each other's files, in case that was not durable.
+/// An exchange between a name and a slot, stored until it is durable.
 #[derive(Clone, Debug)]
 struct Undo {
     name: String,
     slot: Slot,
-    /// What lay under the name, and in the slot.
+    /// The files under the name and in the slot before the exchange.
     before: (Option<Node>, Option<Node>),
 }
 
 type Folder = BTreeMap<String, Node>;
 
-/// All files, by folder; the root is the folder without a name.
+/// All files, by folder; the root is the folder with the empty name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     folders: BTreeMap<String, Folder>,
@@ -78,7 +78,7 @@ fn key(at: At<'_>) -> &str {
 }
 
 impl Tree {
-    /// An empty one.
+    /// An empty tree.
     pub(crate) fn new(now: i64) -> Self {
         Self {
             folders: BTreeMap::from([(String::new(), Folder::new())]),
@@ -109,7 +109,7 @@ impl Tree {
         node.stamp.ctime = tick(self.now);
     }
 
-    /// Every file: folder, name and what it is.
+    /// Returns every file: folder, name and node.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str, &Node)> {
         self.folders.iter().flat_map(|(folder, files)| {
             files
@@ -135,13 +135,13 @@ impl Tree {
         self.folders.get(folder)?.get(name)
     }
 
-    // What people do.
+    // The calls of people.
 
     pub(crate) fn get(&self, folder: &str, name: &str) -> Option<&Node> {
         self.found(folder, name)
     }
 
-    /// Saves a file; into the same one, if there is one and nothing else is wished for.
+    /// Saves a file; into the existing file unless `anew`.
     pub(crate) fn save(&mut self, folder: &str, name: &str, bytes: Vec<u8>, anew: bool) {
         let mut node = self.node(bytes, true);
         let old = self.found(folder, name);
@@ -177,13 +177,13 @@ impl Tree {
         }
     }
 
-    /// What a person does to a name is not undone by a loss of power.
+    /// A name that a person has changed is not undone by a power loss.
     fn forget_undo(&mut self, folder: &str, name: &str) {
         self.journal
             .retain(|(at, undo)| at != folder || undo.name != name);
     }
 
-    // What kbsync does.
+    // The calls of kbsync.
 
     pub(crate) fn list(&self, at: At<'_>) -> Result<Listing, DiskError> {
         let mut entries: Vec<Entry> = self
@@ -239,7 +239,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Lets a name and a slot take each other's files.
+    /// Exchanges the files of a name and a slot.
     fn swap(&mut self, slot: Slot, folder: &str, name: &str) {
         let files = self.folders.entry(folder.to_owned()).or_default();
         let here = files.remove(name);
@@ -261,7 +261,7 @@ impl Tree {
         }
     }
 
-    /// Returns what is wrong with what lies at a name.
+    /// Returns the error if the file at a name is not as expected.
     fn unexpected(&self, folder: &str, name: &str, expect: Expect) -> Option<DiskErrorKind> {
         let found = self.found(folder, name);
         let same = |stamp: Stamp| found.is_some_and(|node| node.stamp == stamp);
@@ -335,7 +335,7 @@ impl Tree {
         self.aside.get(&(area, slot))
     }
 
-    /// What lies in the stage, and what is kept of a lost state.
+    /// Returns the staged files, and the files that outlived a lost state.
     pub(crate) fn staged(&self) -> impl Iterator<Item = &Node> {
         let staged = self.aside.iter();
         staged
@@ -422,8 +422,8 @@ impl Tree {
         }
     }
 
-    /// Removes what no slot of the journal or of the state holds. Where these are lost, it is kept under numbers that no
-    /// slot gets.
+    /// Deletes the files of slots that neither the journal nor the state has. If the state was lost, the files are
+    /// stored under numbers that no slot gets.
     pub(crate) fn sweep(&mut self, known: &BTreeMap<Slot, Place>, lost: bool) -> usize {
         let before = self.aside.len();
         if lost {
@@ -442,8 +442,8 @@ impl Tree {
         before - self.aside.len()
     }
 
-    /// The power fails: of the changes of names only the first `keep` percent are left, and bytes that were
-    /// not synced are gone, as on a file system that orders nothing.
+    /// A power loss: only the first `keep` percent of the changes of names survive, and content that was not fsynced is
+    /// lost, as on a file system without ordering.
     pub(crate) fn lose_power(&mut self, keep: u8) {
         let kept = self.journal.len() * usize::from(keep.min(100)) / 100;
         for (folder, undo) in self.journal.split_off(kept).into_iter().rev() {

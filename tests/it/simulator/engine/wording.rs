@@ -1,10 +1,10 @@
-//! A value as words of a line: how a step of a trace is written, and how it is read back.
+//! Values as words of a line: the written form of a step of a trace, and its parser.
 //!
-//! A value is written as the name of its variant and its fields, in order: `Service Post at=alpha/b token=1 shown=true`.
-//! A field that has fields of its own is written without its name. Whoever uses the macros imports this module as well.
-//! Files of such lines are in [`super::trace`].
+//! A value is written as the name of its variant and its fields, in order:
+//! `Service Post at=alpha/b token=1 shown=true`. A field that has fields of its own is written without its name. A
+//! module that uses the macros also imports this module. Files of such lines are in [`super::trace`].
 
-/// The words of a line that are still to be read.
+/// The words of a line that are not parsed yet.
 pub(crate) type Words<'a> = std::str::SplitWhitespace<'a>;
 
 /// A value that is written as words.
@@ -12,7 +12,7 @@ pub(crate) trait Worded: Sized {
     /// Appends the value as the field of that name.
     fn write(&self, field: &str, line: &mut String);
 
-    /// Reads the field of that name; `None`: the words are something else.
+    /// Reads the field of that name; `None`: the next words are something else.
     fn read(field: &str, words: &mut Words<'_>) -> Option<Self>;
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn written(value: &impl Worded) -> String {
     line.trim_start().to_owned()
 }
 
-/// Reads a line that has nothing but a value.
+/// Reads a line that contains only a value.
 pub(crate) fn read<T: Worded>(line: &str) -> Option<T> {
     let mut words = line.split_whitespace();
     let value = T::read("", &mut words)?;
@@ -38,12 +38,12 @@ pub(crate) fn write_field(field: &str, value: &dyn std::fmt::Display, line: &mut
     line.push_str(&value.to_string());
 }
 
-/// The word of a field.
+/// Returns the word of a field.
 pub(crate) fn read_field<'a>(field: &str, words: &mut Words<'a>) -> Option<&'a str> {
     words.next()?.strip_prefix(field)?.strip_prefix('=')
 }
 
-/// Makes types one word that they print and parse themselves.
+/// Writes types as one word, with their own `Display` and `FromStr`.
 macro_rules! one_word {
     ($($type:ty),*) => {$(
         impl Worded for $type {
@@ -60,7 +60,7 @@ macro_rules! one_word {
 
 one_word!(u8, u16, u32, bool);
 
-/// Makes an enum that is written as the name of its variant and the variant's fields.
+/// Defines an enum that is written as the name of its variant and the variant's fields.
 macro_rules! variants {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $({ $($field:ident: $type:ty),* })?,)* }) => {
         $(#[$doc])*
@@ -90,7 +90,7 @@ macro_rules! variants {
     };
 }
 
-/// Makes an enum without fields, which is one word, with a list of all its values.
+/// Defines an enum without fields, which is written as one word, with a list of all its values.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident,)* }) => {
         $(#[$doc])*
@@ -98,7 +98,7 @@ macro_rules! words {
         pub(crate) enum $name { $($(#[$vdoc])* $variant,)* }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$variant),*];
         }
 
@@ -117,18 +117,18 @@ macro_rules! words {
     };
 }
 
-/// Makes a struct of which only the fields that are not plain are written.
+/// Defines a struct of which only the fields that are not plain are written.
 macro_rules! settings {
     ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty = $plain:expr,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) struct $name { $($(#[$fdoc])* pub(crate) $field: $type,)* }
 
-        /// Nothing odd.
+        /// All fields plain.
         pub(crate) const PLAIN: $name = $name { $($field: $plain),* };
 
         impl $name {
-            /// The fields that are not plain.
+            /// Returns the fields that are not plain, as words.
             pub(crate) fn written(&self) -> String {
                 let mut line = String::new();
                 $(if self.$field != PLAIN.$field {
@@ -137,7 +137,7 @@ macro_rules! settings {
                 line
             }
 
-            /// Sets the field that a word names; `None`: the word is something else.
+            /// Sets the field that a word names; `None`: the word names no field.
             pub(crate) fn set(&mut self, word: &str) -> Option<()> {
                 let (field, _) = word.split_once('=')?;
                 let words = &mut word.split_whitespace();

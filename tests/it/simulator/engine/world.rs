@@ -1,5 +1,5 @@
-//! The world that both ports and all people share: the files, the service, the time, what is going to go
-//! wrong, and the books that the invariants are judged by.
+//! The world that both ports and all people share: the files, the service, the time, the planned faults, and the ledger
+//! for the invariants.
 
 use super::births::Births;
 use super::hidden::Hidden;
@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What did not hold.
+/// A violation of an invariant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Violation {
     /// The invariant, such as `I1`.
     pub(crate) invariant: &'static str,
-    /// What happened.
+    /// The description of the violation.
     pub(crate) message: String,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Side {
     Service,
 }
 
-/// What the invariants are judged by: who wrote and removed which words.
+/// The record for the invariants: who wrote and who removed which words.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a fact of the present cycle"
@@ -51,21 +51,21 @@ pub(crate) struct Ledger {
     pub(crate) written: Tokens,
     /// Words that a person removed from the mirror, or gave up.
     pub(crate) removed: Tokens,
-    /// Of these, the words that this cycle brought back into the mirror, for good or in the copy of a conflict.
+    /// The removed words that this cycle brought back into the mirror, for good or in a conflict copy.
     pub(crate) brought_back: Tokens,
-    /// Words that a person had removed from the mirror, and that came back into it in the copy of a conflict only.
+    /// Words that a person had removed from the mirror, and that came back only in a conflict copy.
     pub(crate) shown_beside: Tokens,
     /// Words that a person removed from the service.
     pub(crate) removed_there: Tokens,
-    /// Of these, the ones that were gone when kbsync looked in this cycle.
+    /// The words removed from the service that were gone when kbsync read it in this cycle.
     pub(crate) gone_when_seen: Tokens,
     /// For each article that a colleague deleted, the words that kbsync had sent for it.
     pub(crate) deleted_there: Vec<Tokens>,
-    /// How many of these were deleted when kbsync looked in this cycle.
+    /// The number of these articles that were deleted when kbsync read the service in this cycle.
     pub(crate) deleted_when_seen: usize,
     /// Words that a person wrote while the present cycle ran.
     pub(crate) fresh: Tokens,
-    /// Words in categories and in keys of the writer's own: they have no history of their own.
+    /// Words in categories and in keys of the writer's own, which have no history of their own.
     pub(crate) aside: Tokens,
     /// Words that a person copied.
     pub(crate) copied: Tokens,
@@ -73,99 +73,100 @@ pub(crate) struct Ledger {
     pub(crate) set_aside: Tokens,
     /// Words that were found in the history.
     pub(crate) archived: Tokens,
-    /// Articles whose file a person took away.
+    /// Articles whose file a person removed.
     pub(crate) withdrawn: BTreeSet<ArticleId>,
-    /// Where the writer emptied an article's file: that says nothing, and is no removal.
+    /// The places of articles' files that the writer emptied: an empty file has no words, and is no removal.
     pub(crate) emptied: BTreeMap<ArticleId, (String, String)>,
     /// Articles whose file the writer changed since both sides were equal.
     pub(crate) touched: BTreeSet<ArticleId>,
-    /// Of these, the ones that no cycle over everything has dealt with since, and when that was.
+    /// The touched articles that no full cycle has handled since, with the time of the touch.
     pub(crate) pending_touch: BTreeMap<ArticleId, i64>,
-    /// Of these, the ones of which nothing happened to the file but that it was copied, or became the article's, or that a
-    /// key of the writer's own was edited.
+    /// The pending touched articles whose file was only copied, or became the article's, or had an edit of a key of the
+    /// writer's own.
     pub(crate) doubled: BTreeSet<ArticleId>,
-    /// What two articles both say and the file of one does not any more.
+    /// Words that two articles have, and that the file of one no longer has.
     pub(crate) parting: BTreeMap<(ArticleId, ArticleId), Tokens>,
-    /// Articles whose folder is another category's since the writer removed its `_category.yaml`.
+    /// Articles whose folder belongs to another category since the writer deleted its `_category.yaml`.
     pub(crate) recategorized: BTreeSet<ArticleId>,
-    /// Articles that a colleague changed since both sides were equal, and when.
+    /// Articles that a colleague changed since both sides were equal, with the time.
     pub(crate) edited: BTreeMap<ArticleId, i64>,
     /// Articles that a colleague deleted in this cycle.
     pub(crate) lately_gone: BTreeSet<ArticleId>,
-    /// Articles that kbsync deleted before its state was lost or set back: nothing remembers that.
+    /// Articles that kbsync deleted before its state was lost or rolled back, so the deletion is not remembered.
     pub(crate) unremembered: BTreeSet<ArticleId>,
-    /// Articles that kbsync wrote before its state was lost or set back, with the words that it put there and
-    /// the revision that it made: nothing remembers what that replaced.
+    /// Articles that kbsync wrote before its state was lost or rolled back, with the words and the revision of the
+    /// write: the superseded version is not remembered.
     pub(crate) unremembered_words: BTreeMap<ArticleId, (Tokens, i64)>,
-    /// Of these, the words that an answer of this cycle did not show yet.
+    /// The unremembered words that an answer of this cycle did not show yet.
     pub(crate) outdated: Tokens,
-    /// What a state that was set back takes for removed by the writer, since it knows their files in another version: a
-    /// colleague who brings such words back brings back what that state last saw.
+    /// Words that a rolled-back state takes for removed by the writer, because it knows the files in another version. A
+    /// colleague who brings such words back restores the last known version of that state.
     pub(crate) taken_for_edits: BTreeMap<ArticleId, Tokens>,
-    /// By side, the words that a state which was set back knows, and that the side had no more by then: put back
-    /// before the next whole cycle, they are just what that state expects, and the other side's count as newer.
+    /// By side, the words that a rolled-back state knows, and that the side no longer had at the roll-back. If they are
+    /// put back before the next whole cycle, the side is as the state expects, and the other side's words count as
+    /// newer.
     pub(crate) expected: [Tokens; 2],
     /// Words that a person had removed from the mirror when kbsync scanned it in this cycle.
     pub(crate) gone_when_scanned: Tokens,
-    /// Words that a person took out of a file that had no id, by its folder and name.
+    /// Words that a person removed from a file without an id, by its folder and name.
     pub(crate) taken_out: BTreeMap<(String, String), Tokens>,
-    /// When an article's file came back into the mirror.
+    /// The time at which an article's file came back into the mirror.
     pub(crate) came_back: BTreeMap<ArticleId, i64>,
-    /// When kbsync last looked at a folder or a file, and at which of its requests.
+    /// The time of kbsync's last look at a folder or a file, and the number of its requests by then.
     pub(crate) looked: BTreeMap<(String, String), (i64, u64)>,
-    /// What kbsync created, and knows of.
+    /// The articles that kbsync created, and its knowledge of them.
     pub(crate) births: Births,
-    /// Articles that are gone, and that a listing of this cycle showed all the same.
+    /// Deleted articles that a listing of this cycle still showed.
     pub(crate) shown_gone: BTreeSet<ArticleId>,
-    /// When kbsync last saw an article, and at which of its requests.
+    /// The time at which kbsync last saw an article, and the number of its requests by then.
     pub(crate) read: BTreeMap<ArticleId, (i64, u64)>,
-    /// Writes that got no answer in this cycle, by kbsync's requests.
+    /// Writes with a lost response in this cycle, by kbsync's requests.
     pub(crate) unanswered: BTreeMap<ArticleId, u64>,
-    /// What old answers hide after such a write.
+    /// The words that stale reads hide after such a write.
     pub(crate) hidden: Hidden,
     /// Whether git moved HEAD before this cycle.
     pub(crate) head_moved: bool,
-    /// Whether the state was lost or set back: then old edits look like new ones.
+    /// Whether the state was lost or rolled back: then old edits look like new edits.
     pub(crate) forgetful: bool,
     /// Whether a process died since both sides were equal.
     pub(crate) died: bool,
-    /// Whether the journal had something to end when the present cycle began.
+    /// Whether the journal had an unfinished entry when the present cycle began.
     pub(crate) unfinished: bool,
-    /// Whether a part of the looking failed in this cycle.
+    /// Whether a part of the scan or of the listing failed in this cycle.
     pub(crate) doubt: bool,
-    /// What was taken away when the cycle began, for the guard against mass deletion.
+    /// The articles whose files were missing when the cycle began, for the guard against mass deletion.
     pub(crate) pending: BTreeSet<ArticleId>,
-    /// What a person released.
+    /// The articles that a person approved.
     pub(crate) released: BTreeSet<ArticleId>,
     /// Whether any number of deletions is allowed in this cycle.
     pub(crate) allow_deletes: bool,
     /// The most deletions of one cycle.
     pub(crate) limit: usize,
-    /// Deletions on the service in this cycle that nobody released.
+    /// Deletions on the service in this cycle that nobody approved.
     pub(crate) deleted: usize,
-    /// Whether the sides went apart in a way that the plain books do not follow: `--prefer`, `resolve`.
+    /// Whether the command settles sides in a way that the ledger does not follow: `--prefer`, `resolve`.
     pub(crate) loose: bool,
-    /// Whether a person wants the files' words wherever both sides were changed: `--prefer local`.
+    /// Whether the files' words win wherever both sides changed: `--prefer local`.
     pub(crate) local_wins: bool,
     /// Changes of either side by kbsync in this cycle.
     pub(crate) effects: usize,
     /// Whether this is a dry run: nothing may change.
     pub(crate) dry: bool,
-    /// What did not hold.
+    /// The first violation.
     pub(crate) violation: Option<Violation>,
 }
 
-/// The files of one id.
+/// The files with one id.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Known {
     digest: u64,
-    /// The same without the line that is the writer's own.
+    /// The same digest without the writer's own line.
     shared: u64,
     files: usize,
     tokens: Tokens,
 }
 
-/// A thing that goes wrong at a call.
+/// A planned fault at a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Armed {
     pub(crate) call: Call,
@@ -173,54 +174,54 @@ pub(crate) struct Armed {
     pub(crate) what: What,
 }
 
-/// Everything.
+/// The whole world.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) setup: Setup,
     pub(crate) mirror: Mirror,
     pub(crate) kb: Kb,
     pub(crate) ledger: Ledger,
-    /// Nanoseconds since 1970.
+    /// The time in nanoseconds since 1970.
     pub(crate) now: i64,
-    /// When the present cycle began, and how many requests there were by then.
+    /// The time at which the present cycle began, and the number of requests by then.
     pub(super) began: (i64, u64),
-    /// When kbsync was last told of an article by itself.
+    /// The time at which kbsync last read an article by itself.
     asked: BTreeMap<ArticleId, i64>,
-    /// When it was told that one is gone: it is not asked for again.
+    /// The time at which such a read showed that the article is gone: it is not read again.
     missed: BTreeMap<ArticleId, i64>,
-    /// Articles that a listing showed, or that it made, and that it did not ask for by themselves since.
+    /// Articles that a listing showed or that kbsync created, and that kbsync has not read by themselves since.
     listed: BTreeSet<ArticleId>,
-    /// How many of these it asked for in this cycle, when they were not listed any more.
+    /// The number of these that kbsync read in this cycle, when they were no longer listed.
     asked_of_listed: usize,
     pub(crate) armed: Vec<Armed>,
-    /// How often something was called in this cycle.
+    /// The number of calls of each kind in this cycle.
     pub(crate) calls: BTreeMap<Call, u8>,
-    /// When requests were sent, in the last day.
+    /// The times of the requests in the last day.
     pub(crate) sent: VecDeque<i64>,
-    /// Requests that are not answered any more.
+    /// The number of the next requests that get no response.
     pub(crate) down: u8,
     /// Whether the disk is full.
     pub(crate) full: bool,
-    /// Whether anything went wrong in this cycle.
+    /// Whether there was any fault in this cycle.
     pub(crate) troubled: bool,
-    /// The last call of this cycle that went wrong, and what it was about.
+    /// The last failed call of this cycle, and its object.
     pub(crate) struck: Option<Struck>,
     /// A digest of everything that happened.
     pub(crate) hash: u64,
-    /// What a stash holds.
+    /// The stashed files.
     pub(crate) stash: Option<Vec<(String, String, Vec<u8>)>>,
-    /// Words of the trace, when somebody wants to read it.
+    /// The events in words, if asked for.
     pub(crate) log: Option<Vec<String>>,
 }
 
-/// What a port is told before a call.
+/// The conditions of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Entered {
-    /// The process is dead.
+    /// Whether the process is dead.
     pub(crate) dead: bool,
-    /// What goes wrong.
+    /// The fault.
     pub(crate) what: Option<What>,
-    /// Seconds that it takes.
+    /// The seconds that the call takes.
     pub(crate) slow: u8,
     pub(crate) stale: bool,
     pub(crate) skip: Option<u8>,
@@ -228,7 +229,7 @@ pub(crate) struct Entered {
 }
 
 impl World {
-    /// A new one.
+    /// A new world.
     pub(crate) fn new(setup: Setup, mirror: Mirror, now: i64) -> Self {
         Self {
             setup,
@@ -254,7 +255,7 @@ impl World {
         }
     }
 
-    /// Adds something to the digest of all that happened.
+    /// Adds an event to the digest.
     pub(crate) fn note(&mut self, words: &str) {
         for chunk in words.as_bytes().chunks(8) {
             let mut bytes = [0; 8];
@@ -266,7 +267,7 @@ impl World {
         }
     }
 
-    /// The first thing that did not hold is the one that counts.
+    /// Records a violation. Only the first one counts.
     pub(crate) fn violated(&mut self, invariant: &'static str, message: String) {
         if let Some(log) = &mut self.log {
             log.push(format!("!! {invariant}: {message}"));
@@ -276,7 +277,7 @@ impl World {
             .get_or_insert(Violation { invariant, message });
     }
 
-    /// The words of a side, as far as they count for people.
+    /// Returns the words of a side that count for people.
     pub(crate) fn tokens(&self, side: Side) -> Tokens {
         match side {
             Side::Mirror => self.mirror.tokens(),
@@ -284,7 +285,7 @@ impl World {
         }
     }
 
-    /// The files that lie where articles lie, by their ids.
+    /// Returns the files at places of articles, by their ids.
     pub(super) fn ids_in_mirror(&self) -> BTreeMap<ArticleId, Known> {
         let mut ids: BTreeMap<ArticleId, Known> = BTreeMap::new();
         self.mirror.each(&mut |folder, name, bytes, _| {
@@ -309,7 +310,7 @@ impl World {
         ids
     }
 
-    /// A person does something on a side: the books follow.
+    /// Carries out a deed of a person's on a side, and updates the ledger.
     pub(crate) fn human<T>(&mut self, side: Side, deed: impl FnOnce(&mut Self) -> T) -> T {
         let (before, all) = (self.tokens(side), self.mirror.all_tokens());
         let ids = (side == Side::Mirror).then(|| self.ids_in_mirror());
@@ -322,18 +323,18 @@ impl World {
             Side::Service => self.mirror.tokens(),
         };
         let (new, gone) = (after.without(&before), before.without(&after));
-        // What lay under a name that does not count may go, too.
+        // The file at a name that does not count may be lost as well.
         let lost = all.without(&self.mirror.all_tokens());
         let ledger = &mut self.ledger;
         ledger.fresh.add(&new);
-        // A side that has them again takes back what was done on that side, and nothing else.
+        // Words that come back to a side cancel their removal on this side only.
         let removed = match side {
             Side::Mirror => &mut ledger.removed,
             Side::Service => &mut ledger.removed_there,
         };
         removed.remove(&new);
         removed.add(&gone);
-        // What was replaced before kbsync could see it is no concern of kbsync's.
+        // Words that were replaced before kbsync could see them are not owed.
         let mut excused = gone.without(&ledger.seen).without(&other);
         excused.add(&lost.without(&ledger.seen).without(&self.kb.tokens()));
         ledger.owed.remove(&excused);
@@ -356,7 +357,7 @@ impl World {
                     } else {
                         ledger.doubled.remove(id);
                     }
-                    // What went out of an article's file went on purpose, wherever else it is.
+                    // Words that left an article's file were removed on purpose, even if they are elsewhere.
                     ledger.removed.add(&was.tokens.without(&is.tokens));
                 }
                 if is.files > 1 {
@@ -373,13 +374,13 @@ impl World {
         done
     }
 
-    /// Requests made so far.
+    /// Returns the number of requests so far.
     pub(crate) fn requests(&self) -> u64 {
         let usage = &self.kb.usage;
         usage.get + usage.post + usage.put + usage.delete
     }
 
-    /// kbsync saw articles.
+    /// Records that kbsync saw articles.
     pub(crate) fn saw(&mut self, ids: impl IntoIterator<Item = ArticleId>) {
         let at = (self.now, self.requests());
         for id in ids {
@@ -388,7 +389,7 @@ impl World {
         }
     }
 
-    /// kbsync is told of an article by itself.
+    /// Records that kbsync read an article by itself.
     pub(crate) fn told(&mut self, id: ArticleId) {
         if self.kb.articles.contains_key(&id) {
             self.asked.insert(id, self.now);
@@ -397,7 +398,7 @@ impl World {
         }
     }
 
-    /// kbsync asks for an article by itself: one that left the listing since it was last listed, perhaps.
+    /// Records that kbsync asks for an article by itself, perhaps an article that left the listing.
     pub(crate) fn asks(&mut self, id: ArticleId) {
         let article = self.kb.articles.get(&id);
         let left = article.is_none_or(|article| !article.is_published());
@@ -406,8 +407,8 @@ impl World {
         self.told(id);
     }
 
-    /// kbsync asked for an article and learned nothing. One that left the listing is asked for in its turn from now on,
-    /// also if a read said before that it is not there.
+    /// Records that kbsync asked for an article and learned nothing. An article that left the listing is read in its
+    /// turn from now on, even if a read said before that it does not exist.
     pub(crate) fn asks_in_vain(&mut self, id: ArticleId) {
         let article = self.kb.articles.get(&id);
         let left = article.is_none_or(|article| !article.is_published());
@@ -418,15 +419,15 @@ impl World {
         }
     }
 
-    /// kbsync made an article, which it expects in the listing from now on.
+    /// Records that kbsync created an article, which it expects in the listing from now on.
     pub(crate) fn expects(&mut self, id: ArticleId) {
         self.listed.insert(id);
     }
 
-    /// Returns whether hidden articles are left to be asked for today, or ones that left the listing, since as many as
-    /// one cycle may ask for were asked for in this one: their turn comes in the next.
+    /// Returns whether reads of hidden articles, or of articles that left the listing, are rationed today: this cycle
+    /// has read as many as one cycle may, and the rest have their turn in the next cycle.
     pub(crate) fn is_rationed(&self) -> bool {
-        // What the writer edited or removed is asked for at other times.
+        // Articles that the writer edited or removed are read at other times.
         let hidden = |id: &ArticleId| {
             let article = self.kb.articles.get(id);
             let ledger = &self.ledger;
@@ -440,7 +441,7 @@ impl World {
         let waits = asked.any(|(_, at)| *at <= due);
         let all = self.asked.iter().chain(&self.missed).filter(of_hidden);
         let asked = all.filter(|(_, at)| **at >= self.began.0).count();
-        // So do articles that left the listing all at once.
+        // Articles that left the listing all at once are rationed, too.
         let left = |id: &ArticleId| {
             let article = self.kb.articles.get(id);
             article.is_none_or(|article| !article.is_published())
@@ -449,28 +450,28 @@ impl World {
         (waits && asked >= limit) || (self.listed.iter().any(left) && self.asked_of_listed >= limit)
     }
 
-    /// A cycle over everything ended. What the writer did before it is dealt with, but for articles of which something is open.
+    /// Ends a full cycle. The writer's earlier deeds are handled, except for open articles.
     pub(crate) fn dealt_with(&mut self, open: &BTreeSet<ArticleId>) {
         let began = self.began.0;
         let pending = &mut self.ledger.pending_touch;
         pending.retain(|id, at| *at > began || open.contains(id));
     }
 
-    /// Returns whether an article's file is there and says nothing since its writer emptied it.
+    /// Returns whether an article's file exists and is empty since its writer emptied it.
     fn is_emptied(&self, id: ArticleId) -> bool {
         let place = self.ledger.emptied.get(&id);
         let bytes = place.and_then(|(folder, name)| self.mirror.bytes(folder, name));
         bytes.is_some_and(|bytes| bytes.is_empty())
     }
 
-    /// kbsync looked at a folder, or at a name in it.
+    /// Records that kbsync looked at a folder, or at a name in it.
     pub(crate) fn looked(&mut self, folder: &str, name: &str) {
         let at = (self.now, self.requests());
         let place = (folder.to_owned(), name.to_owned());
         self.ledger.looked.insert(place, at);
     }
 
-    /// The category of a folder: by the id in its `_category.yaml`, or by its name.
+    /// Returns the category of a folder: by the id in its `_category.yaml`, or by its name.
     pub(crate) fn category_of(&self, folder: &str) -> Option<CategoryId> {
         let bytes = self.mirror.bytes(folder, "_category.yaml");
         let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -479,7 +480,7 @@ impl World {
         id.or_else(|| self.kb.category_at(folder))
     }
 
-    /// The words of files without an id, by their folders and names.
+    /// Returns the words of files without an id, by their folders and names.
     fn nameless_files(&self, side: Side) -> BTreeMap<(String, String), Tokens> {
         let mut files = BTreeMap::new();
         if side == Side::Mirror {
@@ -493,8 +494,8 @@ impl World {
         files
     }
 
-    /// Notes what a person took out of files that had no id, by replacing them, or by moving them away: the next file there
-    /// is the article's.
+    /// Records words that a person removed from files without an id, by replacing the files or by moving them away: the
+    /// next file there is the article's.
     fn note_taken_out(&mut self, before: BTreeMap<(String, String), Tokens>) {
         for (place, was) in before {
             let bytes = self.mirror.bytes(&place.0, &place.1).unwrap_or_default();
@@ -505,7 +506,7 @@ impl World {
         }
     }
 
-    /// A listing showed articles, perhaps some that are gone.
+    /// Records the articles of a listing, some of which may be gone.
     pub(crate) fn listed(&mut self, ids: Vec<ArticleId>) {
         self.listed.extend(&ids);
         let gone = ids.iter().filter(|id| !self.kb.articles.contains_key(id));
@@ -515,9 +516,9 @@ impl World {
         self.saw(ids);
     }
 
-    /// A replica answers that does not know kbsync's last writes yet. Which version they replaced is known by
-    /// the state alone: once that is lost, an old copy of an article that is
-    /// as kbsync left it is like a colleague's revert, and is pulled until the next cycle brings it back.
+    /// A stale replica answers, which lacks kbsync's last writes. Only the state knows the superseded versions: once it
+    /// is lost, a superseded version of an article that is still as kbsync left it looks like a colleague's revert, and
+    /// is pulled until the next cycle brings kbsync's version back.
     pub(crate) fn answered_late(&mut self) {
         let left = |id: &ArticleId| self.kb.articles.get(id).map(|article| article.revision);
         for (id, (words, revision)) in &self.ledger.unremembered_words {
@@ -527,7 +528,7 @@ impl World {
         }
     }
 
-    /// A call across a port begins.
+    /// Begins a call across a port.
     pub(crate) fn enter(&mut self, call: Call, what: &str) -> Entered {
         let mut entered = Entered::default();
         if death::came() {
@@ -639,7 +640,7 @@ impl World {
         }
     }
 
-    /// A new cycle begins: calls are counted anew.
+    /// Begins a new cycle, with new counts of calls.
     pub(crate) fn begin(&mut self) {
         self.calls.clear();
         self.troubled = false;
@@ -674,7 +675,7 @@ impl World {
             .collect();
     }
 
-    /// The service is written by kbsync.
+    /// Carries out a write of kbsync's on the service.
     pub(crate) fn write<T>(
         &mut self,
         what: &str,
@@ -688,12 +689,12 @@ impl World {
     }
 }
 
-/// Returns whether a name ends in this way, as it is written.
+/// Returns whether a name has this ending, in this case.
 pub(crate) fn has_ending(name: &str, ending: &str) -> bool {
     name.ends_with(ending)
 }
 
-/// Returns whether articles lie under such a name.
+/// Returns whether articles can have such a name.
 pub(crate) fn is_article(folder: &str, name: &str) -> bool {
     !folder.is_empty()
         && has_ending(name, ".html")
@@ -701,7 +702,7 @@ pub(crate) fn is_article(folder: &str, name: &str) -> bool {
         && !has_ending(name, ".conflict.html")
 }
 
-/// The id in a file.
+/// Returns the id in a file.
 pub(crate) fn id_of(bytes: &[u8]) -> Option<ArticleId> {
     let text = std::str::from_utf8(bytes).ok()?;
     let line = text
@@ -711,7 +712,7 @@ pub(crate) fn id_of(bytes: &[u8]) -> Option<ArticleId> {
     line.trim().parse().ok()
 }
 
-/// Where a line of the writer's own begins, and how long it is.
+/// Returns the start and the length of the writer's own line.
 fn own_line(bytes: &[u8]) -> (usize, usize) {
     let key = b"\nowner:";
     let Some(start) = bytes.windows(key.len()).position(|found| found == key) else {
@@ -721,7 +722,7 @@ fn own_line(bytes: &[u8]) -> (usize, usize) {
     (start, line.count() + 1)
 }
 
-/// Whether a file can be an article.
+/// Returns whether a file can be an article.
 pub(crate) fn is_ready(bytes: &[u8]) -> bool {
     Document::parse(bytes).is_ok()
 }
@@ -736,7 +737,7 @@ impl Shared {
         Self(Arc::new(Mutex::new(world)))
     }
 
-    /// Nobody else has it now: everything runs on one thread.
+    /// Locks the world. There is never a wait, because everything runs on one thread.
     pub(crate) fn lock(&self) -> MutexGuard<'_, World> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

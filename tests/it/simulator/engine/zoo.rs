@@ -1,4 +1,4 @@
-//! The bug zoo: every planted defect has to be found, and told by a short trace.
+//! The bug zoo: every planted defect has to be found, and shown by a short trace.
 
 use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
@@ -11,31 +11,31 @@ use kbsync::drill::defect::let_in;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Runs of whole engines for a defect that the planner's layer finds.
+/// The number of runs of whole engines for a defect that the planner's layer finds.
 const ENOUGH: u64 = 2_000;
 
-/// What became of one defect.
+/// The result of the hunt for one defect.
 #[derive(Debug)]
 pub(crate) struct Catch {
     /// The defect.
     pub(crate) defect: Defect,
-    /// Runs until it was found; `None`: it was not.
+    /// The number of runs until the defect was found; `None`: not found.
     pub(crate) runs: Option<u64>,
-    /// The short trace, and what it violates.
+    /// The short trace, and its violation.
     pub(crate) trace: Option<(Trace, Violation)>,
-    /// Worlds until the planner's own layer found it.
+    /// The number of worlds until the planner's own layer found the defect.
     pub(crate) worlds: Option<u64>,
 }
 
 impl Catch {
-    /// Returns whether either layer found it.
+    /// Returns whether either layer found the defect.
     pub(crate) fn is_caught(&self) -> bool {
         self.runs.is_some() || self.worlds.is_some()
     }
 }
 
-/// Hunts one defect in both layers, in at most so many runs of whole engines. A defect that the planner's layer finds need
-/// not be hunted for long in the other.
+/// Hunts one defect in both layers, with at most so many runs of whole engines. A defect that the planner's layer finds
+/// is hunted for a short time only in the other layer.
 fn hunt(bench: &mut Bench, defect: &Defect, limit: u64) -> Catch {
     let name = Some(defect.name.as_str());
     let mut found = Catch {
@@ -60,7 +60,7 @@ fn hunt(bench: &mut Bench, defect: &Defect, limit: u64) -> Catch {
         let source = Source::Steps(&outcome.trace.steps);
         let without = bench.run(outcome.trace.setup, source, Ground::Memory);
         if without.violation.is_some() {
-            // It says nothing of the defect.
+            // The trace fails without the defect as well, so it proves nothing.
             continue;
         }
         found.runs = Some(seed);
@@ -103,7 +103,7 @@ pub(crate) fn hunt_all(
     catches.into_iter().map(|(_, found)| found).collect()
 }
 
-/// The steps of the short traces, the middle one of all.
+/// Returns the median number of steps of the short traces.
 fn median(catches: &[Catch]) -> usize {
     let mut steps: Vec<usize> = catches
         .iter()
@@ -113,7 +113,7 @@ fn median(catches: &[Catch]) -> usize {
     steps.get(steps.len() / 2).copied().unwrap_or_default()
 }
 
-/// The table, in Markdown.
+/// Returns the table in Markdown.
 pub(crate) fn table(catches: &[Catch]) -> String {
     let caught = catches.iter().filter(|found| found.is_caught()).count();
     let mut text = format!(

@@ -1,36 +1,36 @@
-//! What the reference model may answer: the words in which it judges an article.
+//! The answers of the reference model: the words in which it judges an article.
 
 use super::words::{Address, Article, Words};
 use kbsync::reconcile::plan::Kind;
 
-/// What is in the plan about an article.
+/// The plan's action about an article.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Act {
-    /// Whatever, as long as both sides become what is said.
+    /// Any action, as long as both sides end as the answer says.
     Whatever,
-    /// Nothing.
+    /// No action.
     Quiet,
-    /// Something that waits and is shown.
+    /// An action that waits and is shown.
     Waits,
     /// An action of one of these kinds.
     Does(&'static [Kind]),
 }
 
-/// What becomes of one side of an article.
+/// The end of one side of an article.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum After {
-    /// It is as it was.
+    /// The side is unchanged.
     Kept,
-    /// It says this.
+    /// The side has these words.
     Says(Words),
-    /// It is no longer there.
+    /// The side no longer exists.
     Removed,
 }
 
 /// One right answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Answer {
-    /// What the plan says.
+    /// The plan's action.
     pub(super) act: Act,
     /// The file afterwards.
     pub(super) file: After,
@@ -39,7 +39,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The address that it takes, if that is another than before.
+    /// Returns the address that the article takes, if it is another than before.
     pub(super) fn takes(&self, article: &Article) -> Option<Address> {
         match self.service {
             After::Says(words) if Some(words.at) != article.address() => Some(words.at),
@@ -47,7 +47,7 @@ impl Answer {
         }
     }
 
-    /// Returns whether its file leaves this address.
+    /// Returns whether the article's file leaves this address.
     pub(super) fn frees(&self, at: Address) -> bool {
         match self.file {
             After::Says(words) => words.at != at,
@@ -56,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// Returns whether it leaves this address on the service.
+    /// Returns whether the article leaves this address on the service.
     pub(super) fn leaves(&self, at: Address) -> bool {
         match self.service {
             After::Says(words) => words.at != at,
@@ -78,10 +78,10 @@ const fn nothing(act: Act) -> Answer {
 
 pub(super) const QUIET: Answer = nothing(Act::Quiet);
 pub(super) const WAITS: Answer = nothing(Act::Waits);
-/// Nothing is done; whether that is shown is left open.
+/// Nothing is done; the plan may show it or not.
 pub(super) const STILL: Answer = nothing(Act::Whatever);
 
-/// An action; the service has what it makes of what it is sent.
+/// Returns an answer with an action; the service stores the words as it rewrites them.
 pub(super) fn does(kinds: &'static [Kind], file: After, service: After) -> Answer {
     Answer {
         act: Act::Does(kinds),
@@ -93,12 +93,12 @@ pub(super) fn does(kinds: &'static [Kind], file: After, service: After) -> Answe
     }
 }
 
-/// The file becomes this, under whatever name.
+/// Returns an answer in which the file gets these words, under any name.
 pub(super) fn comes(file: After) -> Answer {
     Answer { file, ..STILL }
 }
 
-/// What a side becomes, if that is anything else.
+/// Returns the end of a side, which is [`After::Kept`] if nothing changes.
 pub(super) fn changed(before: Words, after: Words) -> After {
     if before == after {
         After::Kept
@@ -107,7 +107,7 @@ pub(super) fn changed(before: Words, after: Words) -> After {
     }
 }
 
-/// Returns whether who has the address that an article takes waits for another one, and so on, without an end.
+/// Returns whether the holder of the address that an article takes waits for another holder, and so on without an end.
 pub(super) fn leads_into_a_circle(articles: &[Article], all: &[Vec<Answer>], one: usize) -> bool {
     let mut at = one;
     for _ in articles {

@@ -1,7 +1,7 @@
-//! What becomes of a small world when a plan is carried out.
+//! The execution of a plan in a small world.
 //!
-//! The executor is strict where the engine would meet a refusal or would have to stop: a name or an address
-//! that is taken, a file or an article that is not what the plan says it is. Such a plan is wrong.
+//! The executor is strict where the engine would meet a refusal or would have to stop: at a name or an address that is
+//! taken, and at a file or an article that differs from the plan. Such a plan is wrong.
 
 use super::scene::{Scene, listed, revision};
 use super::texts;
@@ -11,7 +11,7 @@ use kbsync::model::{ArticleId, Flags, Place, Revision, Timestamp, Version};
 use kbsync::reconcile::plan::{Action, Conflict, Plan, Settle, Step};
 use kbsync::reconcile::snapshot::{LocalFile, Remote, Seen};
 
-/// What cannot be done, or must not.
+/// The reason why a step cannot or must not be carried out.
 pub(super) type Wrong = String;
 
 macro_rules! ensure {
@@ -24,7 +24,7 @@ macro_rules! ensure {
 pub(super) use ensure;
 
 impl Scene {
-    /// Carries a plan out, as the engine would; held actions only show what is in conflict.
+    /// Carries a plan out as the engine would; held actions only show their conflicts.
     pub(super) fn apply(&mut self, plan: &Plan) -> Result<(), Wrong> {
         self.laid.clear();
         for (digest, text) in &plan.bodies {
@@ -166,7 +166,7 @@ impl Scene {
             .local
             .files
             .swap_remove(found.ok_or_else(|| format!("no file at {place}"))?);
-        // A scanned file does not say its category; its folder does.
+        // A scanned file does not contain its category; its folder decides.
         let text = (&file.version.title, &file.version.slug, file.version.text);
         ensure!(
             text == (&version.title, &version.slug, version.text),
@@ -212,7 +212,7 @@ impl Scene {
         }
     }
 
-    /// Refuses what the service would refuse: a slug that another article of the category has.
+    /// Refuses a slug that another article of the category has, as the service would.
     fn ensure_free(&self, but: ArticleId, version: &Version) -> Result<(), Wrong> {
         let taken = self.remote.articles.iter().any(|(id, entry)| {
             *id != but
@@ -367,7 +367,7 @@ impl Scene {
     }
 }
 
-/// A settlement that sends nothing and is not held.
+/// Returns a settlement that sends nothing and is not held.
 fn quiet_settle(action: &Action) -> Option<&Settle> {
     match &action.step {
         Step::Settle(settle) if action.held.is_none() && !settle.sends() => Some(settle),
@@ -383,7 +383,7 @@ fn quiet_settle(action: &Action) -> Option<&Settle> {
     }
 }
 
-/// What the service makes of what it is sent: it trims a mark off titles.
+/// Returns a version as the service rewrites it: it trims a mark off titles.
 fn answered(mut version: Version) -> Version {
     if version.title.ends_with('!') {
         version.title.pop();

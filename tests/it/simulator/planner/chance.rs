@@ -1,4 +1,4 @@
-//! Random worlds of three to eight articles, and how a failing one is made smaller.
+//! Random worlds of three to eight articles, and the shrinking of a failing world.
 
 use super::check::Bench;
 use super::layout::{Around, Layout, piece};
@@ -32,7 +32,7 @@ impl Numbers {
     }
 }
 
-/// The seed of one run of many.
+/// Returns the seed of one run of many.
 pub(super) fn seed_of(seed: u64, run: u64) -> u64 {
     Numbers(seed ^ run.wrapping_mul(0xd6e8_feb8_6659_fd93)).next()
 }
@@ -81,7 +81,7 @@ pub(super) fn layout(seed: u64) -> (Layout, Vec<State>) {
             },
             copies: [40 + slot, 50 + slot],
         };
-        // What cannot be is thrown again; somewhere an article fits.
+        // An impossible piece is chosen again; some state always fits.
         for _ in 0..MOST {
             let state = numbers.pick(&all);
             layout.pieces.push(piece(state, around));
@@ -95,7 +95,7 @@ pub(super) fn layout(seed: u64) -> (Layout, Vec<State>) {
     (layout, chosen)
 }
 
-/// A slug of its own in one folder or the other, or one that the slot before may have in the other one.
+/// Returns a slug of its own in one of the folders, or the slug that the slot before may have in the other folder.
 fn home(numbers: &mut Numbers, slot: u8) -> Address {
     if slot % 2 == 1 && numbers.below(3) == 0 {
         return (1, slot - 1);
@@ -110,7 +110,7 @@ fn home(numbers: &mut Numbers, slot: u8) -> Address {
     )
 }
 
-/// Leaves articles out of a failing world as long as it fails.
+/// Leaves articles out of a failing world as long as the world fails.
 pub(super) fn shrink(bench: &mut Bench, layout: &mut Layout, chosen: &mut Vec<State>) -> String {
     let mut wrong = bench.check(layout).err().unwrap_or_default();
     let mut at = 0;

@@ -1,8 +1,8 @@
-//! What has to hold in every world, besides the reference model's word on it.
+//! The checks of every world, in addition to the reference model's answers.
 //!
-//! In order: the books; one plan for one world, in whatever order it is told (I15); no deletion without a
-//! witness (I5, in the executor); the model's answers; nothing done that the plan did not say (I14); a fixed
-//! point after at most three rounds (I3); every word that a person wrote still somewhere (I1).
+//! In order: the accounts of the plan; one plan for one world, whatever the order of its input (I15); no deletion
+//! without a witness (I5, in the executor); the model's answers; no effect that is not in the plan (I14); a fixed point
+//! after at most three rounds (I3); every word that a person wrote is still somewhere (I1).
 
 use super::answers::{Act, After, Answer};
 use super::carry::{Wrong, ensure};
@@ -17,29 +17,29 @@ use kbsync::reconcile::plan::{Action, Key, Outcome, Plan, Step};
 use kbsync::reconcile::snapshot::Remote;
 use kbsync::reconcile::unaccounted;
 
-/// How many rounds lead to a fixed point, at most.
+/// The largest number of rounds to a fixed point.
 const ROUNDS: usize = 3;
 
-/// A place to try worlds in. What does not change from one world to the next is kept, since the cycles around
-/// the same articles come one after the other.
+/// A bench for worlds. Parts that do not change between worlds are reused, because the cycles around the same articles
+/// come one after another.
 pub(super) struct Bench {
     scene: Scene,
     looked: Option<Looked>,
     carried: Option<Carried>,
 }
 
-/// What was seen of the articles.
+/// The pairs of a layout, and what both sides have.
 struct Looked {
     layout: Layout,
     paired: Paired,
-    /// Everything as it was, told in another order.
+    /// The same pairs from an input in reverse order.
     reversed: Option<Paired>,
     subjects: Vec<Subject>,
     before: Vec<(Said, Said)>,
 }
 
-/// A plan that was carried out, and what both sides said after its first round: the same plan for the same
-/// articles need not be carried out again.
+/// A plan that was carried out, with both sides after its first round: the same plan for the same articles need not be
+/// carried out again.
 struct Carried {
     layout: Layout,
     plan: Plan,
@@ -55,7 +55,7 @@ impl Bench {
         }
     }
 
-    /// Tries one world; says what did not hold.
+    /// Checks one world; returns the first fault.
     pub(super) fn check(&mut self, layout: &Layout) -> Result<(), Wrong> {
         let scene = &mut self.scene;
         scene.lay(layout);
@@ -102,7 +102,7 @@ fn sides(scene: &Scene, subjects: &[Subject]) -> Result<Vec<(Said, Said)>, Wrong
         .collect()
 }
 
-/// Every key of the inputs has one outcome, and nothing else has one.
+/// Checks that every key of the inputs has exactly one outcome, and that there is no other outcome.
 fn books(scene: &Scene, looked: &Looked, plan: &Plan) -> Result<(), Wrong> {
     let paired = &looked.paired;
     let open = unaccounted(&scene.world(paired), plan);
@@ -125,7 +125,7 @@ fn books(scene: &Scene, looked: &Looked, plan: &Plan) -> Result<(), Wrong> {
     outcomes(plan)
 }
 
-/// What holds of a plan that is met for the first time, and what comes of it.
+/// Checks a plan that is met for the first time, and its execution.
 fn carry_first(
     scene: &mut Scene,
     layout: &Layout,
@@ -133,7 +133,7 @@ fn carry_first(
     plan: Plan,
 ) -> Result<Carried, Wrong> {
     books(scene, looked, &plan)?;
-    // What is paired alike is planned alike, whichever way changes may go: that is looked at once.
+    // Equal pairs have equal plans, whatever the direction, so the reverse order is planned once.
     let reversed = looked.reversed.as_ref();
     let reversed =
         reversed.filter(|paired| layout.rules.settles_all() || **paired != looked.paired);
@@ -152,9 +152,9 @@ fn carry_first(
     })
 }
 
-/// Carries a plan out and goes on until both sides are at rest; gives what they said after the first round.
+/// Carries a plan out and continues until both sides are at rest; returns both sides after the first round.
 fn carry(scene: &mut Scene, looked: &Looked, plan: &Plan) -> Result<Vec<(Said, Said)>, Wrong> {
-    // Where nothing is done, both sides are at rest as they are.
+    // If the plan does nothing, both sides are at rest already.
     if at_rest(plan) {
         return Ok(looked.before.clone());
     }
@@ -168,7 +168,7 @@ fn carry(scene: &mut Scene, looked: &Looked, plan: &Plan) -> Result<Vec<(Said, S
     Ok(after)
 }
 
-/// Asks the reference model, article by article.
+/// Compares the result with the reference model, article by article.
 fn answered(layout: &Layout, looked: &Looked, carried: &Carried) -> Result<(), Wrong> {
     let (articles, plan) = (layout.articles(), &carried.plan);
     let answers = judge(&articles, &layout.rules);
@@ -193,7 +193,7 @@ fn answered(layout: &Layout, looked: &Looked, carried: &Carried) -> Result<(), W
     Ok(())
 }
 
-/// Every article of an action counts as planned.
+/// Checks that every article of an action counts as planned.
 fn outcomes(plan: &Plan) -> Result<(), Wrong> {
     for action in &plan.actions {
         let Some(id) = action.id else { continue };
@@ -221,7 +221,7 @@ fn settle(scene: &mut Scene) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Returns whether a plan does nothing: what is held is only shown again.
+/// Returns whether a plan does nothing: held actions are only shown again.
 fn at_rest(plan: &Plan) -> bool {
     let does = |action: &Action| match &action.step {
         Step::Conflict(conflict) => conflict.fresh,
@@ -237,7 +237,7 @@ fn at_rest(plan: &Plan) -> bool {
     plan.records.is_empty() && !plan.actions.iter().any(does)
 }
 
-/// What became of one article in the first round.
+/// The result of the first round for one article.
 struct Actual<'p> {
     action: Option<&'p Action>,
     told: bool,
@@ -259,7 +259,7 @@ impl Actual<'_> {
         act && self.file == answer.file && self.service == answer.service
     }
 
-    /// Nothing is done but what the plan says.
+    /// Checks that nothing is done that is not in the plan.
     fn said(&self) -> Result<(), Wrong> {
         let action = self.action.filter(|action| action.held.is_none());
         let (file, service) = match action.map(|action| action.side) {
@@ -280,7 +280,7 @@ impl Actual<'_> {
     }
 }
 
-/// The words that people wrote and that are somewhere, a bit each, by article.
+/// Returns the words of people that still exist, one bit each, by article.
 fn tokens(scene: &Scene) -> [u32; texts::MOST] {
     let files = scene.local.files.iter().map(|file| &file.version);
     let service = scene

@@ -1,12 +1,12 @@
-//! The worlds that are tried: every state of an article, and every cycle around two of them.
+//! The enumerated worlds: every state of an article, and every cycle around two articles.
 //!
-//! An article is in one of the [`states`]: two kinds of base (the service answered with what the file has, or it
-//! trimmed the title) with every edit of a file and every fate on the service; no base, with what a new one can
-//! be; a known draft, with what a draft can do. A world is two of them, each state with each, in every one of:
-//! two neighbourhoods (one folder, or one slug in two folders), three directions, three settings of
-//! `on_conflict`, and four looks (both whole, the listing or the scan cut short, one path asked for).
+//! An article is in one of the [`states`]: two kinds of base (the service answered with the file's words, or it trimmed
+//! the title) with every edit of a file and every fate on the service; no base, with every new article; a known draft,
+//! with every change of a draft. A world is two articles, each state with each, in every one of: two neighbourhoods
+//! (one folder, or one slug in two folders), three directions, three settings of `on_conflict`, and four looks (both
+//! whole, the listing or the scan cut short, one path named).
 //!
-//! What cannot be is left out: two files at one place, two articles of the service at one address.
+//! Impossible worlds are left out: two files at one place, two articles of the service at one address.
 
 use super::layout::{Layout, Piece, around, piece};
 use super::states::{State, states};
@@ -21,7 +21,7 @@ const CYCLES: usize = 2 * DIRECTIONS.len() * SETTINGS.len() * LOOKS;
 /// All worlds of two articles, numbered.
 pub(super) struct Domain {
     pub(super) states: Vec<State>,
-    /// By neighbourhood, slot and state.
+    /// The pieces by neighbourhood, slot and state.
     pieces: [[Vec<Piece>; 2]; 2],
 }
 
@@ -36,29 +36,29 @@ impl Domain {
         Self { states, pieces }
     }
 
-    /// How many numbers there are; some of them are of worlds that cannot be.
+    /// Returns the count of numbers, including the numbers of impossible worlds.
     pub(super) fn numbers(&self) -> u64 {
         (self.states.len() * self.states.len() * CYCLES) as u64
     }
 
-    /// How many numbers there are with nothing for the first article: they come first.
+    /// Returns the count of numbers without a first article: they come first.
     pub(super) fn alone(&self) -> u64 {
         (self.states.len() * CYCLES) as u64
     }
 
-    /// The states of a world, for people.
+    /// Returns the states of a world, for people.
     pub(super) fn states_of(&self, number: u64) -> [State; 2] {
         let pair = usize::try_from(number).expect("64 bits") / CYCLES;
         [pair / self.states.len(), pair % self.states.len()].map(|index| self.states[index])
     }
 
-    /// Lays a world out; `None` where it cannot be.
+    /// Lays a world out; returns false if the world is impossible.
     pub(super) fn layout(&self, number: u64, layout: &mut Layout) -> bool {
         let number = usize::try_from(number).expect("64 bits");
         let (pair, cycle) = (number / CYCLES, number % CYCLES);
         let (on_conflict, cycle) = (SETTINGS[cycle % 3], cycle / 3);
         let (direction, cycle) = (DIRECTIONS[cycle % 3], cycle / 3);
-        // The neighbourhood changes last: until then, the articles stay as they are laid out.
+        // The neighbourhood changes last, so the laid-out articles stay until then.
         let (look, apart) = (cycle % LOOKS, cycle / LOOKS);
         let [one, two] = [pair / self.states.len(), pair % self.states.len()];
         layout.pieces.clear();

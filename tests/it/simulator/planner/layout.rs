@@ -1,4 +1,4 @@
-//! A world as it is laid out: what is in the mirror and on the service, and what the model is told of it.
+//! A world as it is laid out: the mirror, the service, and the model's view of them.
 
 use super::states::{Here, Known, State, There};
 use super::words::{
@@ -11,13 +11,13 @@ pub(super) struct Around {
     pub(super) home: Address,
     pub(super) away: Address,
     pub(super) neighbour: Address,
-    /// What the `slug:` line says.
+    /// The number in the `slug:` line.
     pub(super) line: u8,
-    /// The names of two files beside it.
+    /// The names of two files beside the article's file.
     pub(super) copies: [u8; 2],
 }
 
-/// Two articles in one folder, or of one slug in two folders.
+/// Returns the addresses of two articles in one folder, or of one slug in two folders.
 pub(super) fn around(slot: u8, together: bool) -> Around {
     let other = 1 - slot;
     let copies = [40 + slot, 50 + slot];
@@ -44,20 +44,20 @@ pub(super) fn around(slot: u8, together: bool) -> Around {
 pub(super) struct File {
     pub(super) folder: u8,
     pub(super) name: u8,
-    /// Whether it has its `id:` line.
+    /// Whether the file has its `id:` line.
     pub(super) line: bool,
     pub(super) words: Words,
 }
 
-/// An article of a world as it is laid out: what the model is told, and what is in the mirror.
+/// An article of a world as it is laid out: the model's view, and the files in the mirror.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
     pub(super) article: Article,
-    /// A second file that counts as an article of its own.
+    /// A second file, which counts as an article of its own.
     pub(super) copy: Option<Article>,
     pub(super) home: Address,
     pub(super) files: [Option<File>; 2],
-    /// The folder and name of what cannot be read, and whether its id can.
+    /// The folder and name of an unreadable file, and whether its id is readable.
     pub(super) unready: Option<(u8, u8, bool)>,
 }
 
@@ -93,7 +93,7 @@ pub(super) fn piece(state: State, around: Around) -> Piece {
         ..agreed.file
     };
     let [one, two] = around.copies;
-    // A file without an id whose article nobody shows is an article of its own.
+    // A file without an id whose article is not shown is an article of its own.
     let alone = state.here == Here::Fresh && there(state.there, plain, around).is_none();
     let files = match state.here {
         Here::Absent | Here::Unready => [None, None],
@@ -211,7 +211,7 @@ fn here(here: Here, was: Words, around: Around) -> Words {
     }
 }
 
-/// What a service shows that shows anything.
+/// Returns the words that the service shows, if it shows any.
 fn there(there: There, was: Words, around: Around) -> Option<Words> {
     let [one, two, three] = was.body;
     Some(match there {
@@ -266,14 +266,14 @@ fn remote(state: There, was: Words, around: Around) -> Remote {
 pub(super) struct Layout {
     pub(super) pieces: Vec<Piece>,
     pub(super) rules: Rules,
-    /// The path that the command names, as a place.
+    /// The path that the command names, as an address.
     pub(super) only: Option<Address>,
-    /// How many categories there are.
+    /// The number of categories.
     pub(super) folders: u8,
 }
 
 impl Layout {
-    /// Returns whether such a world can be.
+    /// Returns whether such a world is possible.
     pub(super) fn possible(&self) -> bool {
         for (index, piece) in self.pieces.iter().enumerate() {
             for other in &self.pieces[..index] {
@@ -292,7 +292,7 @@ impl Layout {
         true
     }
 
-    /// Returns whether the same is seen in both: paths, direction and settings may differ.
+    /// Returns whether both layouts look the same: paths, direction and settings may differ.
     pub(super) fn looks_like(&self, other: &Self) -> bool {
         self.pieces == other.pieces
             && self.folders == other.folders
@@ -307,7 +307,7 @@ impl Layout {
             && self.rules.max_deletes == other.rules.max_deletes
     }
 
-    /// What the model is told: the articles in order, then the copies.
+    /// Returns the model's view: the articles in order, then the copies.
     pub(super) fn articles(&self) -> Vec<Article> {
         let articles = self
             .pieces
@@ -330,7 +330,7 @@ impl Layout {
         let home = article.base.is_some().then_some(piece.home);
         let places = [at, new, home].into_iter().flatten();
         let (inside, outside): (Vec<Address>, Vec<Address>) = places.partition(|at| *at == only);
-        // A new file is not at its address where another one has the name.
+        // A new file is not at its address if another file has the name.
         let mut pieces = self.pieces.iter();
         let elsewhere =
             new.is_some_and(|at| pieces.any(|other| other.taken().any(|taken| taken == at)));

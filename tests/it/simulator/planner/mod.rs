@@ -1,7 +1,7 @@
 //! Layer L0: the planner over every world of two articles, and over random worlds of three to eight.
 //!
-//! [`domain`] says which worlds there are, [`reference`] what may happen in each by the rules, [`check`] what
-//! has to hold besides. Nothing here has files, requests or clocks.
+//! [`domain`] enumerates the worlds, [`reference`] has the answers that the rules allow in each, [`check`] has the
+//! other checks. Nothing here has files, requests or clocks.
 
 mod answers;
 mod carry;
@@ -20,10 +20,10 @@ mod words;
 use run::{alone, exhaust, random};
 use std::fmt::Display;
 
-/// How many random worlds are tried after the others, at most.
+/// The largest number of random worlds after the enumerated worlds.
 const RANDOM: u64 = 100_000;
 
-/// Tries all there is, or an even slice, and says what came of it line by line; whether all was green.
+/// Checks all worlds, or an even slice, and reports the results line by line; returns whether all were green.
 #[cfg_attr(test, expect(dead_code, reason = "the command calls it"))]
 pub(crate) fn show(limit: u64, seed: u64, say: &mut dyn FnMut(&dyn Display)) -> bool {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -47,10 +47,10 @@ pub(crate) fn show(limit: u64, seed: u64, say: &mut dyn FnMut(&dyn Display)) -> 
 
 const MILLION: u64 = 1_000_000;
 
-/// How many worlds are tried for a planted defect, at most.
+/// The largest number of worlds that are tried for a planted defect.
 const SLICE: u64 = 100_000;
 
-/// Returns how many worlds it takes until one does not hold; `None`: all of a slice hold.
+/// Returns the number of worlds until one fails; `None`: no world of a slice fails.
 #[cfg_attr(test, expect(dead_code, reason = "the command calls it"))]
 pub(crate) fn worlds_until_failure() -> Option<u64> {
     let found = run::until_failure(SLICE);

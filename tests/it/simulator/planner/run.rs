@@ -13,33 +13,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// How many failures are kept whole; all are counted.
+/// The largest number of failures that are stored; all are counted.
 const SHOWN: usize = 5000;
 
-/// How many worlds a thread takes at a time.
+/// The number of worlds that a thread takes at a time.
 const CHUNK: u64 = 8192;
 
-/// A world in which something did not hold.
+/// A world with a failed check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
-    /// Its number, or its seed.
+    /// The number of the world, or its seed.
     pub(crate) number: u64,
-    /// The world, and what did not hold.
+    /// The world, and the failed check.
     pub(crate) told: String,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Outcome {
-    /// What was tried.
+    /// The name of the run.
     pub(crate) name: &'static str,
-    /// How many worlds were tried.
+    /// The number of worlds.
     pub(crate) worlds: u64,
-    /// In how many something did not hold.
+    /// The number of failed worlds.
     pub(crate) failed: u64,
-    /// The first of them.
+    /// The first failures.
     pub(crate) failures: Vec<Failure>,
-    /// How long it took.
+    /// The duration.
     pub(crate) took: Duration,
 }
 
@@ -85,7 +85,7 @@ impl Outcome {
     }
 }
 
-/// Tries every world of two articles; with a `limit` below their number, an even slice of about so many.
+/// Checks every world of two articles; with a `limit` below their number, an even slice of about so many.
 pub(crate) fn exhaust(threads: usize, limit: u64, progress: &mut dyn FnMut(u64)) -> Outcome {
     let start = Instant::now();
     let domain = Domain::new();
@@ -117,7 +117,7 @@ pub(crate) fn exhaust(threads: usize, limit: u64, progress: &mut dyn FnMut(u64))
     all
 }
 
-/// Tries every world of one article.
+/// Checks every world of one article.
 pub(crate) fn alone() -> Outcome {
     let start = Instant::now();
     let domain = Domain::new();
@@ -135,12 +135,12 @@ pub(crate) fn alone() -> Outcome {
     all
 }
 
-/// Tries so many worlds on this thread, spread over all of them, until something does not hold.
+/// Checks so many worlds on this thread, spread over all of them, until one fails.
 pub(crate) fn until_failure(limit: u64) -> Outcome {
     let start = Instant::now();
     let domain = Domain::new();
     let numbers = domain.numbers();
-    // Steps of the golden section soon come everywhere.
+    // Steps of the golden section soon reach every region.
     let step = coprime(numbers / 1_000 * 618);
     let mut all = Outcome::new("worlds of two articles");
     let mut bench = Bench::new(&nothing());
@@ -158,7 +158,8 @@ pub(crate) fn until_failure(limit: u64) -> Outcome {
     all
 }
 
-/// The next number that goes through all dimensions of the domain: it shares no factor with any.
+/// Returns the next number that shares no factor with any dimension of the domain, so that its multiples visit all of
+/// them.
 fn coprime(mut number: u64) -> u64 {
     while number > 1
         && [2, 3, 5, 7, 11, 13, 37, 73]
@@ -176,7 +177,7 @@ fn tried(bench: &mut Bench, domain: &Domain, number: u64, layout: &Layout) -> Op
     Some(Failure { number, told })
 }
 
-/// Numbers at an even distance.
+/// Numbers at equal distances.
 #[derive(Clone, Copy)]
 struct Slice {
     count: u64,
@@ -207,7 +208,7 @@ fn part(domain: &Domain, slice: Slice, from: u64) -> Outcome {
     outcome
 }
 
-/// Tries random worlds of three to eight articles.
+/// Checks random worlds of three to eight articles.
 pub(crate) fn random(seed: u64, runs: u64) -> Outcome {
     let start = Instant::now();
     let mut all = Outcome::new("random worlds of three to eight articles");
@@ -228,7 +229,7 @@ pub(crate) fn random(seed: u64, runs: u64) -> Outcome {
     all
 }
 
-/// A world with nothing in it.
+/// An empty world.
 fn nothing() -> Layout {
     Layout {
         pieces: Vec::new(),

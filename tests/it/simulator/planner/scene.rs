@@ -18,7 +18,7 @@ use kbsync::reconcile::{self, World};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Both sides, the base, and what was seen to be replaced.
+/// Both sides, the base, and the replaced versions.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     pub(super) base: Base,
@@ -27,20 +27,20 @@ pub(super) struct Scene {
     policy: Policy,
     facts: Facts,
     pub(super) bodies: Cow<'static, Bodies>,
-    /// Versions that the plan replaced or removed, as it said.
+    /// Versions that the plan replaced or removed, according to the plan.
     pub(super) history: Vec<Version>,
-    /// Copies beside files in conflict.
+    /// The conflict copies.
     pub(super) copies: BTreeMap<ArticleId, Version>,
-    /// Articles that were created, newest last, with the place of their file.
+    /// Created articles, newest last, with the place of their file.
     pub(super) created: Vec<(ArticleId, Place)>,
     pub(super) writes: usize,
-    /// The articles that are laid out, while nothing changed them.
+    /// The laid-out articles, until something changes them.
     pub(super) laid: Vec<Piece>,
     folders: u8,
 }
 
 impl Scene {
-    /// A mirror and a service with what a layout has.
+    /// A mirror and a service with the content of a layout.
     pub(super) fn new(layout: &Layout) -> Self {
         let mut scene = Self {
             base: Base::default(),
@@ -95,7 +95,7 @@ impl Scene {
         }
     }
 
-    /// Puts another world into the same categories.
+    /// Lays another world out in the same categories.
     pub(super) fn lay(&mut self, layout: &Layout) {
         let rules = layout.rules;
         self.local.complete = rules.scanned;
@@ -201,7 +201,7 @@ impl Scene {
         self.remote.articles.insert(id, entry);
     }
 
-    /// The names as the next scan finds them.
+    /// Updates the names, as the next scan finds them.
     pub(super) fn refresh(&mut self) {
         self.local.names.values_mut().for_each(BTreeSet::clear);
         let files = self.local.files.iter().map(|file| &file.place);
@@ -213,7 +213,7 @@ impl Scene {
         }
     }
 
-    /// Turns the order of everything that has one; tells whether that is another order.
+    /// Reverses every order; returns whether that makes a difference.
     pub(super) fn reverse(&mut self) -> bool {
         self.local.files.reverse();
         self.local.unknown.reverse();

@@ -1,6 +1,6 @@
-//! The states of an article: what the base has, what a writer did, what became of it on the service.
+//! The states of an article: its base, the writer's change, and its fate on the service.
 
-/// What a writer did to a file that the base knows.
+/// A writer's change of a file that the base knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Here {
     Absent,
@@ -12,25 +12,25 @@ pub(super) enum Here {
     Agreed,
     Away,
     AwayMiddle,
-    /// The file has the neighbour's name now.
+    /// The file has the neighbour's name.
     Neighbour,
-    /// The file's `slug:` line says the neighbour's address, or another one.
+    /// The file's `slug:` line has the neighbour's address, or another one.
     ByLine,
     Unready,
-    /// A copy with its id beside it.
+    /// A copy with the file's id lies beside the file.
     Copied,
-    /// Two files with its id, none at its place.
+    /// Two files have the id, and none is at its place.
     Twice,
     Disabled,
-    /// Its `id:` line is lost.
+    /// The file's `id:` line is lost.
     NoId,
-    /// Not known to the base: with an `id:` line.
+    /// A file that the base does not know, with an `id:` line.
     New,
-    /// Not known to the base: without one.
+    /// A file that the base does not know, without an `id:` line.
     Fresh,
 }
 
-/// What became of an article on the service.
+/// The fate of an article on the service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum There {
     Missing,
@@ -44,14 +44,14 @@ pub(super) enum There {
     Gone,
     NotVisible,
     Unknown,
-    /// Unpublished: a probe told.
+    /// Unpublished, as a probe showed.
     Hidden,
     HiddenTitle,
     /// A known draft was published.
     Published,
 }
 
-/// What the base has.
+/// The base of an article.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
     No,

@@ -1,4 +1,4 @@
-//! Whose answer is asked for: finds an article, or a new file, in a world before and after a plan.
+//! The subject of an answer: finds an article, or a new file, in a world before and after a plan.
 
 use super::answers::After;
 use super::carry::Wrong;
@@ -10,11 +10,11 @@ use kbsync::model::{ArticleId, Flags, Place, Version};
 use kbsync::reconcile::plan::{Action, Plan, Step};
 use kbsync::reconcile::snapshot::Remote;
 
-/// What the model judges: an article, or a file that is an article of its own.
+/// The subject that the model judges: an article, or a file that is an article of its own.
 pub(super) struct Subject {
     id: Option<ArticleId>,
     place: Option<Place>,
-    /// A file with the same id that is not meant.
+    /// Another file with the same id, which is not the subject.
     not: Option<Place>,
 }
 
@@ -54,7 +54,7 @@ impl Subject {
         let file = match file {
             Some(file) => {
                 let mut words = words(&file.version, file.flags)?;
-                // The folder is the category, whatever the plan thought of it.
+                // The folder decides the category, whatever the plan assumed.
                 let folder = (0..2).find(|number| texts::folder(*number) == file.place.folder);
                 words.at.0 = folder.ok_or("a folder that nobody made")?;
                 Some(words)

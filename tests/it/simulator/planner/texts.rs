@@ -1,4 +1,4 @@
-//! The texts that the numbers of a small world stand for, and the way back.
+//! The texts for the numbers of a small world, in both directions.
 
 use super::words::{UNTRIMMED, Words};
 use kbsync::model::{ArticleId, CategoryId, Flags, Place, TextDigest, Version};
@@ -6,7 +6,7 @@ use kbsync::reconcile::snapshot::Bodies;
 use std::sync::LazyLock;
 use uuid::Uuid;
 
-/// How many articles a world can have.
+/// The largest number of articles in a world.
 pub(super) const MOST: usize = 8;
 
 static BODIES: LazyLock<Bodies> = LazyLock::new(|| {
@@ -22,7 +22,7 @@ static DIGESTS: LazyLock<Vec<TextDigest>> = LazyLock::new(|| {
     texts.map(|text| TextDigest::of(&text)).collect()
 });
 
-/// The way back to places in [`DIGESTS`], by a digest's first two bytes.
+/// The indices in [`DIGESTS`], by a digest's first two bytes.
 static BACK: LazyLock<Vec<Vec<u16>>> = LazyLock::new(|| {
     let mut back = vec![Vec::new(); 1 << 16];
     for (number, digest) in (0_u16..).zip(DIGESTS.iter()) {
@@ -73,7 +73,7 @@ pub(super) fn folder(category: u8) -> &'static str {
     ["f", "g", "h"][usize::from(category)]
 }
 
-/// The place that an address asks for.
+/// Returns the place for an address.
 pub(super) fn place(category: u8, name: u8) -> Place {
     Place::new(folder(category), format!("s{name}.html"))
 }
@@ -102,7 +102,7 @@ pub(super) fn version(slot: usize, words: Words) -> Version {
     }
 }
 
-/// `enabled` and `draft` as lines of a file, or as a probe tells them.
+/// Returns `enabled` and `draft` as lines of a file, or as in a probe's answer.
 pub(super) fn lines(hidden: u8) -> Flags {
     Flags {
         enabled: (hidden & super::words::DISABLED != 0).then_some(false),
@@ -110,7 +110,7 @@ pub(super) fn lines(hidden: u8) -> Flags {
     }
 }
 
-/// The same, all told.
+/// Like [`lines`], with both values set.
 pub(super) fn told(hidden: u8) -> Flags {
     Flags {
         enabled: Some(hidden & super::words::DISABLED == 0),
@@ -124,7 +124,7 @@ fn hidden(flags: Flags) -> u8 {
         | bit(flags.draft == Some(true), super::words::DRAFT)
 }
 
-/// Reads a version back: whose it is, and what it says. `None`: nobody in this world wrote it.
+/// Reads a version back: its article, and its words. `None`: nobody in this world wrote it.
 pub(super) fn words(version: &Version, flags: Flags) -> Option<(usize, Words)> {
     let [first, digit, rest @ ..] = version.title.as_bytes() else {
         return None;

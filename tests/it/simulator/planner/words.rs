@@ -1,11 +1,11 @@
-//! A small world in few words: what the enumeration makes, and what the reference model judges.
+//! A small world in few words, for the enumeration and for the reference model.
 //!
-//! Numbers stand for texts. Nothing of the program's own types is in here but three words of its public
-//! interface: direction, `on_conflict` and the kinds of actions.
+//! Numbers stand for texts. The only types of the program here are three from its public interface: direction,
+//! `on_conflict` and the kinds of actions.
 
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
 
-/// Where an article is: its category and its slug.
+/// The address of an article: its category and its slug.
 pub(crate) type Address = (u8, u8);
 
 /// The bit of [`Words::hidden`] for `enabled: false`.
@@ -14,7 +14,7 @@ pub(crate) const DISABLED: u8 = 1;
 /// The bit of [`Words::hidden`] for `draft: true`.
 pub(crate) const DRAFT: u8 = 2;
 
-/// What an article says on one side.
+/// The words of an article on one side.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Words {
     /// The title.
@@ -23,11 +23,11 @@ pub(crate) struct Words {
     pub(crate) at: Address,
     /// The body: three paragraphs.
     pub(crate) body: [u8; 3],
-    /// [`DISABLED`] and [`DRAFT`]; what stands in the file, or what the service knows.
+    /// [`DISABLED`] and [`DRAFT`], as in the file, or as the service knows them.
     pub(crate) hidden: u8,
 }
 
-/// A title with a mark at its end, which the service trims: it answers with title 0.
+/// A title with a mark at its end, which the service trims: its response has title 0.
 pub(crate) const UNTRIMMED: u8 = 3;
 
 impl Words {
@@ -37,7 +37,7 @@ impl Words {
         [self.title, self.at.0, self.at.1, one, two, three]
     }
 
-    /// The way back.
+    /// The inverse of [`Self::fields`].
     pub(crate) fn from_fields(fields: [u8; 6], hidden: u8) -> Self {
         let [title, category, slug, one, two, three] = fields;
         Self {
@@ -48,12 +48,12 @@ impl Words {
         }
     }
 
-    /// Whether they differ in what readers are shown, and not in whether they are.
+    /// Returns whether the texts are the same, whatever the visibility.
     pub(crate) fn same_text(self, other: Self) -> bool {
         self.fields() == other.fields()
     }
 
-    /// What the service makes of them.
+    /// Returns the words as the service rewrites them.
     pub(crate) const fn answered(mut self) -> Self {
         if self.title == UNTRIMMED {
             self.title = 0;
@@ -62,12 +62,12 @@ impl Words {
     }
 }
 
-/// What both sides held when they last agreed.
+/// The words on which both sides last agreed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Agreed {
-    /// In the file.
+    /// The words of the file.
     pub(crate) file: Words,
-    /// What the service answered.
+    /// The words of the service's response.
     pub(crate) service: Words,
 }
 
@@ -78,31 +78,31 @@ pub(crate) enum Local {
     Absent,
     /// A ready file of a known article.
     File {
-        /// What it says.
+        /// The words of the file.
         words: Words,
-        /// Whether it has its `id:` line; else it is known by its place or its address.
+        /// Whether the file has its `id:` line; otherwise it is known by its place or its address.
         line: bool,
     },
-    /// A ready file of which nobody knows: it has no `id:` line, or is a copy.
+    /// A ready file that is not known: it has no `id:` line, or is a copy.
     New(Words),
-    /// Something that cannot be read as an article.
+    /// A file that cannot be read as an article.
     Unready,
-    /// Two files with its id, neither at its place.
+    /// Two files with the article's id, neither at its place.
     Twice,
 }
 
 /// The service, for one article.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Remote {
-    /// Nothing was heard of it.
+    /// No answer was received about it.
     Missing,
-    /// It was listed, or a probe answered.
+    /// The article was listed, or a probe was answered.
     Seen(Words),
     /// 404 to a GET and to a probe.
     Gone,
-    /// It left the listing, and nothing says why.
+    /// The article left the listing, for an unknown reason.
     NotVisible,
-    /// Its entry could not be read.
+    /// The article's entry could not be read.
     Unknown,
 }
 
@@ -115,12 +115,12 @@ pub(crate) struct Article {
     pub(crate) local: Local,
     /// The service.
     pub(crate) remote: Remote,
-    /// Whether the command's paths name its place.
+    /// Whether the command's paths name the article's place.
     pub(crate) scope: Scope,
 }
 
-/// How many articles may be removed besides those that are known to be, from the mirror and from the service: what
-/// vanished and was not asked for yet, and what was removed and cannot be read.
+/// Returns the number of further articles that may have been removed, from the mirror and from the service: articles
+/// that vanished and are not read yet, and articles with a removed file that cannot be read.
 pub(super) fn waiting(articles: &[Article]) -> [usize; 2] {
     let vanished = articles.iter().filter(|one| one.has_vanished()).count();
     let unread = articles
@@ -131,18 +131,18 @@ pub(super) fn waiting(articles: &[Article]) -> [usize; 2] {
 }
 
 impl Article {
-    /// Returns whether the service does not show it any more, and nobody knows why.
+    /// Returns whether the service no longer shows the article, for an unknown reason.
     fn has_vanished(&self) -> bool {
         self.remote == Remote::NotVisible && self.file().is_some()
     }
 
-    /// Returns whether its file is gone, and the service did not say what it has.
+    /// Returns whether the article's file is gone, and the service did not answer with its version.
     fn is_removed_unread(&self) -> bool {
         let unread = matches!(self.remote, Remote::Unknown | Remote::Missing);
         self.base.is_some() && unread && self.file().is_none()
     }
 
-    /// The address that it is seen to have on the service.
+    /// Returns the address that the article has on the service.
     pub(crate) fn address(&self) -> Option<Address> {
         match self.remote {
             Remote::Seen(words) => Some(words.at),
@@ -150,7 +150,7 @@ impl Article {
         }
     }
 
-    /// What its file says.
+    /// Returns the words of the article's file.
     pub(crate) fn file(&self) -> Option<Words> {
         match self.local {
             Local::File { words, .. } | Local::New(words) => Some(words),
@@ -159,29 +159,29 @@ impl Article {
     }
 }
 
-/// Whether an article is meant by the command.
+/// Whether the command is about an article.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
-    /// It is.
+    /// The article's places are in scope.
     In,
-    /// It is not.
+    /// The article's places are out of scope.
     Out,
-    /// It was or will be at a place that is, and at one that is not.
+    /// One of the article's present and future places is in scope, and one is not.
     Partly,
 }
 
-/// What holds for the whole cycle.
+/// The rules of the whole cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rules {
     /// `sync`, `pull` or `push`.
     pub(crate) direction: Direction,
-    /// The setting.
+    /// The setting `on_conflict`.
     pub(crate) on_conflict: OnConflict,
-    /// Whether the listing was read whole.
+    /// Whether the listing is complete.
     pub(crate) listed: bool,
-    /// Whether the mirror was listed whole.
+    /// Whether the scan is complete.
     pub(crate) scanned: bool,
-    /// How many deletions towards one side go through.
+    /// The largest number of deletions on one side without a hold.
     pub(crate) max_deletes: usize,
 }
 
@@ -194,7 +194,7 @@ impl Rules {
         self.direction.pushes()
     }
 
-    /// Returns whether everything may be done that is not in conflict.
+    /// Returns whether everything without a conflict may be done.
     pub(crate) fn settles_all(&self) -> bool {
         self.direction == Direction::Both && self.on_conflict == OnConflict::Hold
     }
