@@ -485,7 +485,7 @@ fn the_image_is_one_program_for_a_user_without_rights() {
     assert_eq!(build[0].0, "ARG");
     assert_eq!(build[1].1, "${RUST_IMAGE} AS build");
     assert!(!read("Dockerfile").contains("# syntax="));
-    // Without these settings the allocator never returns freed memory.
+    // Without these settings the allocator keeps freed memory.
     assert!(
         build
             .iter()

@@ -397,8 +397,7 @@ fn due(job: Job, trouble: Trouble) -> &'static str {
         (Job::Probe, Twice) => "0RL",
         (Job::Probe, Unanswered | BrokenOff | Halved) => "5--",
         (Job::Probe, _) => "3R-",
-        // If the creation cannot be confirmed, it is sent again, and again has no answer. A read that is answered
-        // confirms an update.
+        // A read settles a lost response, if the read is answered; a creation is sent again, and again has no response.
         (Job::Create | Job::CreateCategory, Unanswered) => "5--",
         (Job::Update, Unanswered | BrokenOff | Halved | Names | Ids | Texts) => "5--",
         (Job::Update, Unended) => "4RL",
