@@ -7,7 +7,6 @@
 mod apply;
 mod backoff;
 mod behind;
-mod clock;
 pub mod compare;
 mod cycle;
 mod deletions;
@@ -15,7 +14,6 @@ mod facts;
 mod first_sync;
 mod form;
 mod gathered;
-mod git_view;
 pub mod history;
 mod in_motion;
 mod index;
@@ -31,7 +29,7 @@ mod observe;
 pub mod open;
 pub mod open_actions;
 mod pending;
-mod progress;
+mod ports;
 pub mod reasons;
 mod recent_rollbacks;
 mod refusal;
@@ -42,9 +40,9 @@ pub mod status;
 mod stop;
 pub mod unfinished;
 
-pub use clock::{Clock, Pause, SystemClock};
-pub use git_view::{Checkout, Contents, GitView, NoGit, Since};
-pub use progress::{Progress, Teller};
+pub use ports::{
+    Checkout, Clock, Contents, GitView, NoGit, Pause, Progress, Since, SystemClock, Teller,
+};
 pub use stop::{Stop, StopCause, ending_of};
 
 use crate::mirror::disk::Disk;

@@ -11,7 +11,7 @@ use crate::engine::Stop;
 use crate::engine::history::{agreed, met};
 use crate::engine::journal::history_entry::HistoryEntry;
 use crate::engine::journal::{FEW, FileChange, Journal};
-use crate::engine::progress::{self, Teller};
+use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::engine::report::Status;
 use crate::mirror::disk::{Disk, Durability};
 use crate::model::base::ArticleRow;
@@ -51,13 +51,13 @@ pub(super) fn settle_files<D: Disk>(
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     if total > FEW {
-        progress::begin(teller, "writing files", Some(total as u64), 0);
+        begin_phase(teller, "writing files", Some(total as u64), 0);
     }
     for start in (0..total).step_by(BATCH) {
         let end = total.min(start + BATCH);
         let batch: Vec<Action> = actions.take(end - start).collect();
         settle_batch(journal, teller, &batch, total > FEW, state)?;
-        progress::done(teller, end as u64);
+        report_done(teller, end as u64);
     }
     Ok(())
 }

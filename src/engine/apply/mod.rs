@@ -26,13 +26,10 @@ pub(super) use finish_cycle::{NextLook, finish_cycle, refresh_stamps};
 pub(super) use state::{ApplyState, StepResult};
 pub(super) use unpaired_versions::store_unpaired;
 
-use super::progress::{self, Teller};
-use super::report::{Report, Status};
-use super::{Engine, Stop, StopCause};
-use crate::engine::apply::delete::{delete_article, forget_article};
-use crate::engine::apply::guard_read::reserve_for_step;
-use crate::engine::apply::send::settle_and_send;
 use crate::engine::observation::Observation;
+use crate::engine::ports::{Teller, begin_phase, report_done};
+use crate::engine::report::{Report, Status};
+use crate::engine::{Engine, Stop, StopCause};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::Sent;
 use crate::model::{Field, TextDigest};
@@ -41,6 +38,9 @@ use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
 use crate::state::{Outcome, Parked};
+use delete::{delete_article, forget_article};
+use guard_read::reserve_for_step;
+use send::settle_and_send;
 use state::Obstacles;
 use std::collections::BTreeMap;
 
@@ -88,7 +88,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         record::forget_validator(&mut engine.store)?;
     }
     if to_send > 0 {
-        progress::begin(&engine.teller, "sending", Some(to_send as u64), 1);
+        begin_phase(&engine.teller, "sending", Some(to_send as u64), 1);
     }
     // Categories come first: an article's row names the folder that its category has by then.
     let mut actions = plan.actions;
@@ -272,7 +272,7 @@ fn report_step(teller: &Teller, action: &Action, result: StepResult, state: &mut
     if action.sends() {
         state.to_send = state.to_send.saturating_sub(1);
         state.done += 1;
-        progress::done(teller, state.done);
+        report_done(teller, state.done);
     }
     match result {
         StepResult::Done(note) => {

@@ -1,11 +1,11 @@
 //! Asking for the articles that left the listing, and remembering the answers.
 
-use super::questions;
+use super::questions::{self, ask};
+use crate::engine::Engine;
 use crate::engine::backoff::{Answer, Backoff};
 use crate::engine::observation::Observation;
-use crate::engine::observe::questions::ask;
+use crate::engine::ports::{begin_phase, report_done};
 use crate::engine::settings::Settings;
-use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::ArticleId;
 use crate::model::base::Visibility;
@@ -27,7 +27,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
     }
     let questions = questions(&engine.store, &engine.settings, base, observed)?;
     if !questions.is_empty() {
-        progress::begin(
+        begin_phase(
             &engine.teller,
             "asking for absent articles",
             Some(questions.len() as u64),
@@ -80,7 +80,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
                 break;
             }
         }
-        progress::done(&engine.teller, done as u64 + 1);
+        report_done(&engine.teller, done as u64 + 1);
     }
     for row in base.articles.values() {
         observed

@@ -1,9 +1,10 @@
 //! Bodies: those that the listing does not carry, and those that a merge needs.
 
+use super::categories::read_categories;
+use crate::engine::Engine;
 use crate::engine::listing::Listing;
 use crate::engine::observation::{Observation, version_of};
-use crate::engine::observe::categories::read_categories;
-use crate::engine::{Engine, progress};
+use crate::engine::ports::{begin_phase, report_done};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest};
 use crate::reconcile::is_outdated;
@@ -66,7 +67,7 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
     if left.is_empty() || observed.service.stop.is_some() {
         return Ok(());
     }
-    progress::begin(
+    begin_phase(
         &engine.teller,
         "reading articles",
         Some(left.len() as u64),
@@ -104,7 +105,7 @@ pub(super) async fn fetch_bodies<S: Service, D: Disk>(
                 observed.problems.push(unread(id, base, error));
             }
         }
-        progress::done(&engine.teller, done as u64 + 1);
+        report_done(&engine.teller, done as u64 + 1);
     }
     Ok(engine.store.store_gathered()?)
 }

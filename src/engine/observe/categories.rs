@@ -1,14 +1,14 @@
 //! Which categories are read in a cycle, and reading them.
 
-use super::foreign;
+use super::bodies::use_bodies;
+use super::foreign::{self, note_if_foreign, report_foreign};
+use crate::engine::Engine;
 use crate::engine::backoff::{ASK_AGAIN, Answer, Backoff};
 use crate::engine::history::category::keep_category_there;
 use crate::engine::listing::Listing;
 use crate::engine::observation::Observation;
-use crate::engine::observe::bodies::use_bodies;
-use crate::engine::observe::foreign::{note_if_foreign, report_foreign};
+use crate::engine::ports::{begin_phase, report_done};
 use crate::engine::settings::Settings;
-use crate::engine::{Engine, progress};
 use crate::mirror::disk::Disk;
 use crate::model::CategoryId;
 use crate::model::base::CategoryRow;
@@ -99,7 +99,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
     if wanted.is_empty() {
         return Ok(());
     }
-    progress::begin(
+    begin_phase(
         &engine.teller,
         "reading categories",
         Some(wanted.len() as u64),
@@ -139,7 +139,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                     .note(Target::Category(id), Answer::Category { why, foreign });
             }
         }
-        progress::done(&engine.teller, done as u64 + 1);
+        report_done(&engine.teller, done as u64 + 1);
     }
     Ok(())
 }

@@ -22,25 +22,19 @@ pub(in crate::engine) mod questions;
 mod reader;
 mod yaml;
 
-use super::history::category::keep_category_there;
-use super::index::Index;
-use super::journal::recover::overlay;
-use super::memory::Memory;
-use super::settings::{CycleRequest, Look};
-use super::{Engine, open_actions, progress};
+use crate::engine::history::category::keep_category_there;
 use crate::engine::in_motion::InMotion;
+use crate::engine::index::Index;
+use crate::engine::journal::recover::overlay;
 use crate::engine::keys::{MIRROR_READ, VALIDATOR};
 use crate::engine::listing::{self, Listing};
+use crate::engine::memory::Memory;
 use crate::engine::observation::{Extent, Observation, ServiceSide};
-use crate::engine::observe::absent::ask_absent;
-use crate::engine::observe::bodies::fetch_bodies;
-use crate::engine::observe::categories::{categories_to_read, read_categories};
-use crate::engine::observe::differences::{differences, indexed, is_as_indexed};
-use crate::engine::observe::dropped::{drop_damaged, forget_out_of_scope};
-use crate::engine::observe::foreign::{note_if_foreign, place_unknown_ids};
-use crate::engine::observe::paths::read_saved;
 use crate::engine::pending::creations::take_creations;
 use crate::engine::pending::pending_problems;
+use crate::engine::ports::begin_phase;
+use crate::engine::settings::{CycleRequest, Look};
+use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
 use crate::model::{ArticleId, CategoryId, Place};
@@ -50,9 +44,16 @@ use crate::reconcile::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::service::{ListEnd, ListRequest, Service};
 use crate::state::StateError;
 use crate::state::store::Store;
+use absent::ask_absent;
 pub(in crate::engine) use bodies::bodies;
+use bodies::fetch_bodies;
+use categories::{categories_to_read, read_categories};
+use differences::{differences, indexed, is_as_indexed};
+use dropped::{drop_damaged, forget_out_of_scope};
+use foreign::{note_if_foreign, place_unknown_ids};
 use local::{Found, MirrorScanner};
 pub(in crate::engine) use paths::is_enough;
+use paths::read_saved;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -187,7 +188,7 @@ fn look_at_mirror<S: Service, D: Disk>(
         None => (None, whole_base(engine)?),
     };
     if paths.is_none() {
-        progress::begin(&engine.teller, "scanning", None, 0);
+        begin_phase(&engine.teller, "scanning", None, 0);
     }
     let in_motion = paths_in_motion(&engine.store, &request)?;
     let mut scanner = MirrorScanner {
@@ -284,7 +285,7 @@ async fn list<S: Service, D: Disk>(
     index: Option<&Index>,
     found: &Found,
 ) -> anyhow::Result<Listing> {
-    progress::begin(&engine.teller, "listing", None, 0);
+    begin_phase(&engine.teller, "listing", None, 0);
     let settings = &engine.settings;
     let known = base.categories.keys().chain(&settings.categories).copied();
     let local = found.scanned.snapshot.categories.iter();

@@ -6,13 +6,12 @@
 //! service is asked; [`is_enough`] checks the plan once more.
 
 use super::local::Found;
-use super::progress;
-use super::questions::Question;
+use super::questions::{Question, ask, take_answer};
 use crate::engine::backoff::Answer;
 use crate::engine::index::Index;
 use crate::engine::listing::Listing;
 use crate::engine::observation::as_recorded;
-use crate::engine::observe::questions::{ask, take_answer};
+use crate::engine::ports::begin_phase;
 use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
@@ -103,7 +102,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
         })
         .collect();
     if !edited.is_empty() {
-        progress::begin(
+        begin_phase(
             &engine.teller,
             "reading articles",
             Some(edited.len() as u64),

@@ -17,14 +17,14 @@ pub use super::refusal::{Refused, RefusedKind};
 pub use super::unfinished;
 pub use target::Target;
 
-use super::journal::Journal;
-use super::journal::recover::Recovered;
-use super::mirror_view::MirrorView;
-use super::progress::{self, Teller};
-use super::reasons::put_below;
-use super::report::{Line, Status};
-use super::{Engine, cycle, history};
 use crate::config::NewArticles;
+use crate::engine::journal::Journal;
+use crate::engine::journal::recover::Recovered;
+use crate::engine::mirror_view::MirrorView;
+use crate::engine::ports::{Teller, begin_phase, report_done};
+use crate::engine::reasons::put_below;
+use crate::engine::report::{Line, Status};
+use crate::engine::{Engine, cycle, history};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, Field, Place, Side, Stamp};
@@ -310,12 +310,12 @@ async fn restore_each<D: Disk>(
 ) -> anyhow::Result<()> {
     let view = MirrorView::read_and_keep(journal.disk, journal.store)?;
     unfinished::begin(journal.store, articles_of(requests))?;
-    progress::begin(teller, "restoring", Some(requests.len() as u64), 0);
+    begin_phase(teller, "restoring", Some(requests.len() as u64), 0);
     for (done, request) in requests.iter().enumerate() {
         let written = restore_one(journal, request, &view, restored);
         let refused = or_refused(&view, request, written)?.err();
         restored.refused.extend(refused);
-        progress::done(teller, done as u64 + 1);
+        report_done(teller, done as u64 + 1);
         // Files that are not there are written without a wait: an interrupt is heard here.
         yield_now().await;
     }

@@ -1,9 +1,14 @@
-//! The engine's port to git: questions about a workspace's files. The caller supplies the implementation.
+//! The engine's ports, which the caller supplies: git, the clock, and the receiver of progress.
 //!
-//! Paths are relative to the workspace's folder, `folder/file`. The engine asks only when the answer matters, so that
-//! an ordinary cycle costs nothing. An answer may hold an action, and never allows one.
+//! The engine asks git only when the answer matters, so that an ordinary cycle costs nothing. An answer may hold an action,
+//! and never allows one. Paths are relative to the workspace's folder, `folder/file`.
 
+use crate::drill::failpoint;
+use crate::model::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Answers questions about the files of one workspace; by default for a folder without git.
 pub trait GitView: Send + Sync {
@@ -74,3 +79,60 @@ pub struct Since {
 pub struct NoGit;
 
 impl GitView for NoGit {}
+
+/// A wait under way.
+pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The time of day, and pauses. The age of an answer is measured with tokio's clock.
+pub trait Clock: Send + Sync {
+    /// The moment, by this machine's clock.
+    fn now(&self) -> Timestamp;
+
+    /// Waits, before something is tried again.
+    fn pause(&self, wait: Duration) -> Pause {
+        Box::pin(tokio::time::sleep(failpoint::wait(wait)))
+    }
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(chrono::Utc::now().timestamp_millis())
+    }
+}
+
+/// How far a cycle has come, for people who wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// A phase begins.
+    Phase {
+        /// Its name.
+        name: &'static str,
+        /// Its units, where that is known.
+        total: Option<u64>,
+        /// Requests that one unit costs.
+        requests: u32,
+    },
+    /// So many units of the phase are done.
+    Done(u64),
+}
+
+/// The receiver of progress; it must not block.
+pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Reports that a phase begins.
+pub(super) fn begin_phase(teller: &Teller, name: &'static str, total: Option<u64>, requests: u32) {
+    teller(Progress::Phase {
+        name,
+        total,
+        requests,
+    });
+}
+
+/// Reports how many units of the phase are done.
+pub(super) fn report_done(teller: &Teller, units: u64) {
+    teller(Progress::Done(units));
+}
