@@ -7,7 +7,6 @@
 //! - A stored answer decides nothing: the article is read before anything replaces it (`ServiceSide::read_first`).
 //! - An answer is recorded at the end of the cycle that dealt with it. A cycle that is cut off before asks again.
 
-use crate::engine::keys::PROBE_REFUSED;
 use crate::engine::observation::{Observation, as_recorded};
 use crate::engine::open_actions;
 use crate::engine::settings::{CycleRequest, Settings};
@@ -19,6 +18,9 @@ use crate::state::store::Store;
 use crate::state::{Attempt, Target};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Set once the service refused a probe.
+const PROBE_REFUSED: &str = "probe_refused";
 
 /// The time for which an answer counts, in milliseconds.
 pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;

@@ -5,7 +5,6 @@ use crate::engine::apply::{
 };
 use crate::engine::facts::{facts, forget_refusals};
 use crate::engine::first_sync::{begin_state, bind_home};
-use crate::engine::gathered::Gathered;
 use crate::engine::in_motion::InMotion;
 use crate::engine::journal::recover::Recovered;
 use crate::engine::observation::{Extent, Observation};
@@ -17,7 +16,7 @@ use crate::engine::report::{Report, Requests};
 use crate::engine::settings::{CycleRequest, Look};
 use crate::engine::stop::service_stop;
 use crate::engine::unfinished::forget_restored;
-use crate::engine::{Checkout, Engine, GitView, Stop};
+use crate::engine::{Checkout, Engine, Gathered, GitView, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;
 use crate::reconcile::plan::{Outcome, Plan, Problem};

@@ -4,9 +4,8 @@
 //! complete cycle. Until then each cycle holds the deletions of a state from elsewhere, and held deletions stay held
 //! after the binding ([`HoldRule::ForeignState`]).
 
-use super::open_actions::OpenAction;
-use crate::engine::keys::MIRROR_READ;
-use crate::engine::observation::Observation;
+use crate::engine::observation::{MIRROR_READ, Observation};
+use crate::engine::open_actions::OpenAction;
 use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::plan::{HoldRule, Plan, Step};
 use crate::state::home::Home;

@@ -16,6 +16,15 @@ use anyhow::Context as _;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
+/// The time of the last whole listing of the service, in milliseconds since 1970.
+pub(super) const LAST_POLL: &str = "last_poll";
+
+/// The stored validator of the last listing that left nothing open.
+pub(super) const VALIDATOR: &str = "listing_validator";
+
+/// The number of articles that were listed then and not read: the budget was spent, or a person stopped.
+pub(super) const UNREAD: &str = "unread";
+
 /// The result of a listing.
 #[derive(Default)]
 pub(in crate::engine) struct Listing {

@@ -13,12 +13,10 @@ mod deletions;
 mod facts;
 mod first_sync;
 mod form;
-mod gathered;
 pub mod history;
 mod in_motion;
 mod index;
 mod journal;
-mod keys;
 mod known;
 mod listing;
 mod memory;
@@ -46,14 +44,16 @@ pub use ports::{
 pub use stop::{Stop, StopCause, ending_of};
 
 use crate::mirror::disk::Disk;
-use crate::model::Place;
+use crate::model::{ArticleId, Place};
 use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
+use crate::state::FigureRow;
 use crate::state::home::Home;
 use crate::state::store::{Store, TimeOfDay};
-use gathered::Gathered;
+use backoff::Answers;
 use journal::Journal;
+use memory::Memory;
 use neighbours::Neighbours;
 use report::Report;
 use settings::{CycleRequest, Look, Settings};
@@ -83,6 +83,19 @@ pub struct Engine<S, D> {
     cleared_up: bool,
     /// Folders within categories of which it was said that they are not synced.
     told_inner: BTreeSet<Place>,
+}
+
+/// The values that one cycle gathers, and that end with it.
+#[derive(Default)]
+struct Gathered {
+    /// Views and ratings that came along.
+    figures: BTreeMap<ArticleId, FigureRow>,
+    /// The service's answers to questions.
+    answers: Answers,
+    /// The reason that a look at a pending request failed: nothing is deleted in this cycle.
+    failed_look: Option<String>,
+    /// The meaning of the entries of the last listing, once it was read.
+    memory: Option<Memory>,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {

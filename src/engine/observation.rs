@@ -15,6 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use tokio::time::Instant;
 
+/// Set once all of the mirror was read with this state, and its articles are in it.
+pub(super) const MIRROR_READ: &str = "mirror_read";
+
 /// The things that were looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engine) enum Extent {

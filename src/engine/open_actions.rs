@@ -7,7 +7,6 @@
 use super::report::{Line, Report, Status};
 use super::settings::CycleRequest;
 use crate::engine::in_motion::InMotion;
-use crate::engine::keys::{FAILED, HELD};
 use crate::engine::settings::Settings;
 use crate::model::{ArticleId, Place, Side, Timestamp};
 use crate::reconcile::plan::{Action, HoldRule, Kind};
@@ -15,6 +14,12 @@ use crate::reconcile::snapshot::Direction;
 use crate::state::store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The kind of the actions that are held.
+const HELD: &str = "held";
+
+/// The kind of the actions that failed.
+const FAILED: &str = "failed";
 
 /// An action that waits, or failed and is tried again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -7,12 +7,14 @@
 use super::observation::Observation;
 use super::open_actions;
 use super::report::{Report, Status};
-use crate::engine::keys::GONE_BACK;
 use crate::model::{ArticleId, Side, Timestamp, Version};
 use crate::reconcile::guard::Rollbacks;
 use crate::reconcile::plan::{HoldRule, Settle};
 use crate::state::store::Store;
 use std::collections::BTreeMap;
+
+/// The kind of the articles whose files went back to older versions.
+const GONE_BACK: &str = "gone_back";
 
 /// The time in which batches are counted as one roll-back, in milliseconds.
 const RECENT: i64 = 60 * 60 * 1000;

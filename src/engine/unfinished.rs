@@ -3,11 +3,13 @@
 //! A restore that is broken off, or refuses a file, leaves some of them out. Their absence is no removal by a person:
 //! as long as they are remembered, no article is deleted on the service for it (failures row 40).
 
-use crate::engine::keys::RESTORING;
 use crate::engine::observation::Observation;
 use crate::model::ArticleId;
 use crate::state::store::Store;
 use std::collections::BTreeSet;
+
+/// The kind of the articles that a restore has still to bring back.
+const RESTORING: &str = "restoring";
 
 /// Returns the articles that were to come back.
 pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {

@@ -3,8 +3,8 @@
 use super::record::trusted_scan;
 use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
-use crate::engine::keys::{LAST_POLL, MIRROR_READ, UNREAD, VALIDATOR};
-use crate::engine::observation::Observation;
+use crate::engine::listing::{LAST_POLL, UNREAD, VALIDATOR};
+use crate::engine::observation::{MIRROR_READ, Observation};
 use crate::engine::open_actions::open_after;
 use crate::engine::report::{Line, Report, Status};
 use crate::mirror::disk::Disk;

@@ -4,14 +4,14 @@
 //! is called and whether the file can be read now or not.
 
 use super::ApplyState;
-use crate::engine::keys::VALIDATOR;
+use crate::engine::listing::VALIDATOR;
 use crate::engine::observation::Observation;
 use crate::mirror::scan::trusted;
-use crate::model::Place;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::slug_of_stem;
 use crate::model::{
-    ArticleId, CategoryVersion, Field, Flags, Revision, Stamp, TextDigest, Timestamp, Version,
+    ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, TextDigest, Timestamp,
+    Version,
 };
 use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use crate::reconcile::snapshot::Base;

@@ -7,15 +7,14 @@
 //! It is not enough where a file or an entry came, went or moved, a category's words changed, or something cannot be
 //! read. Then all rows are loaded and compared.
 
+use super::load_beside;
 use super::local::{FEW, Found};
-use super::{load_beside, paths};
+use super::paths::{self, indexed_at};
 use crate::engine::backoff::{ASK_AGAIN, Backoff};
-use crate::engine::gathered::Gathered;
 use crate::engine::index::{Index, Shown, shown};
 use crate::engine::listing::{ArticleRows, Listing};
-use crate::engine::observe::paths::indexed_at;
 use crate::engine::settings::{CycleRequest, Look, Settings};
-use crate::engine::{Engine, open_actions};
+use crate::engine::{Engine, Gathered, open_actions};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, IndexRow};
 use crate::model::{ArticleId, Timestamp};

@@ -7,11 +7,11 @@
 mod changes;
 mod open;
 
-use super::mirror_view::MirrorView;
-use super::reasons::put_below;
-use super::report::{BudgetLeft, Report, Status as Became};
-use super::settings::Settings;
-use crate::engine::keys::{LAST_POLL, UNREAD};
+use crate::engine::listing::{LAST_POLL, UNREAD};
+use crate::engine::mirror_view::MirrorView;
+use crate::engine::reasons::put_below;
+use crate::engine::report::{BudgetLeft, Report, Status as Became};
+use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Field, Side, Timestamp};
 use crate::reconcile::plan::{Kind, Problem};

@@ -4,11 +4,10 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 33] = [
+const ORDER: [&str; 31] = [
     // Values and rules.
     "form",
     "ports",
-    "keys",
     "refusal",
     "settings",
     "index",
@@ -22,7 +21,6 @@ const ORDER: [&str; 33] = [
     "history",
     "observation",
     "backoff",
-    "gathered",
     "listing",
     // The parts of a cycle.
     "journal",
