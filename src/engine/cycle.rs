@@ -5,7 +5,6 @@ use crate::engine::apply::{
 };
 use crate::engine::facts::{facts, forget_refusals};
 use crate::engine::first_sync::{begin_state, bind_home};
-use crate::engine::in_motion::InMotion;
 use crate::engine::journal::recover::Recovered;
 use crate::engine::observation::{Extent, Observation};
 use crate::engine::observe::{bodies, is_enough, observe};
@@ -13,7 +12,7 @@ use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
 use crate::engine::recent_rollbacks::note_rollbacks;
 use crate::engine::report::{Report, Requests};
-use crate::engine::settings::{CycleRequest, Look};
+use crate::engine::settings::{CycleRequest, InMotion, Look};
 use crate::engine::stop::service_stop;
 use crate::engine::unfinished::forget_restored;
 use crate::engine::{Checkout, Engine, Gathered, GitView, Stop};

@@ -1,9 +1,9 @@
 //! The mirror beside the base: one scan for the commands that compare and restore. The service is not asked.
 
-use super::index::Index;
-use super::observe::local::MirrorScanner;
-use super::observe::{load_base, load_beside};
-use crate::engine::in_motion::InMotion;
+use crate::engine::index::Index;
+use crate::engine::observe::local::MirrorScanner;
+use crate::engine::observe::{load_base, load_beside};
+use crate::engine::settings::InMotion;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, ConflictRow};

@@ -14,14 +14,12 @@ mod facts;
 mod first_sync;
 mod form;
 pub mod history;
-mod in_motion;
 mod index;
 mod journal;
 mod known;
 mod listing;
 mod memory;
 mod mirror_view;
-pub mod neighbours;
 mod observation;
 mod observe;
 pub mod open;
@@ -54,7 +52,7 @@ use crate::state::store::{Store, TimeOfDay};
 use backoff::Answers;
 use journal::Journal;
 use memory::Memory;
-use neighbours::Neighbours;
+use open::Neighbours;
 use report::Report;
 use settings::{CycleRequest, Look, Settings};
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,7 +107,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
             git: Arc::new(NoGit),
-            neighbours: neighbours::among(Vec::new()),
+            neighbours: open::among(Vec::new()),
             home: None,
             request: Arc::new(CycleRequest::new(Direction::Both)),
             gathered: Gathered::default(),

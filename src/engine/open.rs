@@ -1,17 +1,26 @@
 //! From checked settings to an engine: for the commands and for the daemon.
 //!
-//! [`write_state`] opens the state for changes. [`read_state`] changes nothing at all, makes nothing, and needs no
-//! lock.
+//! - [`write_state`] opens the state for changes. [`read_state`] changes nothing at all, makes nothing, and needs no lock.
+//! - [`Neighbours`] looks into the folders of the mirror's other workspaces, where a file that was moved is not gone. It
+//!   looks only when an article is to be deleted because its file is missing, and finds `id:` lines: a file that is
+//!   ignored in that workspace, or is no article there, counts as well. Links are not followed, and folders of folders
+//!   not looked into, as in the own mirror.
 
-use super::settings::Settings;
-pub use super::settings::prefix;
-use super::{Clock, Engine, SystemClock, neighbours};
 use crate::config::{Config, Root};
+use crate::engine::settings::Settings;
+use crate::engine::{Clock as _, Engine, SystemClock};
 use crate::mirror::disk::RealDisk;
+use crate::mirror::layout::Layout;
+use crate::mirror::scan;
+use crate::model::{ArticleId, Place};
+use crate::reconcile::guard::Elsewhere;
 use crate::service::Service;
 use crate::state::home::Home;
 use crate::state::store::Store;
 use crate::state::{Binding, StateError};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The workspace that a state belongs to.
 fn binding(config: &Config, root: &Root) -> Binding {
@@ -49,7 +58,7 @@ pub fn engine<S: Service>(
     let disk = RealDisk::open(&root.path)?;
     let engine = Engine::new(service, disk, store, settings(config, root));
     let home = Home::of(&root.path, &config.user_state_dir)?;
-    Ok(engine.with_folders(neighbours::of(config, root), Some(home)))
+    Ok(engine.with_folders(other_workspaces(config, root), Some(home)))
 }
 
 /// Opens the state of a workspace to change it. The caller holds the lock of the workspace's folder.
@@ -70,4 +79,64 @@ pub fn read_state(config: &Config, root: &Root) -> Result<Store, StateError> {
 /// The state of a workspace, for reading; `None`: nothing was synced yet.
 pub fn known_state(config: &Config, root: &Root) -> Result<Option<Store>, StateError> {
     Store::open_read_only(&root.state, Some(&binding(config, root)))
+}
+
+/// The folder of a workspace below the mirror, with `/` between names; empty when it is the mirror itself.
+pub fn prefix(config: &Config, root: &Root) -> String {
+    let below = root.path.strip_prefix(&config.mirror).unwrap_or(&root.path);
+    let names: Vec<_> = below
+        .components()
+        .map(|name| name.as_os_str().to_string_lossy())
+        .collect();
+    names.join("/")
+}
+
+/// Returns which of some articles have their files in other workspaces' folders.
+pub type Neighbours = Arc<dyn Fn(&BTreeSet<ArticleId>) -> Elsewhere + Send + Sync>;
+
+/// The folders of all workspaces of a mirror but one.
+fn other_workspaces(config: &Config, root: &Root) -> Neighbours {
+    let roots = config.roots().into_iter();
+    let others = roots.filter(|other| other.path != root.path);
+    among(
+        others
+            .map(|other| (prefix(config, &other), other.path))
+            .collect(),
+    )
+}
+
+/// Folders, each with its name in the mirror.
+pub fn among(folders: Vec<(String, PathBuf)>) -> Neighbours {
+    Arc::new(move |ids| {
+        let mut found = Elsewhere::default();
+        if !ids.is_empty() {
+            for (name, path) in &folders {
+                look(name, path, ids, &mut found);
+            }
+        }
+        found
+    })
+}
+
+fn look(name: &str, path: &Path, ids: &BTreeSet<ArticleId>, found: &mut Elsewhere) {
+    let listed = RealDisk::open(path).and_then(|disk| {
+        let places = scan::appeared(&disk, &Layout::default(), &|_, _| false)?;
+        Ok(scan::read_strays(&disk, &places))
+    });
+    let below = |place: &Place| format!("{name}/{}", place.to_string().trim_start_matches('/'));
+    match listed {
+        Ok(strays) => {
+            let asked = strays.ids.iter().filter(|(_, id)| ids.contains(id));
+            for (place, id) in asked {
+                found.at.entry(*id).or_insert_with(|| below(place));
+            }
+            if let Some(place) = strays.unreadable.first() {
+                found.unread.get_or_insert_with(|| below(place));
+            }
+        }
+        Err(error) => {
+            tracing::debug!(folder = name, "{error}");
+            found.unread.get_or_insert_with(|| format!("{name}/"));
+        }
+    }
 }

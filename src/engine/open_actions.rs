@@ -4,10 +4,8 @@
 //! Written at the end of a cycle. A cycle that looked at a part, or went one way
 //! only, says nothing about the rest: what was held there is still held, and what failed there is not done yet.
 
-use super::report::{Line, Report, Status};
-use super::settings::CycleRequest;
-use crate::engine::in_motion::InMotion;
-use crate::engine::settings::Settings;
+use crate::engine::report::{Line, Report, Status};
+use crate::engine::settings::{CycleRequest, InMotion, Settings};
 use crate::model::{ArticleId, Place, Side, Timestamp};
 use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;

@@ -4,15 +4,13 @@
 use super::category_send::send_category;
 use super::category_yaml::{NewYaml, ScannedYaml, read_yaml, write_yaml};
 use super::record::{category_row, row_renamed, rows_along};
-use super::{ApplyState, StepResult, not_written};
+use super::{ApplyState, StepResult, not_done, not_written, wait_for_person};
 use crate::engine::Engine;
-use crate::engine::apply::not_done;
-use crate::engine::apply::wait_for_person;
 use crate::engine::form::MAX_YAML;
-use crate::engine::in_motion::InMotion;
 use crate::engine::journal::Journal;
 use crate::engine::journal::recover::take;
 use crate::engine::pending::{TRIES, pause, worth_another_try};
+use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::CategoryDocument;
 use crate::model::base::{ArticleRow, CategoryRow};

@@ -8,7 +8,7 @@
 
 use super::Engine;
 use super::local::Scanned;
-use crate::engine::in_motion::InMotion;
+use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk};
 use crate::model::{ArticleId, CategoryId, Place, Side};
 use crate::reconcile::snapshot::Base;

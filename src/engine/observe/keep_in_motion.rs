@@ -1,7 +1,7 @@
 //! Files at paths in motion: each counts as present and unknown.
 
 use super::local::Scanned;
-use crate::engine::in_motion::InMotion;
+use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::scan::predates;
 use crate::model::path::{CONFLICT_EXTENSION, fold};

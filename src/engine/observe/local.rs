@@ -6,11 +6,12 @@
 use super::reader::Reader;
 use super::yaml::keep_yaml;
 use crate::engine::form::category_version;
-use crate::engine::in_motion::InMotion;
 use crate::engine::index::{Index, Places};
 use crate::engine::listing::ArticleRows;
 use crate::engine::observation::MirrorSide;
+use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
+use crate::mirror::document::Document;
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::base::CategoryRow;
@@ -79,7 +80,7 @@ impl<D: Disk> MirrorScanner<'_, D> {
         let mut take = |file: ScannedFile| {
             let place = file.place();
             if let Some(place) = place.filter(|place| self.in_motion.covers(place)) {
-                let unknown = InMotion::unknown(&file, place);
+                let unknown = unknown(&file, place);
                 reader.out.snapshot.unknown.push(unknown);
             } else {
                 reader.take(file);
@@ -209,6 +210,20 @@ impl Found {
             }
         });
         same && left.is_empty()
+    }
+}
+
+/// Makes an unknown file of a file in motion.
+fn unknown(file: &ScannedFile, place: &Place) -> Unknown {
+    let id = match file {
+        ScannedFile::Unchanged { id, .. } => Some(*id),
+        ScannedFile::Ready { document, .. } => Document::id(document),
+        ScannedFile::NotReady { id, .. } => *id,
+        ScannedFile::Present { .. } => None,
+    };
+    Unknown {
+        place: place.clone(),
+        id,
     }
 }
 

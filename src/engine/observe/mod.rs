@@ -23,7 +23,6 @@ mod reader;
 mod yaml;
 
 use crate::engine::history::category::keep_category_there;
-use crate::engine::in_motion::InMotion;
 use crate::engine::index::Index;
 use crate::engine::journal::recover::overlay;
 use crate::engine::listing::{self, Listing, VALIDATOR};
@@ -32,7 +31,7 @@ use crate::engine::observation::{Extent, MIRROR_READ, Observation, ServiceSide};
 use crate::engine::pending::creations::take_creations;
 use crate::engine::pending::pending_problems;
 use crate::engine::ports::begin_phase;
-use crate::engine::settings::{CycleRequest, Look};
+use crate::engine::settings::{CycleRequest, InMotion, Look};
 use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;

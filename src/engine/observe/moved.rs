@@ -2,7 +2,7 @@
 //! gone, and a file that was seen in two places is one.
 
 use super::local::Scanned;
-use crate::engine::in_motion::InMotion;
+use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan::{self, Scan, Strays};
 use crate::model::{ArticleId, Place, Stamp};

@@ -4,7 +4,7 @@ use crate::support::daemon::{Daemon, until};
 use crate::support::kb::{Kb, Service, TOKEN};
 use crate::support::schema;
 use crate::support::world::{World, lines};
-use kbsync::engine::neighbours;
+use kbsync::engine::open;
 use kbsync::engine::report::Ending;
 use kbsync::engine::settings::CycleRequest;
 use kbsync::reconcile::snapshot::Direction;
@@ -208,9 +208,7 @@ async fn while_another_workspaces_folder_cannot_be_looked_at_no_file_counts_as_r
     let request = CycleRequest::new(Direction::Both);
     let beside = |path: &str| {
         let folders = vec![("de".to_owned(), world.path(path))];
-        world
-            .engine()
-            .with_folders(neighbours::among(folders), None)
+        world.engine().with_folders(open::among(folders), None)
     };
     let mut engine = beside("not-mounted");
     let report = engine.cycle(&request).await.expect("a cycle");

@@ -4,7 +4,7 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 31] = [
+const ORDER: [&str; 29] = [
     // Values and rules.
     "form",
     "ports",
@@ -12,11 +12,9 @@ const ORDER: [&str; 31] = [
     "settings",
     "index",
     "stop",
-    "neighbours",
     "memory",
     "reasons",
     "report",
-    "in_motion",
     "open_actions",
     "history",
     "observation",
