@@ -3,6 +3,7 @@
 use crate::engine::apply::{
     NextLook, apply, finish_cycle, refresh_stamps, remove_settled_copies, store_unpaired,
 };
+use crate::engine::ending::service_stop;
 use crate::engine::facts::{facts, forget_refusals};
 use crate::engine::first_sync::{begin_state, bind_home};
 use crate::engine::journal::recover::Recovered;
@@ -13,7 +14,6 @@ use crate::engine::pending::settle_pending;
 use crate::engine::recent_rollbacks::note_rollbacks;
 use crate::engine::report::{Report, Requests};
 use crate::engine::settings::{CycleRequest, InMotion, Look};
-use crate::engine::stop::service_stop;
 use crate::engine::unfinished::forget_restored;
 use crate::engine::{Checkout, Engine, Gathered, GitView, Stop};
 use crate::mirror::disk::Disk;

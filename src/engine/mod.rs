@@ -10,6 +10,7 @@ mod behind;
 pub mod compare;
 mod cycle;
 mod deletions;
+mod ending;
 mod facts;
 mod first_sync;
 mod form;
@@ -28,18 +29,16 @@ mod pending;
 mod ports;
 pub mod reasons;
 mod recent_rollbacks;
-mod refusal;
 pub mod report;
 pub mod restore;
 pub mod settings;
 pub mod status;
-mod stop;
 pub mod unfinished;
 
+pub use ending::{Stop, StopCause, ending_of};
 pub use ports::{
     Checkout, Clock, Contents, GitView, NoGit, Pause, Progress, Since, SystemClock, Teller,
 };
-pub use stop::{Stop, StopCause, ending_of};
 
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Place};

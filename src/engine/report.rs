@@ -2,10 +2,9 @@
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
-use super::reasons::put_below;
-use super::refusal::Refused;
-pub use super::stop::Ending;
-use super::stop::Stop;
+pub use super::ending::Ending;
+use crate::engine::ending::{Refused, Stop};
+use crate::engine::reasons::put_below;
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::{ErrorKind, Usage};

@@ -13,7 +13,7 @@ mod content;
 mod target;
 mod write;
 
-pub use super::refusal::{Refused, RefusedKind};
+pub use super::ending::{Refused, RefusedKind};
 pub use super::unfinished;
 pub use target::Target;
 

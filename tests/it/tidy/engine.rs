@@ -4,14 +4,13 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 29] = [
+const ORDER: [&str; 28] = [
     // Values and rules.
     "form",
     "ports",
-    "refusal",
     "settings",
     "index",
-    "stop",
+    "ending",
     "memory",
     "reasons",
     "report",
