@@ -4,17 +4,16 @@ use crate::engine::apply::{
     NextLook, apply, finish_cycle, refresh_stamps, remove_settled_copies, store_unpaired,
 };
 use crate::engine::ending::service_stop;
-use crate::engine::facts::{facts, forget_refusals};
+use crate::engine::facts::{facts, forget_refusals, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
 use crate::engine::journal::recover::Recovered;
 use crate::engine::observation::{Extent, Observation};
 use crate::engine::observe::{bodies, is_enough, observe};
+use crate::engine::open_actions::forget_restored;
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
-use crate::engine::recent_rollbacks::note_rollbacks;
 use crate::engine::report::{Report, Requests};
 use crate::engine::settings::{CycleRequest, InMotion, Look};
-use crate::engine::unfinished::forget_restored;
 use crate::engine::{Checkout, Engine, Gathered, GitView, Stop};
 use crate::mirror::disk::Disk;
 use crate::model::Place;

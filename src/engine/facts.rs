@@ -1,19 +1,25 @@
-//! The facts for the guards besides the plan: counted here, judged in `reconcile::guard`.
+//! The facts for the guards besides the plan: gathered here, judged in `reconcile::guard` and `reconcile::deletions`.
+//!
+//! - Deletions: the earlier ones of the same series, and the articles that they are counted against.
+//! - Roll-backs: an archive that is unpacked over the mirror makes older files in small batches. The batches of an hour are
+//!   counted as one. Only the cycles of a daemon add to them, because a person's command is no accident. The state keeps
+//!   the list: a restart does not end the roll-back.
 
-use super::Engine;
-use super::open_actions::{self, OpenAction};
+use crate::engine::Engine;
 use crate::engine::behind::by_git;
-use crate::engine::deletions::deletions;
 use crate::engine::first_sync::new_categories;
 use crate::engine::observation::Observation;
-use crate::engine::recent_rollbacks::rollbacks;
-use crate::engine::unfinished;
+use crate::engine::open_actions::{self, OpenAction};
+use crate::engine::report::{Report, Status};
+use crate::engine::settings::CycleRequest;
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, Digest, Side, Timestamp};
-use crate::reconcile::guard::{Elsewhere, FOR_A_PERSON, Facts};
+use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
+use crate::reconcile::deletions::{Deletions, Earlier, Inventory};
+use crate::reconcile::guard::{Elsewhere, FOR_A_PERSON, Facts, Rollbacks};
 use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
 use crate::service::Service;
 use crate::state::Parked;
+use crate::state::home::Fit;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,7 +71,7 @@ pub(super) fn facts<S: Service, D: Disk>(
         duels,
         refused: refused.collect(),
         git: by_git(store, &*engine.git, plan, observed, &held)?,
-        restoring: unfinished::unfinished(store)?,
+        restoring: open_actions::unfinished(store)?,
         elsewhere: elsewhere(engine, plan, &approved),
         standing: standing(&held),
         new_categories: new_categories(store, plan, observed, &held)?,
@@ -156,4 +162,169 @@ fn standing(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
 /// changed, and a second POST would make a duplicate.
 fn still_parked(parked: &Parked, now: Timestamp) -> bool {
     parked.reason.starts_with(FOR_A_PERSON) || is_refusal_fresh(parked.at, now)
+}
+
+/// Deletions within this time are counted together, in milliseconds.
+const WINDOW: i64 = 24 * 60 * 60 * 1000;
+
+/// Deletions within so many milliseconds of each other are one series.
+const SERIES_GAP: i64 = 60 * 1000;
+
+/// Gathers the facts about a plan's deletions; the default, for a plan without deletions.
+pub(super) fn deletions<S, D>(
+    engine: &Engine<S, D>,
+    plan: &Plan,
+    observed: &Observation,
+    held: &[OpenAction],
+) -> anyhow::Result<Deletions> {
+    let store = &engine.store;
+    let mut folders: BTreeMap<Side, BTreeSet<&str>> = BTreeMap::new();
+    for action in &plan.actions {
+        if let Some(side) = action.deletes() {
+            folders.entry(side).or_default().insert(action.folder());
+        }
+    }
+    let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let mut deletions = Deletions {
+        limit: engine.settings.max_deletes,
+        allowed: engine.request.allow_deletes,
+        articles: observed.base.articles.len(),
+        ..Deletions::default()
+    };
+    if folders.is_empty() {
+        return Ok(deletions);
+    }
+    let mut recent = BTreeMap::new();
+    for (side, folders) in folders {
+        let now = store.now();
+        let mut earlier = Earlier {
+            day: number(store.deletions_since(now.before(WINDOW), side)?),
+            in_series: 0,
+        };
+        if let Some(since) = series_begin(now, side, held, &engine.request) {
+            earlier.in_series = number(store.deletions_since(since, side)?);
+            for folder in folders {
+                let count = number(store.deletions_in(folder, since, side)?);
+                recent.insert((side, folder.to_owned()), count);
+            }
+        }
+        match side {
+            Side::Local => deletions.local = earlier,
+            Side::Remote | Side::Both => deletions.remote = earlier,
+        }
+    }
+    let rows = observed.base.articles.values();
+    let paired = &observed.paired;
+    let is_here = |id| paired.files.contains_key(id) || paired.unknown.contains_key(id);
+    // Without a folder, the engine has nothing to compare its state with.
+    let fit = engine
+        .home
+        .as_ref()
+        .map(|home| home.fit(store))
+        .transpose()?;
+    deletions.inventory = Inventory {
+        homes: rows.map(|row| (row.id, row.local.category)).collect(),
+        no_files: !observed.base.articles.keys().any(is_here),
+        recent,
+        from_elsewhere: fit == Some(Fit::Elsewhere),
+    };
+    Ok(deletions)
+}
+
+/// Returns the start of the current series of deletions; `None`: the series has only this cycle. A daemon may see one
+/// removal in several cycles. A held deletion keeps the series open, for commands as well.
+fn series_begin(
+    now: Timestamp,
+    side: Side,
+    held: &[OpenAction],
+    request: &CycleRequest,
+) -> Option<Timestamp> {
+    let since = held
+        .iter()
+        .filter(|held| held.rule.is_some_and(HoldRule::holds_deletions) && held.side == side)
+        .map(|held| held.since)
+        .min();
+    let begin = match since {
+        Some(since) => since.min(now),
+        None if request.is_background => now,
+        None => return None,
+    };
+    Some(begin.before(SERIES_GAP))
+}
+
+/// The kind of the articles whose files went back to older versions.
+const GONE_BACK: &str = "gone_back";
+
+/// The time in which batches are counted as one roll-back, in milliseconds.
+const RECENT: i64 = 60 * 60 * 1000;
+
+/// Finds the articles that the plan takes back to an older version on either side.
+pub(super) fn rollbacks<'p>(
+    store: &Store,
+    settled: impl Iterator<Item = &'p Settle>,
+    observed: &Observation,
+) -> anyhow::Result<Rollbacks> {
+    let mut rollbacks = Rollbacks::default();
+    for settle in settled {
+        let Some(row) = observed.base.articles.get(&settle.id) else {
+            continue;
+        };
+        let knew = |version: &Version, side| {
+            let known = store.knew(settle.id, version.digest(), side);
+            known.map(|number| number.is_some())
+        };
+        if let Some(had) = settle.had().filter(|had| **had != row.local)
+            && knew(had, Side::Local)?
+        {
+            rollbacks.local.insert(settle.id);
+        }
+        let seen = &settle.seen.version;
+        if *seen != row.remote && knew(seen, Side::Remote)? {
+            rollbacks.remote.insert(settle.id);
+        }
+    }
+    // A plan without older versions is not held for earlier ones.
+    if !rollbacks.local.is_empty() {
+        let mut recent = recent(store)?;
+        recent.retain(|id, _| !rollbacks.local.contains(id));
+        rollbacks.recent_local = recent.len();
+    }
+    Ok(rollbacks)
+}
+
+/// Remembers which articles went back to older versions in this cycle.
+pub(super) fn note_rollbacks(
+    store: &mut Store,
+    observed: &Observation,
+    report: &Report,
+) -> anyhow::Result<()> {
+    if observed.older.is_empty() || !observed.request.is_background {
+        return Ok(());
+    }
+    let sent = report.actions.iter();
+    let sent = sent.filter(|line| line.status == Status::Done && line.side != Side::Local);
+    let sent = sent.filter_map(|line| line.id);
+    let sent = sent.filter(|id| observed.older.contains(id));
+    let mut rows = recent(store)?;
+    rows.extend(sent.map(|id| (id, store.now())));
+    let rows = rows.into_iter();
+    let rows = rows.map(|(id, at)| (id.to_string(), (id, at))).collect();
+    store.write(|tx| tx.put_waiting(GONE_BACK, &rows))?;
+    Ok(())
+}
+
+/// Returns the articles whose older files were sent in the last hour; while a roll-back is held, since an hour before
+/// it was. A time in the future counts as recent.
+fn recent(store: &Store) -> anyhow::Result<BTreeMap<ArticleId, Timestamp>> {
+    let now = store.now();
+    let rows: BTreeMap<String, (ArticleId, Timestamp)> = store.waiting(GONE_BACK)?;
+    let held = open_actions::held(store)?;
+    let held = held.iter();
+    let held = held
+        .filter(|held| held.rule == Some(HoldRule::MassRollback) && held.side != Side::Local)
+        .map(|held| held.since);
+    let begin = held.min().map_or(now, |since| since.min(now));
+    let begin = begin.before(RECENT);
+    let rows = rows.into_values();
+    Ok(rows.filter(|(_, at)| *at >= begin).collect())
 }

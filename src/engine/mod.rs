@@ -9,7 +9,6 @@ mod backoff;
 mod behind;
 pub mod compare;
 mod cycle;
-mod deletions;
 mod ending;
 mod facts;
 mod first_sync;
@@ -28,12 +27,10 @@ pub mod open_actions;
 mod pending;
 mod ports;
 pub mod reasons;
-mod recent_rollbacks;
 pub mod report;
 pub mod restore;
 pub mod settings;
 pub mod status;
-pub mod unfinished;
 
 pub use ending::{Stop, StopCause, ending_of};
 pub use ports::{

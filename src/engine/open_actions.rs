@@ -1,9 +1,12 @@
-//! Held and failed actions are stored, so that `kbsync status` can tell without asking the
-//! service.
+//! Matters that stand open between two cycles: held and failed actions, and the articles that a restore has still to bring
+//! back. `kbsync status` tells of them without asking the service.
 //!
-//! Written at the end of a cycle. A cycle that looked at a part, or went one way
-//! only, says nothing about the rest: what was held there is still held, and what failed there is not done yet.
+//! - Held and failed actions are written at the end of a cycle. A cycle that looked at a part, or went one way only, says
+//!   nothing about the rest: what was held there is still held, and what failed there is not done yet.
+//! - A restore that is broken off, or refuses a file, leaves some articles without a file. Their absence is no removal by
+//!   a person: as long as they are remembered, no article is deleted on the service for it (failures row 40).
 
+use crate::engine::observation::Observation;
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::{CycleRequest, InMotion, Settings};
 use crate::model::{ArticleId, Place, Side, Timestamp};
@@ -163,6 +166,51 @@ pub(super) fn open_after(
         Ok((kind, after.map(|open| (open.key(), open)).collect()))
     };
     Ok([after(HELD, Status::Held)?, after(FAILED, Status::Failed)?])
+}
+
+/// The kind of the articles that a restore has still to bring back.
+const RESTORING: &str = "restoring";
+
+/// Returns the articles that were to come back.
+pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
+    Ok(store.waiting(RESTORING)?.into_values().collect())
+}
+
+/// Remembers the articles before the first of their files is written.
+///
+/// # Errors
+///
+/// When the state cannot be written.
+pub fn begin_restore(
+    store: &mut Store,
+    articles: impl IntoIterator<Item = ArticleId>,
+) -> anyhow::Result<()> {
+    let mut ids = unfinished(store)?;
+    ids.extend(articles);
+    put_unfinished(store, &ids)
+}
+
+fn put_unfinished(store: &mut Store, ids: &BTreeSet<ArticleId>) -> anyhow::Result<()> {
+    let rows = ids.iter().map(|id| (id.to_string(), *id)).collect();
+    store.learn(|tx| tx.put_waiting(RESTORING, &rows))?;
+    Ok(())
+}
+
+/// Forgets the articles whose files are there again, and those that are no articles of this workspace any more.
+pub(in crate::engine) fn forget_restored(
+    store: &mut Store,
+    observed: &Observation,
+) -> anyhow::Result<()> {
+    let before = unfinished(store)?;
+    let mut left = before.clone();
+    left.retain(|id| {
+        let is_ours = observed.extent.has_few() || observed.base.articles.contains_key(id);
+        is_ours && !observed.paired.files.contains_key(id)
+    });
+    if left != before {
+        put_unfinished(store, &left)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

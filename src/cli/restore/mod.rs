@@ -26,9 +26,9 @@ use crate::{
     daemon::job::CycleCommand,
     engine::{
         compare::{Comparison, Pair},
-        open,
+        open, open_actions,
         report::Report,
-        restore::{self, Refused, RestoreRequest, RestoredFile, unfinished},
+        restore::{self, Refused, RestoreRequest, RestoredFile},
         settings::CycleRequest,
     },
     mirror::{RealDisk, lock::PRIVATE_FOLDER},
@@ -246,7 +246,8 @@ async fn here(
     if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
         // After the lock the folder counts as synced, so the unfinished restore is stored before.
         let mut store = open::write_state(config, root).map_err(Failure::of)?;
-        unfinished::begin(&mut store, restore::articles_of(requests)).map_err(Failure::of)?;
+        open_actions::begin_restore(&mut store, restore::articles_of(requests))
+            .map_err(Failure::of)?;
     }
     let mut session = Session::writing(context, config, "restore", refilled)?;
     let mut engine = session.engine(&part, false)?;

@@ -14,13 +14,13 @@ mod target;
 mod write;
 
 pub use super::ending::{Refused, RefusedKind};
-pub use super::unfinished;
 pub use target::Target;
 
 use crate::config::NewArticles;
 use crate::engine::journal::Journal;
 use crate::engine::journal::recover::Recovered;
 use crate::engine::mirror_view::MirrorView;
+use crate::engine::open_actions::begin_restore;
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::engine::reasons::put_below;
 use crate::engine::report::{Line, Status};
@@ -309,7 +309,7 @@ async fn restore_each<D: Disk>(
     restored: &mut Restored,
 ) -> anyhow::Result<()> {
     let view = MirrorView::read_and_keep(journal.disk, journal.store)?;
-    unfinished::begin(journal.store, articles_of(requests))?;
+    begin_restore(journal.store, articles_of(requests))?;
     begin_phase(teller, "restoring", Some(requests.len() as u64), 0);
     for (done, request) in requests.iter().enumerate() {
         let written = restore_one(journal, request, &view, restored);
