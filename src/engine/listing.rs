@@ -1,20 +1,28 @@
-//! The service's side of a cycle: the listing, streamed and compared article by article, and the bodies
-//! that it did not carry.
+//! The listing of a workspace: streamed, compared article by article, and remembered entry by entry.
+//!
+//! An entry that comes again byte for byte is not parsed again, if the base of its article has the version that the entry
+//! stood for. Parsing is a pure function: the same bytes are the same article. The remembered meaning is compared with the
+//! base each time, so that a push or a restore in between does no harm: where the base differs, the entry is parsed. It is
+//! stored with the state, under a key that another version of kbsync does not use: that version may read the same bytes as
+//! something else.
 
 use crate::engine::history::edited_there;
-use crate::engine::memory::Memory;
 use crate::engine::observation::as_recorded;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Flags, TextDigest, Version};
+use crate::model::{
+    ArticleId, CategoryId, Digest, Fingerprint, Flags, Revision, TextDigest, Version,
+};
 use crate::reconcile::snapshot::{Remote, Seen};
+use crate::service::fingerprint::{Fingerprinter, KnownEntries};
 use crate::service::{
     Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service,
 };
-use crate::state::store::{ListingEntry, SeenBody, Store};
+use crate::state::store::{ListingEntry, SeenBody, Store, Writing};
 use crate::state::{FigureRow, StateError};
 use anyhow::Context as _;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 /// The time of the last whole listing of the service, in milliseconds since 1970.
 pub(super) const LAST_POLL: &str = "last_poll";
@@ -253,5 +261,121 @@ pub(in crate::engine) fn figure_row(figures: Figures, full_url: Option<String>) 
         neutral: figures.neutral,
         sad: figures.sad,
         full_url,
+    }
+}
+
+/// The memory of the last listing.
+#[derive(Debug)]
+pub(super) struct Memory {
+    fingerprinter: Fingerprinter,
+    known: KnownEntries,
+    entries: HashMap<ArticleId, ListingEntry>,
+}
+
+/// The key of the fingerprints in the state, after the version of kbsync that made them.
+const KEY: &str = "listing_key";
+
+impl Memory {
+    /// Returns what is remembered of the last listing. A cycle reads it once.
+    pub(super) fn of<'m>(
+        memory: &'m mut Option<Self>,
+        store: &Store,
+    ) -> Result<&'m Self, StateError> {
+        match memory {
+            Some(memory) => Ok(memory),
+            None => Ok(memory.insert(Self::read(store)?)),
+        }
+    }
+
+    fn read(store: &Store) -> Result<Self, StateError> {
+        let stored = store.meta(KEY)?;
+        let key = stored.as_deref().and_then(|stored| {
+            let (version, key) = stored.split_once(' ')?;
+            Fingerprinter::with_key(key).filter(|_| version == env!("CARGO_PKG_VERSION"))
+        });
+        let Some(fingerprinter) = key else {
+            let fingerprinter = Fingerprinter::draw();
+            return Ok(Self {
+                fingerprinter,
+                known: KnownEntries::new(fingerprinter, Vec::new()),
+                entries: HashMap::new(),
+            });
+        };
+        let stored = store.listing_entries()?;
+        let known = stored
+            .iter()
+            .map(|entry| (entry.fingerprint, entry.article));
+        Ok(Self {
+            fingerprinter,
+            known: KnownEntries::new(fingerprinter, known.collect()),
+            entries: stored.iter().map(|entry| (entry.article, *entry)).collect(),
+        })
+    }
+
+    /// Returns the entries that stand for the versions in the base.
+    pub(super) fn known_entries(
+        &self,
+        rows: &BTreeMap<ArticleId, ArticleRow>,
+    ) -> Arc<KnownEntries> {
+        self.known_entries_by(&|id| {
+            rows.get(&id)
+                .map(|row| self.version(&row.remote.digest(), &row.revision))
+        })
+    }
+
+    /// Returns the entries that stand for the versions in the base; `base` returns the fingerprint of an article's
+    /// version.
+    pub(super) fn known_entries_by(
+        &self,
+        base: &dyn Fn(ArticleId) -> Option<Fingerprint>,
+    ) -> Arc<KnownEntries> {
+        let other = self.entries.iter();
+        let other = other.filter(|(id, entry)| base(**id) != Some(entry.version));
+        Arc::new(self.known.except(other.map(|(id, _)| *id).collect()))
+    }
+
+    /// Returns the fingerprint of a version and its revision.
+    pub(super) fn version(&self, version: &Digest, revision: &Revision) -> Fingerprint {
+        let parts = [version.as_bytes().as_slice(), revision.0.as_bytes()];
+        self.fingerprinter.fingerprint(&parts)
+    }
+
+    /// Returns the meaning of an entry that was parsed.
+    pub(super) fn entry_of(
+        &self,
+        article: ArticleId,
+        fingerprint: Fingerprint,
+        seen: &Seen,
+    ) -> ListingEntry {
+        ListingEntry {
+            article,
+            fingerprint,
+            version: self.version(&seen.version.digest(), &seen.revision),
+            flags: seen.flags,
+        }
+    }
+
+    /// Returns the meaning of an article's entry in the last listing.
+    pub(super) fn entry(&self, id: ArticleId) -> Option<ListingEntry> {
+        self.entries.get(&id).copied()
+    }
+
+    /// Stores a listing in place of the one before: the entries that are not the same at the same position.
+    pub(super) fn store(
+        &self,
+        entries: &[ListingEntry],
+        tx: &mut Writing<'_>,
+    ) -> Result<(), StateError> {
+        let key = format!("{} {}", env!("CARGO_PKG_VERSION"), self.fingerprinter.key());
+        tx.set_meta(KEY, &key)?;
+        let before = self.known.entries();
+        for (at, entry) in entries.iter().enumerate() {
+            let same = before.get(at) == Some(&(entry.fingerprint, entry.article))
+                && self.entries.get(&entry.article) == Some(entry);
+            if !same {
+                tx.put_listing_entry(at, entry)?;
+            }
+        }
+        tx.cut_listing_entries(entries.len())
     }
 }

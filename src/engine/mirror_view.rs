@@ -1,8 +1,7 @@
 //! The mirror beside the base: one scan for the commands that compare and restore. The service is not asked.
 
-use crate::engine::index::Index;
+use crate::engine::observe::index::{Index, load_base, load_beside};
 use crate::engine::observe::local::MirrorScanner;
-use crate::engine::observe::{load_base, load_beside};
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;

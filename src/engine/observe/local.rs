@@ -3,10 +3,10 @@
 //! A file that was not touched is what the base says; every other one is read once. What the scan cannot
 //! prove absent is present and unknown.
 
+use super::index::{Index, Places};
 use super::reader::Reader;
 use super::yaml::keep_yaml;
 use crate::engine::form::category_version;
-use crate::engine::index::{Index, Places};
 use crate::engine::listing::ArticleRows;
 use crate::engine::observation::MirrorSide;
 use crate::engine::settings::InMotion;

@@ -11,9 +11,9 @@
 mod absent;
 mod bodies;
 mod categories;
-mod differences;
 mod dropped;
 mod foreign;
+pub(in crate::engine) mod index;
 mod keep_in_motion;
 pub(in crate::engine) mod local;
 mod moved;
@@ -23,10 +23,8 @@ mod reader;
 mod yaml;
 
 use crate::engine::history::category::keep_category_there;
-use crate::engine::index::Index;
 use crate::engine::journal::recover::overlay;
-use crate::engine::listing::{self, Listing, VALIDATOR};
-use crate::engine::memory::Memory;
+use crate::engine::listing::{self, Listing, Memory, VALIDATOR};
 use crate::engine::observation::{Extent, MIRROR_READ, Observation, ServiceSide};
 use crate::engine::pending::creations::take_creations;
 use crate::engine::pending::pending_problems;
@@ -40,19 +38,18 @@ use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::service::{ListEnd, ListRequest, Service};
-use crate::state::StateError;
 use crate::state::store::Store;
 use absent::ask_absent;
 pub(in crate::engine) use bodies::bodies;
 use bodies::fetch_bodies;
 use categories::{categories_to_read, read_categories};
-use differences::{differences, indexed, is_as_indexed};
 use dropped::{drop_damaged, forget_out_of_scope};
 use foreign::{note_if_foreign, place_unknown_ids};
+use index::{Index, differences, indexed, is_as_indexed, load_base};
 use local::{Found, MirrorScanner};
 pub(in crate::engine) use paths::is_enough;
 use paths::read_saved;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -394,26 +391,6 @@ async fn take_listing<S: Service, D: Disk>(
     foreign::mark_foreign_unknown(base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
     Ok(())
-}
-
-/// Loads the base.
-pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
-    let rows = store.articles()?;
-    Ok(Base {
-        articles: rows.into_iter().map(|row| (row.id, row)).collect(),
-        ..load_beside(store)?
-    })
-}
-
-/// Loads the base but for its articles.
-pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> {
-    let (categories, conflicts) = (store.categories()?, store.conflicts()?);
-    Ok(Base {
-        articles: BTreeMap::new(),
-        categories: categories.into_iter().map(|row| (row.id, row)).collect(),
-        conflicts: conflicts.into_iter().map(|row| (row.id, row)).collect(),
-        creations: store.creations()?,
-    })
 }
 
 impl Observation {

@@ -1,8 +1,8 @@
 //! Files as they are read: which article each is of, and what of it goes into the history.
 
+use super::index::Places;
 use super::local::{Found, Scanned};
 use crate::engine::form::{hides_a_new_article, needs_whole, text_lf};
-use crate::engine::index::Places;
 use crate::engine::listing::{ArticleRows, row_of};
 use crate::mirror::document::{Document, has_conflict_markers};
 use crate::mirror::scan::{Scan, ScannedFile};

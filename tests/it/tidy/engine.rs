@@ -4,14 +4,12 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 23] = [
     // Values and rules.
     "form",
     "ports",
     "settings",
-    "index",
     "ending",
-    "memory",
     "reasons",
     "report",
     "history",

@@ -1,29 +1,130 @@
-//! The differences from the index: the few articles that a look has to compare, where that is enough.
+//! The index of the base, and the differences from it: the few articles that a look has to compare, where that is enough.
 //!
-//! It is enough while the base is at rest: the last look at everything left nothing open. Then an article whose stamp
-//! and entry are those of the index is [`Quiet`](crate::reconcile::plan::Outcome::Quiet), and its row is not loaded. A
-//! look at some paths asks less of the base, and more of the articles at these paths ([`super::paths`]).
+//! The index has of each article as much as shows whether the article changed. A look reads the index in one pass, and the
+//! rows of the articles that differ from it.
 //!
-//! It is not enough where a file or an entry came, went or moved, a category's words changed, or something cannot be
-//! read. Then all rows are loaded and compared.
+//! It is enough while the base is at rest: the last look at everything left nothing open. Then an article whose stamp and
+//! entry are those of the index is [`Quiet`](crate::reconcile::plan::Outcome::Quiet), and its row is not loaded. A look at
+//! some paths asks less of the base, and more of the articles at these paths ([`super::paths`]).
+//!
+//! It is not enough where a file or an entry came, went or moved, a category's words changed, or something cannot be read.
+//! Then all rows are loaded and compared.
 
-use super::load_beside;
 use super::local::{FEW, Found};
 use super::paths::{self, indexed_at};
 use crate::engine::backoff::{ASK_AGAIN, Backoff};
-use crate::engine::index::{Index, Shown, shown};
 use crate::engine::listing::{ArticleRows, Listing};
 use crate::engine::settings::{CycleRequest, Look, Settings};
 use crate::engine::{Engine, Gathered, open_actions};
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, IndexRow};
-use crate::model::{ArticleId, Timestamp};
+use crate::model::base::{ArticleRow, IndexRow, Visibility};
+use crate::model::{ArticleId, Place, Stamp, Timestamp};
 use crate::reconcile::listed_as_known;
 use crate::reconcile::snapshot::{Base, Remote};
 use crate::service::{ListEnd, Service};
-use crate::state::Target;
 use crate::state::store::Store;
-use std::collections::BTreeSet;
+use crate::state::{StateError, Target};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The articles that a look compares with, in the order of their places.
+pub(in crate::engine) struct Index {
+    rows: Vec<IndexRow>,
+    /// The rows by id. A look at the mirror alone does not ask for it.
+    by_id: OnceCell<HashMap<ArticleId, usize>>,
+}
+
+/// The articles by the places of their files, with the files' stamps. Where two articles have one place, neither the
+/// place nor a stamp shows whose file it is.
+pub(super) struct Places<'a>(Vec<(&'a Place, ArticleId, Option<Stamp>)>);
+
+/// The place where an article is expected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shown {
+    /// In the listing.
+    Listed,
+    /// Not in the listing: it is hidden, and the service said so.
+    Hidden,
+    /// That has to be found out.
+    Open,
+}
+
+impl Index {
+    /// Makes an index of its rows.
+    pub(in crate::engine) fn of(rows: Vec<IndexRow>) -> Self {
+        Self {
+            rows,
+            by_id: OnceCell::new(),
+        }
+    }
+
+    /// Returns one article's row.
+    pub(super) fn row(&self, id: ArticleId) -> Option<&IndexRow> {
+        let rows = self.rows.iter().enumerate();
+        let by_id = self
+            .by_id
+            .get_or_init(|| rows.map(|(at, row)| (row.id, at)).collect());
+        by_id.get(&id).map(|at| &self.rows[*at])
+    }
+
+    /// Returns all rows.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &IndexRow> {
+        self.rows.iter()
+    }
+
+    /// Returns how many articles there are.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns the places of the files.
+    pub(super) fn places(&self) -> Places<'_> {
+        Places::of(self.rows().map(|row| (&row.place, row.id, row.stamp)))
+    }
+}
+
+impl<'a> Places<'a> {
+    /// Returns the places of the files of a base.
+    pub(super) fn of_base(base: &'a Base) -> Self {
+        let rows = base.articles.values();
+        Self::of(rows.map(|row| (&row.place, row.id, row.stamp)))
+    }
+
+    fn of(rows: impl Iterator<Item = (&'a Place, ArticleId, Option<Stamp>)>) -> Self {
+        let mut rows: Vec<_> = rows.collect();
+        // Those of the index are in this order.
+        rows.sort_by_key(|(place, ..)| *place);
+        Self(rows)
+    }
+
+    /// Returns whether no article is known.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the article whose file is at a place, and the file's stamp.
+    pub(super) fn get(&self, folder: &str, file: &str) -> Option<(ArticleId, Option<Stamp>)> {
+        let wanted = (folder, file);
+        let of = |at: usize| {
+            let (place, ..) = self.0.get(at)?;
+            Some((place.folder.as_str(), place.file.as_str()))
+        };
+        let at = self
+            .0
+            .partition_point(|(place, ..)| (place.folder.as_str(), place.file.as_str()) < wanted);
+        let (_, id, stamp) = self.0.get(at).filter(|_| of(at) == Some(wanted))?;
+        (of(at + 1) != Some(wanted)).then_some((*id, *stamp))
+    }
+}
+
+/// Returns where an article is expected.
+pub(super) fn shown(row: &IndexRow) -> Shown {
+    match row.visibility {
+        Visibility::Published if row.flags.enabled != Some(false) => Shown::Listed,
+        Visibility::Unpublished => Shown::Hidden,
+        Visibility::Published | Visibility::NotVisible | Visibility::Gone => Shown::Open,
+    }
+}
 
 /// Loads the index, and the base without articles. `None`: the differences from the index are not enough.
 pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Index, Base)>> {
@@ -168,4 +269,24 @@ fn not_as_listed(
 fn again(at: Timestamp) -> Timestamp {
     let rest = i64::try_from(ASK_AGAIN).unwrap_or(i64::MAX);
     Timestamp(at.0.saturating_add(rest))
+}
+
+/// Loads the base.
+pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
+    let rows = store.articles()?;
+    Ok(Base {
+        articles: rows.into_iter().map(|row| (row.id, row)).collect(),
+        ..load_beside(store)?
+    })
+}
+
+/// Loads the base but for its articles.
+pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> {
+    let (categories, conflicts) = (store.categories()?, store.conflicts()?);
+    Ok(Base {
+        articles: BTreeMap::new(),
+        categories: categories.into_iter().map(|row| (row.id, row)).collect(),
+        conflicts: conflicts.into_iter().map(|row| (row.id, row)).collect(),
+        creations: store.creations()?,
+    })
 }
