@@ -15,7 +15,6 @@ mod first_sync;
 mod form;
 pub mod history;
 mod journal;
-mod known;
 mod listing;
 mod mirror_view;
 mod observation;
@@ -173,12 +172,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Returns whether a file, or its absence, is what the state says.
     pub fn is_known(&self, folder: &str, file: &str) -> bool {
         let place = Place::new(folder, file);
-        known::is_file_known(&*self.disk, &self.store, &place).unwrap_or(false)
+        mirror_view::is_file_known(&*self.disk, &self.store, &place).unwrap_or(false)
     }
 
     /// Returns whether everything in a folder is what the state says, and nothing is missing.
     pub fn is_folder_known(&self, folder: &str) -> bool {
-        known::is_folder_known(&*self.disk, &self.store, folder).unwrap_or(false)
+        mirror_view::is_folder_known(&*self.disk, &self.store, folder).unwrap_or(false)
     }
 
     /// Returns the files that the state knows and that are not there, but for those whose removal waits for a person.
@@ -187,7 +186,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ///
     /// When the state cannot be read.
     pub fn missing(&self) -> anyhow::Result<Vec<Place>> {
-        known::missing(&*self.disk, &self.store)
+        mirror_view::missing(&*self.disk, &self.store)
     }
 
     /// Returns whether the mirror is just what the state says, and nothing of it waits: then a cycle because of it

@@ -4,7 +4,7 @@ use super::code::product_code;
 use std::collections::BTreeMap;
 
 /// The modules of `src/engine`, from the one that uses none of the others upwards. `mod.rs` is above all.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 22] = [
     // Values and rules.
     "form",
     "ports",
@@ -27,8 +27,7 @@ const ORDER: [&str; 23] = [
     "behind",
     "facts",
     "cycle",
-    // The commands' other questions, besides a cycle.
-    "known",
+    // What commands ask for besides a cycle.
     "compare",
     "status",
 ];
