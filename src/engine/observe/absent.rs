@@ -1,17 +1,21 @@
 //! Asking for the articles that left the listing, and remembering the answers.
+//!
+//! Absent is not deleted: an article is gone only when a GET and a probe both say so. See
+//! `docs/decisions/10-absent-is-not-deleted.md`.
 
-use super::questions::{self, ask};
+use super::questions::{self, Question};
 use crate::engine::Engine;
 use crate::engine::backoff::{Answer, Backoff};
+use crate::engine::listing::{figure_row, take_seen, visibility_of};
 use crate::engine::observation::Observation;
 use crate::engine::ports::{begin_phase, report_done};
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::ArticleId;
-use crate::model::base::Visibility;
+use crate::model::base::{ArticleRow, Visibility};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::snapshot::{Base, Policy, Remote};
-use crate::service::Service;
+use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
 use crate::state::Target;
 use crate::state::store::Store;
 
@@ -92,13 +96,109 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
     Ok(!questions.is_empty())
 }
 
+/// The result of one question: an answer, or the error that ends all asking.
+type Asked = Result<Remote, ServiceError>;
+
+/// Asks for one article: GET where it may be published, then a probe.
+pub(super) async fn ask<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    question: Question,
+    row: Option<&ArticleRow>,
+) -> anyhow::Result<Asked> {
+    // A service may let disabled articles be read: then only the probe says why one is not listed.
+    let mut read = None;
+    if question.get {
+        match engine
+            .service
+            .article(question.id, engine.request.purpose)
+            .await
+        {
+            // One that we deleted, in the revision that we deleted, is an old copy.
+            Ok(article) => {
+                let is_old = engine.store.is_buried(question.id, &article.revision)?;
+                read = Some(article).filter(|_| !is_old);
+            }
+            Err(error) if is_not_found(&error) => {}
+            Err(error) if error.stops_all() => return Ok(Err(error)),
+            Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
+        }
+    }
+    if !engine
+        .gathered
+        .answers
+        .may_probe(&engine.store, &engine.settings)?
+    {
+        if let Some(article) = read {
+            return take_answer(engine, article, Visibility::Published, row).map(Ok);
+        }
+        return Ok(Ok(Remote::NotVisible(
+            "it is not listed, and probing is off".to_owned(),
+        )));
+    }
+    match engine
+        .service
+        .probe(question.id, engine.request.purpose)
+        .await
+    {
+        Ok(article) => {
+            let visibility = visibility_of(article.flags);
+            let visibility = match visibility {
+                Visibility::Published if question.listed => Visibility::Published,
+                // Not listed although nothing hides it: it is asked for again after a day.
+                Visibility::Published => Visibility::Unpublished,
+                Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
+            };
+            take_answer(engine, article, visibility, row).map(Ok)
+        }
+        Err(error) if error.stops_all() => Ok(Err(error)),
+        Err(error) => {
+            if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) {
+                engine
+                    .gathered
+                    .answers
+                    .stop_probing(&mut engine.store, &error)?;
+            }
+            match read {
+                Some(article) => take_answer(engine, article, Visibility::Published, row).map(Ok),
+                None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
+                None => Ok(Ok(Remote::NotVisible(error.to_string()))),
+            }
+        }
+    }
+}
+
+/// Takes the answer to a question: its figures, its body, and what was seen.
+pub(super) fn take_answer<S, D>(
+    engine: &mut Engine<S, D>,
+    article: RemoteArticle,
+    visibility: Visibility,
+    row: Option<&ArticleRow>,
+) -> anyhow::Result<Remote> {
+    let id = article.id;
+    if article.text.is_none() {
+        return Ok(Remote::Unknown("the answer has no body".to_owned()));
+    }
+    if let Some(figures) = article.figures {
+        let row = figure_row(figures, article.full_url.clone());
+        engine.gathered.figures.insert(id, row);
+    }
+    let seen = take_seen(article, visibility, row, &mut engine.store)?;
+    engine.store.store_gathered()?;
+    Ok(Remote::Present(seen))
+}
+
+/// Only the service's own word counts: a proxy's 404 is no answer.
+fn is_not_found(error: &ServiceError) -> bool {
+    error.kind == ErrorKind::NotFound
+}
+
 /// Returns the articles to ask for. Answers that are known without asking are taken into account at once.
 fn questions(
     store: &Store,
     settings: &Settings,
     base: &Base,
     observed: &mut Observation,
-) -> anyhow::Result<Vec<questions::Question>> {
+) -> anyhow::Result<Vec<Question>> {
     let limit = settings.max_deletes.limit(base.articles.len());
     let approvals = store.approvals()?.into_iter();
     let approved = approvals.map(|approval| approval.fingerprint).collect();
@@ -118,13 +218,11 @@ fn questions(
     observed.service.read_first.append(&mut absent.presumed);
     let listed = &mut observed.remote.articles;
     let doubtful = questions::listed_but_disabled(base, listed, &backoff);
-    absent
-        .ask
-        .extend(doubtful.into_iter().map(|id| questions::Question {
-            id,
-            get: false,
-            listed: true,
-        }));
+    absent.ask.extend(doubtful.into_iter().map(|id| Question {
+        id,
+        get: false,
+        listed: true,
+    }));
     let policy = settings.policy(&observed.request);
     absent
         .ask

@@ -4,14 +4,13 @@
 //! prove absent is present and unknown.
 
 use super::index::{Index, Places};
-use super::reader::Reader;
-use super::yaml::keep_yaml;
+use super::missing::unknown;
+use super::reader::{Reader, keep_yaml};
 use crate::engine::form::category_version;
 use crate::engine::listing::ArticleRows;
 use crate::engine::observation::MirrorSide;
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, TEMPORARY};
-use crate::mirror::document::Document;
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::base::CategoryRow;
@@ -210,20 +209,6 @@ impl Found {
             }
         });
         same && left.is_empty()
-    }
-}
-
-/// Makes an unknown file of a file in motion.
-fn unknown(file: &ScannedFile, place: &Place) -> Unknown {
-    let id = match file {
-        ScannedFile::Unchanged { id, .. } => Some(*id),
-        ScannedFile::Ready { document, .. } => Document::id(document),
-        ScannedFile::NotReady { id, .. } => *id,
-        ScannedFile::Present { .. } => None,
-    };
-    Unknown {
-        place: place.clone(),
-        id,
     }
 }
 

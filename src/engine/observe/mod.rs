@@ -9,46 +9,38 @@
 //! which absent articles have to be asked for.
 
 mod absent;
-mod bodies;
 mod categories;
-mod dropped;
-mod foreign;
 pub(in crate::engine) mod index;
-mod keep_in_motion;
 pub(in crate::engine) mod local;
-mod moved;
+mod missing;
 mod paths;
-pub(in crate::engine) mod questions;
+mod questions;
 mod reader;
-mod yaml;
+mod remote;
 
-use crate::engine::history::category::keep_category_there;
 use crate::engine::journal::recover::overlay;
-use crate::engine::listing::{self, Listing, Memory, VALIDATOR};
+use crate::engine::listing::Memory;
 use crate::engine::observation::{Extent, MIRROR_READ, Observation, ServiceSide};
 use crate::engine::pending::creations::take_creations;
-use crate::engine::pending::pending_problems;
 use crate::engine::ports::begin_phase;
 use crate::engine::settings::{CycleRequest, InMotion, Look};
 use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::INNER;
-use crate::model::{ArticleId, CategoryId, Place};
+use crate::model::Place;
 use crate::reconcile::pairing::{self, Paired};
-use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, Remote, RemoteSnapshot};
-use crate::service::{ListEnd, ListRequest, Service};
+use crate::reconcile::snapshot::{Base, RemoteSnapshot};
+use crate::service::Service;
 use crate::state::store::Store;
 use absent::ask_absent;
-pub(in crate::engine) use bodies::bodies;
-use bodies::fetch_bodies;
-use categories::{categories_to_read, read_categories};
-use dropped::{drop_damaged, forget_out_of_scope};
-use foreign::{note_if_foreign, place_unknown_ids};
+use categories::{drop_damaged, place_unknown_ids};
 use index::{Index, differences, indexed, is_as_indexed, load_base};
 use local::{Found, MirrorScanner};
+use missing::forget_out_of_scope;
 pub(in crate::engine) use paths::is_enough;
 use paths::read_saved;
+pub(in crate::engine) use remote::bodies;
+use remote::{list, take_listing};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -271,126 +263,6 @@ fn warn_of_inner<S: Service, D: Disk>(engine: &mut Engine<S, D>, inner: &[Place]
             tracing::warn!(path = %place, "{INNER}");
         }
     }
-}
-
-/// Lists the workspace. Entries that say what the base says are not read.
-async fn list<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    base: &Base,
-    index: Option<&Index>,
-    found: &Found,
-) -> anyhow::Result<Listing> {
-    begin_phase(&engine.teller, "listing", None, 0);
-    let settings = &engine.settings;
-    let known = base.categories.keys().chain(&settings.categories).copied();
-    let local = found.scanned.snapshot.categories.iter();
-    let categories: BTreeSet<CategoryId> = known
-        .chain(local.filter_map(|category| category.id))
-        .collect();
-    let mut list = ListRequest {
-        workspace: settings.workspace,
-        categories: categories.into_iter().collect(),
-        validator: engine.store.value(VALIDATOR)?,
-        known: None,
-        purpose: engine.request.purpose,
-    };
-    let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
-    let rows = if let Some(index) = index {
-        let version = |id| {
-            let row = index.row(id)?;
-            Some(memory.version(&row.remote, &row.revision))
-        };
-        list.known = Some(memory.known_entries_by(&version));
-        None
-    } else {
-        list.known = Some(memory.known_entries(&base.articles));
-        Some(&base.articles)
-    };
-    listing::list(&engine.service, list, rows, &mut engine.store, memory).await
-}
-
-async fn take_listing<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    base: &Base,
-    mut listing: Listing,
-    observed: &mut Observation,
-) -> anyhow::Result<()> {
-    for why in &listing.nameless {
-        observed.problems.push(Problem::at(
-            "",
-            None,
-            format!("the listing has an article that cannot be read: {why}"),
-        ));
-    }
-    for (id, entry) in &listing.articles {
-        if let Remote::Unknown(why) = entry {
-            observed.remote.unreadable.insert(*id);
-            observed.problems.push(Problem {
-                path: base
-                    .articles
-                    .get(id)
-                    .map(|row| row.place.to_string())
-                    .unwrap_or_default(),
-                id: Some(*id),
-                message: format!("the service's entry of this article cannot be read: {why}"),
-            });
-        }
-    }
-    if !listing.nameless.is_empty() {
-        observed.doubt = Some("the listing had an article that could not be read".to_owned());
-    }
-    for category in std::mem::take(&mut listing.categories).into_values() {
-        if note_if_foreign(&engine.settings, &category, base, observed) {
-            continue;
-        }
-        let store = &mut engine.store;
-        keep_category_there(&*engine.disk, store, category.id, &category.version)?;
-        observed
-            .remote
-            .categories
-            .insert(category.id, (category.version, category.revision));
-    }
-    if observed.extent.lists() {
-        let wanted = categories_to_read(engine, base, &listing, observed)?;
-        read_categories(engine, &wanted, base, &mut listing, observed).await?;
-    }
-    fetch_bodies(engine, base, &mut listing, observed).await?;
-    match &listing.end {
-        Some(ListEnd::Whole { validator, .. }) => {
-            observed.service.validator.clone_from(validator);
-            observed.service.entries = Some(std::mem::take(&mut listing.entries));
-        }
-        Some(ListEnd::NotModified) => observed.service.not_modified = true,
-        None => {}
-    }
-    observed.remote.complete = listing.nameless.is_empty() && observed.service.stop.is_none();
-    observed.service.unread = listing.bodiless.len();
-    if observed.remote.cut_off {
-        let is_unplaced = |(id, entry): &(&ArticleId, &Remote)| {
-            let Remote::Present(seen) = entry else {
-                return false;
-            };
-            let category = &seen.version.category;
-            !base.articles.contains_key(id)
-                && !base.categories.contains_key(category)
-                && !observed.remote.categories.contains_key(category)
-        };
-        observed.service.unread += listing.articles.iter().filter(is_unplaced).count();
-    }
-    for left in listing.bodiless {
-        let why = "its body was not read".to_owned();
-        listing.articles.insert(left.id, Remote::Unknown(why));
-    }
-    observed.remote.articles = listing.articles;
-    for (id, problem) in pending_problems(&engine.store)? {
-        let why = Remote::Unknown(problem.message.clone());
-        observed.remote.articles.insert(id, why);
-        observed.problems.push(problem);
-    }
-    observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
-    foreign::mark_foreign_unknown(base, &mut observed.remote);
-    engine.gathered.figures.append(&mut listing.figures);
-    Ok(())
 }
 
 impl Observation {

@@ -5,9 +5,10 @@
 //! however many articles there are. In every other case it gives way to a look at everything, if possible before the
 //! service is asked; [`is_enough`] checks the plan once more.
 
+use super::absent::{ask, take_answer};
 use super::index::Index;
 use super::local::Found;
-use super::questions::{Question, ask, take_answer};
+use super::questions::Question;
 use crate::engine::backoff::Answer;
 use crate::engine::listing::Listing;
 use crate::engine::observation::as_recorded;

@@ -1,38 +1,31 @@
-//! Articles that are not in the listing: which to ask for, and what the answers mean.
-//!
-//! Absent is not deleted: an article is gone only when a GET and a probe both say so. See
-//! `docs/decisions/10-absent-is-not-deleted.md`.
+//! Articles that are not in the listing: which to ask for, and which answers are known. Pure.
 
-use crate::engine::Engine;
 use crate::engine::backoff::{self, Backoff};
-use crate::engine::listing::{figure_row, take_seen, visibility_of};
-use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, Visibility};
+use crate::model::base::Visibility;
 use crate::model::{ArticleId, Digest};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote};
-use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
 use crate::state::Target;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// One article to ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::engine) struct Question {
-    pub(in crate::engine) id: ArticleId,
+pub(super) struct Question {
+    pub(super) id: ArticleId,
     /// Whether a GET may find it; a known draft is only probed.
-    pub(in crate::engine) get: bool,
+    pub(super) get: bool,
     /// Whether the listing has it, and only its flags are in doubt.
-    pub(in crate::engine) listed: bool,
+    pub(super) listed: bool,
 }
 
 /// The answers about absent articles that are known without asking, and the questions that are left.
 #[derive(Default)]
-pub(in crate::engine) struct Absent {
-    pub(in crate::engine) known: BTreeMap<ArticleId, Remote>,
+pub(super) struct Absent {
+    pub(super) known: BTreeMap<ArticleId, Remote>,
     /// Of these, the ones whose known answer may be out of date.
-    pub(in crate::engine) presumed: BTreeSet<ArticleId>,
-    pub(in crate::engine) ask: Vec<Question>,
+    pub(super) presumed: BTreeSet<ArticleId>,
+    pub(super) ask: Vec<Question>,
 }
 
 impl Absent {
@@ -201,100 +194,4 @@ pub(super) fn listed_but_disabled(
         }
     }
     suspicious
-}
-
-/// The result of one question: an answer, or the error that ends all asking.
-pub(in crate::engine) type Asked = Result<Remote, ServiceError>;
-
-/// Asks for one article: GET where it may be published, then a probe.
-pub(in crate::engine) async fn ask<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    question: Question,
-    row: Option<&ArticleRow>,
-) -> anyhow::Result<Asked> {
-    // A service may let disabled articles be read: then only the probe says why one is not listed.
-    let mut read = None;
-    if question.get {
-        match engine
-            .service
-            .article(question.id, engine.request.purpose)
-            .await
-        {
-            // One that we deleted, in the revision that we deleted, is an old copy.
-            Ok(article) => {
-                let is_old = engine.store.is_buried(question.id, &article.revision)?;
-                read = Some(article).filter(|_| !is_old);
-            }
-            Err(error) if is_not_found(&error) => {}
-            Err(error) if error.stops_all() => return Ok(Err(error)),
-            Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
-        }
-    }
-    if !engine
-        .gathered
-        .answers
-        .may_probe(&engine.store, &engine.settings)?
-    {
-        if let Some(article) = read {
-            return take_answer(engine, article, Visibility::Published, row).map(Ok);
-        }
-        return Ok(Ok(Remote::NotVisible(
-            "it is not listed, and probing is off".to_owned(),
-        )));
-    }
-    match engine
-        .service
-        .probe(question.id, engine.request.purpose)
-        .await
-    {
-        Ok(article) => {
-            let visibility = visibility_of(article.flags);
-            let visibility = match visibility {
-                Visibility::Published if question.listed => Visibility::Published,
-                // Not listed although nothing hides it: it is asked for again after a day.
-                Visibility::Published => Visibility::Unpublished,
-                Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
-            };
-            take_answer(engine, article, visibility, row).map(Ok)
-        }
-        Err(error) if error.stops_all() => Ok(Err(error)),
-        Err(error) => {
-            if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) {
-                engine
-                    .gathered
-                    .answers
-                    .stop_probing(&mut engine.store, &error)?;
-            }
-            match read {
-                Some(article) => take_answer(engine, article, Visibility::Published, row).map(Ok),
-                None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
-                None => Ok(Ok(Remote::NotVisible(error.to_string()))),
-            }
-        }
-    }
-}
-
-/// Takes the answer to a question: its figures, its body, and what was seen.
-pub(super) fn take_answer<S, D>(
-    engine: &mut Engine<S, D>,
-    article: RemoteArticle,
-    visibility: Visibility,
-    row: Option<&ArticleRow>,
-) -> anyhow::Result<Remote> {
-    let id = article.id;
-    if article.text.is_none() {
-        return Ok(Remote::Unknown("the answer has no body".to_owned()));
-    }
-    if let Some(figures) = article.figures {
-        let row = figure_row(figures, article.full_url.clone());
-        engine.gathered.figures.insert(id, row);
-    }
-    let seen = take_seen(article, visibility, row, &mut engine.store)?;
-    engine.store.store_gathered()?;
-    Ok(Remote::Present(seen))
-}
-
-/// Only the service's own word counts: a proxy's 404 is no answer.
-fn is_not_found(error: &ServiceError) -> bool {
-    error.kind == ErrorKind::NotFound
 }

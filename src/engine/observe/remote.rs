@@ -1,31 +1,157 @@
-//! Bodies: those that the listing does not carry, and those that a merge needs.
+//! The service's side of a cycle: the listing, and the bodies that it does not carry or that a merge needs.
 
-use super::categories::read_categories;
+use super::categories::{
+    categories_to_read, mark_foreign_unknown, note_if_foreign, read_categories,
+};
+use super::index::Index;
+use super::local::Found;
 use crate::engine::Engine;
-use crate::engine::listing::Listing;
+use crate::engine::history::category::keep_category_there;
+use crate::engine::listing::{self, Listing, Memory, VALIDATOR};
 use crate::engine::observation::{Observation, version_of};
+use crate::engine::pending::pending_problems;
 use crate::engine::ports::{begin_phase, report_done};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, Remote};
-use crate::service::{ErrorKind, RemoteArticle, Service};
+use crate::service::{ErrorKind, ListEnd, ListRequest, Listed, RemoteArticle, Service};
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Lists the workspace. Entries that say what the base says are not read.
+pub(super) async fn list<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &Base,
+    index: Option<&Index>,
+    found: &Found,
+) -> anyhow::Result<Listing> {
+    begin_phase(&engine.teller, "listing", None, 0);
+    let settings = &engine.settings;
+    let known = base.categories.keys().chain(&settings.categories).copied();
+    let local = found.scanned.snapshot.categories.iter();
+    let categories: BTreeSet<CategoryId> = known
+        .chain(local.filter_map(|category| category.id))
+        .collect();
+    let mut list = ListRequest {
+        workspace: settings.workspace,
+        categories: categories.into_iter().collect(),
+        validator: engine.store.value(VALIDATOR)?,
+        known: None,
+        purpose: engine.request.purpose,
+    };
+    let memory = Memory::of(&mut engine.gathered.memory, &engine.store)?;
+    let rows = if let Some(index) = index {
+        let version = |id| {
+            let row = index.row(id)?;
+            Some(memory.version(&row.remote, &row.revision))
+        };
+        list.known = Some(memory.known_entries_by(&version));
+        None
+    } else {
+        list.known = Some(memory.known_entries(&base.articles));
+        Some(&base.articles)
+    };
+    listing::list(&engine.service, list, rows, &mut engine.store, memory).await
+}
+
+pub(super) async fn take_listing<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &Base,
+    mut listing: Listing,
+    observed: &mut Observation,
+) -> anyhow::Result<()> {
+    for why in &listing.nameless {
+        observed.problems.push(Problem::at(
+            "",
+            None,
+            format!("the listing has an article that cannot be read: {why}"),
+        ));
+    }
+    for (id, entry) in &listing.articles {
+        if let Remote::Unknown(why) = entry {
+            observed.remote.unreadable.insert(*id);
+            observed.problems.push(Problem {
+                path: base
+                    .articles
+                    .get(id)
+                    .map(|row| row.place.to_string())
+                    .unwrap_or_default(),
+                id: Some(*id),
+                message: format!("the service's entry of this article cannot be read: {why}"),
+            });
+        }
+    }
+    if !listing.nameless.is_empty() {
+        observed.doubt = Some("the listing had an article that could not be read".to_owned());
+    }
+    for category in std::mem::take(&mut listing.categories).into_values() {
+        if note_if_foreign(&engine.settings, &category, base, observed) {
+            continue;
+        }
+        let store = &mut engine.store;
+        keep_category_there(&*engine.disk, store, category.id, &category.version)?;
+        observed
+            .remote
+            .categories
+            .insert(category.id, (category.version, category.revision));
+    }
+    if observed.extent.lists() {
+        let wanted = categories_to_read(engine, base, &listing, observed)?;
+        read_categories(engine, &wanted, base, &mut listing, observed).await?;
+    }
+    fetch_bodies(engine, base, &mut listing, observed).await?;
+    match &listing.end {
+        Some(ListEnd::Whole { validator, .. }) => {
+            observed.service.validator.clone_from(validator);
+            observed.service.entries = Some(std::mem::take(&mut listing.entries));
+        }
+        Some(ListEnd::NotModified) => observed.service.not_modified = true,
+        None => {}
+    }
+    observed.remote.complete = listing.nameless.is_empty() && observed.service.stop.is_none();
+    observed.service.unread = listing.bodiless.len();
+    if observed.remote.cut_off {
+        let is_unplaced = |(id, entry): &(&ArticleId, &Remote)| {
+            let Remote::Present(seen) = entry else {
+                return false;
+            };
+            let category = &seen.version.category;
+            !base.articles.contains_key(id)
+                && !base.categories.contains_key(category)
+                && !observed.remote.categories.contains_key(category)
+        };
+        observed.service.unread += listing.articles.iter().filter(is_unplaced).count();
+    }
+    for left in listing.bodiless {
+        let why = "its body was not read".to_owned();
+        listing.articles.insert(left.id, Remote::Unknown(why));
+    }
+    observed.remote.articles = listing.articles;
+    for (id, problem) in pending_problems(&engine.store)? {
+        let why = Remote::Unknown(problem.message.clone());
+        observed.remote.articles.insert(id, why);
+        observed.problems.push(problem);
+    }
+    observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
+    mark_foreign_unknown(base, &mut observed.remote);
+    engine.gathered.figures.append(&mut listing.figures);
+    Ok(())
+}
 
 /// A category's answer carries bodies anyway: they serve the articles that the listing left without. One
 /// that it shows under another revision changed since it was listed, or before: nobody has seen which of
 /// the two is the present one, so whoever replaces it reads it first.
 pub(super) fn use_bodies(
     store: &mut Store,
-    articles: Vec<crate::service::Listed>,
+    articles: Vec<Listed>,
     listing: &mut Listing,
     base: &Base,
     observed: &mut Observation,
 ) -> anyhow::Result<()> {
     for entry in articles {
-        let crate::service::Listed::Article(article) = entry else {
+        let Listed::Article(article) = entry else {
             continue;
         };
         if let Some(Remote::Present(seen)) = listing.articles.get(&article.id)
@@ -47,7 +173,7 @@ pub(super) fn use_bodies(
 }
 
 /// Fetches the bodies that the listing does not carry: by category where several of one are new.
-pub(super) async fn fetch_bodies<S: Service, D: Disk>(
+async fn fetch_bodies<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
     listing: &mut Listing,

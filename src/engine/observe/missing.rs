@@ -1,0 +1,304 @@
+//! Files of the base that the scan did not find at their places, or not for certain.
+//!
+//! - A file that was moved while the mirror was scanned, or to where no article can be, is not gone; one that was seen in
+//!   two places is one.
+//! - A file at a path in motion counts as present and unknown.
+//! - An article whose file was removed while `.kbsyncignore` named the file is forgotten. Without the rule the file comes
+//!   back from the service, and the article is not deleted.
+
+use super::Engine;
+use super::local::Scanned;
+use crate::engine::settings::InMotion;
+use crate::mirror::disk::{At, Disk, DiskErrorKind};
+use crate::mirror::document::Document;
+use crate::mirror::scan::{self, Scan, ScannedFile, Strays, predates};
+use crate::model::path::{CONFLICT_EXTENSION, fold};
+use crate::model::{ArticleId, Place, Side, Stamp};
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{Base, Unknown};
+use crate::service::Service;
+use crate::state::Deed;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+const REPLACED: &str = "another file took its place while the mirror was looked at";
+
+impl Scanned {
+    /// Of two files with one id, one may have become the other since it was looked at: one that went is no file
+    /// any more, and what another one replaced is not known.
+    pub(super) fn seen_twice(&mut self, disk: &impl Disk) {
+        let mut times: BTreeMap<ArticleId, usize> = BTreeMap::new();
+        for id in self.snapshot.files.iter().filter_map(|file| file.id) {
+            *times.entry(id).or_default() += 1;
+        }
+        times.retain(|_, times| *times > 1);
+        if times.is_empty() {
+            return;
+        }
+        let stamps = &self.side.stamps;
+        let mut replaced = Vec::new();
+        self.snapshot.files.retain(|file| {
+            if !file.id.is_some_and(|id| times.contains_key(&id)) {
+                return true;
+            }
+            let place = &file.place;
+            match disk.look(At::Folder(&place.folder), &place.file) {
+                Ok(None) => false,
+                Ok(Some(now)) if stamps.get(place) != Some(&now.stamp) => {
+                    replaced.push(place.clone());
+                    false
+                }
+                Ok(Some(_)) => true,
+                Err(error) => error.kind != DiskErrorKind::NotFound,
+            }
+        });
+        for place in replaced {
+            self.problems.push(Problem::at(&place, None, REPLACED));
+            self.snapshot.unread.push(place.clone());
+            self.snapshot.unknown.push(Unknown { place, id: None });
+        }
+    }
+
+    /// A file that was moved to where no article can be, or where the scan had been before, is not gone: its id
+    /// counts wherever it is, and more than a file without one at its place.
+    pub(super) fn strays(
+        &mut self,
+        disk: &impl Disk,
+        base: &Base,
+        in_motion: &InMotion,
+        scan: &Scan,
+    ) {
+        let missing = self.missing(base, in_motion, scan);
+        if missing.is_empty() {
+            return;
+        }
+        let strays = scan::read_strays(disk, &scan.strays);
+        self.lie_elsewhere(
+            strays,
+            &missing,
+            "the file of an article has a name that is not synced; rename it, or remove it to delete the \
+             article",
+        );
+        let stamps = &self.side.stamps;
+        let known = |place: &Place, stamp: Stamp| {
+            let listed = match place.folder.as_str() {
+                "" => scan.root_names.contains(&place.file),
+                folder => {
+                    let names = scan.names.get(folder);
+                    names.is_some_and(|names| names.contains(&place.file))
+                }
+            };
+            listed && stamps.get(place).is_none_or(|scanned| *scanned == stamp)
+        };
+        match scan::appeared(disk, &scan.layout, &known) {
+            Ok(places) => self.lie_elsewhere(
+                scan::read_strays(disk, &places),
+                &missing,
+                "the file was moved while the mirror was looked at",
+            ),
+            Err(error) => self.doubt = Some(format!("failed to {error}")),
+        }
+    }
+
+    /// Articles whose file was not found, though all of its folder was listed.
+    fn missing(&self, base: &Base, in_motion: &InMotion, scan: &Scan) -> BTreeSet<ArticleId> {
+        let files = self.snapshot.files.iter();
+        let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
+        let lying: HashSet<&Place> = files.map(|file| &file.place).collect();
+        base.articles
+            .values()
+            .filter(|row| {
+                !named.contains(&row.id)
+                    && !in_motion.covers(&row.place)
+                    && (lying.contains(&row.place) || scan.proves_absent(&row.place))
+            })
+            .map(|row| row.id)
+            .collect()
+    }
+
+    fn lie_elsewhere(&mut self, found: Strays, missing: &BTreeSet<ArticleId>, why: &str) {
+        for (place, id) in found.ids {
+            if !missing.contains(&id) {
+                continue;
+            }
+            let path = place.to_string();
+            let path = path.trim_start_matches('/');
+            self.problems.push(Problem::at(path, Some(id), why));
+            self.snapshot.unknown.push(Unknown {
+                place,
+                id: Some(id),
+            });
+        }
+        if let Some(place) = found.unreadable.first() {
+            let path = place.to_string();
+            self.doubt = Some(format!(
+                "{} could not be read, and may be an article's file",
+                path.trim_start_matches('/')
+            ));
+        }
+    }
+}
+
+impl Scanned {
+    /// A file that went after the paths in motion were listed has not been waited for yet: it counts as there. The
+    /// stamp of a folder tells when a name last left the folder; for a folder that is gone, the root's stamp does.
+    pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, in_motion: &InMotion) {
+        let Some((since, known)) = &in_motion.since else {
+            return;
+        };
+        let since = since.0.saturating_mul(1_000_000);
+        let snapshot = &mut self.snapshot;
+        let files = snapshot.files.iter();
+        let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
+        let unknown = snapshot.unknown.iter().map(|unknown| &unknown.place);
+        let there: HashSet<&Place> = files.map(|file| &file.place).chain(unknown).collect();
+        let young = |stamp: Stamp| !predates(&stamp, since);
+        let is_just_gone = |place: &Place| match disk.look(At::Root, &place.folder) {
+            Ok(Some(folder)) => young(folder.stamp),
+            Ok(None) => disk.root_stamp().is_ok_and(young),
+            // What cannot be looked at was no part of the scan either.
+            Err(_) => false,
+        };
+        let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
+        let rows = base.articles.values();
+        let just_gone: Vec<Unknown> = rows
+            .filter(|row| !named.contains(&row.id) && !known.contains(&row.id))
+            .map(|row| &row.place)
+            .filter(|place| !there.contains(place) && !in_motion.was_waited_for(place))
+            .filter(|place| {
+                let known = folders.entry(&place.folder);
+                *known.or_insert_with(|| is_just_gone(place))
+            })
+            .map(Unknown::at)
+            .collect();
+        for unknown in just_gone {
+            let folder = &unknown.place.folder;
+            if snapshot.top.insert(fold(folder)) {
+                snapshot.unreadable.insert(folder.clone());
+            }
+            snapshot.unknown.push(unknown);
+        }
+    }
+
+    /// A file that went a moment ago counts as there.
+    pub(super) fn keep_in_motion(&mut self, base: &Base, in_motion: &InMotion) {
+        if in_motion.folded.is_empty() {
+            return;
+        }
+        let snapshot = &mut self.snapshot;
+        // A moved file counts at its new place.
+        let named: BTreeSet<ArticleId> = snapshot.files.iter().filter_map(|file| file.id).collect();
+        let lying: BTreeSet<Place> = snapshot
+            .unknown
+            .iter()
+            .map(|unknown| unknown.place.clone())
+            .collect();
+        let gone = base.articles.values().filter(|row| {
+            in_motion.covers(&row.place) && !named.contains(&row.id) && !lying.contains(&row.place)
+        });
+        snapshot
+            .unknown
+            .extend(gone.map(|row| Unknown::at(&row.place)));
+        for place in &in_motion.places {
+            let taken = snapshot.names.entry(place.folder.clone()).or_default();
+            taken.insert(fold(&place.file));
+            if place.file.ends_with(CONFLICT_EXTENSION) {
+                snapshot.copies.entry(place.clone()).or_default();
+            }
+        }
+        for folder in &in_motion.folders {
+            if base
+                .categories
+                .values()
+                .any(|row| row.folder.as_ref() == Some(folder))
+            {
+                snapshot.unreadable.insert(folder.clone());
+            }
+            snapshot.top.insert(fold(folder));
+        }
+        let words = snapshot
+            .categories
+            .iter()
+            .map(|category| category.folder.clone())
+            .filter(|folder| in_motion.covers_words(folder));
+        snapshot.unready_categories.extend(words);
+        // What is half written is no problem yet.
+        self.problems.retain(|problem| {
+            let path = problem.path.split_once('/');
+            !path.is_some_and(|(folder, file)| in_motion.covers(&Place::new(folder, file)))
+        });
+    }
+}
+
+/// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while a request is
+/// pending or a part of the mirror is unreadable: the file may be elsewhere.
+pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &mut Base,
+    scanned: &mut Scanned,
+    in_motion: &InMotion,
+) -> anyhow::Result<()> {
+    let is_sure = scanned.doubt.is_none() && scanned.snapshot.unread.is_empty();
+    let rows = base.articles.values();
+    let ignored = rows.filter(|row| scanned.side.layout.ignores(&row.place));
+    let ignored: Vec<(ArticleId, Place)> = ignored.map(|row| (row.id, row.place.clone())).collect();
+    if ignored.is_empty() || !is_sure || !engine.store.pending_requests()?.is_empty() {
+        return Ok(());
+    }
+    let files = scanned.snapshot.files.iter().filter_map(|file| file.id);
+    let unknown = scanned.snapshot.unknown.iter();
+    let named: BTreeSet<ArticleId> = files
+        .chain(unknown.filter_map(|unknown| unknown.id))
+        .chain(base.conflicts.keys().copied())
+        .collect();
+    let mut left = ignored;
+    left.retain(|(id, place)| {
+        !named.contains(id) && !in_motion.covers(place) && is_gone(&*engine.disk, place)
+    });
+    if left.is_empty() {
+        return Ok(());
+    }
+    for (id, place) in &left {
+        base.articles.remove(id);
+        let unknown = &mut scanned.snapshot.unknown;
+        unknown.retain(|unknown| unknown.place != *place);
+    }
+    engine.store.learn(|tx| {
+        left.iter().try_for_each(|(id, place)| {
+            tx.remove_article(*id)?;
+            let why = "its file was removed while `.kbsyncignore` named it";
+            tx.event(&Deed::new(
+                "forget",
+                Side::Both,
+                &place.to_string(),
+                Some(*id),
+                why,
+            ))
+        })
+    })?;
+    Ok(())
+}
+
+/// Returns whether there is surely no file at a place.
+fn is_gone(disk: &impl Disk, place: &Place) -> bool {
+    let folder = disk.look(At::Root, &place.folder);
+    let file = || disk.look(At::Folder(&place.folder), &place.file);
+    match folder {
+        Ok(None) => true,
+        Ok(Some(_)) => matches!(file(), Ok(None)),
+        Err(_) => false,
+    }
+}
+
+/// Makes an unknown file of a file in motion.
+pub(super) fn unknown(file: &ScannedFile, place: &Place) -> Unknown {
+    let id = match file {
+        ScannedFile::Unchanged { id, .. } => Some(*id),
+        ScannedFile::Ready { document, .. } => Document::id(document),
+        ScannedFile::NotReady { id, .. } => *id,
+        ScannedFile::Present { .. } => None,
+    };
+    Unknown {
+        place: place.clone(),
+        id,
+    }
+}
