@@ -6,7 +6,7 @@
 //! stored with the state, under a key that another version of kbsync does not use: that version may read the same bytes as
 //! something else.
 
-use crate::engine::history::edited_there;
+use crate::engine::history::entry::edited_there;
 use crate::engine::observation::as_recorded;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{

@@ -3,8 +3,8 @@
 use super::ApplyState;
 use crate::engine::form::{MAX_YAML, category_changes, category_version, words_of};
 use crate::engine::history::category::{last_document, seen_as};
+use crate::engine::history::entry::HistoryEntry;
 use crate::engine::journal::Journal;
-use crate::engine::journal::history_entry::HistoryEntry;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;

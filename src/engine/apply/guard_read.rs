@@ -8,7 +8,7 @@
 use super::category_send::is_category_seen;
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
-use crate::engine::history::edited_there;
+use crate::engine::history::entry::edited_there;
 use crate::engine::listing::{Listing, Memory, list};
 use crate::engine::observation::version_of;
 use crate::engine::pending::{PENDING, is_pending};

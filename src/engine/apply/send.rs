@@ -2,13 +2,11 @@
 
 use super::copies::clear_copies;
 use super::files::settle_first_half;
-use super::guard_read::changed_meanwhile;
+use super::guard_read::{changed_meanwhile, ensure_seen};
 use super::record::{event_of, row_as_scanned};
-use super::{ApplyState, StepResult, failed};
+use super::{ApplyState, StepResult, failed, not_done};
 use crate::engine::Engine;
-use crate::engine::apply::guard_read::ensure_seen;
-use crate::engine::apply::not_done;
-use crate::engine::history::agreed;
+use crate::engine::history::entry::agreed;
 use crate::engine::pending::{
     PutOrDelete, Recorded, SendOutcome, TRIES, may_repeat, send_request, wait_to_repeat,
 };

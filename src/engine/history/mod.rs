@@ -1,21 +1,20 @@
 //! The history as people meet it: versions found by a path or an id, shown as the files they were.
 //!
-//! Nothing is written here, and nothing is asked of the service. A version whose body was pruned has no
-//! file any more; callers say so.
+//! The log tells of the end of an article: what readers saw of it then, and the id under which it goes on, where it was
+//! created anew or brought back. Nothing is asked of the service. A version whose body was pruned has no file any more;
+//! callers say so.
 
 pub(super) mod category;
-mod ended;
-
-pub use ended::{came_back, goes_on_as};
-pub(super) use ended::{flags, note_recreated, noted};
+pub(super) mod entry;
 
 use crate::engine::form::slug_key;
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name};
 use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
-use crate::state::store::Store;
-use crate::state::{Outcome, SeenVersion, StoredVersion, Subject};
+use crate::state::store::{Store, Writing};
+use crate::state::{Event, Outcome, StoredVersion, Subject};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// A subject of the history, with its versions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -225,7 +224,7 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
                 // A version that was never on both sides was never met here: a copied file may have another workspace's
                 // id.
                 let met = versions.iter().any(|kept| kept.seen.side == Side::Both);
-                let last = ended::last(store, *id, &ended::ENDS)?.map(|event| event.at);
+                let last = last_event(store, *id, &ENDS)?.map(|event| event.at);
                 ended = last.or(met.then_some(newest.at));
             }
         }
@@ -257,7 +256,7 @@ pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
         return Ok(None);
     };
     let (id, flags) = match kept.seen.subject {
-        Subject::Article(id) => (Some(id), ended::flags(store, id)?),
+        Subject::Article(id) => (Some(id), flags(store, id)?),
         Subject::File(_) => (None, Flags::default()),
     };
     let address = (&kept.seen.place, kept.seen.version.slug.as_str());
@@ -282,19 +281,77 @@ pub(super) fn composed(
     })
 }
 
-/// Makes a version of the service's of an article that the base does not know.
-pub(super) fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
-    SeenVersion::of_article(id, place, Side::Remote, "met", version)
+const DISABLED: &str = "enabled: false";
+const DRAFT: &str = "draft: true";
+
+/// The number of lines of the log that are looked through.
+const LOOK_BACK: usize = 100;
+
+/// The actions that end an article.
+const ENDS: [&str; 2] = ["delete", "forget"];
+
+/// Returns the newest event of an article with one of these actions.
+fn last_event(store: &Store, id: ArticleId, actions: &[&str]) -> Outcome<Option<Event>> {
+    let mut events = store.events_of(id, LOOK_BACK)?.into_iter();
+    Ok(events.find(|event| actions.contains(&event.deed.action.as_str())))
 }
 
-/// Makes a version of the service's that replaced the one in the base.
-pub(super) fn edited_there(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
-    SeenVersion::of_article(id, place, Side::Remote, "edited on the service", version)
+/// Returns the note in the log that readers did not see a deleted article; empty when they did.
+pub(super) fn noted(flags: Flags) -> String {
+    let disabled = (flags.enabled == Some(false)).then_some(DISABLED);
+    let draft = (flags.draft == Some(true)).then_some(DRAFT);
+    let words: Vec<&str> = disabled.into_iter().chain(draft).collect();
+    words.join(", ")
 }
 
-/// The version that both sides now have, for the history.
-pub(super) fn agreed(id: ArticleId, place: &Place, version: &Version, cause: &str) -> SeenVersion {
-    SeenVersion::of_article(id, place, Side::Both, cause, version)
+/// Returns the flags of an article's file by the base, or those of its end by the log.
+pub(super) fn flags(store: &Store, id: ArticleId) -> Outcome<Flags> {
+    if let Some(row) = store.article(id)? {
+        return Ok(row.file_flags);
+    }
+    let last = last_event(store, id, &ENDS)?;
+    let detail = last.map_or_else(String::new, |event| event.deed.detail);
+    Ok(Flags {
+        enabled: detail.contains(DISABLED).then_some(false),
+        draft: detail.contains(DRAFT).then_some(true),
+    })
+}
+
+/// Remembers that an article was created anew: its versions are the new one's.
+pub(super) fn note_recreated(tx: &mut Writing<'_>, old: ArticleId, new: ArticleId) -> Outcome<()> {
+    tx.set_meta(&anew_key(old), &new.to_string())
+}
+
+/// The id under which an article has its versions by now, if that is another one.
+///
+/// # Errors
+///
+/// When the state cannot be read.
+pub fn goes_on_as(store: &Store, id: ArticleId) -> Outcome<Option<ArticleId>> {
+    let mut met = BTreeSet::from([id]);
+    let mut last = id;
+    while let Some(next) = store
+        .meta(&anew_key(last))?
+        .and_then(|next| next.parse().ok())
+        && met.insert(next)
+    {
+        last = next;
+    }
+    Ok((last != id).then_some(last))
+}
+
+/// Returns whether a deleted article was brought back as a new one since.
+///
+/// # Errors
+///
+/// When the state cannot be read.
+pub fn came_back(store: &Store, id: ArticleId) -> Outcome<bool> {
+    let last = last_event(store, id, &["delete", "forget", "restore"])?;
+    Ok(last.is_some_and(|event| event.deed.action == "restore"))
+}
+
+fn anew_key(old: ArticleId) -> String {
+    format!("anew:{old}")
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@
 //! It is no edit of the file that lies there now, which the program never saw; so nothing is merged, and
 //! nothing is sent.
 
-use super::history_entry::store_text;
-use super::{Journal, at, displace};
+use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
-use crate::mirror::disk::{Area, Disk, DiskError, DiskErrorKind, Durability};
+use crate::engine::history::entry::store_text;
+use crate::mirror::disk::{Area, Disk, DiskError, DiskErrorKind, Durability, Slot};
 use crate::mirror::scan::trusted;
-use crate::model::{KnownFile, Place};
+use crate::model::{KnownFile, Place, Timestamp};
 use crate::reconcile::plan::Problem;
-use crate::state::DisplacedRow;
+use crate::state::{DisplacedRow, FileEntry};
 
 /// How long a displaced file stays, in milliseconds.
 const LONG: i64 = 86_400_000;
@@ -177,4 +177,45 @@ pub(super) fn displace_again(disk: &impl Disk, rows: &[DisplacedRow]) {
 fn told(place: &Place, message: String) -> Problem {
     tracing::warn!(path = %place, "{message}");
     Problem::at(place, None, message)
+}
+
+/// Returns the row of the file that came out of a change: under its present stamp, or under the expected one, if it has
+/// another content by now.
+pub(super) fn came_out(
+    disk: &impl Disk,
+    slot: Slot,
+    file: &FileEntry,
+    now: Timestamp,
+) -> Option<DisplacedRow> {
+    let known = file.expected()?;
+    let place = came_from(disk, slot, file);
+    let known = match disk.look_aside(Area::Stage, slot, at(place)) {
+        Ok(None) => return None,
+        Ok(Some(stamp)) if stamp.same_content(&known.stamp) => KnownFile { stamp, ..known },
+        Ok(Some(_)) | Err(_) => known,
+    };
+    Some(DisplacedRow {
+        slot,
+        place: place.clone(),
+        known,
+        since: now,
+    })
+}
+
+pub(super) fn displace(disk: &impl Disk, row: &DisplacedRow) {
+    if let Err(error) = disk.displace(row.slot, at(&row.place)) {
+        tracing::warn!(place = %row.place, %error, "what it replaced stays in the stage");
+    }
+}
+
+/// Returns the place that a file in a slot came from. A slot is on the mount of its place: a moved file may have left
+/// another mount than the one that it is on now.
+pub(super) fn came_from<'c>(disk: &impl Disk, slot: Slot, file: &'c FileEntry) -> &'c Place {
+    let left = file.leaves.as_ref().map(|(place, _)| place);
+    let is_filled = |place: &Place| {
+        let found = disk.look_aside(Area::Stage, slot, at(place));
+        matches!(found, Ok(Some(_)))
+    };
+    left.filter(|left| !is_filled(&file.target) && is_filled(left))
+        .unwrap_or(&file.target)
 }

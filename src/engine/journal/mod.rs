@@ -11,18 +11,17 @@
 //! `recover` settles what a crash left behind. The journal does not decide what to change, and never asks the service.
 
 pub(super) mod displaced;
-pub(super) mod history_entry;
 pub(super) mod recover;
 
 use crate::engine::form::MAX_FILE;
+use crate::engine::history::entry::HistoryEntry;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Durability, Expect, Slot};
 use crate::mirror::scan::trusted;
-use crate::model::Timestamp;
 use crate::model::path::fold;
 use crate::model::{Digest, KnownFile, Place, Stamp};
 use crate::state::store::Store;
 use crate::state::{DisplacedRow, Entry, FileEntry, Journalled, Outcome, RowChange};
-use history_entry::HistoryEntry;
+use displaced::{came_out, displace};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that changes the mirror.
@@ -338,35 +337,6 @@ fn is_cased(disk: &impl Disk, from: &Place, to: &Place, known: &KnownFile) -> bo
         && found().is_some_and(|found| found.stamp == known.stamp)
 }
 
-/// Returns the row of the file that came out of a change: under its present stamp, or under the expected one, if it has
-/// another content by now.
-fn came_out(
-    disk: &impl Disk,
-    slot: Slot,
-    file: &FileEntry,
-    now: Timestamp,
-) -> Option<DisplacedRow> {
-    let known = file.expected()?;
-    let place = came_from(disk, slot, file);
-    let known = match disk.look_aside(Area::Stage, slot, at(place)) {
-        Ok(None) => return None,
-        Ok(Some(stamp)) if stamp.same_content(&known.stamp) => KnownFile { stamp, ..known },
-        Ok(Some(_)) | Err(_) => known,
-    };
-    Some(DisplacedRow {
-        slot,
-        place: place.clone(),
-        known,
-        since: now,
-    })
-}
-
-fn displace(disk: &impl Disk, row: &DisplacedRow) {
-    if let Err(error) = disk.displace(row.slot, at(&row.place)) {
-        tracing::warn!(place = %row.place, %error, "what it replaced stays in the stage");
-    }
-}
-
 impl FileChange {
     fn new(slot: Slot, target: &Place, new: Option<Digest>) -> Self {
         Self {
@@ -412,18 +382,6 @@ impl FileChange {
             rows: self.rows.clone(),
         }
     }
-}
-
-/// Returns the place that a file in a slot came from. A slot is on the mount of its place: a moved file may have left
-/// another mount than the one that it is on now.
-fn came_from<'c>(disk: &impl Disk, slot: Slot, file: &'c FileEntry) -> &'c Place {
-    let left = file.leaves.as_ref().map(|(place, _)| place);
-    let is_filled = |place: &Place| {
-        let found = disk.look_aside(Area::Stage, slot, at(place));
-        matches!(found, Ok(Some(_)))
-    };
-    left.filter(|left| !is_filled(&file.target) && is_filled(left))
-        .unwrap_or(&file.target)
 }
 
 /// The order of changes: places are left before they are taken. In a circle nobody can begin, and nobody does.

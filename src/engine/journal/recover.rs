@@ -14,11 +14,10 @@
 //! sides tell, as in any other cycle. Doing this twice changes nothing. What the disk refuses stays in the journal, and
 //! its files are left alone until it is settled.
 
-use super::displaced::displace_again;
-use super::history_entry::store_text;
-use super::{Journal, at, came_from, came_out, displace};
+use super::displaced::{came_from, came_out, displace, displace_again};
+use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
-use crate::engine::history::met;
+use crate::engine::history::entry::{met, store_text};
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
 use crate::model::{Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;

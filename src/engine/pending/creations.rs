@@ -9,7 +9,8 @@
 //! - A creation ends with the rows of its article, in the change that writes the id. It ends without them where its
 //!   file is gone for certain, or is an article's: what arrived is then an ordinary article of the service.
 
-use crate::engine::history::{agreed, met, note_recreated};
+use crate::engine::history::entry::{agreed, met};
+use crate::engine::history::note_recreated;
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::Observation;
 use crate::engine::settings::Settings;

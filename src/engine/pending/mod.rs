@@ -11,11 +11,10 @@
 mod answered;
 pub(super) mod creations;
 
-use super::Engine;
-use crate::engine::Clock;
 use crate::engine::backoff::Backoff;
-use crate::engine::history::edited_there;
+use crate::engine::history::entry::edited_there;
 use crate::engine::observation::{version_of, version_with};
+use crate::engine::{Clock, Engine};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Field, Revision, TextDigest, Version, html};

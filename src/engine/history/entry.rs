@@ -1,8 +1,9 @@
-//! Versions that go into the history before the mirror changes, and texts that came out of the mirror.
+//! Versions as they go into the history: of files before the mirror changes, of articles as they were seen, and of texts
+//! that came out of the mirror.
 
 use crate::engine::form::needs_whole;
 use crate::mirror::document::Document;
-use crate::model::{CategoryId, Place, Side, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, Place, Side, TextDigest, Version};
 use crate::state::store::Store;
 use crate::state::{Outcome, SeenVersion, Subject, Writing};
 
@@ -37,7 +38,7 @@ impl HistoryEntry {
 }
 
 /// Stores a text that belongs to no known version. Returns whether the history has it.
-pub(super) fn store_text(
+pub(in crate::engine) fn store_text(
     store: &mut Store,
     place: &Place,
     bytes: &[u8],
@@ -89,4 +90,28 @@ pub(super) fn store_text(
     entry.bodies.push(text.to_owned());
     store.write(|tx| entry.put(tx))?;
     Ok(true)
+}
+
+/// Makes a version of the service's of an article that the base does not know.
+pub(in crate::engine) fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
+    SeenVersion::of_article(id, place, Side::Remote, "met", version)
+}
+
+/// Makes a version of the service's that replaced the one in the base.
+pub(in crate::engine) fn edited_there(
+    id: ArticleId,
+    place: &Place,
+    version: &Version,
+) -> SeenVersion {
+    SeenVersion::of_article(id, place, Side::Remote, "edited on the service", version)
+}
+
+/// The version that both sides now have, for the history.
+pub(in crate::engine) fn agreed(
+    id: ArticleId,
+    place: &Place,
+    version: &Version,
+    cause: &str,
+) -> SeenVersion {
+    SeenVersion::of_article(id, place, Side::Both, cause, version)
 }
