@@ -1,16 +1,23 @@
-//! Conflicts: the service's version beside the file, until a person settles it
-//! (`docs/decisions/07-conflict-copies.md`). The copies
-//! themselves are written and removed in `copies`.
+//! Conflicts: the service's version beside the file, until a person settles it.
+//!
+//! A copy is replaced or removed only while it is byte for byte what kbsync wrote. An edited copy belongs to the person who
+//! edited it: the copy stays, and a newer version of the service gets another name. Which conflicts there are is not decided
+//! here. See `docs/decisions/07-conflict-copies.md`.
 
-use super::copies::{copy_text, write_copy};
 use super::{ApplyState, StepResult, not_written, text};
+use crate::engine::form::MAX_FILE;
+use crate::engine::history;
 use crate::engine::journal::Journal;
-use crate::mirror::disk::{Disk, DiskError};
+use crate::engine::observation::Observation;
+use crate::mirror::disk::{At, Content, Disk, DiskError, Durability, beside_name};
+use crate::mirror::document::{Changes, Document};
 use crate::model::base::ConflictRow;
 use crate::model::path::quoted;
-use crate::model::{Revision, Side};
+use crate::model::{ArticleId, KnownFile, Place, Revision, Side, TextDigest, Version};
+use crate::reconcile::copies_of;
 use crate::reconcile::plan::Conflict;
-use crate::state::{Deed, SeenVersion};
+use crate::state::store::Store;
+use crate::state::{Deed, SeenVersion, Subject};
 
 /// Writes the copy beside the file, then records which two versions were shown. Returns the reason to report instead
 /// of the plan's, if the copy could not be written or has another name than planned.
@@ -102,4 +109,175 @@ fn no_copy(error: &DiskError, state: &mut ApplyState<'_>) -> String {
         | StepResult::Held(_) => {}
     }
     reason
+}
+
+/// Writes a conflict's copy beside the article's file, and returns the name of the copy: the wished name, or the first
+/// of `NAME.1.conflict.html`, `NAME.2.conflict.html`, … that is free. Another file at the name of a copy stays as it
+/// is, unless the file is an earlier copy that nobody edited.
+pub(super) fn write_copy<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    conflict: &Conflict,
+    copy: &str,
+    source: &str,
+) -> anyhow::Result<Result<String, DiskError>> {
+    let at = At::Folder(&conflict.place.folder);
+    let mut name = copy.to_owned();
+    let mut number = 0;
+    let over = loop {
+        let present = match copy_at(journal.disk, at, &name) {
+            Ok(present) => present,
+            Err(error) => return Ok(Err(error)),
+        };
+        let Some(present) = present else {
+            break None;
+        };
+        // A run that was killed may have written the copy. A copy that a loss of power takes away would look like
+        // one that a person removed.
+        if present.bytes == source.as_bytes() {
+            return Ok(journal.disk.sync_folder(at).map(|()| name));
+        }
+        if is_as_written(journal.store, &present, conflict.id)? {
+            break Some(KnownFile::of(present.stamp, &present.bytes));
+        }
+        // The names begin with the article's own, so they do not grow with each conflict.
+        number += 1;
+        name = beside_name(&conflict.place.file, number);
+    };
+    let place = Place::new(&conflict.place.folder, &name);
+    let bytes = source.as_bytes();
+    let like = Some(&conflict.place);
+    let change = match journal.stage(&place, bytes, like, Durability::Now)? {
+        Ok(staged) => staged.over(over),
+        Err(error) => return Ok(Err(error)),
+    };
+    let written = journal.change_file(change)?;
+    Ok(written.map(|_stamp| name))
+}
+
+fn copy_at(disk: &impl Disk, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
+    match disk.look(at, copy)? {
+        None => Ok(None),
+        Some(_) => disk.read(at, copy, MAX_FILE).map(Some),
+    }
+}
+
+/// Returns whether a copy is byte for byte what kbsync wrote for an article: a version of the service that the history
+/// knows, or that a conflict shows.
+fn is_as_written(store: &Store, copy: &Content, id: ArticleId) -> anyhow::Result<bool> {
+    let conflicts = store.conflicts()?;
+    let shown = conflicts.iter().find(|row| row.id == id);
+    let shown = shown.and_then(|row| row.remote.as_ref());
+    if shown.is_some_and(|shown| shows(copy, id, shown)) {
+        return Ok(true);
+    }
+    let now = history::goes_on_as(store, id)?.unwrap_or(id);
+    let versions = store.versions(&Subject::Article(now))?;
+    let mut there = versions.iter().filter(|kept| kept.seen.side != Side::Local);
+    Ok(there.any(|kept| shows(copy, id, &kept.seen.version)))
+}
+
+/// Forgets a conflict that the state settled, and removes its copies.
+pub(super) fn clear_copies<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    id: ArticleId,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<()> {
+    let Some(conflict) = state.observed.base.conflicts.remove(&id) else {
+        return Ok(());
+    };
+    for copy in copies_of(&state.observed.local, &conflict) {
+        if !remove_copy(journal, id, copy)? {
+            state.edited_copies.push((id, copy.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// Removes the copies of settled conflicts that the scan found: a crash came before their removal, or the conflict is
+/// shown elsewhere by now. While an article's file cannot be read its copies stay: a state that is new does not know of
+/// the conflict.
+pub(in crate::engine) fn remove_settled_copies<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    observed: &Observation,
+) -> anyhow::Result<()> {
+    if observed.local.copies.is_empty() {
+        return Ok(());
+    }
+    let conflicts = journal.store.conflicts()?;
+    for (copy, names) in &observed.local.copies {
+        let id = names.filter(|id| !observed.paired.unknown.contains_key(id));
+        let Some(id) = id else { continue };
+        let standing = conflicts.iter().find(|row| row.id == id);
+        let shown =
+            standing.and_then(|row| Some(Place::new(&row.place.folder, row.copy.as_ref()?)));
+        // While the copy that is shown was moved, any copy keeps the conflict.
+        let stays = shown.is_some_and(|shown| {
+            let found = journal.disk.look(At::Folder(&shown.folder), &shown.file);
+            shown == *copy || !matches!(found, Ok(Some(_)))
+        });
+        if !stays {
+            remove_copy(journal, id, copy)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a copy, unless somebody edited it. Returns `false` for an edited copy.
+fn remove_copy<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    id: ArticleId,
+    copy: &Place,
+) -> anyhow::Result<bool> {
+    let found = match copy_at(journal.disk, At::Folder(&copy.folder), &copy.file) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Ok(true),
+        Err(error) => {
+            tracing::warn!(path = %copy, %error, "the conflict copy stays");
+            return Ok(true);
+        }
+    };
+    if !is_as_written(journal.store, &found, id)? {
+        return Ok(false);
+    }
+    let removal = journal.removal(copy, KnownFile::of(found.stamp, &found.bytes))?;
+    if let Err(error) = journal.change_file(removal)? {
+        tracing::warn!(path = %copy, %error, "the conflict copy stays");
+    }
+    Ok(true)
+}
+
+/// Reports the edited copies of settled conflicts: they stay.
+pub(super) fn report_edited_copies(state: &mut ApplyState<'_>) {
+    for (id, copy) in std::mem::take(&mut state.edited_copies) {
+        let mut lines = state.report.actions.iter_mut();
+        if let Some(line) = lines.find(|line| line.id == Some(id)) {
+            line.say(format!(
+                "{} was edited, so it stays; delete it when you no longer need it",
+                copy.file
+            ));
+        }
+    }
+}
+
+/// Returns the content of a conflict's copy.
+pub(super) fn copy_text(id: ArticleId, version: &Version, text: String) -> String {
+    Document::compose(&Changes {
+        id: Some(id),
+        title: Some(version.title.clone()),
+        slug: Some(Some(version.slug.clone())),
+        enabled: Some(None),
+        draft: Some(None),
+        introtext: Some(version.introtext.clone()),
+        keywords: Some(version.keywords.clone()),
+        text: Some(text),
+    })
+}
+
+/// Returns whether a copy is byte for byte the one of a version.
+fn shows(copy: &Content, id: ArticleId, version: &Version) -> bool {
+    copy.whole
+        && Document::parse_with_markers(&copy.bytes).is_ok_and(|document| {
+            TextDigest::of(document.text()) == version.text
+                && copy_text(id, version, document.text().to_owned()).as_bytes() == copy.bytes
+        })
 }

@@ -4,10 +4,9 @@
 //! the idempotency key: after a lost answer the POST is sent again, in this cycle or a later one, and a 422 means that
 //! an earlier try may have arrived. The next listing tells (`pending::creations`).
 
-use super::copies::clear_copies;
-use super::{ApplyState, StepResult, file_changed, not_written, wait_for_person};
+use super::conflict::clear_copies;
+use super::{ApplyState, StepResult, file_changed, not_done, not_written, wait_for_person};
 use crate::engine::Engine;
-use crate::engine::apply::not_done;
 use crate::engine::form::{MAX_FILE, says, text_lf};
 use crate::engine::journal::Journal;
 use crate::engine::listing::visibility_of;

@@ -2,11 +2,11 @@
 //!
 //! A DELETE is for ever (`docs/api.md`, A4.8): the last version is in the history before it.
 
-use super::copies::clear_copies;
+use super::conflict::clear_copies;
+use super::guard_read::ensure_seen;
+use super::send::send_seen;
 use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
-use crate::engine::apply::guard_read::ensure_seen;
-use crate::engine::apply::send::send_seen;
 use crate::engine::history::noted;
 use crate::engine::journal::Journal;
 use crate::engine::pending::PutOrDelete;

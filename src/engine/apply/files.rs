@@ -1,20 +1,25 @@
-//! The changes of a plan in the mirror: files written, moved and brought back.
+//! The changes of a plan in the mirror: files written, moved, brought back and removed.
 //!
-//! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
-//! made durable one by one, which is quicker for them (`engine::journal`).
+//! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are made durable one
+//! by one, which is quicker for them (`engine::journal`).
 
-use super::copies::clear_copies;
+use super::conflict::clear_copies;
+use super::delete::{rows_when_deleted, was_approved};
 use super::record::{event_of, row_after, scanned_stamp, trusted_scan};
 use super::render::{Rendered, rendered};
-use super::{ApplyState, StepResult, forget_refusals_and_approvals, not_written, report_step};
+use super::{
+    ApplyState, StepResult, file_changed, forget_refusals_and_approvals, not_written, report_step,
+};
 use crate::engine::Stop;
+use crate::engine::form::{MAX_FILE, says};
 use crate::engine::history::entry::{HistoryEntry, agreed, met};
 use crate::engine::journal::{FEW, FileChange, Journal};
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::engine::report::Status;
-use crate::mirror::disk::{Disk, Durability};
+use crate::mirror::disk::{At, Disk, Durability};
+use crate::mirror::document::Document;
 use crate::model::base::ArticleRow;
-use crate::model::{KnownFile, Side, Stamp, TextDigest};
+use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::state::{RowChange, SeenVersion};
 
@@ -305,4 +310,50 @@ impl Job<'_> {
         );
         HistoryEntry::of_file(seen, &old.bytes)
     }
+}
+
+/// Removes a file whose article is gone; its bytes stay in the history.
+pub(super) fn remove_file<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    action: &Action,
+    id: ArticleId,
+    place: &Place,
+    version: &Version,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
+    let at = At::Folder(&place.folder);
+    let content = match journal.disk.read(at, &place.file, MAX_FILE) {
+        Ok(content) => content,
+        Err(error) => return Ok(not_written(&error)),
+    };
+    let unchanged = state.observed.mirror.stamps.get(place) == Some(&content.stamp);
+    if !content.whole || !unchanged {
+        return Ok(file_changed());
+    }
+    let document = Document::parse_with_markers(&content.bytes).ok();
+    // A stamp within the clock's grain does not vouch for what was scanned.
+    let racy = state.observed.mirror.racy.contains(&content.stamp);
+    let holds = |document: &Document| says(document, version);
+    if racy && !document.as_ref().is_some_and(holds) {
+        return Ok(file_changed());
+    }
+    let text = document.map_or_else(String::new, |document| document.text().to_owned());
+    let approved = state.observed.request.allow_deletes || was_approved(journal.store, action)?;
+    let rows = rows_when_deleted(id, Side::Local, place, approved, state);
+    // A file that came from elsewhere may have the id of another service's article.
+    let cause = if state.row(id).is_some() {
+        "deleted on the service"
+    } else {
+        "no article had its id"
+    };
+    let seen = SeenVersion::of_article(id, place, Side::Local, cause, version);
+    let mut entry = HistoryEntry::of_file(seen, &content.bytes);
+    entry.bodies.push(text);
+    let removal = journal.removal(place, KnownFile::of(content.stamp, &content.bytes))?;
+    if let Err(error) = journal.change_file(removal.with_history(entry).with(rows))? {
+        return Ok(not_written(&error));
+    }
+    clear_copies(journal, id, state)?;
+    state.observed.base.articles.remove(&id);
+    Ok(StepResult::Done(None))
 }

@@ -1,6 +1,6 @@
 //! The end of a cycle: what was seen again, figures, times and the tag of a listing are stored.
 
-use super::record::trusted_scan;
+use super::record::{trusted_scan, unmet_place};
 use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
 use crate::engine::listing::{LAST_POLL, UNREAD, VALIDATOR};
@@ -14,8 +14,8 @@ use crate::reconcile::is_calm;
 use crate::reconcile::plan::{Kind, Plan};
 use crate::reconcile::snapshot::Remote;
 use crate::service::Service;
-use crate::state::history;
 use crate::state::store::Store;
+use crate::state::{Outcome, SeenVersion, Subject, history};
 
 /// The consequence for the next cycle of one that leaves nothing open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -239,4 +239,49 @@ fn ended_conflicts(observed: &Observation) -> Vec<ArticleId> {
         .filter(|row| observed.is_complete() && row.copy.is_none() && !is_left(&row.id))
         .map(|row| row.id)
         .collect()
+}
+
+/// Stores the versions of articles that were read and are not met: neither was a file written, nor is there a row that
+/// would remember them. A cycle that may not write, or could not, has seen their words all the same (promise 1). Articles
+/// whose places are ignored are out of scope both ways.
+pub(in crate::engine) fn store_unpaired(store: &mut Store, observed: &Observation) -> Outcome<()> {
+    let mut unkept = Vec::new();
+    for (id, entry) in &observed.remote.articles {
+        let Remote::Present(seen) = entry else {
+            continue;
+        };
+        if observed.base.articles.contains_key(id) {
+            continue;
+        }
+        let place = unmet_place(*id, &seen.version, &observed.base);
+        if observed.mirror.layout.ignores(&place) {
+            continue;
+        }
+        let subject = Subject::Article(*id);
+        let known = store.last_seen(&subject, Side::Remote)?;
+        // One that was met and is not any more was deleted in this very cycle: what it said is kept.
+        if known == Some(seen.version.digest())
+            || store.was_met(&subject)?
+            || !store.has_body(seen.version.text)?
+        {
+            continue;
+        }
+        unkept.push(SeenVersion {
+            subject,
+            place,
+            side: Side::Remote,
+            cause: "seen on the service".to_owned(),
+            version: seen.version.clone(),
+            file: None,
+        });
+    }
+    if unkept.is_empty() {
+        return Ok(());
+    }
+    store.write(|tx| {
+        unkept
+            .iter()
+            .try_for_each(|seen| tx.record(seen).map(|_| ()))
+    })?;
+    Ok(())
 }

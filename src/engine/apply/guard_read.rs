@@ -6,6 +6,7 @@
 //! reserves both requests first: a read whose write must wait for budget would be in vain.
 
 use super::category_send::is_category_seen;
+use super::record::unmet_place;
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
 use crate::engine::history::entry::edited_there;
@@ -110,7 +111,7 @@ pub(super) fn keep_found(
         return Ok(());
     }
     let place = row.map_or_else(
-        || super::unpaired_versions::place(id, version, &state.observed.base),
+        || unmet_place(id, version, &state.observed.base),
         |row| row.place.clone(),
     );
     store.write(|tx| {

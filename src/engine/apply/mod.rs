@@ -8,23 +8,19 @@ mod category;
 mod category_send;
 mod category_yaml;
 mod conflict;
-mod copies;
 mod create;
 mod delete;
 mod files;
 mod finish_cycle;
 mod guard_read;
 mod record;
-mod remove;
 mod render;
 mod send;
 mod state;
-mod unpaired_versions;
 
-pub(super) use copies::remove_settled_copies;
-pub(super) use finish_cycle::{NextLook, finish_cycle, refresh_stamps};
+pub(super) use conflict::remove_settled_copies;
+pub(super) use finish_cycle::{NextLook, finish_cycle, refresh_stamps, store_unpaired};
 pub(super) use state::{ApplyState, StepResult};
-pub(super) use unpaired_versions::store_unpaired;
 
 use crate::engine::observation::Observation;
 use crate::engine::ports::{Teller, begin_phase, report_done};
@@ -112,7 +108,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
             break;
         }
     }
-    copies::report_edited_copies(&mut state);
+    conflict::report_edited_copies(&mut state);
     Ok(state.obstacles.stop)
 }
 
@@ -204,7 +200,7 @@ async fn carry_out<S: Service, D: Disk>(
             delete_article(engine, action, *id, place, seen, state).await?
         }
         Step::RemoveFile { id, place, version } => {
-            remove::remove_file(&mut engine.journal(), action, *id, place, version, state)?
+            files::remove_file(&mut engine.journal(), action, *id, place, version, state)?
         }
         Step::Forget { id } => forget_article(&mut engine.journal(), *id, state)?,
         Step::Conflict(_) | Step::Wait => StepResult::Done(None),

@@ -1,6 +1,6 @@
 //! PUT: the changed fields of one article, and what the service made of them.
 
-use super::copies::clear_copies;
+use super::conflict::clear_copies;
 use super::files::settle_first_half;
 use super::guard_read::{changed_meanwhile, ensure_seen};
 use super::record::{event_of, row_as_scanned};
