@@ -1,24 +1,27 @@
-//! Categories: created on the service, folders made and renamed in the mirror. `category_send` has the PUT,
-//! `category_yaml` the file.
+//! A category on the service: created by a POST, changed by a PUT that is looked at before it is sent, and looked at again
+//! after a lost answer. `category_files` has the mirror's half.
 
-use super::category_send::send_category;
-use super::category_yaml::{NewYaml, ScannedYaml, read_yaml, write_yaml};
-use super::record::{category_row, row_renamed, rows_along};
-use super::{ApplyState, StepResult, not_done, not_written, wait_for_person};
+use super::category_files::{NewYaml, ScannedYaml, settle_here, write_yaml};
+use super::guard_read::mark_for_reading;
+use super::record::{SentCategory, category_row};
+use super::{ApplyState, StepResult, failed, not_done, not_written, wait_for_person};
 use crate::engine::Engine;
-use crate::engine::form::MAX_YAML;
+use crate::engine::history::category::{keep_both_sides, keep_pushed};
 use crate::engine::journal::Journal;
-use crate::engine::journal::recover::take;
-use crate::engine::pending::{TRIES, pause, worth_another_try};
+use crate::engine::pending::{
+    TRIES, may_repeat, pause, wait_to_repeat, worth_another_look, worth_another_try,
+};
 use crate::engine::settings::InMotion;
-use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
-use crate::mirror::document::CategoryDocument;
-use crate::model::base::{ArticleRow, CategoryRow};
+use crate::mirror::disk::{Disk, DiskError};
+use crate::model::base::CategoryRow;
 use crate::model::path::CATEGORY_FILE;
-use crate::model::{CategoryId, CategoryVersion, Place, Side, Stamp};
+use crate::model::{CategoryId, CategoryVersion, Field, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
-use crate::service::{ErrorKind, NewCategory, RemoteCategory, Service};
-use crate::state::{Deed, RowChange, StateError};
+use crate::service::{
+    Answer, CategoryPatch, ErrorKind, Listed, NewCategory, Purpose, RemoteCategory, Service,
+};
+use crate::state::{Deed, StateError};
+use std::time::Duration;
 
 /// A folder that is to be a category.
 pub(super) struct NewFolder<'a> {
@@ -150,152 +153,6 @@ fn is_in_motion(settle: &SettleCategory, state: &ApplyState<'_>) -> bool {
     from != to && (in_motion.is_about(from) || in_motion.is_about(to))
 }
 
-/// The mirror's half: the folder, `_category.yaml`, and the rows that become true with them.
-fn settle_here<D: Disk>(
-    journal: &mut Journal<'_, D>,
-    settle: &SettleCategory,
-    state: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
-    let home = settle.from.as_ref().or(settle.to.as_ref());
-    let scanned = home.map(|folder| ScannedYaml::of(folder, state));
-    let scanned = scanned.unwrap_or_default();
-    let before = state.observed.base.categories.get(&settle.id);
-    let before = before.map(|row| row.local.clone());
-    if let Some(to) = &settle.to {
-        change_folder(journal, settle, to, &scanned, state)?;
-    }
-    let now = journal.store.now();
-    let mut row = category_row(settle, None, state, now);
-    let along = rows_along(&state.observed.base, state.observed, &row);
-    match &settle.to {
-        Some(to) if settle.write => {
-            row.stamp = None;
-            let yaml = NewYaml {
-                folder: to,
-                id: settle.id,
-                version: &settle.file,
-                scanned: &scanned,
-                before: before.as_ref(),
-                named: settle.from.as_ref().unwrap_or(to),
-                seen: seen(settle, before.is_some(), scanned.stamp.is_some()),
-            };
-            write_yaml(journal, &yaml, rows_of(settle, &row, &along), state)?;
-        }
-        Some(_) | None => {
-            let rows = rows_of(settle, &row, &along);
-            journal
-                .store
-                .write(|tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
-        }
-    }
-    let articles = along.into_iter().map(|row| (row.id, row));
-    state.observed.base.articles.extend(articles);
-    state.observed.base.categories.insert(settle.id, row);
-    Ok(())
-}
-
-/// Returns the side that has the written words, and the cause, for the history: the service has them only once they
-/// were sent.
-fn seen(settle: &SettleCategory, is_known: bool, is_there: bool) -> (Side, &'static str) {
-    match (settle.send.is_empty(), is_known, is_there) {
-        (false, _, _) => (Side::Local, "merge"),
-        (true, true, _) => (Side::Both, "update"),
-        (true, false, true) => (Side::Both, "adopt"),
-        (true, false, false) => (Side::Both, "create"),
-    }
-}
-
-fn change_folder<D: Disk>(
-    journal: &mut Journal<'_, D>,
-    settle: &SettleCategory,
-    to: &str,
-    scanned: &ScannedYaml,
-    state: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
-    if let Some(from) = &settle.from {
-        if settle.write {
-            // Before anything moves: a file that was edited meanwhile is left to the next cycle.
-            read_yaml(journal.disk, from, scanned)?;
-        }
-        if from != to {
-            move_folder(journal, settle, from, to, scanned, state)?;
-        }
-        return Ok(());
-    }
-    if journal.disk.look(At::Root, to)?.is_none() {
-        journal.disk.create_folder(to)?;
-        journal.disk.sync_folder(At::Root)?;
-        return Ok(());
-    }
-    let mut paired = state.observed.paired.categories.iter();
-    if paired.any(|(id, category)| *id != settle.id && category.folder == *to) {
-        // Another category was to leave it before, and has not.
-        return Err(DiskError::new(DiskErrorKind::Exists, "make", to).into());
-    }
-    Ok(())
-}
-
-/// Gives a folder another name; its category and its articles have it from then on, whatever becomes of its words.
-fn move_folder<D: Disk>(
-    journal: &mut Journal<'_, D>,
-    settle: &SettleCategory,
-    from: &str,
-    to: &str,
-    scanned: &ScannedYaml,
-    state: &mut ApplyState<'_>,
-) -> anyhow::Result<()> {
-    // Unless the file has a line for it, the folder's name is the slug, which nothing else was to change.
-    let lined = has_slug(journal.disk, from).unwrap_or(scanned.stamp.is_some());
-    let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
-    let old = state.observed.base.categories.get(&settle.id);
-    let row = old.map(|old| row_renamed(old, to, pulled));
-    let below = rows_below(state, from, to);
-    let articles = below.into_iter().map(Box::new).map(RowChange::Article);
-    let category = row.map(Box::new).map(RowChange::Category);
-    let rows: Vec<RowChange> = category.into_iter().chain(articles).collect();
-    journal.rename_folder(from, to, &rows)??;
-    for row in &rows {
-        take(&mut state.observed.base, row);
-    }
-    let copies = std::mem::take(&mut state.observed.local.copies).into_iter();
-    let moved = copies.map(|(mut copy, names)| {
-        if copy.folder == from {
-            to.clone_into(&mut copy.folder);
-        }
-        (copy, names)
-    });
-    state.observed.local.copies = moved.collect();
-    Ok(())
-}
-
-/// Returns whether a `_category.yaml` has a line for the slug. `None`: it cannot be read.
-fn has_slug(disk: &impl Disk, folder: &str) -> Option<bool> {
-    let yaml = disk
-        .read(At::Folder(folder), CATEGORY_FILE, MAX_YAML)
-        .ok()?;
-    let document = CategoryDocument::parse(&yaml.bytes).ok()?;
-    Some(document.slug().is_some())
-}
-
-/// Returns the rows that become true with a settlement.
-fn rows_of(settle: &SettleCategory, row: &CategoryRow, along: &[ArticleRow]) -> Vec<RowChange> {
-    let mut rows = vec![RowChange::Category(Box::new(row.clone()))];
-    let along = along.iter().cloned().map(Box::new);
-    rows.extend(along.map(RowChange::Article));
-    let is_told = settle.write || settle.from != settle.to;
-    if let Some(to) = settle.to.as_ref().filter(|_| is_told) {
-        let action = match settle.from {
-            Some(_) => "update-category",
-            None if settle.write => "create-category",
-            None => "adopt",
-        };
-        let (side, detail) = (Side::Local, settle.id.to_string());
-        let event = Deed::new(action, side, to, None, detail);
-        rows.push(RowChange::Event(Box::new(event)));
-    }
-    rows
-}
-
 /// Returns the outcome of a category's folder or file that could not be written.
 fn unwritten(error: anyhow::Error) -> anyhow::Result<StepResult> {
     if error.is::<StateError>() {
@@ -307,26 +164,146 @@ fn unwritten(error: anyhow::Error) -> anyhow::Result<StepResult> {
     })
 }
 
-/// Rows of the articles in a folder, under its new name; their stamps move along.
-fn rows_below(state: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
-    let stamps: Vec<(Place, Stamp)> = state
-        .observed
-        .mirror
-        .stamps
-        .iter()
-        .filter(|(place, _)| place.folder == from)
-        .map(|(place, stamp)| (Place::new(to, place.file.clone()), *stamp))
-        .collect();
-    state.observed.mirror.stamps.extend(stamps);
-    state
-        .observed
-        .base
-        .articles
-        .values()
-        .filter(|row| row.place.folder == from)
-        .map(|row| ArticleRow {
-            place: Place::new(to, row.place.file.clone()),
-            ..row.clone()
-        })
-        .collect()
+/// Sends what changed in a category, and records what the service made of it.
+async fn send_category<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    action: &Action,
+    settle: &SettleCategory,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<StepResult> {
+    if let Some(result) = ensure_category_seen(engine, settle, state).await {
+        return Ok(result);
+    }
+    keep_both_sides(&*engine.disk, &mut engine.store, settle)?;
+    match put_category(engine, settle, state).await {
+        Ok(category) => {
+            let now = engine.store.now();
+            let row = category_row(settle, Some(own_part(category, settle, now)), state, now);
+            let folder = settle.to.as_deref().unwrap_or_default();
+            let fields = Field::keys(&settle.send, ", ");
+            let deed = Deed::new("update-category", Side::Remote, folder, None, fields);
+            engine.store.write(|tx| {
+                tx.put_category(&row)?;
+                tx.event(&deed)
+            })?;
+            state.observed.base.categories.insert(settle.id, row);
+            keep_pushed(&*engine.disk, &mut engine.store, settle)?;
+            Ok(StepResult::Done(None))
+        }
+        // The next cycle reads the category, and sees what became of it.
+        Err(error) if error.answer_lost => Ok(failed(error)),
+        Err(error) => not_done(&mut engine.store, action, error),
+    }
+}
+
+/// Returns whether a category was read in this cycle, and recently enough to be changed.
+pub(super) fn is_category_seen(window: Duration, id: CategoryId, state: &ApplyState<'_>) -> bool {
+    let read = state.observed.remote.categories.contains_key(&id);
+    read && !window.is_zero() && state.observed.seen_at.elapsed() <= window
+}
+
+/// GET before PUT, unless the category was read just now.
+async fn ensure_category_seen<S: Service, D: Disk>(
+    engine: &Engine<S, D>,
+    settle: &SettleCategory,
+    state: &mut ApplyState<'_>,
+) -> Option<StepResult> {
+    if is_category_seen(engine.settings.guard_window, settle.id, state) {
+        return None;
+    }
+    match look_at_category(&engine.service, settle.id, state).await {
+        Ok(category) if category.version == settle.seen => None,
+        Ok(_) => Some(StepResult::Overtaken(
+            "the category changed on the service since it was read".to_owned(),
+        )),
+        // A category that cannot be read stops only itself.
+        Err(error) if error.kind == ErrorKind::Unreadable => {
+            Some(StepResult::Failed(error.to_string()))
+        }
+        Err(error) => Some(failed(error)),
+    }
+}
+
+/// Reads a category. Its articles come along, and some may have changed since they were listed.
+async fn look_at_category(
+    service: &impl Service,
+    id: CategoryId,
+    state: &mut ApplyState<'_>,
+) -> Answer<RemoteCategory> {
+    let (category, entries) = service.category(id, Purpose::Push).await?;
+    let articles = entries.iter().filter_map(|entry| match entry {
+        Listed::Article(article) => Some(&**article),
+        Listed::Category(_)
+        | Listed::Known(_)
+        | Listed::Unreadable { .. }
+        | Listed::Retracted { .. } => None,
+    });
+    mark_for_reading(articles, state);
+    Ok(category)
+}
+
+/// Sends, and looks after a lost answer: a PUT is repeated only over the version that it was meant for.
+async fn put_category<S: Service, D: Disk>(
+    engine: &Engine<S, D>,
+    settle: &SettleCategory,
+    state: &mut ApplyState<'_>,
+) -> Answer<RemoteCategory> {
+    let value = |field| {
+        let is_sent = settle.send.contains(&field);
+        is_sent.then(|| settle.file.get(field).to_owned())
+    };
+    let patch = CategoryPatch {
+        name: value(Field::Name),
+        slug: value(Field::Slug),
+        description: value(Field::Description),
+        meta_description: value(Field::MetaDescription),
+    };
+    let mut after = settle.seen.clone();
+    let sent = settle.send.iter();
+    sent.for_each(|field| after.take(*field, &settle.file));
+    let mut tries = 0;
+    loop {
+        let error = match engine.service.update_category(settle.id, &patch).await {
+            Ok(category) => return Ok(category),
+            Err(error) if worth_another_look(&error) && tries < TRIES => error,
+            Err(error) => return Err(error),
+        };
+        tries += 1;
+        wait_to_repeat(&engine.service, &*engine.clock, &error, tries).await?;
+        let Ok(found) = look_at_category(&engine.service, settle.id, state).await else {
+            return Err(error);
+        };
+        if found.version == after {
+            return Ok(found);
+        }
+        if found.version != settle.seen || !may_repeat(&error) {
+            return Err(error);
+        }
+    }
+}
+
+/// Returns what an answer says of the fields that were sent, and when the category counts as read. What else is new in
+/// it is a colleague's, from the moment before: it is pulled by the next cycle, which reads the category.
+fn own_part(answer: RemoteCategory, settle: &SettleCategory, now: Timestamp) -> SentCategory {
+    let mut version = answer.version;
+    let mut others = CategoryVersion::FIELDS.into_iter();
+    if others
+        .all(|field| settle.send.contains(&field) || version.get(field) == settle.seen.get(field))
+    {
+        return SentCategory {
+            version,
+            revision: answer.revision,
+            read_at: now,
+        };
+    }
+    for field in CategoryVersion::FIELDS {
+        if !settle.send.contains(&field) {
+            version.take(field, &settle.seen);
+        }
+    }
+    SentCategory {
+        version,
+        revision: settle.revision.clone(),
+        read_at: Timestamp::default(),
+    }
 }

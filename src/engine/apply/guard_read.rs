@@ -5,7 +5,7 @@
 //! probe. What changed meanwhile is left to the next cycle, which decides anew. A step that needs a read and a write
 //! reserves both requests first: a read whose write must wait for budget would be in vain.
 
-use super::category_send::is_category_seen;
+use super::category::is_category_seen;
 use super::record::unmet_place;
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;

@@ -5,8 +5,7 @@
 //! made, so the next run understands a crash between any two lines.
 
 mod category;
-mod category_send;
-mod category_yaml;
+mod category_files;
 mod conflict;
 mod create;
 mod delete;

@@ -102,7 +102,7 @@ fn each_module_of_the_engine_uses_those_before_it() {
 const WITHOUT_SERVICE: [&str; 8] = [
     "journal/",
     "restore/write.rs",
-    "apply/category_yaml.rs",
+    "apply/category_files.rs",
     "apply/conflict.rs",
     "apply/files.rs",
     "apply/record.rs",

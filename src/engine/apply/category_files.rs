@@ -1,0 +1,345 @@
+//! A category in the mirror: its folder is made or renamed, and its `_category.yaml` is read as it was scanned and written
+//! with what is new. Both versions of the file go into the history.
+
+use super::ApplyState;
+use super::record::{category_row, row_renamed, rows_along};
+use crate::engine::form::{MAX_YAML, category_changes, category_version, words_of};
+use crate::engine::history::category::{last_document, seen_as};
+use crate::engine::history::entry::HistoryEntry;
+use crate::engine::journal::Journal;
+use crate::engine::journal::recover::take;
+use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
+use crate::mirror::document::CategoryDocument;
+use crate::model::base::{ArticleRow, CategoryRow};
+use crate::model::path::CATEGORY_FILE;
+use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp, TextDigest};
+use crate::reconcile::plan::SettleCategory;
+use crate::state::{Deed, RowChange};
+
+/// The mirror's half: the folder, `_category.yaml`, and the rows that become true with them.
+pub(super) fn settle_here<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    settle: &SettleCategory,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<()> {
+    let home = settle.from.as_ref().or(settle.to.as_ref());
+    let scanned = home.map(|folder| ScannedYaml::of(folder, state));
+    let scanned = scanned.unwrap_or_default();
+    let before = state.observed.base.categories.get(&settle.id);
+    let before = before.map(|row| row.local.clone());
+    if let Some(to) = &settle.to {
+        change_folder(journal, settle, to, &scanned, state)?;
+    }
+    let now = journal.store.now();
+    let mut row = category_row(settle, None, state, now);
+    let along = rows_along(&state.observed.base, state.observed, &row);
+    match &settle.to {
+        Some(to) if settle.write => {
+            row.stamp = None;
+            let yaml = NewYaml {
+                folder: to,
+                id: settle.id,
+                version: &settle.file,
+                scanned: &scanned,
+                before: before.as_ref(),
+                named: settle.from.as_ref().unwrap_or(to),
+                seen: seen(settle, before.is_some(), scanned.stamp.is_some()),
+            };
+            write_yaml(journal, &yaml, rows_of(settle, &row, &along), state)?;
+        }
+        Some(_) | None => {
+            let rows = rows_of(settle, &row, &along);
+            journal
+                .store
+                .write(|tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
+        }
+    }
+    let articles = along.into_iter().map(|row| (row.id, row));
+    state.observed.base.articles.extend(articles);
+    state.observed.base.categories.insert(settle.id, row);
+    Ok(())
+}
+
+/// Returns the side that has the written words, and the cause, for the history: the service has them only once they
+/// were sent.
+fn seen(settle: &SettleCategory, is_known: bool, is_there: bool) -> (Side, &'static str) {
+    match (settle.send.is_empty(), is_known, is_there) {
+        (false, _, _) => (Side::Local, "merge"),
+        (true, true, _) => (Side::Both, "update"),
+        (true, false, true) => (Side::Both, "adopt"),
+        (true, false, false) => (Side::Both, "create"),
+    }
+}
+
+fn change_folder<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    settle: &SettleCategory,
+    to: &str,
+    scanned: &ScannedYaml,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<()> {
+    if let Some(from) = &settle.from {
+        if settle.write {
+            // Before anything moves: a file that was edited meanwhile is left to the next cycle.
+            read_yaml(journal.disk, from, scanned)?;
+        }
+        if from != to {
+            move_folder(journal, settle, from, to, scanned, state)?;
+        }
+        return Ok(());
+    }
+    if journal.disk.look(At::Root, to)?.is_none() {
+        journal.disk.create_folder(to)?;
+        journal.disk.sync_folder(At::Root)?;
+        return Ok(());
+    }
+    let mut paired = state.observed.paired.categories.iter();
+    if paired.any(|(id, category)| *id != settle.id && category.folder == *to) {
+        // Another category was to leave it before, and has not.
+        return Err(DiskError::new(DiskErrorKind::Exists, "make", to).into());
+    }
+    Ok(())
+}
+
+/// Gives a folder another name; its category and its articles have it from then on, whatever becomes of its words.
+fn move_folder<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    settle: &SettleCategory,
+    from: &str,
+    to: &str,
+    scanned: &ScannedYaml,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<()> {
+    // Unless the file has a line for it, the folder's name is the slug, which nothing else was to change.
+    let lined = has_slug(journal.disk, from).unwrap_or(scanned.stamp.is_some());
+    let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
+    let old = state.observed.base.categories.get(&settle.id);
+    let row = old.map(|old| row_renamed(old, to, pulled));
+    let below = rows_below(state, from, to);
+    let articles = below.into_iter().map(Box::new).map(RowChange::Article);
+    let category = row.map(Box::new).map(RowChange::Category);
+    let rows: Vec<RowChange> = category.into_iter().chain(articles).collect();
+    journal.rename_folder(from, to, &rows)??;
+    for row in &rows {
+        take(&mut state.observed.base, row);
+    }
+    let copies = std::mem::take(&mut state.observed.local.copies).into_iter();
+    let moved = copies.map(|(mut copy, names)| {
+        if copy.folder == from {
+            to.clone_into(&mut copy.folder);
+        }
+        (copy, names)
+    });
+    state.observed.local.copies = moved.collect();
+    Ok(())
+}
+
+/// Returns whether a `_category.yaml` has a line for the slug. `None`: it cannot be read.
+fn has_slug(disk: &impl Disk, folder: &str) -> Option<bool> {
+    let yaml = disk
+        .read(At::Folder(folder), CATEGORY_FILE, MAX_YAML)
+        .ok()?;
+    let document = CategoryDocument::parse(&yaml.bytes).ok()?;
+    Some(document.slug().is_some())
+}
+
+/// Returns the rows that become true with a settlement.
+fn rows_of(settle: &SettleCategory, row: &CategoryRow, along: &[ArticleRow]) -> Vec<RowChange> {
+    let mut rows = vec![RowChange::Category(Box::new(row.clone()))];
+    let along = along.iter().cloned().map(Box::new);
+    rows.extend(along.map(RowChange::Article));
+    let is_told = settle.write || settle.from != settle.to;
+    if let Some(to) = settle.to.as_ref().filter(|_| is_told) {
+        let action = match settle.from {
+            Some(_) => "update-category",
+            None if settle.write => "create-category",
+            None => "adopt",
+        };
+        let (side, detail) = (Side::Local, settle.id.to_string());
+        let event = Deed::new(action, side, to, None, detail);
+        rows.push(RowChange::Event(Box::new(event)));
+    }
+    rows
+}
+
+/// Rows of the articles in a folder, under its new name; their stamps move along.
+fn rows_below(state: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
+    let stamps: Vec<(Place, Stamp)> = state
+        .observed
+        .mirror
+        .stamps
+        .iter()
+        .filter(|(place, _)| place.folder == from)
+        .map(|(place, stamp)| (Place::new(to, place.file.clone()), *stamp))
+        .collect();
+    state.observed.mirror.stamps.extend(stamps);
+    state
+        .observed
+        .base
+        .articles
+        .values()
+        .filter(|row| row.place.folder == from)
+        .map(|row| ArticleRow {
+            place: Place::new(to, row.place.file.clone()),
+            ..row.clone()
+        })
+        .collect()
+}
+
+/// A folder's `_category.yaml` as it was scanned.
+#[derive(Default)]
+pub(super) struct ScannedYaml {
+    pub(super) stamp: Option<Stamp>,
+    /// The folder's name, and what both said, where the stamp was too young to vouch for it.
+    racy: Option<(String, CategoryVersion)>,
+}
+
+impl ScannedYaml {
+    pub(super) fn of(folder: &str, state: &ApplyState<'_>) -> Self {
+        let stamp = state.observed.mirror.category_stamps.get(folder).copied();
+        let mut scanned = state.observed.local.categories.iter();
+        let category = scanned.find(|category| category.folder == folder);
+        let racy = category
+            .filter(|_| stamp.is_some_and(|stamp| state.observed.mirror.racy.contains(&stamp)))
+            .and_then(|category| Some((folder.to_owned(), category.version.clone()?)));
+        Self { stamp, racy }
+    }
+
+    /// Returns whether it still says what it said. Its stamp alone cannot, when it was saved just before the scan.
+    fn is_said_by(&self, bytes: &[u8]) -> bool {
+        self.racy.as_ref().is_none_or(|(folder, words)| {
+            let document = CategoryDocument::parse(bytes).ok();
+            let said = document.and_then(|document| category_version(folder, &document).ok());
+            said.as_ref() == Some(words)
+        })
+    }
+}
+
+/// The words that are to be written into a `_category.yaml`.
+pub(super) struct NewYaml<'a> {
+    pub(super) folder: &'a str,
+    pub(super) id: CategoryId,
+    pub(super) version: &'a CategoryVersion,
+    pub(super) scanned: &'a ScannedYaml,
+    /// The words that are known to have been in it; any others are the writer's, and new.
+    pub(super) before: Option<&'a CategoryVersion>,
+    /// The folder's name until now: it is the slug of a file that names none.
+    pub(super) named: &'a str,
+    /// The side that has the written words, and the cause, for the history.
+    pub(super) seen: (Side, &'static str),
+}
+
+/// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.
+fn read_yaml(
+    disk: &impl Disk,
+    folder: &str,
+    scanned: &ScannedYaml,
+) -> anyhow::Result<Option<Content>> {
+    let at = At::Folder(folder);
+    let path = format!("{folder}/{CATEGORY_FILE}");
+    let existing = match disk.look(at, CATEGORY_FILE)? {
+        Some(_) => Some(disk.read(at, CATEGORY_FILE, MAX_YAML)?),
+        None => None,
+    };
+    let found = existing.as_ref();
+    if found.map(|content| content.stamp) != scanned.stamp
+        || found.is_some_and(|content| !scanned.is_said_by(&content.bytes))
+    {
+        return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
+    }
+    anyhow::ensure!(
+        existing.as_ref().is_none_or(|content| content.whole),
+        "{path} is larger than {MAX_YAML} bytes"
+    );
+    Ok(existing)
+}
+
+/// Writes what is new into `_category.yaml`. `rows` become true with it.
+pub(super) fn write_yaml<D: Disk>(
+    journal: &mut Journal<'_, D>,
+    new: &NewYaml<'_>,
+    mut rows: Vec<RowChange>,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<()> {
+    let (folder, id, version) = (new.folder, new.id, new.version);
+    let existing = read_yaml(journal.disk, folder, new.scanned)?;
+    let document = existing
+        .as_ref()
+        .map(|content| CategoryDocument::parse(&content.bytes))
+        .transpose()?;
+    // One that went missing comes back as it was.
+    let last = match &document {
+        Some(_) => None,
+        None => last_document(journal.store, id, None)?,
+    };
+    let form = document.as_ref().or(last.as_ref());
+    let written = form.and_then(CategoryDocument::slug);
+    let changes = category_changes(id, folder, version, written);
+    let source = form.map_or_else(
+        || CategoryDocument::compose(&changes),
+        |document| document.edit(&changes),
+    );
+    if (existing.as_ref()).is_some_and(|content| content.bytes == source.as_bytes()) {
+        journal
+            .store
+            .write(|tx| rows.iter().try_for_each(|row| tx.apply(row)))?;
+        return Ok(());
+    }
+    let mut entry = HistoryEntry {
+        bodies: vec![source.clone()],
+        seen: None,
+    };
+    if let (Some(content), Some(document)) = (&existing, &document) {
+        let replaced = std::str::from_utf8(&content.bytes)?;
+        let words = words_of(document, new.named);
+        let cause = if new.before == Some(&words) {
+            "replaced"
+        } else {
+            "edited here"
+        };
+        let text = TextDigest::of(replaced);
+        entry.bodies.push(replaced.to_owned());
+        entry.seen = Some(seen_as(id, folder, (Side::Local, cause), &words, text));
+    }
+    let after = seen_as(id, folder, new.seen, version, TextDigest::of(&source));
+    rows.push(RowChange::Version(Box::new(after)));
+    let place = Place::new(folder, CATEGORY_FILE);
+    let staged = journal.stage(&place, source.as_bytes(), None, Durability::Now)??;
+    let over = existing
+        .as_ref()
+        .map(|content| KnownFile::of(content.stamp, &content.bytes));
+    let stamp = journal.change_file(staged.over(over).with_history(entry).with(rows))??;
+    // It may be saved once more within the clock's grain: for this cycle its stamp vouches for nothing.
+    let mirror = &mut state.observed.mirror;
+    mirror.category_stamps.insert(folder.to_owned(), stamp);
+    mirror.racy.push(stamp);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f083_a_category_saved_twice_within_a_tick_is_not_what_was_scanned() {
+        let words = |description: &str| CategoryVersion {
+            name: "Start".to_owned(),
+            slug: "start".to_owned(),
+            description: description.to_owned(),
+            meta_description: String::new(),
+        };
+        let racy = |description| ScannedYaml {
+            stamp: Some(Stamp::default()),
+            racy: Some(("start".to_owned(), words(description))),
+        };
+        let settled = ScannedYaml {
+            stamp: Some(Stamp::default()),
+            racy: None,
+        };
+        let bytes = b"name: Start\ndescription: Mine.\n";
+        assert!(racy("Mine.").is_said_by(bytes));
+        assert!(!racy("Before.").is_said_by(bytes));
+        assert!(settled.is_said_by(bytes));
+        assert!(!racy("Mine.").is_said_by(b"\"\n"));
+    }
+}
