@@ -12,8 +12,7 @@ mod answered;
 pub(super) mod creations;
 
 use crate::engine::backoff::Backoff;
-use crate::engine::history::entry::edited_there;
-use crate::engine::observation::{version_of, version_with};
+use crate::engine::observation::version_with;
 use crate::engine::{Clock, Engine};
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
@@ -22,11 +21,9 @@ use crate::reconcile::plan::Problem;
 use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
 };
-use crate::state::store::{Store, Writing};
-use crate::state::{
-    Attempt, Deletion, Outcome, PendingRequest, RequestId, RowChange, Target, Update,
-};
-use answered::rows_after;
+use crate::state::store::Store;
+use crate::state::{Attempt, Deletion, PendingRequest, RequestId, Target, Update};
+use answered::{end_request, record_arrived, record_changed};
 use std::time::Duration;
 
 /// A PUT or DELETE of an article: a look shows whether it arrived.
@@ -222,11 +219,6 @@ async fn send_once(
     }
 }
 
-fn end_request(store: &mut Store, pending: RequestId, change: &PutOrDelete) -> anyhow::Result<()> {
-    store.write(|tx| end(tx, pending, change))?;
-    Ok(())
-}
-
 fn patch(store: &Store, update: &Update) -> anyhow::Result<ArticlePatch> {
     let sent = &update.version;
     let mut patch = ArticlePatch {
@@ -362,95 +354,6 @@ async fn look_at<S: Service, D: Disk>(
     Ok((engine.service.article(id, purpose).await, false))
 }
 
-/// Records what a request made, and ends it.
-fn record_arrived(
-    store: &mut Store,
-    pending: RequestId,
-    change: &PutOrDelete,
-    answer: Option<&RemoteArticle>,
-) -> anyhow::Result<SendOutcome> {
-    let (mut rewritten, mut warning) = (None, None);
-    let rows = match (change, answer) {
-        (PutOrDelete::Put(update), Some(answer)) => {
-            let text = answer.text.as_deref();
-            rewritten = text.filter(|text| TextDigest::of(text) != update.version.text);
-            if let Some(text) = rewritten.filter(|_| update.fields.contains(&Field::Text)) {
-                let sent = store.body(update.version.text)?;
-                warning = sent.and_then(|sent| html::shrank(&sent, text));
-            }
-            rows_after(update, answer)
-        }
-        (PutOrDelete::Put(_), None) => Vec::new(),
-        (PutOrDelete::Delete(deletion), _) => deletion.rows.clone(),
-    };
-    if let Some(lost) = &warning {
-        tracing::warn!(id = %change.id(), "the service keeps less than it was sent: {lost}");
-    }
-    let before = store.article(change.id())?;
-    store.write(|tx| {
-        end(tx, pending, change)?;
-        if let Some(text) = rewritten {
-            tx.put_body(text)?;
-        }
-        if let PutOrDelete::Delete(deletion) = change {
-            tx.bury(deletion.id, &deletion.revision, before.as_ref())?;
-        }
-        rows.iter().try_for_each(|row| tx.apply(row))
-    })?;
-    let row = rows.into_iter().find_map(|row| {
-        if let RowChange::Article(row) = row {
-            Some(row)
-        } else {
-            None
-        }
-    });
-    Ok(SendOutcome::Done(Recorded { row, warning }))
-}
-
-/// Ends a request whose article changed or vanished since. The version that it was to replace counts as superseded.
-fn record_changed(
-    store: &mut Store,
-    pending: RequestId,
-    change: &PutOrDelete,
-    found: Option<&RemoteArticle>,
-) -> anyhow::Result<()> {
-    let row = store.article(change.id())?;
-    let over = match change {
-        PutOrDelete::Put(update) => Some((update.over, update.over_revision.clone())),
-        PutOrDelete::Delete(deletion) => {
-            let digest = deletion.version;
-            digest.map(|digest| (digest, deletion.revision.clone()))
-        }
-    };
-    store.write(|tx| {
-        end(tx, pending, change)?;
-        // A hidden article is asked for at once.
-        tx.remove_attempt(Target::Article(change.id()))?;
-        let Some(mut row) = row else {
-            return Ok(());
-        };
-        if let Some(found) = found
-            && let Some(text) = &found.text
-        {
-            tx.put_body(text)?;
-            tx.record(&edited_there(
-                row.id,
-                &row.place,
-                &version_of(found, &row.remote),
-            ))?;
-        }
-        let by = found
-            .map(|found| found.revision.clone())
-            .unwrap_or_default();
-        if let Some(over) = over.filter(|over| by != over.1) {
-            row.was_replaced(over, &by);
-            tx.put_article(&row)?;
-        }
-        Ok(())
-    })?;
-    Ok(())
-}
-
 /// Returns what is said of the articles whose requests are pending.
 pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, Problem)>> {
     let mut problems = Vec::new();
@@ -465,12 +368,6 @@ pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, 
         problems.push((id, problem));
     }
     Ok(problems)
-}
-
-/// Ends a request.
-fn end(tx: &mut Writing<'_>, pending: RequestId, change: &PutOrDelete) -> Outcome<()> {
-    tx.end_pending_request(pending)?;
-    tx.remove_attempt(Target::Request(change.id()))
 }
 
 /// The reason of an article whose request is pending.

@@ -1,16 +1,123 @@
-//! The rows that become true with the answer to an update. Pure.
+//! The record of what a request came to. The rows that become true with the answer to an update are made by pure code.
 
+use super::{PutOrDelete, Recorded, SendOutcome};
+use crate::engine::history::entry::edited_there;
 use crate::engine::observation::version_of;
-use crate::model::Version;
 use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{Field, TextDigest, Version, html};
 use crate::service::RemoteArticle;
-use crate::state::{RowChange, SeenVersion, Update};
+use crate::state::store::{Store, Writing};
+use crate::state::{Outcome, RequestId, RowChange, SeenVersion, Target, Update};
+
+/// Records what a request made, and ends it.
+pub(super) fn record_arrived(
+    store: &mut Store,
+    pending: RequestId,
+    change: &PutOrDelete,
+    answer: Option<&RemoteArticle>,
+) -> anyhow::Result<SendOutcome> {
+    let (mut rewritten, mut warning) = (None, None);
+    let rows = match (change, answer) {
+        (PutOrDelete::Put(update), Some(answer)) => {
+            let text = answer.text.as_deref();
+            rewritten = text.filter(|text| TextDigest::of(text) != update.version.text);
+            if let Some(text) = rewritten.filter(|_| update.fields.contains(&Field::Text)) {
+                let sent = store.body(update.version.text)?;
+                warning = sent.and_then(|sent| html::shrank(&sent, text));
+            }
+            rows_after(update, answer)
+        }
+        (PutOrDelete::Put(_), None) => Vec::new(),
+        (PutOrDelete::Delete(deletion), _) => deletion.rows.clone(),
+    };
+    if let Some(lost) = &warning {
+        tracing::warn!(id = %change.id(), "the service keeps less than it was sent: {lost}");
+    }
+    let before = store.article(change.id())?;
+    store.write(|tx| {
+        end(tx, pending, change)?;
+        if let Some(text) = rewritten {
+            tx.put_body(text)?;
+        }
+        if let PutOrDelete::Delete(deletion) = change {
+            tx.bury(deletion.id, &deletion.revision, before.as_ref())?;
+        }
+        rows.iter().try_for_each(|row| tx.apply(row))
+    })?;
+    let row = rows.into_iter().find_map(|row| {
+        if let RowChange::Article(row) = row {
+            Some(row)
+        } else {
+            None
+        }
+    });
+    Ok(SendOutcome::Done(Recorded { row, warning }))
+}
+
+/// Ends a request whose article changed or vanished since. The version that it was to replace counts as superseded.
+pub(super) fn record_changed(
+    store: &mut Store,
+    pending: RequestId,
+    change: &PutOrDelete,
+    found: Option<&RemoteArticle>,
+) -> anyhow::Result<()> {
+    let row = store.article(change.id())?;
+    let over = match change {
+        PutOrDelete::Put(update) => Some((update.over, update.over_revision.clone())),
+        PutOrDelete::Delete(deletion) => {
+            let digest = deletion.version;
+            digest.map(|digest| (digest, deletion.revision.clone()))
+        }
+    };
+    store.write(|tx| {
+        end(tx, pending, change)?;
+        // A hidden article is asked for at once.
+        tx.remove_attempt(Target::Article(change.id()))?;
+        let Some(mut row) = row else {
+            return Ok(());
+        };
+        if let Some(found) = found
+            && let Some(text) = &found.text
+        {
+            tx.put_body(text)?;
+            tx.record(&edited_there(
+                row.id,
+                &row.place,
+                &version_of(found, &row.remote),
+            ))?;
+        }
+        let by = found
+            .map(|found| found.revision.clone())
+            .unwrap_or_default();
+        if let Some(over) = over.filter(|over| by != over.1) {
+            row.was_replaced(over, &by);
+            tx.put_article(&row)?;
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+pub(super) fn end_request(
+    store: &mut Store,
+    pending: RequestId,
+    change: &PutOrDelete,
+) -> anyhow::Result<()> {
+    store.write(|tx| end(tx, pending, change))?;
+    Ok(())
+}
+
+/// Ends a request.
+fn end(tx: &mut Writing<'_>, pending: RequestId, change: &PutOrDelete) -> Outcome<()> {
+    tx.end_pending_request(pending)?;
+    tx.remove_attempt(Target::Request(change.id()))
+}
 
 /// Returns the rows that are true once the service has answered: those of the request, with the answered version.
 ///
 /// A field that was not sent and is not as it was seen is a colleague's edit of this very instant: the base has what was
 /// seen, and its revision, so that the next cycle pulls the edit.
-pub(super) fn rows_after(update: &Update, answer: &RemoteArticle) -> Vec<RowChange> {
+fn rows_after(update: &Update, answer: &RemoteArticle) -> Vec<RowChange> {
     let mut rows = Vec::with_capacity(update.rows.len() + 1);
     let mut rewritten: Option<Version> = None;
     for change in &update.rows {
