@@ -1,4 +1,4 @@
-//! Asking for the articles that left the listing, and remembering the answers.
+//! Asks for the articles that left the listing, and notes the answers.
 //!
 //! Absent is not deleted: an article is gone only when a GET and a probe both say so. See
 //! `docs/decisions/10-absent-is-not-deleted.md`.
@@ -19,8 +19,8 @@ use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
 use crate::state::Target;
 use crate::state::store::Store;
 
-/// Asks for the articles that left the listing, for known drafts now and then, and for unknown ids.
-/// Returns whether it meant to ask for any.
+/// Asks for articles that left the listing, for known drafts now and then, and for unknown ids. Returns whether there
+/// was anything to ask.
 pub(super) async fn ask_absent<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
@@ -41,7 +41,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
     for (done, question) in questions.iter().enumerate() {
         let asked = ask(engine, *question, base.articles.get(&question.id)).await?;
         match asked {
-            // Without probes nobody can tell more than the listing does: it has the article.
+            // Without probes the listing is the best answer, and it has the article.
             Ok(Remote::NotVisible(_))
                 if question.listed
                     && !engine
@@ -96,7 +96,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
     Ok(!questions.is_empty())
 }
 
-/// The result of one question: an answer, or the error that ends all asking.
+/// The result of one question: an answer, or an error that ends all questions.
 type Asked = Result<Remote, ServiceError>;
 
 /// Asks for one article: GET where it may be published, then a probe.
@@ -105,7 +105,7 @@ pub(super) async fn ask<S: Service, D: Disk>(
     question: Question,
     row: Option<&ArticleRow>,
 ) -> anyhow::Result<Asked> {
-    // A service may let disabled articles be read: then only the probe says why one is not listed.
+    // A GET may show disabled articles: then only a probe shows why one is not listed.
     let mut read = None;
     if question.get {
         match engine
@@ -113,7 +113,7 @@ pub(super) async fn ask<S: Service, D: Disk>(
             .article(question.id, engine.request.purpose)
             .await
         {
-            // One that we deleted, in the revision that we deleted, is an old copy.
+            // An article in the revision that we deleted is an old copy.
             Ok(article) => {
                 let is_old = engine.store.is_buried(question.id, &article.revision)?;
                 read = Some(article).filter(|_| !is_old);
@@ -144,7 +144,7 @@ pub(super) async fn ask<S: Service, D: Disk>(
             let visibility = visibility_of(article.flags);
             let visibility = match visibility {
                 Visibility::Published if question.listed => Visibility::Published,
-                // Not listed although nothing hides it: it is asked for again after a day.
+                // Not listed although nothing hides it: ask again after a day.
                 Visibility::Published => Visibility::Unpublished,
                 Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
             };
@@ -167,7 +167,7 @@ pub(super) async fn ask<S: Service, D: Disk>(
     }
 }
 
-/// Takes the answer to a question: its figures, its body, and what was seen.
+/// Stores the figures and the body of an answer, and makes an observation of it.
 pub(super) fn take_answer<S, D>(
     engine: &mut Engine<S, D>,
     article: RemoteArticle,
@@ -187,12 +187,12 @@ pub(super) fn take_answer<S, D>(
     Ok(Remote::Present(seen))
 }
 
-/// Only the service's own word counts: a proxy's 404 is no answer.
+/// Only the service's own 404 counts, not a proxy's.
 fn is_not_found(error: &ServiceError) -> bool {
     error.kind == ErrorKind::NotFound
 }
 
-/// Returns the articles to ask for. Answers that are known without asking are taken into account at once.
+/// Returns the articles to ask for, and adds the answers that are known without a request.
 fn questions(
     store: &Store,
     settings: &Settings,
@@ -230,7 +230,7 @@ fn questions(
     Ok(absent.ask)
 }
 
-/// Records at once that an article is gone or cannot be seen.
+/// Stores at once that an article is gone or not visible.
 pub(super) fn store_visibility(
     store: &mut Store,
     base: &mut Base,
@@ -251,7 +251,7 @@ pub(super) fn store_visibility(
     Ok(())
 }
 
-/// Returns whether an answer counts as that of an article that readers see.
+/// Returns whether an answer shows a published article.
 fn is_published(answer: &Remote) -> bool {
     match answer {
         Remote::Present(seen) => seen.visibility == Visibility::Published,
@@ -259,7 +259,8 @@ fn is_published(answer: &Remote) -> bool {
     }
 }
 
-/// Nothing hides the article, and still it was not listed: what else is missing may be there as well.
+/// Returns whether an answer shows a gap in the listing: nothing hides the article, so other missing articles may exist
+/// as well.
 fn shows_a_gap(answer: &Remote) -> bool {
     match answer {
         Remote::Present(seen) => !seen.flags.hides(),

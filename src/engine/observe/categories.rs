@@ -1,9 +1,9 @@
-//! Categories: which are read in a cycle, reading them, and the damaged rows of the base.
+//! Categories: selects and reads them in a cycle, and drops the damaged rows of the base.
 //!
-//! Articles and categories of another workspace stay that workspace's. One token opens several workspaces, and an id is an
-//! id in all of them: a folder that was copied from another workspace's mirror names articles that a GET gives without a
-//! word. Nothing in the answer says whose they are, but their category does. An article that the state does not know counts
-//! only once its category is known to be of this workspace.
+//! Articles and categories of another workspace are left alone. One token opens several workspaces, and ids are valid
+//! in all of them: a folder copied from another workspace's mirror names articles that a GET returns without complaint.
+//! The response does not name the workspace, but the category does. So an unknown article counts only once its category
+//! is known to be of this workspace.
 
 use super::remote::use_bodies;
 use crate::engine::Engine;
@@ -24,11 +24,11 @@ use crate::state::Target;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Categories that are read again in one cycle, once their day is over.
+/// The largest number of known categories that one cycle reads again.
 const MAX_REFRESHED: usize = 5;
 
-/// Categories are read when first seen, once a day, when an article moved into or out of them, when a command
-/// names their folder, and before their words are changed.
+/// Returns the categories to read: those seen for the first time, not read for a day, with articles that moved in or
+/// out, in a folder that a command names, or about to be changed.
 pub(super) fn categories_to_read<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     base: &Base,
@@ -64,7 +64,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
             wanted.insert(row.remote.category);
         }
     }
-    // Once a day, and not all on the same poll: the oldest first.
+    // Once a day, but not all in the same cycle: the oldest first.
     let mut old: Vec<&CategoryRow> = base
         .categories
         .values()
@@ -72,7 +72,7 @@ pub(super) fn categories_to_read<S: Service, D: Disk>(
         .collect();
     old.sort_by_key(|row| (backoff.failed(Target::Category(row.id)), row.read_at));
     wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
-    // Whoever names a folder wants to see it as it is.
+    // A command that names a folder reads it anew.
     if !engine.request.is_background && !engine.request.scope.is_empty() {
         let policy = engine.settings.policy(&engine.request);
         let named = |row: &&CategoryRow| {
@@ -171,7 +171,7 @@ fn report_unread(
     ));
 }
 
-/// Categories whose words are about to change: an earlier look says nothing of what would be replaced.
+/// Returns the categories that are about to be changed: an earlier read does not show the version to be replaced.
 fn changed_categories(settings: &Settings, base: &Base, observed: &Observation) -> Vec<CategoryId> {
     let policy = settings.policy(&observed.request);
     let changed = |row: &&CategoryRow| {
@@ -182,7 +182,7 @@ fn changed_categories(settings: &Settings, base: &Base, observed: &Observation) 
                 let is_unready = observed.local.unready_categories.contains(&category.folder);
                 let is_changed = match &category.version {
                     Some(version) => *version != row.local,
-                    // A file that is gone says nothing, and comes back with what the service has.
+                    // A missing file comes back with the service's words.
                     None => {
                         !is_unready
                             && observed.request.direction.pulls()
@@ -206,7 +206,7 @@ pub(super) fn folder_of(base: &Base, local: &LocalSnapshot, id: CategoryId) -> S
         .unwrap_or_default()
 }
 
-/// Notes and reports a category that is another workspace's, and returns whether it is.
+/// Returns whether a category is another workspace's, and reports it the first time.
 pub(super) fn note_if_foreign(
     settings: &Settings,
     category: &RemoteCategory,
@@ -223,8 +223,8 @@ pub(super) fn note_if_foreign(
     foreign
 }
 
-/// Reports a problem, if anything here claims to be that category. A file that only names an article in it is reported
-/// with that file.
+/// Reports a problem, if a folder or the settings name the category. A file that only names one of its articles has its
+/// own problem.
 pub(super) fn report_foreign(
     settings: &Settings,
     id: CategoryId,
@@ -239,8 +239,8 @@ pub(super) fn report_foreign(
     observed.problems.push(Problem::at(path, None, message));
 }
 
-/// Reads the categories of articles that only their files' ids brought to light, and leaves those
-/// alone that are not of this workspace.
+/// Reads the categories of articles that only a file's `id:` line named. Articles of another workspace count as
+/// unknown.
 pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
@@ -287,7 +287,7 @@ pub(super) async fn place_unknown_ids<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Nothing is concluded about articles in other workspaces' categories.
+/// Marks articles in other workspaces' categories as unknown.
 pub(super) fn mark_foreign_unknown(base: &Base, remote: &mut RemoteSnapshot) {
     let foreign = &remote.foreign;
     for (id, entry) in &mut remote.articles {
@@ -300,7 +300,7 @@ pub(super) fn mark_foreign_unknown(base: &Base, remote: &mut RemoteSnapshot) {
     }
 }
 
-/// Returns the sentence about such a category.
+/// Returns the message about another workspace's category.
 pub(super) fn of_another(id: CategoryId) -> String {
     format!(
         "category {id} belongs to another workspace; move the folder there, or take out the `id:` lines in it for \
@@ -308,8 +308,8 @@ pub(super) fn of_another(id: CategoryId) -> String {
     )
 }
 
-/// Drops the damaged rows of categories. Without its row, `_category.yaml` or the slug identifies a category again; with
-/// the row, its articles would move.
+/// Drops the damaged rows of categories: with such a row, articles would move. Without it, `_category.yaml` or the slug
+/// identifies the category again.
 pub(super) fn drop_damaged(store: &mut Store, base: &mut Base) -> anyhow::Result<()> {
     let damaged = damaged(base);
     if damaged.is_empty() {
@@ -323,7 +323,7 @@ pub(super) fn drop_damaged(store: &mut Store, base: &mut Base) -> anyhow::Result
     Ok(())
 }
 
-/// Returns the rows whose id no article in their folder has, while the articles have an id without a row.
+/// Returns the damaged rows: no article in the folder has the row's id, but one has an id without a row.
 fn damaged(base: &Base) -> Vec<CategoryId> {
     let mut categories: BTreeMap<&str, BTreeSet<CategoryId>> = BTreeMap::new();
     for row in base.articles.values() {

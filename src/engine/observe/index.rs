@@ -1,14 +1,15 @@
-//! The index of the base, and the differences from it: the few articles that a look has to compare, where that is enough.
+//! The index of the base, and the differences from it: the few articles that a look has to compare, if these are
+//! enough.
 //!
-//! The index has of each article as much as shows whether the article changed. A look reads the index in one pass, and the
-//! rows of the articles that differ from it.
+//! The index has just enough of each article to show whether it changed. A look reads the index in one pass, and then
+//! only the rows of the articles that differ.
 //!
-//! It is enough while the base is at rest: the last look at everything left nothing open. Then an article whose stamp and
-//! entry are those of the index is [`Quiet`](crate::reconcile::plan::Outcome::Quiet), and its row is not loaded. A look at
-//! some paths asks less of the base, and more of the articles at these paths ([`super::paths`]).
+//! The differences are enough while the base is at rest: the last look at everything left nothing open. An article
+//! whose stamp and entry equal the index is [`Quiet`](crate::reconcile::plan::Outcome::Quiet), and its row is not
+//! loaded. A look at some paths needs less of the base, and more of the articles at these paths ([`super::paths`]).
 //!
-//! It is not enough where a file or an entry came, went or moved, a category's words changed, or something cannot be read.
-//! Then all rows are loaded and compared.
+//! The differences are not enough if a file or an entry came, went or moved, a category changed, or something cannot be
+//! read. Then all rows are loaded and compared.
 
 use super::local::{FEW, Found};
 use super::paths::{self, indexed_at};
@@ -27,15 +28,15 @@ use crate::state::{StateError, Target};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The articles that a look compares with, in the order of their places.
+/// The articles to compare with, in the order of their places.
 pub(in crate::engine) struct Index {
     rows: Vec<IndexRow>,
-    /// The rows by id. A look at the mirror alone does not ask for it.
+    /// The rows by id, made on first use: a scan of the mirror alone does not need it.
     by_id: OnceCell<HashMap<ArticleId, usize>>,
 }
 
-/// The articles by the places of their files, with the files' stamps. Where two articles have one place, neither the
-/// place nor a stamp shows whose file it is.
+/// The articles by the places of their files, with the files' stamps. If two articles share a place, neither place nor
+/// stamp shows whose file it is.
 pub(super) struct Places<'a>(Vec<(&'a Place, ArticleId, Option<Stamp>)>);
 
 /// The place where an article is expected.
@@ -43,9 +44,9 @@ pub(super) struct Places<'a>(Vec<(&'a Place, ArticleId, Option<Stamp>)>);
 pub(super) enum Shown {
     /// In the listing.
     Listed,
-    /// Not in the listing: it is hidden, and the service said so.
+    /// Not in the listing: the service said that it is hidden.
     Hidden,
-    /// That has to be found out.
+    /// Unknown until it is asked for.
     Open,
 }
 
@@ -92,7 +93,7 @@ impl<'a> Places<'a> {
 
     fn of(rows: impl Iterator<Item = (&'a Place, ArticleId, Option<Stamp>)>) -> Self {
         let mut rows: Vec<_> = rows.collect();
-        // Those of the index are in this order.
+        // The index has this order already.
         rows.sort_by_key(|(place, ..)| *place);
         Self(rows)
     }
@@ -147,7 +148,7 @@ pub(super) fn indexed<S, D>(engine: &Engine<S, D>) -> anyhow::Result<Option<(Ind
     Ok(asks_nothing.then_some((index, base)))
 }
 
-/// Returns whether the mirror differs from the index by the words of files at most.
+/// Returns whether the mirror differs from the index in the content of files at most.
 pub(super) fn is_as_indexed(
     store: &Store,
     settings: &Settings,
@@ -163,7 +164,7 @@ pub(super) fn is_as_indexed(
     Ok(has_mark && found.is_as_indexed(index, base, store)?)
 }
 
-/// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
+/// Returns whether nothing is open, and the request only asks that both sides be equal.
 fn is_at_rest(store: &Store, request: &CycleRequest) -> anyhow::Result<bool> {
     let is_for_all = request.scope.is_empty() && request.in_motion.paths.is_empty();
     Ok(request.is_plain()
@@ -176,8 +177,8 @@ fn is_at_rest(store: &Store, request: &CycleRequest) -> anyhow::Result<bool> {
         && open_actions::failed(store)?.is_empty())
 }
 
-/// Returns the rows of the articles that differ on either side, and leaves no other article in the listing. `None`: not
-/// only the words of articles differ.
+/// Returns the rows of the articles that differ on either side, and removes all other articles from the listing.
+/// `None`: more than the content of articles differs.
 pub(super) fn differences<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     index: &Index,
@@ -209,7 +210,7 @@ pub(super) fn differences<S: Service, D: Disk>(
             && match listing.articles.get(&row.id) {
                 Some(Remote::Present(seen)) => paths::stays(row, seen),
                 Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) => false,
-                // The listing shows it as the base has it.
+                // The listing equals the base.
                 None => true,
             }
     };
@@ -220,8 +221,7 @@ pub(super) fn differences<S: Service, D: Disk>(
     Ok(Some(rows))
 }
 
-/// Returns the articles that the listing does not show as the index has them. `None`: something came or went, or
-/// cannot be read.
+/// Returns the articles whose entry differs from the index. `None`: an entry came or went, or cannot be read.
 fn not_as_listed(
     gathered: &Gathered,
     index: &Index,
@@ -265,7 +265,7 @@ fn not_as_listed(
     (same || listed == expected).then_some(left)
 }
 
-/// Returns when a category is read again.
+/// Returns the time when a category is read again.
 fn again(at: Timestamp) -> Timestamp {
     let rest = i64::try_from(ASK_AGAIN).unwrap_or(i64::MAX);
     Timestamp(at.0.saturating_add(rest))
@@ -280,7 +280,7 @@ pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
     })
 }
 
-/// Loads the base but for its articles.
+/// Loads the base without its articles.
 pub(in crate::engine) fn load_beside(store: &Store) -> Result<Base, StateError> {
     let (categories, conflicts) = (store.categories()?, store.conflicts()?);
     Ok(Base {

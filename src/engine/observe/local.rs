@@ -1,7 +1,7 @@
-//! The mirror's side of a cycle: the scan, turned into what reconciling knows of files and folders.
+//! The mirror's side of a cycle: turns a scan into the local snapshot of files and folders.
 //!
-//! A file that was not touched is what the base says; every other one is read once. What the scan cannot
-//! prove absent is present and unknown.
+//! An untouched file equals the base; every other file is read once. A file that the scan cannot prove absent is
+//! present and unknown.
 
 use super::index::{Index, Places};
 use super::missing::unknown;
@@ -23,7 +23,7 @@ use crate::state::store::Store;
 use anyhow::Context as _;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// More files than these are compared together with all others.
+/// The largest number of changed files that are compared without all others.
 pub(super) const FEW: usize = 128;
 
 /// The result of a scan.
@@ -37,18 +37,18 @@ pub(in crate::engine) struct Scanned {
     pub(in crate::engine) inner: Vec<Place>,
 }
 
-/// The result of a look into the mirror, before it is known which rows of the base it is compared with.
+/// A scan of the mirror, before it is clear which rows of the base are needed to compare.
 pub(in crate::engine) struct Found {
-    /// The files that were read, and in the end everything.
+    /// The files that were read; after [`MirrorScanner::finish`], everything.
     pub(in crate::engine) scanned: Scanned,
     pub(super) scan: Scan,
-    /// Files that have the stamp that is known.
+    /// Files with a known stamp.
     pub(super) unchanged: Vec<(ArticleId, Stamp)>,
-    /// Whether the differences from the index are enough so far: then names matter where a file changed, and no others.
+    /// Whether the differences from the index are enough so far: then only the names around changed files matter.
     pub(in crate::engine) is_part: bool,
 }
 
-/// The values that a look into the mirror needs.
+/// The scanner of a mirror.
 pub(in crate::engine) struct MirrorScanner<'a, D> {
     pub(in crate::engine) disk: &'a D,
     pub(in crate::engine) store: &'a mut Store,
@@ -56,8 +56,8 @@ pub(in crate::engine) struct MirrorScanner<'a, D> {
 }
 
 impl<D: Disk> MirrorScanner<'_, D> {
-    /// Looks at the mirror, or at some files of it, and reads the files without a known stamp. `None`: some files are
-    /// not enough to look at.
+    /// Scans the mirror, or some of its files, and reads the files without a known stamp. `None`: a look at these files
+    /// is not enough.
     pub(in crate::engine) fn look(
         &mut self,
         base: &Base,
@@ -90,7 +90,7 @@ impl<D: Disk> MirrorScanner<'_, D> {
         } else {
             let known = |folder: &str, file: &str| {
                 let (id, stamp) = places.get(folder, file)?;
-                // A file in motion is opened: its place counts, and not its stamp.
+                // A file in motion is opened: its stamp is not trusted.
                 let moves = self.in_motion.covers_file(folder, file);
                 Some((id, stamp.filter(|_| !moves)?))
             };
@@ -104,8 +104,7 @@ impl<D: Disk> MirrorScanner<'_, D> {
         }))
     }
 
-    /// Turns what was found into what reconciling knows of the mirror. The base has all rows, or those of the articles
-    /// that changed.
+    /// Completes the local snapshot. The base has all rows, or those of the articles that changed.
     pub(in crate::engine) fn finish(
         &mut self,
         found: &mut Found,
@@ -159,8 +158,8 @@ impl Found {
         rows.map(|row| row.map(|row| (row.id, row))).collect()
     }
 
-    /// Returns whether the mirror has the files and folders of the index, at their places, and nothing else that
-    /// counts: files that were read say other words at most.
+    /// Returns whether the mirror has exactly the files and folders of the index, at their places: at most, the content
+    /// of files differs.
     pub(in crate::engine) fn is_as_indexed(
         &self,
         index: &Index,
@@ -186,7 +185,7 @@ impl Found {
             && self.has_words_of(base))
     }
 
-    /// Returns whether the folders are those of the base, and each `_category.yaml` says what the base says.
+    /// Returns whether the folders and each `_category.yaml` equal the base.
     fn has_words_of(&self, base: &Base) -> bool {
         let mut left: HashMap<&str, &CategoryRow> = HashMap::new();
         for row in base.categories.values() {
@@ -212,7 +211,7 @@ impl Found {
     }
 }
 
-/// The stamps of the categories' files. Where two rows have one folder, a stamp cannot tell whose file it is.
+/// The stamps of the categories' files. If two rows share a folder, no stamp shows whose file it is.
 fn by_folder(base: &Base) -> HashMap<&str, Option<Stamp>> {
     let mut stamps = HashMap::new();
     for row in base.categories.values() {
@@ -225,8 +224,8 @@ fn by_folder(base: &Base) -> HashMap<&str, Option<Stamp>> {
 }
 
 impl Scanned {
-    /// The stamps of files that may have been written again, while or after they were read, without a
-    /// change of the stamp: of those written when the scan began, or within a tick of the clock before.
+    /// Returns the racy stamps: of files written when the scan began, or within a clock tick before. Such a file may
+    /// have been written again, during or after the read, without a change of the stamp.
     pub(in crate::engine) fn racy(&self, began: Timestamp) -> Vec<Stamp> {
         let began = began.0.saturating_mul(1_000_000);
         self.side
@@ -253,7 +252,7 @@ impl Scanned {
         }
         let folders = base.categories.values();
         for folder in folders.filter_map(|row| row.folder.as_ref()) {
-            // Nothing of it is removed nor edited, and nobody would know why.
+            // Without this problem a person would not know why nothing in it is synced.
             if let Some(why) = scan.aside.get(folder) {
                 let message = format!(
                     "this was a category's folder and is now {why}: nothing in it is synced until the folder is \
@@ -274,7 +273,7 @@ impl Scanned {
             .names
             .iter()
             .map(|(folder, names)| {
-                // What an earlier write left behind is nobody's name.
+                // A leftover of an earlier write takes no name.
                 let taken = names.iter().filter(|name| !name.starts_with(TEMPORARY));
                 (folder.clone(), taken.map(|name| fold(name)).collect())
             })
@@ -290,7 +289,7 @@ impl Scanned {
             .categories
             .values()
             .filter_map(|row| row.folder.clone());
-        // What is ignored is neither there nor gone.
+        // An ignored folder is neither present nor gone.
         let ignored = folders.filter(|folder| scan.layout.ignores_folder(folder));
         self.snapshot.unreadable.extend(ignored);
         self.side.layout = scan.layout;
@@ -299,7 +298,7 @@ impl Scanned {
             .sort_by(|one, other| one.place.cmp(&other.place));
     }
 
-    /// Adds the files that the scan could not prove absent: they are there and unknown.
+    /// Adds the files that the scan could not prove absent, as present and unknown.
     fn keep_unproven(&mut self, base: &Base, scan: &Scan) {
         let files = self.snapshot.files.iter().map(|file| &file.place);
         let unknown = self.snapshot.unknown.iter().map(|unknown| &unknown.place);
@@ -315,8 +314,7 @@ impl Scanned {
         self.snapshot.unknown.extend(unproven);
     }
 
-    /// Folders that were a category's, and stay so while there may be an article in them: one that is not ready, or in
-    /// motion.
+    /// Returns the folders of known categories that may still hold an article, one that is not ready or in motion.
     fn kept_folders(&self, base: &Base) -> BTreeSet<String> {
         let unknown = self.snapshot.unknown.iter();
         let unknown: BTreeSet<&String> = unknown.map(|unknown| &unknown.place.folder).collect();

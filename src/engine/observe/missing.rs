@@ -1,10 +1,10 @@
-//! Files of the base that the scan did not find at their places, or not for certain.
+//! Files of the base that the scan did not find, or not for certain, at their places.
 //!
-//! - A file that was moved while the mirror was scanned, or to where no article can be, is not gone; one that was seen in
-//!   two places is one.
+//! - A file that was moved during the scan, or to a place where no article can be, is not gone. A file seen at two
+//!   places is one file.
 //! - A file at a path in motion counts as present and unknown.
-//! - An article whose file was removed while `.kbsyncignore` named the file is forgotten. Without the rule the file comes
-//!   back from the service, and the article is not deleted.
+//! - The row of an article whose file was removed while `.kbsyncignore` named it is dropped. When the rule goes, the
+//!   file comes back from the service, and the article is not deleted.
 
 use super::Engine;
 use super::local::Scanned;
@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 const REPLACED: &str = "another file took its place while the mirror was looked at";
 
 impl Scanned {
-    /// Of two files with one id, one may have become the other since it was looked at: one that went is no file
-    /// any more, and what another one replaced is not known.
+    /// Looks again at files that share an id, because one may have become the other during the scan: a file that is
+    /// gone is dropped, and a replaced file is unknown.
     pub(super) fn seen_twice(&mut self, disk: &impl Disk) {
         let mut times: BTreeMap<ArticleId, usize> = BTreeMap::new();
         for id in self.snapshot.files.iter().filter_map(|file| file.id) {
@@ -58,8 +58,8 @@ impl Scanned {
         }
     }
 
-    /// A file that was moved to where no article can be, or where the scan had been before, is not gone: its id
-    /// counts wherever it is, and more than a file without one at its place.
+    /// Looks for missing files at places where no article can be, or that the scan had passed before the move: such a
+    /// file is not gone. Its id counts, more than a file without an id at its place.
     pub(super) fn strays(
         &mut self,
         disk: &impl Disk,
@@ -99,7 +99,7 @@ impl Scanned {
         }
     }
 
-    /// Articles whose file was not found, though all of its folder was listed.
+    /// Returns the articles whose file was not found although its folder was listed completely.
     fn missing(&self, base: &Base, in_motion: &InMotion, scan: &Scan) -> BTreeSet<ArticleId> {
         let files = self.snapshot.files.iter();
         let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
@@ -139,8 +139,8 @@ impl Scanned {
 }
 
 impl Scanned {
-    /// A file that went after the paths in motion were listed has not been waited for yet: it counts as there. The
-    /// stamp of a folder tells when a name last left the folder; for a folder that is gone, the root's stamp does.
+    /// Counts files as present that were removed after the paths in motion were listed: their grace time is not over. A
+    /// folder's stamp shows when a name last left it; for a missing folder, the root's stamp.
     pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, in_motion: &InMotion) {
         let Some((since, known)) = &in_motion.since else {
             return;
@@ -155,7 +155,7 @@ impl Scanned {
         let is_just_gone = |place: &Place| match disk.look(At::Root, &place.folder) {
             Ok(Some(folder)) => young(folder.stamp),
             Ok(None) => disk.root_stamp().is_ok_and(young),
-            // What cannot be looked at was no part of the scan either.
+            // A folder that cannot be looked at was not scanned either.
             Err(_) => false,
         };
         let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
@@ -179,13 +179,13 @@ impl Scanned {
         }
     }
 
-    /// A file that went a moment ago counts as there.
+    /// Counts files at paths in motion as present.
     pub(super) fn keep_in_motion(&mut self, base: &Base, in_motion: &InMotion) {
         if in_motion.folded.is_empty() {
             return;
         }
         let snapshot = &mut self.snapshot;
-        // A moved file counts at its new place.
+        // A moved file is known by its new place.
         let named: BTreeSet<ArticleId> = snapshot.files.iter().filter_map(|file| file.id).collect();
         let lying: BTreeSet<Place> = snapshot
             .unknown
@@ -221,7 +221,7 @@ impl Scanned {
             .map(|category| category.folder.clone())
             .filter(|folder| in_motion.covers_words(folder));
         snapshot.unready_categories.extend(words);
-        // What is half written is no problem yet.
+        // A half-written file is no problem yet.
         self.problems.retain(|problem| {
             let path = problem.path.split_once('/');
             !path.is_some_and(|(folder, file)| in_motion.covers(&Place::new(folder, file)))
@@ -229,8 +229,8 @@ impl Scanned {
     }
 }
 
-/// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while a request is
-/// pending or a part of the mirror is unreadable: the file may be elsewhere.
+/// Drops the rows of articles whose files were removed while ignored; none while a request is pending or a part of the
+/// mirror is unreadable, because the file may be elsewhere.
 pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
@@ -278,7 +278,7 @@ pub(super) fn forget_out_of_scope<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Returns whether there is surely no file at a place.
+/// Returns whether there is certainly no file at a place.
 fn is_gone(disk: &impl Disk, place: &Place) -> bool {
     let folder = disk.look(At::Root, &place.folder);
     let file = || disk.look(At::Folder(&place.folder), &place.file);
@@ -289,7 +289,7 @@ fn is_gone(disk: &impl Disk, place: &Place) -> bool {
     }
 }
 
-/// Makes an unknown file of a file in motion.
+/// Makes an unknown entry of a file in motion.
 pub(super) fn unknown(file: &ScannedFile, place: &Place) -> Unknown {
     let id = match file {
         ScannedFile::Unchanged { id, .. } => Some(*id),

@@ -1,12 +1,12 @@
-//! The first half of a cycle: look at both sides, once each, and pair what was found, again after the questions.
+//! The first half of a cycle: looks at both sides, once each, and pairs files with articles, again after the questions.
 //!
-//! [`observe`] is the only way of looking. Its scope is everything, or the paths of some saved files. It compares
-//! the mirror and the listing with the index. Where only the words of a few known articles differ, it loads the rows of
-//! these (`differences`); otherwise it loads all rows, of which the rest of a cycle sees the same either way.
+//! [`observe`] is the only way of looking. Its scope is everything, or the paths of some saved files. It compares the
+//! mirror and the listing with the index. If only the content of a few known articles differs, it loads their rows;
+//! otherwise all rows. The rest of a cycle sees no difference.
 //!
-//! Order matters. The mirror is scanned first, so that the listing's bodies can be compared as they
-//! stream by; categories that nobody knows are read next, since files are placed by them; and only then is it clear
-//! which absent articles have to be asked for.
+//! Order matters. The mirror is scanned first, so that the listing's bodies can be compared as they stream. Unknown
+//! categories are read next, because they decide the place of files. Only then is it clear which absent articles have
+//! to be asked for.
 
 mod absent;
 mod categories;
@@ -45,7 +45,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// The mirror as it was found, and what it is compared with.
+/// The mirror as it was found, and the rows to compare it with.
 struct Mirror {
     /// The index, while the differences from it are enough.
     index: Option<Index>,
@@ -55,8 +55,8 @@ struct Mirror {
     in_motion: InMotion,
 }
 
-/// Looks at both sides, and returns what differs from the index, or everything where that is not enough. `None`: a
-/// look at some paths is not enough.
+/// Observes both sides: the differences from the index or, where these are not enough, everything. `None`: a look at
+/// some paths is not enough.
 pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
 ) -> anyhow::Result<Option<Observation>> {
@@ -118,7 +118,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     if extent == Extent::All {
         observed.local.first = engine.store.meta(MIRROR_READ)?.is_none();
     } else {
-        // Nothing is concluded from an absence among a few articles.
+        // A partial look proves no absence.
         observed.local.complete = false;
         observed.remote.complete = false;
     }
@@ -133,7 +133,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     let has_asked = ask(engine, &mut base, &mut observed).await?;
     if has_asked || counts.is_none() || observed.seen_counts(&base) != counts {
         observed.pair_again(&base);
-        // An answer that another article is gone may leave a file to the id in it.
+        // If an answer says that another article is gone, the file may belong to its own id.
         if has_unasked_ids(&base, &observed) && ask(engine, &mut base, &mut observed).await? {
             observed.pair_again(&base);
         }
@@ -142,8 +142,7 @@ pub(in crate::engine) async fn observe<S: Service, D: Disk>(
     Ok(Some(observed))
 }
 
-/// Asks for articles that were not listed, and for the ids that only files have. Returns whether it meant to ask for
-/// any.
+/// Asks for unlisted articles, and for ids that only files name. Returns whether there was anything to ask.
 async fn ask<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
@@ -154,13 +153,13 @@ async fn ask<S: Service, D: Disk>(
     Ok(has_asked)
 }
 
-/// Returns whether a file has an id of which neither the base nor an answer tells.
+/// Returns whether a file has an id that neither the base nor an answer knows.
 fn has_unasked_ids(base: &Base, observed: &Observation) -> bool {
     let (remote, mut ids) = (&observed.remote, observed.paired.files.keys());
     ids.any(|id| !base.articles.contains_key(id) && !remote.articles.contains_key(id))
 }
 
-/// Looks at the mirror, with the index where the differences from it may be enough, and else with all rows.
+/// Scans the mirror: with the index, if the differences from it may be enough, otherwise with all rows.
 fn look_at_mirror<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
 ) -> anyhow::Result<Option<Mirror>> {
@@ -224,7 +223,7 @@ fn whole_base<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<
     Ok(base)
 }
 
-/// Returns the paths that are in motion. Of a look at some paths none is.
+/// Returns the paths in motion; none for a look at some paths.
 fn paths_in_motion(store: &Store, request: &CycleRequest) -> anyhow::Result<InMotion> {
     if request.look != Look::Whole {
         return Ok(InMotion::default());
@@ -238,7 +237,7 @@ fn paths_in_motion(store: &Store, request: &CycleRequest) -> anyhow::Result<InMo
     Ok(in_motion.since(listed_at, held, &request.in_motion.removed))
 }
 
-/// Compares what was found in the mirror with the base.
+/// Compares the scan with the base.
 fn finish_look<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     found: &mut Found,
@@ -256,7 +255,7 @@ fn finish_look<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Warns once that articles' files in folders within categories are not synced.
+/// Warns once about each article's file in a folder within a category, which is not synced.
 fn warn_of_inner<S: Service, D: Disk>(engine: &mut Engine<S, D>, inner: &[Place]) {
     for place in inner {
         if engine.told_inner.insert(place.clone()) {
@@ -266,15 +265,15 @@ fn warn_of_inner<S: Service, D: Disk>(engine: &mut Engine<S, D>, inner: &[Place]
 }
 
 impl Observation {
-    /// Pairs once more: a file may meet an article that only the answers brought to light.
+    /// Pairs once more: a file may belong to an article that only the answers showed.
     fn pair_again(&mut self, base: &Base) {
-        // The first pairing is dropped before: two take too much memory.
+        // Drop the first pairing before the second is made: two take too much memory.
         self.paired = Paired::default();
         self.paired = pairing::pair(base, &self.local, &self.remote);
     }
 
-    /// Returns how much was seen of the service: where that stays the same and nothing was asked for, pairing once
-    /// more would come to the same. `None` where there are files of articles that the base does not know.
+    /// Counts the observed articles and categories: if the counts stay and nothing was asked, another pairing would
+    /// give the same result. `None`: files name articles that the base does not know.
     fn seen_counts(&self, base: &Base) -> Option<[usize; 3]> {
         let mut files = self.paired.files.keys();
         let remote = &self.remote;

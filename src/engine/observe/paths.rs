@@ -1,9 +1,9 @@
-//! A look at the paths of a few saved files and their articles, and at nothing else.
+//! A look at a few saved files and their articles only.
 //!
-//! It does the common case alone: a writer saved a file or two of articles that both sides know, at the places where
-//! they were. Neither the mirror nor the workspace is listed and no other row is loaded, so that it costs the same
-//! however many articles there are. In every other case it gives way to a look at everything, if possible before the
-//! service is asked; [`is_enough`] checks the plan once more.
+//! It handles the common case: a writer saved a file or two of known articles at their known places. Neither the mirror
+//! nor the workspace is listed, and no other row is loaded, so the cost does not grow with the number of articles.
+//! Every other case is left to a look at everything, if possible before the first request; [`is_enough`] checks the
+//! plan once more.
 
 use super::absent::{ask, take_answer};
 use super::index::Index;
@@ -24,13 +24,12 @@ use crate::state::Target;
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From more files on, one listing is asked for. A cycle over `n` paths costs `n` reads and `n` writes, a
-/// whole one a listing and `n` writes: at three, two requests of the sixty a minute are what it costs to
-/// leave a large listing alone.
+/// The largest number of paths without a listing. A cycle over `n` paths costs `n` reads and `n` writes, a whole cycle
+/// one listing and `n` writes: at three paths, avoiding a large listing costs two more of the sixty requests a minute.
 pub(super) const MAX_PATHS: usize = 3;
 
 /// Loads the index of the articles at these places, and the base of their categories. `None`: a look at them is not
-/// enough. Something is half done, a word of a person concerns more, or a place has no simple article.
+/// enough, because a request is pending, the request asks for more, or a place has no simple article.
 pub(super) fn indexed_at<S, D>(
     engine: &Engine<S, D>,
     places: &BTreeSet<Place>,
@@ -49,7 +48,7 @@ pub(super) fn indexed_at<S, D>(
         base.articles.insert(row.id, row.clone());
     }
     let conflicts = store.conflicts()?;
-    // A new conflict's copy must not have the name of a standing one's.
+    // The copy of a new conflict must not take the name of a standing conflict's copy.
     let in_conflict = |row: &ArticleRow| {
         conflicts
             .iter()
@@ -63,7 +62,7 @@ pub(super) fn indexed_at<S, D>(
     };
     let may_probe = engine.gathered.answers.may_probe(store, &engine.settings)?;
     let readable = |row: &ArticleRow| match row.visibility {
-        // Whether it is listed is what tells about one that was disabled.
+        // For an article that was disabled, only the listing shows its state.
         Visibility::Published => !row.remote_flags.hides(),
         Visibility::Unpublished => may_probe,
         Visibility::NotVisible | Visibility::Gone => false,
@@ -85,8 +84,8 @@ pub(super) fn indexed_at<S, D>(
     Ok(Some((index, base)))
 }
 
-/// Reads the articles whose files changed; of the others the base says enough. `None`: an answer leaves
-/// something open.
+/// Reads the articles whose files changed, and takes the others from the base. `None`: a response leaves something
+/// open.
 pub(super) async fn read_saved<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     found: &Found,
@@ -109,7 +108,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
             Some(edited.len() as u64),
             1,
         );
-        // What is read is going to be written: a look without its write would be in vain.
+        // Reserve the write with the read: a read without its write would be wasted.
         let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
         engine
             .service
@@ -142,7 +141,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
     Ok(Some(listing))
 }
 
-/// Reads one article by the way that shows it: a GET, or a probe of one that is known to be unpublished.
+/// Reads one article: by a GET, or by a probe if it is known to be unpublished.
 async fn ask_one<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     row: &ArticleRow,
@@ -181,7 +180,7 @@ pub(super) fn is_in_its_folder(
         && category.and_then(|category| category.folder.as_ref()) == Some(&row.place.folder)
 }
 
-/// Returns whether the service has the article where the base has it, and shows it or not as the base says.
+/// Returns whether the article's address and visibility on the service equal the base.
 pub(super) fn stays(row: &ArticleRow, seen: &Seen) -> bool {
     let shown = match row.visibility {
         Visibility::Published => true,
@@ -193,8 +192,7 @@ pub(super) fn stays(row: &ArticleRow, seen: &Seen) -> bool {
         && seen.version.slug == row.remote.slug
 }
 
-/// Returns whether a plan keeps to what was looked at: versions and words of these articles, not where they are
-/// or under which address.
+/// Returns whether a plan stays within the look: it changes content of these articles, but no place or address.
 pub(in crate::engine) fn is_enough(plan: &Plan) -> bool {
     let stays = |settle: &Settle| {
         settle.from() == Some(&settle.to)

@@ -1,4 +1,4 @@
-//! Articles that are not in the listing: which to ask for, and which answers are known. Pure.
+//! Questions about articles that are not in the listing, and the answers that are known without asking. Pure.
 
 use crate::engine::backoff::{self, Backoff};
 use crate::model::base::Visibility;
@@ -13,17 +13,17 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Question {
     pub(super) id: ArticleId,
-    /// Whether a GET may find it; a known draft is only probed.
+    /// Whether to try a GET first; a known draft is only probed.
     pub(super) get: bool,
-    /// Whether the listing has it, and only its flags are in doubt.
+    /// Whether the article is listed, and only its flags are in doubt.
     pub(super) listed: bool,
 }
 
-/// The answers about absent articles that are known without asking, and the questions that are left.
+/// Known answers about absent articles, and the remaining questions.
 #[derive(Default)]
 pub(super) struct Absent {
     pub(super) known: BTreeMap<ArticleId, Remote>,
-    /// Of these, the ones whose known answer may be out of date.
+    /// The articles among them whose known answer may be stale.
     pub(super) presumed: BTreeSet<ArticleId>,
     pub(super) ask: Vec<Question>,
 }
@@ -49,7 +49,7 @@ pub(super) struct Rules<'a> {
     pub(super) limit: usize,
     /// The actions that a person released, as fingerprints.
     pub(super) approved: &'a HashSet<Digest>,
-    /// The targets that need not be asked for again.
+    /// The back-off of earlier questions.
     pub(super) backoff: &'a Backoff,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn sort_absent(
 ) -> Absent {
     let mut absent = Absent::default();
     let limit = rules.limit;
-    // Whoever approved the removal of a file wants its article to be asked for now.
+    // After a person approved the removal of a file, its article is asked for now.
     let released = |id: ArticleId| {
         paired.files.get(&id).is_some_and(|file| {
             let removal = Action::remove_file(id, file.place.clone(), file.version.clone());
@@ -98,7 +98,7 @@ pub(super) fn sort_absent(
                     format!("more than {limit} articles left the listing; it is asked about later");
                 absent.known.insert(row.id, Remote::NotVisible(why));
             }
-            // Of many that were edited or removed at once, the rest is read when its turn to be sent comes.
+            // Of many edited or removed at once, the rest is read just before it is sent.
             Visibility::Unpublished if touched && edited >= limit => {
                 absent.presume(row.id, Remote::Present(backoff::last_seen(row, base)));
             }
@@ -132,7 +132,7 @@ pub(super) fn sort_absent(
     absent
 }
 
-/// Sorts the ids that only files tell.
+/// Sorts the ids that only files name.
 fn sort_unknown_ids(
     base: &Base,
     paired: &Paired,
@@ -145,7 +145,7 @@ fn sort_unknown_ids(
         .keys()
         .filter(|id| !base.articles.contains_key(id) && !listed.contains_key(id));
     for &id in unknown_ids {
-        // A conflict without a version to show: it was gone when it was asked for.
+        // A conflict without a remote version: the article was gone when it was asked for.
         if base
             .conflicts
             .get(&id)
@@ -160,9 +160,9 @@ fn sort_unknown_ids(
     }
 }
 
-/// Listed articles of which we last knew that they are disabled: a service may list disabled articles. Under
-/// the revision that we know nothing happened to them, and that is noted in `listed`; under a new one, or
-/// after a day, only a probe tells whether one was enabled again, and those are given back.
+/// Returns the listed articles to probe: those that were last known to be disabled, and have a new revision or an
+/// answer older than a day. A service may list disabled articles, so only a probe shows whether one was enabled again.
+/// An article under its known revision is unchanged, which is noted in `listed`.
 pub(super) fn listed_but_disabled(
     base: &Base,
     listed: &mut BTreeMap<ArticleId, Remote>,

@@ -1,4 +1,5 @@
-//! Files as they are read: which article each is of, and what of it goes into the history; `_category.yaml` as well.
+//! Files as they are read: finds the article of each, and stores new versions in the history. The same for
+//! `_category.yaml`.
 
 use super::index::Places;
 use super::local::{Found, Scanned};
@@ -21,12 +22,12 @@ use std::collections::BTreeSet;
 /// Takes the files of a scan one by one.
 pub(super) struct Reader<'a> {
     places: &'a Places<'a>,
-    /// Looks for a file, and returns its stamp.
+    /// Returns the present stamp of a file.
     stamp_at: &'a dyn Fn(&Place) -> Option<Stamp>,
     rows: Option<&'a ArticleRows>,
     store: &'a mut Store,
     pub(super) out: Scanned,
-    /// Files that have the stamp that is known.
+    /// Files with a known stamp.
     unchanged: Vec<(ArticleId, Stamp)>,
     broken: Option<StateError>,
 }
@@ -49,7 +50,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the result, once its bodies are in the state.
+    /// Stores the bodies, and returns the result.
     pub(super) fn finish(self, scan: Scan) -> anyhow::Result<Found> {
         if let Some(error) = self.broken {
             return Err(error.into());
@@ -92,8 +93,8 @@ impl<'a> Reader<'a> {
         self.out.snapshot.unknown.push(Unknown { place, id });
     }
 
-    /// An article about git may show conflict markers, and the service may hold more than its own limits
-    /// allow: then the base has the same.
+    /// Returns whether the base already has the oddity of a file that is not ready: an article about git may show
+    /// conflict markers, and the service may hold texts above its own limits.
     fn belongs(&mut self, place: &Place, document: &Document) -> bool {
         let Some(row) = self.row_of(place, document.id()) else {
             return false;
@@ -154,7 +155,7 @@ impl<'a> Reader<'a> {
             .as_ref()
             .filter(|row| document.is_crlf() && row.local_text_lf == Some(digest))
         {
-            // In a CRLF file the line ends of the body cannot be told: it is the base's.
+            // In a CRLF file the body's own line endings are unknown: take the base's body.
             digest = row.local.text;
         }
         if let Some(lf) = text_lf(text) {
@@ -167,10 +168,10 @@ impl<'a> Reader<'a> {
             ..document.version(slug, category)
         };
         let edited = row.as_ref().is_none_or(|row| row.local != version);
-        // Comments and keys of the writer's own are nobody's edit, and worth keeping all the same.
+        // The writer's comments and own keys are no edit, but are kept.
         let whole = needs_whole(document.source(), &version, &place)
             || (row.is_none() && hides_a_new_article(document));
-        // A file that is read again for its stamp is in the history.
+        // The history has the file, if only its stamp is new.
         let source = document.source();
         let is_kept = || {
             let kept = self.store.has_body(TextDigest::of(source));
@@ -190,7 +191,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Every version that a writer saved is in the history before anything else happens to it.
+    /// Stores a saved version in the history, before anything else happens to the file.
     fn keep(
         &mut self,
         place: &Place,
@@ -212,17 +213,17 @@ impl<'a> Reader<'a> {
         };
         let body = SeenBody {
             text: document.text().to_owned(),
-            // The version of a file with CRLF may have the base's digest.
+            // Not `version.text`: for a CRLF file that may be the base's digest.
             digest: TextDigest::of(document.text()),
             file: whole.then(|| document.source().to_owned()),
             seen: Some(seen),
-            // With known articles there are versions to merge it with.
+            // Without known articles there is no version to merge with.
             may_merge: !self.places.is_empty(),
         };
         self.store.gather(body)
     }
 
-    /// Returns whether a file with an article's id is a copy: the article's own file is at its place, as it was.
+    /// Returns whether a file with an article's id is a copy: the article's own file is unchanged at its place.
     fn is_beside_its_file(&self, row: &ArticleRow, place: &Place) -> bool {
         let stamp = if row.place == *place {
             None
@@ -233,8 +234,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Every version that a writer saved is in the history before anything else happens to it, comments and keys of
-/// their own included.
+/// Stores the saved versions of `_category.yaml` in the history, with comments and own keys, before anything else
+/// happens to them.
 pub(super) fn keep_yaml(
     base: &Base,
     categories: &[ScannedCategory],
@@ -252,7 +253,7 @@ pub(super) fn keep_yaml(
         match content {
             CategoryContent::Ready(document) => {
                 let named = document.id().and_then(|id| base.categories.get(&id));
-                // What was copied from another folder is not that one's.
+                // A copy of another folder's file is no version of that category.
                 let copied = named.is_some_and(|named| {
                     let home = named.folder.as_deref();
                     home.is_some_and(|home| home != folder && folders.contains(home))
@@ -270,7 +271,7 @@ pub(super) fn keep_yaml(
     store.store_gathered()
 }
 
-/// Records a file's text, unless the history has it.
+/// Stores a file's text, unless the history has it.
 fn keep(
     id: CategoryId,
     folder: &str,

@@ -1,4 +1,4 @@
-//! The service's side of a cycle: the listing, and the bodies that it does not carry or that a merge needs.
+//! The service's side of a cycle: the listing, the bodies that it lacks, and the bodies that a merge needs.
 
 use super::categories::{
     categories_to_read, mark_foreign_unknown, note_if_foreign, read_categories,
@@ -20,7 +20,7 @@ use crate::service::{ErrorKind, ListEnd, ListRequest, Listed, RemoteArticle, Ser
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lists the workspace. Entries that say what the base says are not read.
+/// Lists the workspace. Entries that equal the base are not parsed.
 pub(super) async fn list<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
@@ -140,9 +140,9 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     Ok(())
 }
 
-/// A category's answer carries bodies anyway: they serve the articles that the listing left without. One
-/// that it shows under another revision changed since it was listed, or before: nobody has seen which of
-/// the two is the present one, so whoever replaces it reads it first.
+/// Uses the bodies in a category's response for the articles that the listing has without one. If the response shows
+/// another revision than the listing, it is unclear which of the two is newer: the article is read before it is
+/// replaced.
 pub(super) fn use_bodies(
     store: &mut Store,
     articles: Vec<Listed>,
@@ -172,7 +172,7 @@ pub(super) fn use_bodies(
     Ok(store.store_gathered()?)
 }
 
-/// Fetches the bodies that the listing does not carry: by category where several of one are new.
+/// Fetches the bodies that the listing lacks: by category, if several of one are new.
 async fn fetch_bodies<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &Base,
@@ -205,7 +205,7 @@ async fn fetch_bodies<S: Service, D: Disk>(
             Ok(found) if found.text.is_some() => {
                 let other = found.revision != article.revision;
                 if other {
-                    // Nobody has read what was listed.
+                    // The listed revision was never read.
                     observed.service.unlisted = true;
                     observed.service.read_first.insert(id);
                 }
@@ -236,8 +236,8 @@ async fn fetch_bodies<S: Service, D: Disk>(
     Ok(engine.store.store_gathered()?)
 }
 
-/// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
-/// after that had rewritten it.
+/// Loads the bodies for three-way merges: of articles whose body changed on both sides, or on the service after the
+/// service had rewritten it.
 pub(in crate::engine) fn bodies(store: &Store, observed: &Observation) -> anyhow::Result<Bodies> {
     let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();
     for (id, file) in &observed.paired.files {
@@ -275,18 +275,18 @@ pub(in crate::engine) fn bodies(store: &Store, observed: &Observation) -> anyhow
     Ok(bodies)
 }
 
-/// An article is left as it is, since nobody knows what it says.
+/// Makes the problem of an article that is left alone because its body is unknown.
 fn unread(id: ArticleId, base: &Base, why: impl std::fmt::Display) -> Problem {
     let row = base.articles.get(&id);
     let path = row.map(|row| row.place.to_string()).unwrap_or_default();
     Problem::at(path, Some(id), format!("its body cannot be read: {why}"))
 }
 
-/// The reason that a listed article counts as not read.
+/// The reason for a listed article whose body is a stale read.
 const OUTDATED: &str =
     "the service returned an outdated copy of this article; kbsync reads it again in the next sync";
 
-/// Returns the place of an article whose answer is a copy of a version that our own writes replaced.
+/// Returns the place of an article whose response is an old copy: a version that our own writes replaced.
 fn outdated_at<'a>(found: &RemoteArticle, base: &'a Base) -> Option<&'a Place> {
     let row = base.articles.get(&found.id)?;
     let version = version_of(found, &row.remote);
