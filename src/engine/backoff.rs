@@ -1,11 +1,11 @@
-//! When the service may be asked again: one rule for hidden articles, ids of which only a file tells, categories that
-//! cannot be read, and pending requests.
+//! Back-off: when the service may be asked again. One rule for hidden articles, ids that only a file names, unreadable
+//! categories, and pending requests.
 //!
-//! - An answer counts for a day, also the answer that an article cannot be read. A category that cannot be read and a
-//!   request whose outcome is unknown are asked for again after two minutes, then four, and so on up to a day.
-//! - A cycle in the background goes on with the last answer. A person's command asks at once.
-//! - A stored answer decides nothing: the article is read before anything replaces it (`ServiceSide::read_first`).
-//! - An answer is recorded at the end of the cycle that dealt with it. A cycle that is cut off before asks again.
+//! - An answer is valid for a day, also the answer that an article cannot be read. Unreadable categories and pending
+//!   requests are asked about again after two minutes, then four, and so on up to a day.
+//! - A background cycle uses the last answer. A person's command asks at once.
+//! - A stored answer decides no write: the article is read before it is replaced (`ServiceSide::read_first`).
+//! - An answer is stored at the end of its cycle. After a cycle that broke off, the next one asks again.
 
 use crate::engine::observation::{Observation, as_recorded};
 use crate::engine::open_actions;
@@ -19,15 +19,15 @@ use crate::state::{Attempt, Target};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Set once the service refused a probe.
+/// The state's key for the service's first refusal of a probe.
 const PROBE_REFUSED: &str = "probe_refused";
 
-/// The time for which an answer counts, in milliseconds.
+/// How long an answer is valid, in milliseconds.
 pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
 
 const MINUTE: u64 = 60 * 1000;
 
-/// The reason for an article that is known not to be in the listing.
+/// The reason for an article that is known to be missing from the listing.
 pub(super) const NOT_LISTED: &str = "it is not listed";
 
 /// The service's answer to a question.
@@ -36,13 +36,13 @@ pub(super) const NOT_LISTED: &str = "it is not listed";
 pub(in crate::engine) enum Answer {
     /// The version in the base.
     AsRecorded,
-    /// An article that is not in the listing, and the words of its file: a file that was saved again is a reason to
-    /// ask.
+    /// An article that is not in the listing, and the content of its file: a new save of the file is a reason to ask
+    /// again.
     Article {
         remote: Remote,
         file: Option<Digest>,
     },
-    /// The visibility of an article that is listed under this revision although it was disabled.
+    /// The visibility of an article that was disabled, and is listed under this revision nevertheless.
     Listed {
         revision: Revision,
         flags: Flags,
@@ -62,22 +62,22 @@ pub(in crate::engine) struct Answers {
 }
 
 impl Answers {
-    /// Notes an answer for the end of the cycle; `None`: the service is asked again in the next one.
+    /// Notes an answer for the end of the cycle; `None`: the next cycle asks again.
     pub(in crate::engine) fn note(&mut self, target: Target, answer: impl Into<Option<Answer>>) {
         self.by_target.insert(target, answer.into());
     }
 
-    /// Notes that the service is to be asked for an article again in the next cycle.
+    /// Notes that the next cycle asks for an article again.
     pub(in crate::engine) fn ask_again(&mut self, id: ArticleId) {
         self.note(Target::Article(id), None);
     }
 
-    /// Notes that the base has what the service has just said of an article.
+    /// Notes that the base has the service's latest answer about an article.
     pub(in crate::engine) fn note_as_recorded(&mut self, id: ArticleId) {
         self.note(Target::Article(id), Answer::AsRecorded);
     }
 
-    /// Returns whether probing is allowed: until the settings or the service say no.
+    /// Returns whether probes are allowed, by the settings and the service.
     pub(in crate::engine) fn may_probe(
         &self,
         store: &Store,
@@ -87,7 +87,7 @@ impl Answers {
         Ok(allowed && store.meta(PROBE_REFUSED)?.is_none())
     }
 
-    /// Ends probing for this workspace after the first refusal, and says so.
+    /// Ends probing for this workspace after the first refusal, with a warning in the log.
     pub(in crate::engine) fn stop_probing(
         &mut self,
         store: &mut Store,
@@ -101,7 +101,7 @@ impl Answers {
     }
 }
 
-/// The attempts, as one cycle found them.
+/// The stored attempts at the start of a cycle.
 pub(in crate::engine) struct Backoff {
     attempts: BTreeMap<Target, Attempt>,
     now: Timestamp,
@@ -123,7 +123,7 @@ impl Backoff {
         })
     }
 
-    /// Returns whether the service need not be asked yet. A clock that went back counts as no rest.
+    /// Returns whether the back-off for a target still runs. If the clock went back, it does not.
     pub(in crate::engine) fn is_backing_off(&self, target: Target) -> bool {
         self.attempts.get(&target).is_some_and(|attempt| {
             let wait = match attempt.failures {
@@ -139,13 +139,13 @@ impl Backoff {
         self.failures(target) > 0
     }
 
-    /// Returns how often in a row an attempt failed.
+    /// Returns the number of consecutive failures.
     pub(in crate::engine) fn failures(&self, target: Target) -> u32 {
         let attempt = self.attempts.get(&target);
         attempt.map_or(0, |attempt| attempt.failures)
     }
 
-    /// Returns whether a cycle has nothing to ask for: every attempt is about an article that is known, and rests.
+    /// Returns whether a cycle has nothing to ask: every attempt is about a known article whose back-off runs.
     pub(super) fn is_calm(&self, is_known: impl Fn(ArticleId) -> bool) -> bool {
         self.attempts.keys().all(|target| match target {
             Target::Article(id) => is_known(*id) && self.is_backing_off(*target),
@@ -165,7 +165,7 @@ impl Backoff {
         }
     }
 
-    /// The stored answer of an article that is not listed and waits for a person; `None`: ask.
+    /// The stored answer about an unlisted article that waits for a person; `None`: ask.
     pub(super) fn of_waiting(
         &self,
         row: &ArticleRow,
@@ -185,7 +185,7 @@ impl Backoff {
         }
     }
 
-    /// The stored answer of an id of which only a file tells; `None`: ask.
+    /// The stored answer about an id that only a file names; `None`: ask.
     pub(super) fn of_unknown_id(&self, id: ArticleId, file: Option<&LocalFile>) -> Option<Remote> {
         let Answer::Article { remote, file: then } = self.answer(Target::Article(id))? else {
             return None;
@@ -193,8 +193,8 @@ impl Backoff {
         Some(remote).filter(|_| is_same_file(then, file))
     }
 
-    /// Returns the visibility of an article that is listed although it was disabled, if a probe said so of this
-    /// revision; `None`: ask.
+    /// Returns the observation of an article that was disabled and is listed, if a probe answered for this revision;
+    /// `None`: ask.
     pub(super) fn of_listed(&self, id: ArticleId, seen: &Seen) -> Option<Seen> {
         let Answer::Listed {
             revision,
@@ -211,7 +211,8 @@ impl Backoff {
         })
     }
 
-    /// Returns the reason that a category could not be read, and whether it is another workspace's; `None`: read it.
+    /// Returns the reason that a category could not be read, and whether the category is another workspace's; `None`:
+    /// read it.
     pub(super) fn of_category(&self, id: CategoryId) -> Option<(String, bool)> {
         let Answer::Category { why, foreign } = self.answer(Target::Category(id))? else {
             return None;
@@ -224,7 +225,7 @@ fn is_same_file(then: Option<Digest>, file: Option<&LocalFile>) -> bool {
     then.is_none_or(|then| file.is_some_and(|file| file.version.digest() == then))
 }
 
-/// A hidden article as it was last seen: as a standing conflict shows it, or as the base has it.
+/// A hidden article as last seen: in a standing conflict, or else in the base.
 pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
     let shown = base.conflicts.get(&row.id);
     let shown = shown.and_then(|shown| Some((shown.remote.clone()?, shown.revision.clone())));
@@ -239,8 +240,8 @@ pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
     }
 }
 
-/// Returns what is to be recorded at the end of a cycle: an attempt for each answer, and nothing for what is listed,
-/// or gone from both sides.
+/// Returns the attempts to store at the end of a cycle: one for each answer, and `None` for targets that are listed, or
+/// gone from both sides.
 pub(in crate::engine) fn attempts_after(
     store: &Store,
     answers: &mut Answers,
@@ -252,7 +253,7 @@ pub(in crate::engine) fn attempts_after(
         let target = Target::Article(*id);
         let is_asked = before.attempts.contains_key(&target);
         if let Some(answer) = answers.get_mut(&target) {
-            // It says more than when it was asked for: its category cannot be read, say.
+            // The entry may say more than the answer, for example that the category cannot be read.
             if let Some(Answer::Article { remote, .. }) = answer {
                 remote.clone_from(entry);
             }
@@ -270,9 +271,9 @@ pub(in crate::engine) fn attempts_after(
                     || observed.base.articles.contains_key(id)
                     || observed.paired.files.contains_key(id)
             }
-            // It ends with its request.
+            // This attempt ends with its request.
             Target::Request(_) => true,
-            // What nobody has asked for in days is not wanted any more.
+            // Nothing has asked for this category in days.
             Target::Category(_) => before.now.millis_since(attempt.last_asked) < 3 * ASK_AGAIN,
         };
         if !is_there {
@@ -292,7 +293,7 @@ pub(in crate::engine) fn attempts_after(
     Ok(after)
 }
 
-/// Returns whether an answer tells more than the base and the next listing do.
+/// Returns whether an answer says more than the base and the next listing.
 fn is_kept(target: Target, answer: &Answer, observed: &Observation) -> bool {
     if let Answer::Article { remote, .. } = answer
         && *remote == Remote::Gone

@@ -1,18 +1,17 @@
-//! Asks git what it did to files: for the guards, which hold what git may have done.
+//! Questions to git about changed files, for the guards, which hold changes that git may have made.
 //!
 //! A file is *behind* when it has the content of the checked-out commit, and the newer content of the base was not
 //! committed since both sides last agreed: `git stash`, `git checkout FILE` or `git restore` set the newer content
 //! aside, perhaps for a `git pull`. If the newer content was committed, a later commit replaced it on purpose, and the
-//! file is an edit. A file whose content was written by a commit made here is an edit, too. If git cannot say, a file
-//! with an older version, or one that was held as behind, counts as behind. Articles and `_category.yaml` have the same
-//! rule.
+//! file is an edit; so is a file whose content comes from a commit made here. If git cannot say, a file with an older
+//! version, or one that was held as behind, counts as behind. The rule is the same for articles and `_category.yaml`.
 //!
-//! A file is a *duplicate* when git brought it back to where an article or a category was before: the committed file
-//! has the id of one that is elsewhere now. A copy that a person committed here is meant. If git cannot say, a copy is
-//! a new article as it is without git.
+//! A file is a *duplicate* when git brought it back to a former place of an article or a category: the committed file
+//! has an id whose file is elsewhere now. A copy that a person committed here is intended. If git cannot say, a copy is
+//! a new article, as without git.
 //!
 //! A removal is *unseen* when the newest version of the file is in no commit: the person who removed the file may not
-//! have seen that version. If git cannot say, these are all the files.
+//! have seen that version. If git cannot say, every removal is unseen.
 
 use super::history::category as category_history;
 use super::open_actions::OpenAction;
@@ -31,7 +30,7 @@ use crate::reconcile::snapshot::Keep;
 use crate::state::store::Store;
 use std::collections::BTreeSet;
 
-/// The reason of a hold: a commit removed files whose newest text is in no commit.
+/// The reason for holding removals by a commit, where the newest text is in no commit.
 const REMOVED_UNSEEN: &str = "git removed these files, and their newest text is in no commit: the person who removed them \
      may not have seen that text. `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
 
@@ -48,21 +47,20 @@ struct Changed<'a> {
 /// The content of a file.
 #[derive(Clone, Copy)]
 enum Content<'a> {
-    /// An article, with the digest of the body with its CRLF read as LF, where that differs, and its flags.
+    /// An article, with the digest of the body with CRLF read as LF, if different, and its flags.
     Article(ArticleId, &'a Version, Option<TextDigest>, Flags),
     /// A category, in its `_category.yaml`.
     Category(CategoryId, &'a CategoryVersion),
 }
 
-/// A file that would become a new article or category, and is one that is elsewhere by its committed content.
+/// A file that would become a new article or category, but has the committed id of one that is elsewhere.
 struct Duplicate<'a> {
     action: &'a Action,
     path: String,
     place_now: String,
 }
 
-/// Asks git about the files of a plan: for their committed contents, and for the history of those files where it
-/// matters.
+/// Asks git for the committed contents of a plan's files and, where needed, for their history.
 pub(super) fn by_git(
     store: &Store,
     git: &dyn GitView,
@@ -76,7 +74,7 @@ pub(super) fn by_git(
     let removals = removals.filter_map(|action| Some((action.path.clone(), action.id?)));
     // Two articles may have their files at one path.
     let mut removals: Vec<(String, ArticleId)> = removals.collect();
-    // A reason for all removals leaves nothing to ask.
+    // With a reason that covers all removals, there is nothing to ask.
     if let Some(why) = &observed.request.git_hold {
         let all = std::mem::take(&mut removals);
         found.removed = all.into_iter().map(|(_, id)| (id, why.clone())).collect();
@@ -106,7 +104,7 @@ pub(super) fn by_git(
     let mut duplicates = Vec::new();
     if let Ok(committed) = &committed {
         changed.retain(|file| file.is_in(committed));
-        // HEAD still has the file: a person removed it, and not a pull.
+        // HEAD still has the file: a person removed it, not a pull.
         removals.retain(|(path, _)| !committed.contains_key(path));
         duplicates.extend(created.into_iter().filter_map(|(action, path)| {
             let place_now = place_now(committed.get(&path)?, action, observed)?;
@@ -135,8 +133,8 @@ pub(super) fn by_git(
         let was_held = held.iter().any(|held| {
             held.rule == Some(HoldRule::Behind) && held.is_about(file.action.id, &file.action.path)
         });
-        // Without an answer only suspicious files wait, or each file that a pull brings would wait on a machine
-        // without git.
+        // Without an answer from git only suspicious files are held. Otherwise every file from a pull would be held on
+        // a machine without git.
         let is_suspicious = is_older || was_held;
         let is_behind = match &since {
             Ok(since) => file.is_behind(since, is_older, is_suspicious),
@@ -181,7 +179,7 @@ fn is_unseen(since: Option<&Since>, path: &str, id: ArticleId, observed: &Observ
     !contents.iter().any(|bytes| newest.is_in(bytes, &row.place))
 }
 
-/// Returns whether the history knows what a file says, and a newer version that replaced it.
+/// Returns whether the history has the file's version, and a newer one that replaced it.
 fn is_older(store: &Store, file: &Changed<'_>) -> anyhow::Result<bool> {
     Ok(match (file.now, file.newest) {
         // Flags alone have no older version.
@@ -192,7 +190,7 @@ fn is_older(store: &Store, file: &Changed<'_>) -> anyhow::Result<bool> {
 }
 
 impl Changed<'_> {
-    /// Returns the path in the base, if the file or the category's folder has another one now.
+    /// Returns the path in the base, if the file or the category's folder has moved.
     fn moved_from(&self) -> Option<String> {
         let [now, newest] = &self.places;
         (now != newest).then(|| match self.now {
@@ -201,7 +199,7 @@ impl Changed<'_> {
         })
     }
 
-    /// Returns whether the file says what a commit has at its place, or at the place before it was renamed.
+    /// Returns whether the file has the content of the commit at its place, or at its place before a rename.
     fn is_in(&self, committed: &Contents) -> bool {
         let [now, _] = &self.places;
         let mut places = self.places.iter().map(ToString::to_string);
@@ -215,7 +213,7 @@ impl Changed<'_> {
     }
 
     /// Returns whether a file that is as committed is behind: no commit has the newest known version, under the file's
-    /// old or new name. `is_older`: the history knows the file's version.
+    /// old or new name. `is_older`: the history has the file's version.
     fn is_behind(&self, since: &Since, is_older: bool, is_suspicious: bool) -> bool {
         let [now, newest] = &self.places;
         // A commit made here proves nothing for an older version: the commit may precede the newer text.
@@ -251,7 +249,7 @@ fn created_at(action: &Action) -> Option<Place> {
     Some(Place::new(folder, CATEGORY_FILE))
 }
 
-/// Returns where the article or category of a committed file is now.
+/// Returns the present place of the article or category in a committed file.
 fn place_now(bytes: &[u8], action: &Action, observed: &Observation) -> Option<String> {
     if matches!(action.step, Step::CreateCategory { .. }) {
         let id = CategoryDocument::parse(bytes).ok()?.id()?;
@@ -324,7 +322,7 @@ fn changed_category<'a>(
 }
 
 impl Content<'_> {
-    /// Returns whether a committed file says this.
+    /// Returns whether a committed file has this content.
     fn is_in(self, bytes: &[u8], place: &Place) -> bool {
         let (version, lf, flags) = match self {
             Self::Article(_, version, lf, flags) => (version, lf, flags),

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The time that a cycle waits for a git command that changes files.
+/// How long a cycle waits for a git command that changes files.
 const GIT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The pause between two looks at git while a cycle waits.
@@ -78,12 +78,12 @@ pub(super) fn begin<S, D>(engine: &mut Engine<S, D>, request: &CycleRequest) {
     engine.store.set_dry_run(request.dry_run);
 }
 
-/// Makes the next look a whole one.
+/// Widens the next look to both sides as a whole.
 fn widen_look<S, D>(engine: &mut Engine<S, D>) {
     Arc::make_mut(&mut engine.request).look = Look::Whole;
 }
 
-/// Settles what an earlier run began.
+/// Crash recovery: settles the open journal entries of an earlier run.
 pub(super) fn recover<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<Recovered> {
     let first = !engine.cleared_up;
     let recovered = engine.journal().recover(first)?;
@@ -94,7 +94,7 @@ pub(super) fn recover<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow:
     Ok(recovered)
 }
 
-/// Carries out the steps of one cycle. Returns the reason that it ended early, if there is one.
+/// Carries out the steps of one cycle. Returns the reason for an early end, if any.
 async fn run_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     report: &mut Report,
@@ -105,7 +105,7 @@ async fn run_cycle<S: Service, D: Disk>(
         settle_pending(engine).await?;
     }
     if !recovered.open.is_empty() {
-        // What the journal has still to settle is nobody's edit and nobody's removal.
+        // Paths with an open journal entry are excluded: their state is neither an edit nor a removal by a person.
         widen_look(engine);
         let request = Arc::make_mut(&mut engine.request);
         request.in_motion.paths.extend(recovered.open);
@@ -149,13 +149,13 @@ async fn run_cycle<S: Service, D: Disk>(
     }
     store_unpaired(&mut engine.store, &observed)?;
     note_rollbacks(&mut engine.store, &observed, report)?;
-    // Kept until the next cycle they would hold on to the pages of all that was made beside them.
+    // Dropped now: until the next cycle they would keep memory pages alive.
     engine.gathered = Gathered::default();
     Ok(stop)
 }
 
-/// Returns the stop of a cycle whose files git replaced, or still replaces, with those of another branch. A command of
-/// git's that only refreshes its index is waited for.
+/// Returns a stop if git replaced the files with those of another branch, or is still replacing them. Waits for a git
+/// command that only refreshes the index.
 async fn other_checkout(git: &dyn GitView) -> Option<Stop> {
     let until = Instant::now() + GIT_PATIENCE;
     loop {
@@ -170,7 +170,8 @@ async fn other_checkout(git: &dyn GitView) -> Option<Stop> {
     }
 }
 
-/// Observes both sides and makes the plan. A plan for a few articles that concerns others is made anew for all.
+/// Observes both sides and makes the plan. If the plan of a partial look concerns other articles, looks at everything
+/// and plans again.
 pub(super) async fn decide<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
 ) -> anyhow::Result<(Plan, Observation)> {
@@ -184,7 +185,7 @@ pub(super) async fn decide<S: Service, D: Disk>(
         if extent == Extent::All || is_enough(&plan) {
             return Ok((plan, observed));
         }
-        // More is to be done than with a few articles: the next look compares everything.
+        // The plan reaches beyond these articles: the next look compares everything.
         if extent == Extent::Differences {
             engine.store.write(|tx| {
                 tx.end_rest()?;
@@ -195,7 +196,7 @@ pub(super) async fn decide<S: Service, D: Disk>(
     }
 }
 
-/// Makes the plan for what was seen. Refusals, restores and creations that it shows to be over end.
+/// Makes the plan for an observation. Ends the refusals, restores and creations that the plan shows to be over.
 fn plan_for<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     mut observed: Observation,
@@ -217,13 +218,13 @@ fn plan_for<S: Service, D: Disk>(
     };
     let mut plan = reconcile::reconcile(world);
     let facts = facts(engine, &plan, &observed)?;
-    // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
+    // A rolled-back version on the service may be real or a stale read: the article is read before it is replaced.
     observed
         .service
         .read_first
         .extend(facts.rollbacks.remote.iter().copied());
     reconcile::guard::hold(&mut plan, &facts);
-    // What a person released is no mistake, nor the first of one.
+    // An approved action is no mistake, and starts no series of mistakes.
     if facts.approved.is_empty() {
         observed.older.clone_from(&facts.rollbacks.local);
     }

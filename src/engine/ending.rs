@@ -1,6 +1,6 @@
-//! Endings: the rank of a cycle's end, the reason for an early one, and a request that is refused.
+//! Endings: the rank of a cycle's end, the reason for an early stop, and a refused request of a person.
 //!
-//! Of many requests, a refused one stops only itself.
+//! Of several requests, a refused one stops only itself.
 
 use crate::model::ArticleId;
 use crate::reconcile::plan::Problem;
@@ -14,9 +14,9 @@ use std::fmt;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// It could not be carried out.
+    /// The cycle could not be carried out.
     Failed,
-    /// The service or the budget says: later.
+    /// The service or the budget requires a retry later.
     Retry,
     /// Some articles were refused or are not ready; the rest is done.
     Partial,
@@ -54,13 +54,13 @@ impl Ending {
 /// The reason for an early end of a cycle.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stop {
-    /// The side that is the reason.
+    /// The side that caused it.
     pub cause: StopCause,
     /// The failure in words.
     pub message: String,
 }
 
-/// The side that ended a cycle.
+/// The cause of a stop.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCause {
@@ -88,7 +88,7 @@ impl Stop {
         }
     }
 
-    /// Returns how the cycle ends.
+    /// Returns the ending of the cycle.
     pub fn ending(&self) -> Ending {
         match &self.cause {
             StopCause::Service(kind) => ending_of(kind),
@@ -97,7 +97,7 @@ impl Stop {
         }
     }
 
-    /// Returns the kind and the words of the service's failure, if the service is the reason.
+    /// Returns the kind and the message of the service's failure, if the service is the cause.
     pub fn service_failure(&self) -> Option<(&ErrorKind, &str)> {
         match &self.cause {
             StopCause::Service(kind) => Some((kind, &self.message)),
@@ -105,7 +105,7 @@ impl Stop {
         }
     }
 
-    /// Git is the reason: the same command can go on later.
+    /// Git is the cause: the same command can go on later.
     pub(super) fn of_git(why: &str) -> Self {
         Self {
             cause: StopCause::Git,
@@ -114,7 +114,7 @@ impl Stop {
     }
 }
 
-/// Returns the end of a cycle that meets such an error.
+/// Returns the ending of a cycle that fails with such an error.
 pub fn ending_of(kind: &ErrorKind) -> Ending {
     match kind {
         ErrorKind::RateLimited { .. }
@@ -130,7 +130,7 @@ pub fn ending_of(kind: &ErrorKind) -> Ending {
     }
 }
 
-/// An error of the service ends the cycle and is reported; any other is the caller's.
+/// Makes a stop of a service error, for the report. Returns any other error to the caller.
 pub(super) fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
     match error.downcast_ref::<ServiceError>() {
         Some(cause) => Ok(Stop {
@@ -156,7 +156,7 @@ pub struct Refused {
     pub id: Option<ArticleId>,
 }
 
-/// The kind of a reason, worst last.
+/// The kind of a refusal's reason, worst last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RefusedKind {
     /// A person has to decide something else first.
@@ -168,7 +168,7 @@ pub enum RefusedKind {
 }
 
 impl RefusedKind {
-    /// The exit code of a command of which every request was refused.
+    /// The exit code of a command whose requests were all refused.
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Undecided => 3,
@@ -201,7 +201,7 @@ impl Refused {
         Self { path, id, ..self }
     }
 
-    /// Makes a problem of a report in which other requests were carried out.
+    /// Makes a problem, for a report with other requests that were carried out.
     pub fn problem(self) -> Problem {
         Problem {
             // A problem is one line.
@@ -211,7 +211,7 @@ impl Refused {
         }
     }
 
-    /// Makes one of all, where every request was refused; `None`: there is none.
+    /// Combines refusals, where every request was refused; `None`: there are no refusals.
     pub fn all(mut refused: Vec<Self>) -> Option<Self> {
         if refused.len() < 2 {
             return refused.pop();

@@ -1,9 +1,9 @@
-//! The facts for the guards besides the plan: gathered here, judged in `reconcile::guard` and `reconcile::deletions`.
+//! The facts for the guards, besides the plan: gathered here, judged in `reconcile::guard` and `reconcile::deletions`.
 //!
-//! - Deletions: the earlier ones of the same series, and the articles that they are counted against.
-//! - Roll-backs: an archive that is unpacked over the mirror makes older files in small batches. The batches of an hour are
-//!   counted as one. Only the cycles of a daemon add to them, because a person's command is no accident. The state keeps
-//!   the list: a restart does not end the roll-back.
+//! - Deletions: the earlier deletions of the same series, and the number of articles to compare with.
+//! - Roll-backs: an archive unpacked over the mirror brings older files in small batches. The batches of one hour count
+//!   as one roll-back. Only a daemon's cycles add to it, because a person's command is no accident. The list is stored,
+//!   so that a restart does not end the roll-back.
 
 use crate::engine::Engine;
 use crate::engine::behind::by_git;
@@ -26,18 +26,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A day in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// A refused action is not tried again for so long.
+/// How long a refused action is not tried again.
 const REFUSAL_EXPIRES: i64 = DAY;
 
-/// An approval holds for so long.
+/// How long an approval is valid.
 const APPROVAL_EXPIRES: i64 = DAY;
 
-/// Returns whether an action that was refused then is not tried again yet.
+/// Returns whether a refusal of this time still prevents another try.
 pub(super) fn is_refusal_fresh(at: Timestamp, now: Timestamp) -> bool {
     i64::try_from(now.millis_since(at)).is_ok_and(|age| age < REFUSAL_EXPIRES)
 }
 
-/// Gathers the facts for a plan. Of a plan that does nothing there is nothing to hold.
+/// Gathers the facts for a plan. A plan without actions needs only the refusals.
 pub(super) fn facts<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     plan: &Plan,
@@ -79,8 +79,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     })
 }
 
-/// Looks for the files of the articles that are to be deleted in other workspaces' folders; for none that a person
-/// has released.
+/// Looks in other workspaces' folders for the files of articles to be deleted, except approved deletions.
 fn elsewhere<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     plan: &Plan,
@@ -96,7 +95,7 @@ fn elsewhere<S: Service, D: Disk>(
     (engine.neighbours)(&actions.filter_map(|action| action.id).collect())
 }
 
-/// Removes the refusal of an action that changed, and after a complete cycle the refusals without an action.
+/// Removes the refusals of actions that changed and, after a complete cycle, the refusals without an action.
 pub(super) fn forget_refusals(
     store: &mut Store,
     plan: &Plan,
@@ -121,7 +120,7 @@ pub(super) fn forget_refusals(
     Ok(())
 }
 
-/// Two versions that alternate between the sides: A from here, B from there, A again, B again.
+/// Returns whether two versions alternate between the sides: A from here, B from there, A again, B again.
 fn is_duel(store: &Store, id: ArticleId) -> anyhow::Result<bool> {
     let recent = store.recent_exchange(id)?;
     let [(s1, d1), (s2, d2), (s3, d3), (s4, d4)] = recent.as_slice() else {
@@ -141,7 +140,7 @@ fn settled(plan: &Plan) -> impl Iterator<Item = &Settle> {
     })
 }
 
-/// Returns the held actions whose hold does not end when the number falls.
+/// Returns the held actions whose hold stays when the count falls below its limit.
 fn standing(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
     let counted = |rule| {
         matches!(
@@ -158,16 +157,16 @@ fn standing(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
         .collect()
 }
 
-/// A refusal expires after a day. An article that exists and cannot be read waits for a person: its address may have
-/// changed, and a second POST would make a duplicate.
+/// Returns whether a parked action stays parked. A refusal expires after a day. An article that exists and cannot be
+/// read waits for a person: its address may have changed, and a second POST would create a duplicate.
 fn still_parked(parked: &Parked, now: Timestamp) -> bool {
     parked.reason.starts_with(FOR_A_PERSON) || is_refusal_fresh(parked.at, now)
 }
 
-/// Deletions within this time are counted together, in milliseconds.
+/// The time in which deletions are counted together, in milliseconds.
 const WINDOW: i64 = 24 * 60 * 60 * 1000;
 
-/// Deletions within so many milliseconds of each other are one series.
+/// The longest gap between deletions of one series, in milliseconds.
 const SERIES_GAP: i64 = 60 * 1000;
 
 /// Gathers the facts about a plan's deletions; the default, for a plan without deletions.
@@ -216,7 +215,7 @@ pub(super) fn deletions<S, D>(
     let rows = observed.base.articles.values();
     let paired = &observed.paired;
     let is_here = |id| paired.files.contains_key(id) || paired.unknown.contains_key(id);
-    // Without a folder, the engine has nothing to compare its state with.
+    // Without a folder there is nothing to compare the state with.
     let fit = engine
         .home
         .as_ref()
@@ -231,7 +230,7 @@ pub(super) fn deletions<S, D>(
     Ok(deletions)
 }
 
-/// Returns the start of the current series of deletions; `None`: the series has only this cycle. A daemon may see one
+/// Returns the start of the current series of deletions; `None`: the series is this cycle alone. A daemon may see one
 /// removal in several cycles. A held deletion keeps the series open, for commands as well.
 fn series_begin(
     now: Timestamp,
@@ -255,7 +254,7 @@ fn series_begin(
 /// The kind of the articles whose files went back to older versions.
 const GONE_BACK: &str = "gone_back";
 
-/// The time in which batches are counted as one roll-back, in milliseconds.
+/// The time in which batches count as one roll-back, in milliseconds.
 const RECENT: i64 = 60 * 60 * 1000;
 
 /// Finds the articles that the plan takes back to an older version on either side.
@@ -292,7 +291,7 @@ pub(super) fn rollbacks<'p>(
     Ok(rollbacks)
 }
 
-/// Remembers which articles went back to older versions in this cycle.
+/// Stores the articles that went back to older versions in this cycle.
 pub(super) fn note_rollbacks(
     store: &mut Store,
     observed: &Observation,
@@ -313,8 +312,8 @@ pub(super) fn note_rollbacks(
     Ok(())
 }
 
-/// Returns the articles whose older files were sent in the last hour; while a roll-back is held, since an hour before
-/// it was. A time in the future counts as recent.
+/// Returns the articles whose older files were sent in the last hour or, while a roll-back is held, since an hour
+/// before the hold. A time in the future counts as recent.
 fn recent(store: &Store) -> anyhow::Result<BTreeMap<ArticleId, Timestamp>> {
     let now = store.now();
     let rows: BTreeMap<String, (ArticleId, Timestamp)> = store.waiting(GONE_BACK)?;

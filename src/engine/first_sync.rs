@@ -1,4 +1,4 @@
-//! The first sync of a state: its bond to the mirror, and the treatment of new categories.
+//! The first sync of a state: its binding to the mirror, and the treatment of new categories.
 //!
 //! The first writing cycle binds an empty state to its mirror. Any other state is bound at the end of its first
 //! complete cycle. Until then each cycle holds the deletions of a state from elsewhere, and held deletions stay held
@@ -32,8 +32,8 @@ pub(super) fn begin_state(store: &mut Store, home: Option<&Home>) -> anyhow::Res
     Ok(())
 }
 
-/// Returns the treatment of new categories. Every sync asks until a complete cycle has ended, and so does every later
-/// sync while a new category of the first sync is held: the user may have renamed the folder meanwhile.
+/// Returns the treatment of new categories. Every sync asks until a complete cycle has ended. Later syncs ask while a
+/// new category of the first sync is held: the user may have renamed the folder since.
 pub(super) fn new_categories(
     store: &Store,
     plan: &Plan,
@@ -47,7 +47,7 @@ pub(super) fn new_categories(
         return Ok(NewCategories::Create);
     }
     let base = &observed.base;
-    // A dry run finds a state that nothing has begun.
+    // A dry run may find a state that no cycle has begun.
     let untouched = observed.local.first && base.articles.is_empty() && base.categories.is_empty();
     let first = untouched || store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN);
     let waits = held
@@ -60,8 +60,8 @@ pub(super) fn new_categories(
     })
 }
 
-/// Ends the first sync and binds the state to the mirror after a complete cycle: by then the guards have held its
-/// deletions.
+/// After a complete cycle, ends the first sync and binds the state to the mirror: the guards have held its deletions by
+/// then.
 pub(super) fn bind_home(
     store: &mut Store,
     home: Option<&Home>,

@@ -1,18 +1,18 @@
-//! The form that the words of an article or a category have as a file.
+//! The form of an article or a category as a file.
 //!
-//! Pure; nothing is read or written here.
+//! Pure.
 
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::path::{EXTENSION, readable, slug_of_stem};
 use crate::model::{CategoryId, CategoryVersion, Place, TextDigest, Version};
 
-/// `_category.yaml` is small.
+/// The largest `_category.yaml` that is read.
 pub(super) const MAX_YAML: usize = 1 << 20;
 
-/// The largest article file that is read, with room for front matter.
+/// The largest article file that is read, including front matter.
 pub(super) const MAX_FILE: usize = (16 << 20) + (128 << 10);
 
-/// Returns whether a document says what a version says; its category is the folder's business.
+/// Returns whether a document has the content of a version, except its category, which the folder decides.
 pub(super) fn says(document: &Document, version: &Version) -> bool {
     document.title() == version.title
         && document.introtext() == version.introtext
@@ -21,13 +21,14 @@ pub(super) fn says(document: &Document, version: &Version) -> bool {
         && TextDigest::of(document.text()) == version.text
 }
 
-/// The digest of a body with its CRLF read as LF, where that differs.
+/// The digest of a body with CRLF read as LF, if different.
 pub(super) fn text_lf(text: &str) -> Option<TextDigest> {
     text.contains("\r\n")
         .then(|| TextDigest::of(&text.replace("\r\n", "\n")))
 }
 
-/// `slug:` stands in a file only when it differs from the file's name; a writer's own line may stay.
+/// Returns the change of the `slug:` line: a file has one only if the slug differs from its name. A writer's own line
+/// stays.
 #[expect(
     clippy::option_option,
     reason = "the same three answers as in `Changes`: leave the key, remove it, write it"
@@ -40,12 +41,12 @@ pub(super) fn slug_key(place: &Place, slug: &str, written: Option<&str>) -> Opti
     Some((!named).then(|| slug.to_owned()))
 }
 
-/// Returns whether a file without an article is to be hidden: nothing but the file itself says so.
+/// Returns whether a new article's file hides it: only the file itself says so.
 pub(super) fn hides_a_new_article(document: &Document) -> bool {
     document.id().is_none() && document.flags().hides()
 }
 
-/// Returns whether a file has more than its version says: comments, other keys, other line ends.
+/// Returns whether a file has more than its version: comments, other keys, other line endings.
 pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> bool {
     let Ok(document) = Document::parse_with_markers(source.as_bytes()) else {
         return true;
@@ -61,12 +62,12 @@ pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> boo
     plain != source
 }
 
-/// A `_category.yaml` with these words, for a folder that has none.
+/// A new `_category.yaml` with these words.
 pub(super) fn category_file(id: CategoryId, folder: &str, words: &CategoryVersion) -> String {
     CategoryDocument::compose(&category_changes(id, folder, words, None))
 }
 
-/// Returns the changes that put a category's words into its file; `written` is the slug that is in it.
+/// Returns the changes that put a category's words into its file; `written` is the file's present slug.
 pub(super) fn category_changes(
     id: CategoryId,
     folder: &str,
@@ -83,7 +84,7 @@ pub(super) fn category_changes(
     }
 }
 
-/// Returns the words that a folder's name and its `_category.yaml` have together.
+/// Returns the words of a category, from its folder's name and its `_category.yaml`.
 pub(super) fn category_version(
     folder: &str,
     document: &CategoryDocument,
@@ -102,7 +103,7 @@ pub(super) fn category_version(
     })
 }
 
-/// Returns the words of a category's file; a missing name or slug is the folder's.
+/// Returns the words of a category's file, with the folder's name for a missing name or slug.
 pub(super) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVersion {
     category_version(folder, document).unwrap_or_else(|_no_slug| CategoryVersion {
         name: document.name().unwrap_or(folder).to_owned(),

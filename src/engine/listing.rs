@@ -1,10 +1,9 @@
 //! The listing of a workspace: streamed, compared article by article, and remembered entry by entry.
 //!
-//! An entry that comes again byte for byte is not parsed again, if the base of its article has the version that the entry
-//! stood for. Parsing is a pure function: the same bytes are the same article. The remembered meaning is compared with the
-//! base each time, so that a push or a restore in between does no harm: where the base differs, the entry is parsed. It is
-//! stored with the state, under a key that another version of kbsync does not use: that version may read the same bytes as
-//! something else.
+//! An entry that comes again byte for byte, by its fingerprint, is not parsed again while the base of its article has
+//! the version that the entry stood for. This is safe: parsing is pure, so the same bytes are the same article; and the
+//! stored version is compared with the base each time, so an entry is parsed after a push or a restore in between. The
+//! fingerprint key depends on the version of kbsync, because another version may read the same bytes differently.
 
 use crate::engine::history::entry::edited_there;
 use crate::engine::observation::as_recorded;
@@ -27,33 +26,33 @@ use std::sync::Arc;
 /// The time of the last whole listing of the service, in milliseconds since 1970.
 pub(super) const LAST_POLL: &str = "last_poll";
 
-/// The stored validator of the last listing that left nothing open.
+/// The validator (ETag) of the last listing that left nothing open.
 pub(super) const VALIDATOR: &str = "listing_validator";
 
-/// The number of articles that were listed then and not read: the budget was spent, or a person stopped.
+/// The number of articles of the last listing that were not read, because the budget was spent or a person stopped.
 pub(super) const UNREAD: &str = "unread";
 
 /// The result of a listing.
 #[derive(Default)]
 pub(in crate::engine) struct Listing {
     pub(in crate::engine) articles: BTreeMap<ArticleId, Remote>,
-    /// Entries without a body that is known.
+    /// Entries whose body is neither in the listing nor known.
     pub(in crate::engine) bodiless: Vec<RemoteArticle>,
     pub(in crate::engine) categories: BTreeMap<CategoryId, RemoteCategory>,
     pub(in crate::engine) figures: BTreeMap<ArticleId, FigureRow>,
-    /// Entries of which not even the id could be read.
+    /// Errors of entries whose id could not be read.
     pub(in crate::engine) nameless: Vec<String>,
     pub(in crate::engine) end: Option<ListEnd>,
-    /// Articles whose entries are familiar: they say what the base says.
+    /// Articles whose entries are known: they equal the base.
     pub(in crate::engine) known: Vec<ArticleId>,
-    /// The meaning of its entries, to be recognised by their bytes.
+    /// The memory of its entries, to recognise them by their bytes.
     pub(in crate::engine) entries: Vec<ListingEntry>,
 }
 
-/// The rows that entries and files are compared with.
+/// The rows to compare entries and files with.
 pub(in crate::engine) type ArticleRows = BTreeMap<ArticleId, ArticleRow>;
 
-/// Returns an article's row: of those that are loaded, or else from the state.
+/// Returns an article's row, from the loaded rows or else from the state.
 pub(in crate::engine) fn row_of<'r>(
     loaded: Option<&'r ArticleRows>,
     id: ArticleId,
@@ -65,7 +64,7 @@ pub(in crate::engine) fn row_of<'r>(
     }
 }
 
-/// Lists a workspace. Entries that are familiar are not read again; [`Listing::recall`] gives what they say.
+/// Lists a workspace. Known entries are not parsed; [`Listing::recall`] adds their articles.
 pub(in crate::engine) async fn list<S: Service>(
     service: &S,
     request: ListRequest,
@@ -134,7 +133,7 @@ impl Listing {
         }
     }
 
-    /// Forgets the entries of an answer that broke off. Their bodies stay in the history: they were seen.
+    /// Drops the entries of a response that broke off. Their bodies stay in the history: they were seen.
     fn retract(&mut self, ids: &HashSet<ArticleId>, without_id: usize) {
         self.articles.retain(|id, _| !ids.contains(id));
         self.bodiless.retain(|article| !ids.contains(&article.id));
@@ -145,8 +144,8 @@ impl Listing {
         self.nameless.truncate(left);
     }
 
-    /// Adds what was not read since the base says it: articles whose entries are familiar, or all that were listed
-    /// before, where nothing changed since.
+    /// Adds articles from the base: those with known entries, or all that were listed before, if the service answered
+    /// "not modified".
     pub(in crate::engine) fn recall(&mut self, rows: &ArticleRows, memory: &Memory) {
         for id in std::mem::take(&mut self.known) {
             let entry = match (rows.get(&id), memory.entry(id)) {
@@ -169,7 +168,7 @@ impl Listing {
         }
     }
 
-    /// Adds one article; one that we deleted, in the revision that we deleted, is an old copy.
+    /// Adds one article. An article in the revision that we deleted is an old copy, and is dropped.
     pub(in crate::engine) fn article(
         &mut self,
         article: RemoteArticle,
@@ -209,7 +208,7 @@ fn shown(seen: Seen, article: &RemoteArticle) -> Seen {
     }
 }
 
-/// Turns an answer into what was seen, and keeps its body if the base does not have it.
+/// Makes an observation of a response. Stores its body if the base does not have it.
 pub(in crate::engine) fn take_seen(
     article: RemoteArticle,
     visibility: Visibility,
@@ -244,7 +243,7 @@ pub(in crate::engine) fn take_seen(
     })
 }
 
-/// Whether readers see an article, by what a write's answer says of it.
+/// Returns the visibility of an article with these flags.
 pub(in crate::engine) fn visibility_of(flags: Flags) -> Visibility {
     if flags.hides() {
         Visibility::Unpublished
@@ -253,7 +252,7 @@ pub(in crate::engine) fn visibility_of(flags: Flags) -> Visibility {
     }
 }
 
-/// The figures of an answer.
+/// The figures in a response.
 pub(in crate::engine) fn figure_row(figures: Figures, full_url: Option<String>) -> FigureRow {
     FigureRow {
         views: figures.views,
@@ -272,11 +271,11 @@ pub(super) struct Memory {
     entries: HashMap<ArticleId, ListingEntry>,
 }
 
-/// The key of the fingerprints in the state, after the version of kbsync that made them.
+/// The state's key for the version of kbsync and the key of its fingerprints.
 const KEY: &str = "listing_key";
 
 impl Memory {
-    /// Returns what is remembered of the last listing. A cycle reads it once.
+    /// Returns the memory of the last listing. A cycle reads it once.
     pub(super) fn of<'m>(
         memory: &'m mut Option<Self>,
         store: &Store,
@@ -323,8 +322,7 @@ impl Memory {
         })
     }
 
-    /// Returns the entries that stand for the versions in the base; `base` returns the fingerprint of an article's
-    /// version.
+    /// Returns the entries that stand for the versions in the base; `base` returns an article's fingerprint.
     pub(super) fn known_entries_by(
         &self,
         base: &dyn Fn(ArticleId) -> Option<Fingerprint>,
@@ -340,7 +338,7 @@ impl Memory {
         self.fingerprinter.fingerprint(&parts)
     }
 
-    /// Returns the meaning of an entry that was parsed.
+    /// Returns the memory of a parsed entry.
     pub(super) fn entry_of(
         &self,
         article: ArticleId,
@@ -355,12 +353,12 @@ impl Memory {
         }
     }
 
-    /// Returns the meaning of an article's entry in the last listing.
+    /// Returns the memory of an article's entry in the last listing.
     pub(super) fn entry(&self, id: ArticleId) -> Option<ListingEntry> {
         self.entries.get(&id).copied()
     }
 
-    /// Stores a listing in place of the one before: the entries that are not the same at the same position.
+    /// Stores a listing in place of the previous one, writing only entries that differ at their position.
     pub(super) fn store(
         &self,
         entries: &[ListingEntry],

@@ -1,8 +1,8 @@
-//! The mirror beside the base, without the service: one scan for the commands that compare and restore, and the check of a
-//! single path, by which the daemon knows its own writes from a writer's.
+//! The mirror beside the base, without requests: one scan for the commands that compare and restore, and the check of a
+//! single path, by which the daemon tells its own writes from a writer's.
 //!
-//! A path is checked by stamp, and where stamps are too young to be trusted by digest, never by timing (failures row 79).
-//! The check only ever answers "known" when it is certain: anything else is for a cycle to look at.
+//! The check of a path goes by stamp, or by digest where the stamp is racy, never by timing (failures row 79). It
+//! answers "known" only when that is certain: everything else is left to a cycle.
 
 use crate::engine::form::{MAX_FILE, category_version, says};
 use crate::engine::observe::index::{Index, load_base, load_beside};
@@ -23,7 +23,7 @@ use crate::state::store::Store;
 use anyhow::Context as _;
 use std::collections::BTreeSet;
 
-/// The mirror at one moment, and what both sides last agreed on.
+/// The mirror at one moment, and the base.
 pub(super) struct MirrorView {
     pub(super) base: Base,
     pub(super) local: LocalSnapshot,
@@ -33,7 +33,7 @@ pub(super) struct MirrorView {
     pub(super) problems: Vec<Problem>,
 }
 
-/// An article whose file is not as the base has it. One of the two may be missing, never both.
+/// An article whose file differs from the base. The row or the file may be missing, never both.
 #[derive(Clone, Copy)]
 pub(super) struct Difference<'v> {
     pub(super) row: Option<&'v ArticleRow>,
@@ -41,7 +41,7 @@ pub(super) struct Difference<'v> {
 }
 
 impl MirrorView {
-    /// Looks at the mirror, compares it with the whole base, and stores nothing.
+    /// Scans the mirror, compares it with the whole base, and stores nothing.
     pub(super) fn read<D: Disk>(disk: &D, store: &mut Store) -> anyhow::Result<Self> {
         store.set_dry_run(true);
         let view = Self::look(disk, store, None);
@@ -49,13 +49,12 @@ impl MirrorView {
         view
     }
 
-    /// Looks at the mirror, and compares it with the whole base. Edits that no version has go into the history.
+    /// Scans the mirror, and compares it with the whole base. New edits go into the history.
     pub(super) fn read_and_keep<D: Disk>(disk: &D, store: &mut Store) -> anyhow::Result<Self> {
         Self::look(disk, store, None)
     }
 
-    /// Looks at the mirror, and loads the rows of the articles whose file changed, where only the words of files differ
-    /// from the index.
+    /// Scans the mirror. If only the content of files differs from the index, loads just the rows of those articles.
     pub(super) fn read_changed<D: Disk>(disk: &D, store: &mut Store) -> anyhow::Result<Self> {
         let index = match store.conflicts()?.as_slice() {
             [] => Some(Index::of(store.index()?)),
@@ -105,8 +104,8 @@ impl MirrorView {
         })
     }
 
-    /// Returns the articles whose files differ from the base, then the files without a base. A file that is there and
-    /// cannot be read says nothing, and a conflict before the first sync is no new file.
+    /// Returns the articles whose files differ from the base, then the files without a row. A file that cannot be read
+    /// is no difference, and a conflict before the first sync is no new file.
     pub(super) fn differences(&self) -> Vec<Difference<'_>> {
         let (base, paired) = (&self.base, &self.paired);
         let rows = base.articles.values().filter_map(|row| {
@@ -130,16 +129,16 @@ impl MirrorView {
         rows.chain(created).collect()
     }
 
-    /// Returns whether the file of an article in conflict was removed. A file that cannot be read is there.
+    /// Returns whether the file of an article in conflict was removed. A file that cannot be read counts as present.
     pub(super) fn has_lost_file(&self, row: &ConflictRow) -> bool {
         let (paired, place) = (&self.paired, place_in_conflict(&self.base, row));
-        // Before both met, only the place tells whose file it is.
+        // Without a common base, only the place shows whose file it is.
         let names = self.local.names.get(&place.folder);
         let is_taken = names.is_some_and(|names| names.contains(&fold(&place.file)));
         !is_taken && !paired.files.contains_key(&row.id) && !paired.unknown.contains_key(&row.id)
     }
 
-    /// The last place of an article's file by the state, in the folder that its category has now.
+    /// The last known place of an article's file, in the present folder of its category.
     pub(super) fn last_place(&self, id: ArticleId) -> Option<(Place, CategoryId)> {
         let (place, version) = match self.base.conflicts.get(&id) {
             Some(conflict) => (place_in_conflict(&self.base, conflict), &conflict.local),
@@ -157,8 +156,8 @@ impl MirrorView {
     }
 }
 
-/// Files that the state knows and that are not there, but for those whose removal waits for a person.
-/// Empty where the mirror cannot be looked at: the next cycle says why.
+/// Returns the known files that are missing, except those whose removal is held. A file that cannot be looked at is not
+/// missing: the next cycle reports why.
 pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Place>> {
     let held = open_actions::held(store)?;
     let held: BTreeSet<ArticleId> = held.iter().filter_map(|held| held.id).collect();
@@ -172,19 +171,19 @@ pub(super) fn missing(disk: &impl Disk, store: &Store) -> anyhow::Result<Vec<Pla
         .collect())
 }
 
-/// Returns whether a file, or its absence, is what the state says. `None`: it cannot be told.
+/// Returns whether a file, or its absence, is what the state says. `None`: unknown.
 pub(super) fn is_file_known(disk: &impl Disk, store: &Store, place: &Place) -> Option<bool> {
     let found = disk.look(At::Folder(&place.folder), &place.file).ok()?;
     if place.file == CATEGORY_FILE {
         let row = category_of(store, &place.folder)?;
         return Some(found.is_some_and(|entry| is_category(disk, &row, entry.stamp)));
     }
-    // A copy beside it may have gone: that settles a conflict.
+    // The conflict's copy may be gone, which settles the conflict.
     let conflicts = store.conflicts().ok()?;
     if conflicts.iter().any(|row| row.place == *place) {
         return Some(false);
     }
-    // What is held may be over: a file that came back, say.
+    // The reason for a hold may be over, for example because a file came back.
     let (held, path) = (open_actions::held(store).ok()?, place.to_string());
     if held.iter().any(|held| held.path == path) {
         return Some(false);
@@ -197,7 +196,7 @@ pub(super) fn is_file_known(disk: &impl Disk, store: &Store, place: &Place) -> O
     })
 }
 
-/// Returns whether everything in a folder is what the state says, and nothing is missing. `None`: it cannot be told.
+/// Returns whether a folder holds exactly what the state says. `None`: unknown.
 pub(super) fn is_folder_known(disk: &impl Disk, store: &Store, folder: &str) -> Option<bool> {
     let entries = disk.list(At::Folder(folder)).ok()?.entries;
     let category = category_of(store, folder)?;
@@ -244,7 +243,7 @@ fn is_article(disk: &impl Disk, row: &ArticleRow, stamp: Stamp) -> bool {
     })
 }
 
-/// Returns whether a category's own file says what the state says.
+/// Returns whether a `_category.yaml` says what the state says.
 fn is_category(disk: &impl Disk, row: &CategoryRow, stamp: Stamp) -> bool {
     if row.stamp == Some(stamp) {
         return true;

@@ -1,8 +1,8 @@
-//! The engine: one workspace's two sides, and the commands that a caller has for them.
+//! The engine of one workspace: both sides, the remembered state, and the commands of a caller.
 //!
-//! `cycle` is the recipe of one cycle. The engine owns the order of effects and nothing else: what to do is
-//! decided by [`crate::reconcile`], how to do it is known by [`crate::mirror`], [`crate::service`] and
-//! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
+//! `cycle` is the recipe of one cycle. The engine owns only the order of effects: [`crate::reconcile`] decides, and
+//! [`crate::mirror`], [`crate::service`] and [`crate::state`] carry out. One cycle runs at a time; the caller holds the
+//! mirror's lock.
 
 mod apply;
 mod backoff;
@@ -51,10 +51,10 @@ use settings::{CycleRequest, Look, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The number of times that a cycle looks again at articles that changed on the service between the look and the write.
+/// How often a cycle looks again at articles that changed on the service between the look and the write.
 const MAX_LOOKS: u32 = 3;
 
-/// One workspace's two sides, and what is remembered of them.
+/// Both sides of one workspace, and the remembered state.
 pub struct Engine<S, D> {
     service: S,
     disk: Arc<D>,
@@ -64,7 +64,7 @@ pub struct Engine<S, D> {
     teller: Teller,
     git: Arc<dyn GitView>,
     neighbours: Neighbours,
-    /// The folder that the state is compared with.
+    /// The folder that the state belongs to.
     home: Option<Home>,
     /// The request of the present cycle.
     request: Arc<CycleRequest>,
@@ -72,25 +72,25 @@ pub struct Engine<S, D> {
     gathered: Gathered,
     /// Whether the leftovers of an earlier run are cleared up.
     cleared_up: bool,
-    /// Folders within categories of which it was said that they are not synced.
+    /// Folders within categories that were already reported as not synced.
     told_inner: BTreeSet<Place>,
 }
 
 /// The values that one cycle gathers, and that end with it.
 #[derive(Default)]
 struct Gathered {
-    /// Views and ratings that came along.
+    /// Views and ratings from the service's responses.
     figures: BTreeMap<ArticleId, FigureRow>,
     /// The service's answers to questions.
     answers: Answers,
     /// The reason that a look at a pending request failed: nothing is deleted in this cycle.
     failed_look: Option<String>,
-    /// The meaning of the entries of the last listing, once it was read.
+    /// The memory of the last listing, once it was read.
     memory: Option<Memory>,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Puts an engine together. The caller holds the mirror's lock for as long as it lives.
+    /// Makes an engine. The caller holds the mirror's lock for as long as it lives.
     pub fn new(service: S, disk: D, store: Store, settings: Settings) -> Self {
         Self {
             service,
@@ -125,8 +125,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// Looks into the folders of other workspaces before an article is deleted because its file is missing, and
-    /// compares the state with its own folder: by the word of another folder's state nothing is deleted.
+    /// Looks into the folders of other workspaces before an article is deleted because its file is missing. Compares
+    /// the state with its own folder: a state from another folder deletes nothing.
     #[must_use]
     pub fn with_folders(mut self, neighbours: Neighbours, home: Option<Home>) -> Self {
         self.neighbours = neighbours;
@@ -144,22 +144,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self.store
     }
 
-    /// The state, for what a person decides between two cycles.
+    /// The state, for decisions of a person between two cycles.
     pub fn store_mut(&mut self) -> &mut Store {
         &mut self.store
     }
 
-    /// Goes on with other settings from the next cycle.
+    /// Uses other settings from the next cycle.
     pub fn set_settings(&mut self, settings: Settings) {
         self.settings = settings;
     }
 
-    /// Goes on with another client of the same service from the next cycle.
+    /// Uses another client of the same service from the next cycle.
     pub fn set_service(&mut self, service: S) {
         self.service = service;
     }
 
-    /// The service, for reading what it cost.
+    /// The service, for its usage counts.
     pub fn service(&self) -> &S {
         &self.service
     }
@@ -175,12 +175,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         mirror_view::is_file_known(&*self.disk, &self.store, &place).unwrap_or(false)
     }
 
-    /// Returns whether everything in a folder is what the state says, and nothing is missing.
+    /// Returns whether a folder holds exactly what the state says.
     pub fn is_folder_known(&self, folder: &str) -> bool {
         mirror_view::is_folder_known(&*self.disk, &self.store, folder).unwrap_or(false)
     }
 
-    /// Returns the files that the state knows and that are not there, but for those whose removal waits for a person.
+    /// Returns the known files that are missing, except those whose removal is held.
     ///
     /// # Errors
     ///
@@ -189,8 +189,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         mirror_view::missing(&*self.disk, &self.store)
     }
 
-    /// Returns whether the mirror is just what the state says, and nothing of it waits: then a cycle because of it
-    /// would find nothing to do. Looks at every file, and asks nobody.
+    /// Returns whether the mirror is exactly what the state says and nothing waits: a cycle would find nothing to do
+    /// here. Scans every file, without requests.
     ///
     /// # Errors
     ///
@@ -201,7 +201,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(found.is_quiet() && rests)
     }
 
-    /// Makes the plan and does nothing: neither side and no row is touched.
+    /// Makes a plan without effects: no file, article or row changes.
     pub async fn plan(&mut self, request: &CycleRequest) -> anyhow::Result<Plan> {
         let request = CycleRequest {
             dry_run: true,
@@ -217,7 +217,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Runs one cycle and reports it. What stops all of it is in the report, too.
+    /// Runs one cycle and returns its report. A stop of the whole cycle is in the report, too.
     ///
     /// # Errors
     ///
@@ -228,8 +228,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(report)
     }
 
-    /// Runs one cycle. An article that changed on the service between the look and the write is looked at again, at
-    /// most three times: a command does not fail because a colleague saved.
+    /// Runs one cycle. Looks again, at most three times, at articles that changed on the service between the look and
+    /// the write: a command does not fail because a colleague saved.
     ///
     /// # Errors
     ///
@@ -244,7 +244,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let again = CycleRequest {
                 look: Look::of(&paths),
                 scope: paths.iter().cloned().collect(),
-                // A person chose between two versions, and one of them is replaced by now.
+                // The person's choice was between two versions, one of which has been replaced.
                 resolve: BTreeMap::new(),
                 ..request.clone()
             };

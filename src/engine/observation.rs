@@ -1,4 +1,4 @@
-//! The observation of both sides that one cycle acts on.
+//! The observation of both sides, on which one cycle acts.
 
 use crate::engine::Stop;
 use crate::engine::settings::CycleRequest;
@@ -15,17 +15,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Set once all of the mirror was read with this state, and its articles are in it.
+/// The state's key for the time when the whole mirror had first been read, with all its articles in the state.
 pub(super) const MIRROR_READ: &str = "mirror_read";
 
-/// The things that were looked at.
+/// The extent of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engine) enum Extent {
-    /// At everything, and everything is compared.
+    /// Everything was looked at and compared.
     All,
-    /// At everything; the base has the rows of the few articles that differ from the index.
+    /// Everything was looked at; the base has the rows of the few articles that differ from the index.
     Differences,
-    /// At a few files and their articles: nothing was listed, and nothing is said of the rest.
+    /// A few files and their articles were looked at: there was no listing, and nothing is known of the rest.
     Paths,
 }
 
@@ -54,9 +54,9 @@ impl Extent {
 
 /// The observation of both sides in one cycle.
 pub(in crate::engine) struct Observation {
-    /// The rows that both sides are compared with.
+    /// The rows to compare both sides with.
     pub(in crate::engine) base: Base,
-    /// The request that it answers.
+    /// The request of the cycle.
     pub(in crate::engine) request: Arc<CycleRequest>,
     pub(in crate::engine) local: LocalSnapshot,
     pub(in crate::engine) remote: RemoteSnapshot,
@@ -74,56 +74,56 @@ pub(in crate::engine) struct Observation {
     pub(in crate::engine) problems: Vec<Problem>,
 }
 
-/// The facts about the mirror that applying a plan needs, besides the files.
+/// The facts about the mirror that a plan needs when it is applied, besides the files.
 #[derive(Default)]
 pub(in crate::engine) struct MirrorSide {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
-    /// Scanned stamps that were too young to vouch for what was read.
+    /// Racy stamps: too young at the scan to vouch for the content.
     pub(in crate::engine) racy: Vec<Stamp>,
     /// The rules for places out of scope in the mirror.
     pub(in crate::engine) layout: Layout,
     /// Digests of bodies with their CRLF read as LF.
     pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
-    /// Whether there are places in scope where nobody could look: a removal there goes unseen.
+    /// Whether places in scope could not be looked at: a removal there goes unseen.
     pub(in crate::engine) hides: bool,
 }
 
-/// The facts about the service that applying a plan needs, besides the articles.
+/// The facts about the service that a plan needs when it is applied, besides the articles.
 #[derive(Default)]
 pub(in crate::engine) struct ServiceSide {
     /// The validator for the next listing, if this cycle leaves nothing open.
     pub(in crate::engine) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
     pub(in crate::engine) not_modified: bool,
-    /// Whether an answer showed a published article that the listing lacks, or has under another revision or as an old
-    /// copy: the listing's tag does not vouch for that article.
+    /// Whether a response showed a published article that the listing lacks, or has under another revision or as an old
+    /// copy: the listing's validator does not cover that article.
     pub(in crate::engine) unlisted: bool,
-    /// Articles whose version may be out of date (a stored answer, two different answers, a possible old copy): they
-    /// are read again before a write.
+    /// Articles whose version may be stale (a stored answer, two different answers, a possible old copy): they are read
+    /// again before a write.
     pub(in crate::engine) read_first: BTreeSet<ArticleId>,
-    /// The meaning of the listing's entries, to be stored once their figures are recorded.
+    /// The memory of the listing's entries, to be stored with their figures.
     pub(in crate::engine) entries: Option<Vec<ListingEntry>>,
-    /// The reason that the service is not asked any more.
+    /// The reason to send no more requests.
     pub(in crate::engine) stop: Option<Stop>,
     /// The number of listed articles whose bodies, or whose new categories, were not read.
     pub(in crate::engine) unread: usize,
 }
 
 impl Observation {
-    /// Returns whether a file with this stamp is just what the scan found at a place.
+    /// Returns whether a stamp proves that a file is as the scan found it.
     pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
         let scanned = place.and_then(|place| self.mirror.stamps.get(place));
         scanned == Some(&stamp) && !self.mirror.racy.contains(&stamp)
     }
 
-    /// Returns whether both sides were seen whole, so that what was not seen is not there.
+    /// Returns whether both sides were seen completely: only then does unseen mean absent.
     pub(in crate::engine) fn is_complete(&self) -> bool {
         self.doubt.is_none() && !self.mirror.hides && self.local.complete && self.remote.complete
     }
 
-    /// Returns whether everything on both sides was seen, and nothing that is there was left out.
+    /// Returns whether everything on both sides was seen, and nothing was left out.
     pub(in crate::engine) fn saw_all(&self) -> bool {
         let local = &self.local;
         self.request.is_whole()
@@ -139,8 +139,8 @@ impl Observation {
             && local.copies.is_empty()
     }
 
-    /// Returns whether all of the mirror was read, for the first time with this state, and every article that has a
-    /// file, or may have one, is in it.
+    /// Returns whether the whole mirror was read for the first time with this state, and every article that may have a
+    /// file is in the state.
     pub(in crate::engine) fn is_first_full_read(&self) -> bool {
         let local = &self.local;
         let files = local.files.iter().filter_map(|file| file.id);
@@ -154,8 +154,8 @@ impl Observation {
                 .all(|id| self.base.articles.contains_key(&id))
     }
 
-    /// Marks the articles of which an old copy was shown: it counts as what our own last write left, and whoever acts
-    /// on that reads the article first.
+    /// Marks articles whose response was an old copy, a stale read of a superseded version. Such a version counts as
+    /// the result of our own last write, and the article is read before a write.
     pub(in crate::engine) fn mark_old_copies(&mut self) {
         let articles = &self.remote.articles;
         let old = |row: &&ArticleRow| match articles.get(&row.id) {
@@ -170,9 +170,9 @@ impl Observation {
         self.mark_unclaimed_revisions();
     }
 
-    /// Marks the articles that say what our own last write left, under a revision that nobody has told us: a colleague
-    /// may have saved them as they were, or that PUT was made twice, since its first answer was lost, and this is an
-    /// old copy of what the first one made.
+    /// Marks articles with the content of our own last write under an unknown revision. Either a colleague saved them
+    /// unchanged; or the PUT was carried out twice after a lost response, and this is an old copy of the first one's
+    /// result.
     fn mark_unclaimed_revisions(&mut self) {
         let articles = &self.remote.articles;
         let unclaimed = |row: &&ArticleRow| match articles.get(&row.id) {
@@ -191,7 +191,7 @@ impl Observation {
         self.service.read_first.extend(unclaimed);
     }
 
-    /// Remembers what ended the looking; nothing is deleted in such a cycle.
+    /// Ends the look because of an error. Such a cycle deletes nothing.
     pub(in crate::engine) fn stop_for(&mut self, error: ServiceError) {
         self.doubt = Some(format!("the service could not be asked ({error})"));
         self.service.stop = Some(Stop::of(error));
@@ -200,13 +200,13 @@ impl Observation {
     }
 }
 
-/// Returns the version in an answer; a body that the answer leaves out is the expected one.
+/// Returns the version in a response, with the expected body where the response has none.
 pub(in crate::engine) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
     let text = article.text.as_deref();
     version_with(article, text.map_or(expected.text, TextDigest::of))
 }
 
-/// Returns the version in an answer, with this text.
+/// Returns the version in a response, with this body.
 pub(in crate::engine) fn version_with(article: &RemoteArticle, text: TextDigest) -> Version {
     Version {
         title: article.title.clone(),
@@ -218,7 +218,7 @@ pub(in crate::engine) fn version_with(article: &RemoteArticle, text: TextDigest)
     }
 }
 
-/// The service's version as the base has it.
+/// The service's side of an article as the base has it.
 pub(in crate::engine) fn as_recorded(row: &ArticleRow) -> Seen {
     Seen {
         version: row.remote.clone(),

@@ -1,10 +1,9 @@
-//! From checked settings to an engine: for the commands and for the daemon.
+//! The engine of a workspace, made from checked settings: for the commands and the daemon.
 //!
-//! - [`write_state`] opens the state for changes. [`read_state`] changes nothing at all, makes nothing, and needs no lock.
-//! - [`Neighbours`] looks into the folders of the mirror's other workspaces, where a file that was moved is not gone. It
-//!   looks only when an article is to be deleted because its file is missing, and finds `id:` lines: a file that is
-//!   ignored in that workspace, or is no article there, counts as well. Links are not followed, and folders of folders
-//!   not looked into, as in the own mirror.
+//! - [`write_state`] opens the state for changes. [`read_state`] changes and creates nothing, and needs no lock.
+//! - [`Neighbours`] finds files that were moved into the folders of other workspaces. It is asked only before an
+//!   article is deleted because its file is missing, and looks for `id:` lines: a file that is ignored or no article in
+//!   that workspace counts as well. As in the own mirror, it does not follow links or descend into nested folders.
 
 use crate::config::{Config, Root};
 use crate::engine::settings::Settings;
@@ -48,7 +47,7 @@ pub fn settings(config: &Config, root: &Root) -> Settings {
     }
 }
 
-/// Puts the engine of a workspace together, over a state from [`write_state`] or [`read_state`].
+/// Makes the engine of a workspace over a state from [`write_state`] or [`read_state`].
 pub fn engine<S: Service>(
     config: &Config,
     root: &Root,
@@ -61,7 +60,7 @@ pub fn engine<S: Service>(
     Ok(engine.with_folders(other_workspaces(config, root), Some(home)))
 }
 
-/// Opens the state of a workspace to change it. The caller holds the lock of the workspace's folder.
+/// Opens the state of a workspace for changes. The caller holds the lock of the workspace's folder.
 pub fn write_state(config: &Config, root: &Root) -> anyhow::Result<Store> {
     Store::prepare(&root.state)?;
     let now = SystemClock.now();
@@ -76,7 +75,7 @@ pub fn read_state(config: &Config, root: &Root) -> Result<Store, StateError> {
     }
 }
 
-/// The state of a workspace, for reading; `None`: nothing was synced yet.
+/// The state of a workspace, for reading; `None`: there was no sync yet.
 pub fn known_state(config: &Config, root: &Root) -> Result<Option<Store>, StateError> {
     Store::open_read_only(&root.state, Some(&binding(config, root)))
 }

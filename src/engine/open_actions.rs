@@ -1,10 +1,10 @@
-//! Matters that stand open between two cycles: held and failed actions, and the articles that a restore has still to bring
-//! back. `kbsync status` tells of them without asking the service.
+//! Open matters between two cycles: held and failed actions, and articles that a restore has still to bring back. They
+//! are stored, so that `kbsync status` needs no requests.
 //!
-//! - Held and failed actions are written at the end of a cycle. A cycle that looked at a part, or went one way only, says
-//!   nothing about the rest: what was held there is still held, and what failed there is not done yet.
-//! - A restore that is broken off, or refuses a file, leaves some articles without a file. Their absence is no removal by
-//!   a person: as long as they are remembered, no article is deleted on the service for it (failures row 40).
+//! - Held and failed actions are stored at the end of a cycle. A cycle over a part, or in one direction, says nothing
+//!   about the rest: actions outside it stay held or failed.
+//! - An interrupted restore, or a refused file, leaves articles without files. Such an absence is no removal by a
+//!   person: while the articles are stored here, none is deleted on the service (failures row 40).
 
 use crate::engine::observation::Observation;
 use crate::engine::report::{Line, Report, Status};
@@ -22,7 +22,7 @@ const HELD: &str = "held";
 /// The kind of the actions that failed.
 const FAILED: &str = "failed";
 
-/// An action that waits, or failed and is tried again.
+/// A held action, or a failed one that is tried again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct OpenAction {
     /// The path in the mirror.
@@ -35,7 +35,7 @@ pub(super) struct OpenAction {
     pub(super) side: Side,
     /// The reason, and the remedy.
     pub(super) reason: String,
-    /// Which guard holds it.
+    /// The guard that holds it.
     pub(super) rule: Option<HoldRule>,
     /// The time since which it is held.
     pub(super) since: Timestamp,
@@ -52,12 +52,12 @@ impl OpenAction {
         format!("{} {about}", self.action.word())
     }
 
-    /// Returns whether it is the same that waits: an article's folder may have got another name since.
+    /// Returns whether a report line is about this action; an article's folder may have been renamed since.
     fn is(&self, line: &Line) -> bool {
         self.is_about(line.id, &line.path) && self.action == line.action
     }
 
-    /// Returns whether the action is about this article, or about this path.
+    /// Returns whether the action is about this article or, without an id, this path.
     pub(super) fn is_about(&self, id: Option<ArticleId>, path: &str) -> bool {
         match (self.id, id) {
             (Some(one), Some(other)) => one == other,
@@ -66,19 +66,19 @@ impl OpenAction {
     }
 }
 
-/// Reads what was held at the end of the last cycle.
+/// Reads the actions that were held at the end of the last cycle.
 pub(super) fn held(store: &Store) -> anyhow::Result<Vec<OpenAction>> {
     let rows: OpenActions = store.waiting(HELD)?;
     Ok(rows.into_values().collect())
 }
 
-/// Reads what had failed at the end of the last cycle. What the service refused has rows of its own.
+/// Reads the actions that had failed at the end of the last cycle. Refused actions have rows of their own.
 pub(super) fn failed(store: &Store) -> anyhow::Result<Vec<OpenAction>> {
     let rows: OpenActions = store.waiting(FAILED)?;
     Ok(rows.into_values().collect())
 }
 
-/// Counts the deletions that wait for a person, wherever they are: a cycle over a part tells of that part alone.
+/// Counts the held deletions of the whole workspace; a report covers only its cycle's scope.
 pub fn held_deletions(store: &Store) -> anyhow::Result<usize> {
     let held = held(store)?;
     Ok(held
@@ -87,7 +87,7 @@ pub fn held_deletions(store: &Store) -> anyhow::Result<usize> {
         .count())
 }
 
-/// Counts those of some actions that no cycle has held and told yet: nobody can have seen them.
+/// Counts the actions that no cycle has reported as held: no person can have seen them.
 ///
 /// # Errors
 ///
@@ -104,15 +104,15 @@ pub fn count_unreported<'a>(
     Ok(actions.into_iter().filter(|action| !told(action)).count())
 }
 
-/// Returns the rows of held and of failed actions after a cycle, by their kind: those of its report, and what was
-/// remembered of all that the cycle did not look at.
+/// Returns the rows of held and failed actions after a cycle, by kind: those of its report, and the stored rows of
+/// everything that the cycle did not look at.
 pub(super) fn open_after(
     store: &Store,
     settings: &Settings,
     request: &CycleRequest,
     report: &Report,
 ) -> anyhow::Result<[(&'static str, OpenActions); 2]> {
-    // Conflicts that were shown, and what the service refused, have rows of their own.
+    // Shown conflicts and refused actions have rows of their own.
     let shown: BTreeSet<ArticleId> = store.conflicts()?.into_iter().map(|row| row.id).collect();
     let refused = store.parked()?;
     let (policy, in_motion) = (
@@ -132,7 +132,7 @@ pub(super) fn open_after(
             (Direction::Pull, side) => side == Side::Local,
             (Direction::Push, side) => side == Side::Remote,
         };
-        // What something else stood in the way of was not looked at either.
+        // A skipped action counts as not looked at.
         let mut skipped = report.actions.iter();
         let is_skipped = skipped.any(|line| line.status == Status::Skipped && open.is(line));
         in_scope && in_direction && !in_motion.covers(&place) && !is_skipped
@@ -171,12 +171,12 @@ pub(super) fn open_after(
 /// The kind of the articles that a restore has still to bring back.
 const RESTORING: &str = "restoring";
 
-/// Returns the articles that were to come back.
+/// Returns the articles that a restore has still to bring back.
 pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
     Ok(store.waiting(RESTORING)?.into_values().collect())
 }
 
-/// Remembers the articles before the first of their files is written.
+/// Stores the articles before the first of their files is written.
 ///
 /// # Errors
 ///
@@ -196,7 +196,7 @@ fn put_unfinished(store: &mut Store, ids: &BTreeSet<ArticleId>) -> anyhow::Resul
     Ok(())
 }
 
-/// Forgets the articles whose files are there again, and those that are no articles of this workspace any more.
+/// Removes the articles whose files are back, and those that are no longer articles of this workspace.
 pub(in crate::engine) fn forget_restored(
     store: &mut Store,
     observed: &Observation,

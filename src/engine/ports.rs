@@ -1,4 +1,4 @@
-//! The engine's ports, which the caller supplies: git, the clock, and the receiver of progress.
+//! The engine's ports, supplied by the caller: git, the clock, and the receiver of progress.
 //!
 //! The engine asks git only when the answer matters, so that an ordinary cycle costs nothing. An answer may hold an action,
 //! and never allows one. Paths are relative to the workspace's folder, `folder/file`.
@@ -17,8 +17,8 @@ pub trait GitView: Send + Sync {
         false
     }
 
-    /// Returns what is checked out now, compared with the time before the cycle's scan. The engine asks before a
-    /// cycle's first effect.
+    /// Compares the present checkout with the one before the cycle's scan. The engine asks before a cycle's first
+    /// effect.
     fn checkout(&self) -> Checkout {
         Checkout::Same
     }
@@ -55,8 +55,7 @@ pub enum Checkout {
     Same,
     /// Git changes files now, with the reason for people.
     Changing(String),
-    /// Files of another branch than the published branch, or of two commits, may have been scanned, with the reason for
-    /// people.
+    /// The scan may have seen files of an unpublished branch, or of two commits, with the reason for people.
     Other(String),
 }
 
@@ -83,12 +82,12 @@ impl GitView for NoGit {}
 /// A wait under way.
 pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The time of day, and pauses. The age of an answer is measured with tokio's clock.
+/// The time of day, and pauses; tests and the simulator bring their own. Tokio's clock measures the age of a response.
 pub trait Clock: Send + Sync {
-    /// The moment, by this machine's clock.
+    /// The present time, by this machine's clock.
     fn now(&self) -> Timestamp;
 
-    /// Waits, before something is tried again.
+    /// Waits before a retry.
     fn pause(&self, wait: Duration) -> Pause {
         Box::pin(tokio::time::sleep(failpoint::wait(wait)))
     }
@@ -104,14 +103,14 @@ impl Clock for SystemClock {
     }
 }
 
-/// How far a cycle has come, for people who wait.
+/// Progress of a cycle, for display.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// A phase begins.
     Phase {
         /// Its name.
         name: &'static str,
-        /// Its units, where that is known.
+        /// The number of its units, if known.
         total: Option<u64>,
         /// Requests that one unit costs.
         requests: u32,

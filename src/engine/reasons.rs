@@ -1,11 +1,11 @@
-//! Reasons as people read them: below the root of the mirror, and once for all files that share one.
+//! Reasons as people read them: with paths below the mirror's root, and once for all files that share a reason.
 //!
-//! It knows the form of the commands that reasons propose, and nothing of what a reason says.
+//! The code knows the form of the proposed commands, but not the content of a reason.
 
 use crate::model::{ArticleId, path::quoted};
 use std::{borrow::Cow, collections::HashMap, hash::Hash};
 
-/// Puts a workspace's folder before a path, and before the paths of the commands that a reason proposes.
+/// Prefixes a path, and the paths of the commands that a reason proposes, with a workspace's folder.
 pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut String>) {
     if prefix.is_empty() {
         return;
@@ -21,7 +21,7 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
     below.trim_end_matches('/').clone_into(path);
 }
 
-/// Puts a folder before the paths of a command. Its options follow the paths.
+/// Prefixes the paths of a command with a folder. Options come after the paths.
 fn command_below(prefix: &str, command: &str) -> String {
     let Some(name) = WITH_PATHS.iter().find(|name| command.starts_with(**name)) else {
         return command.to_owned();
@@ -48,8 +48,8 @@ fn command_below(prefix: &str, command: &str) -> String {
 /// The commands that reasons propose with paths.
 const WITH_PATHS: [&str; 3] = ["kbsync resolve", "kbsync restore", "kbsync sync"];
 
-/// Returns the reason of a group of files: of one file its own; of several what they have in common, as `first` has it
-/// for `path`.
+/// Returns the reason of a group of files: the own reason of a single file; for several, the common part of `first`,
+/// the reason at `path`.
 pub fn reason_of_group<'r>(size: usize, first: &'r str, path: &str) -> Cow<'r, str> {
     if size > 1 {
         common_reason(first, path).into()
@@ -58,14 +58,14 @@ pub fn reason_of_group<'r>(size: usize, first: &'r str, path: &str) -> Cow<'r, s
     }
 }
 
-/// Returns a reason without the path of its own file in the commands, as several files may have it.
+/// Returns a reason with `PATH` for the path of its own file, so that several files can share it.
 pub fn common_reason(reason: &str, path: &str) -> String {
     let path = quoted(path);
     let reason = reason.replace(&format!(" {path}`"), " PATH`");
     reason.replace(&format!(" {path} --"), " PATH --")
 }
 
-/// Groups items by their key, in the order of the first item of each group. `key` is called once for each, in order.
+/// Groups items by key, in the order of each group's first item. Calls `key` once for each item, in order.
 pub fn in_groups<T, K: Eq + Hash>(items: &[T], key: impl FnMut(&T) -> K) -> Vec<Vec<&T>> {
     let mut groups: Vec<Vec<&T>> = Vec::new();
     let mut known = HashMap::new();

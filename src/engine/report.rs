@@ -1,4 +1,4 @@
-//! The report of one cycle: what was done, what waits, what it cost.
+//! The report of one cycle: actions, problems and costs.
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
@@ -30,21 +30,21 @@ pub enum Status {
 /// One action in a report.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Line {
-    /// The word for it.
+    /// The kind of the action.
     pub action: Kind,
-    /// The side that it changes.
+    /// The side that the action changes.
     pub side: Side,
     /// The path in the mirror.
     pub path: String,
     /// The article, once it has an id.
     pub id: Option<ArticleId>,
-    /// The fields that it changes.
+    /// The fields that the action changes.
     pub fields: Vec<Field>,
-    /// Its state after the cycle.
+    /// The state of the action after the cycle.
     pub status: Status,
-    /// The reason that it waits or failed, or a note for a person.
+    /// The reason for a hold or a failure, or a note for a person.
     pub reason: Option<String>,
-    /// Which guard holds it, for this crate's own use.
+    /// The guard that holds it, for this crate's own use.
     #[serde(skip)]
     pub rule: Option<HoldRule>,
 }
@@ -106,7 +106,7 @@ impl Requests {
     }
 }
 
-/// The requests that are left.
+/// The requests that the budget has left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct BudgetLeft {
     /// In the rolling minute.
@@ -124,14 +124,14 @@ impl From<Usage> for BudgetLeft {
     }
 }
 
-/// The extent of what a cycle looked at.
+/// The extent of a cycle's look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Coverage {
-    /// Whether only a part was asked for: then an empty report does not mean that both sides are equal.
+    /// Whether the request was for a part only: then an empty report does not mean that both sides are equal.
     pub is_partial: bool,
-    /// Whether everything was looked at, and the rows of the few articles that differ from the index were enough.
+    /// Whether the look at everything needed only the rows of the few articles that differ from the index.
     pub is_incremental: bool,
-    /// Whether a part could not be looked at: then there may be removals that nobody saw.
+    /// Whether a part could not be looked at: removals there may have gone unseen.
     pub has_doubt: bool,
 }
 
@@ -142,32 +142,32 @@ pub struct Report {
     pub version: u32,
     /// Its end.
     pub outcome: Ending,
-    /// Whether nothing was to be done but planned.
+    /// Whether it was a dry run.
     pub dry_run: bool,
     /// The actions, in order.
     pub actions: Vec<Line>,
     /// The files and articles that were left out, with the reasons.
     pub problems: Vec<Problem>,
-    /// The requests that it made.
+    /// The requests of the cycle.
     pub requests: Requests,
-    /// The requests that are left, if that is known.
+    /// The requests that are left, if known.
     pub budget: Option<BudgetLeft>,
     /// Its duration in milliseconds.
     pub elapsed_ms: u64,
-    /// The extent of what it looked at.
+    /// The extent of the look.
     #[serde(skip)]
     pub coverage: Coverage,
     /// The reason for an early end; for this crate's own use.
     #[serde(skip)]
     pub stopped: Option<Stop>,
-    /// Paths of which one side changed after it was read, or was created as an earlier file said: the cycle looks at
-    /// them again.
+    /// Paths to look at again at once: a side changed after it was read, or the article was created from an earlier
+    /// text of the file.
     #[serde(skip)]
     pub overtaken: BTreeSet<String>,
 }
 
 impl Report {
-    /// Puts a folder before every path.
+    /// Prefixes every path with a folder.
     pub(super) fn put_below(&mut self, prefix: &str) {
         for line in &mut self.actions {
             put_below(prefix, &mut line.path, line.reason.as_mut());
@@ -186,8 +186,8 @@ impl Report {
         }
     }
 
-    /// Asks for a commit of the `id:` lines that were written into files, once for all of them: git would take these
-    /// lines for changes that a pull overwrites.
+    /// Asks, once for all files, for a commit of the `id:` lines that were written into them: for git, the lines are
+    /// changes that block a pull.
     pub(super) fn want_ids_committed(&mut self) {
         let mut lines = self.actions.iter_mut();
         let made = lines.rfind(|line| {
@@ -200,12 +200,12 @@ impl Report {
         }
     }
 
-    /// Returns whether any action came to such an end.
+    /// Returns whether any action has this status.
     pub fn has(&self, status: Status) -> bool {
         self.actions.iter().any(|line| line.status == status)
     }
 
-    /// Adds a plan that is not carried out.
+    /// Adds the plan of a dry run.
     pub fn plan(&mut self, plan: &Plan) {
         for action in &plan.actions {
             let status = if action.held.is_some() {
@@ -218,7 +218,7 @@ impl Report {
         }
     }
 
-    /// Decides how it ended: the first of failed, retry, partial, attention that applies.
+    /// Sets the outcome: the first of failed, retry, partial and attention that applies.
     pub fn conclude(&mut self, stopped: Option<Ending>) {
         let mut outcome = stopped.unwrap_or(Ending::Done);
         for line in &self.actions {
@@ -239,7 +239,7 @@ impl Report {
         self.outcome = outcome;
     }
 
-    /// Replaces what was skipped at these paths by the report of another look at them.
+    /// Replaces the skipped actions at these paths by the report of another look at them.
     pub(super) fn replace(&mut self, paths: &BTreeSet<String>, mut next: Self) {
         self.actions
             .retain(|line| line.status != Status::Skipped || !paths.contains(&line.path));
@@ -269,12 +269,12 @@ impl Report {
         self.coverage.is_partial |= other.coverage.is_partial;
     }
 
-    /// Returns the failure of the service that ended it before its end.
+    /// Returns the service failure that ended the cycle early.
     pub fn service_failure(&self) -> Option<(&ErrorKind, &str)> {
         self.stopped.as_ref()?.service_failure()
     }
 
-    /// Returns whether the cycle ran to its end. After a failure it saw only a part, whether or not that is an outage.
+    /// Returns whether the cycle ran to its end. After any failure the cycle saw only a part.
     pub fn is_complete(&self) -> bool {
         self.stopped.is_none() && self.outcome != Ending::Failed
     }
@@ -285,7 +285,7 @@ impl Report {
         self.is_complete() && !self.coverage.has_doubt && !self.actions.iter().any(is_left)
     }
 
-    /// Adds what came of bringing versions back before the cycle.
+    /// Adds the result of a restore before the cycle.
     pub fn add_restored(&mut self, lines: Vec<Line>, refused: Vec<Refused>) {
         if !refused.is_empty() {
             self.outcome = self.outcome.min(Ending::Partial);
@@ -295,13 +295,13 @@ impl Report {
             .extend(refused.into_iter().map(Refused::problem));
     }
 
-    /// Returns whether nothing was or would be done, and nothing waits.
+    /// Returns whether the report has neither actions nor problems.
     pub fn is_quiet(&self) -> bool {
         self.actions.is_empty() && self.problems.is_empty()
     }
 }
 
-/// The sentence of a dry run about a conflict that no cycle has recorded: there is nothing to resolve yet.
+/// Returns a dry run's sentence about a conflict that no cycle has recorded, and that cannot be resolved yet.
 fn unrecorded(action: &Action) -> Option<String> {
     let Step::Conflict(conflict) = &action.step else {
         return None;

@@ -1,8 +1,8 @@
-//! The settings and the request that a cycle works with, for one workspace; among them the paths in motion.
+//! The settings and the request of a cycle in one workspace; among them the paths in motion.
 //!
-//! Files and folders are in motion that changed a moment ago, or were removed so recently that they may come back. In a
-//! cycle that looks at everything such a place is present and unknown, whatever the scan found there: it is neither sent
-//! nor written nor missed, and takes part again when it has settled.
+//! A path is in motion if it changed a moment ago, or was removed so recently that it may come back. A cycle over
+//! everything treats such a place as present and unknown, whatever the scan found: it is not sent, written or missed
+//! until it has settled.
 
 use crate::mirror::layout::Layout;
 use crate::model::path::{CATEGORY_FILE, fold};
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Settings {
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// Its folder below the mirror, put before paths in reports; empty when it is the mirror itself.
+    /// The workspace's folder below the mirror, a prefix of paths in reports; empty for the mirror itself.
     pub prefix: String,
     /// Categories without published articles.
     pub categories: BTreeSet<CategoryId>,
@@ -31,9 +31,9 @@ pub struct Settings {
     pub on_conflict: OnConflict,
     /// Whether absent articles are probed.
     pub probe: bool,
-    /// `enabled` for new files that do not say.
+    /// The default of `enabled` for new files.
     pub new_enabled: bool,
-    /// `draft` for new files that do not say.
+    /// The default of `draft` for new files.
     pub new_draft: bool,
     /// Days that versions are kept.
     pub keep_days: u32,
@@ -54,7 +54,7 @@ impl Settings {
         }
     }
 
-    /// Returns what a look at rest depends on besides the state: these settings, and the rules of the mirror.
+    /// Returns a digest of the settings and the mirror's rules, on which a look at rest depends besides the state.
     pub(super) fn rest_mark(&self, layout: &Layout) -> String {
         let settings = format!("{self:?}");
         let parts = [env!("CARGO_PKG_VERSION"), &settings, layout.text()];
@@ -81,19 +81,19 @@ impl Settings {
     }
 }
 
-/// The things that a cycle is asked to look at.
+/// The extent of the look that a cycle is asked for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Look {
-    /// At the whole mirror and the whole workspace: lists once.
+    /// The whole mirror and the whole workspace, with one listing.
     #[default]
     Whole,
-    /// At these files and their articles only, if that is enough to decide on them; else at everything. What
-    /// is planned is limited by the request's scope either way.
+    /// These files and their articles only, if that is enough to decide on them; otherwise everything. The request's
+    /// scope limits the plan either way.
     Paths(BTreeSet<Place>),
 }
 
 impl Look {
-    /// The shortest look at these paths: at files alone, if all are files.
+    /// The smallest look that covers these paths: only files, if all paths are files.
     pub(super) fn of(paths: &BTreeSet<String>) -> Self {
         let place = |path: &String| {
             let (folder, file) = path.split_once('/')?;
@@ -107,22 +107,22 @@ impl Look {
 /// Files and folders that changed a moment ago.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct PathsInMotion {
-    /// Their paths: a cycle that looks at everything leaves them alone.
+    /// Their paths: a cycle over everything leaves them alone.
     pub paths: BTreeSet<String>,
-    /// The time of the list: a file that was removed later is in motion, too. `None`: the grace time does not apply.
+    /// The time of the list: a file that was removed later is in motion, too. `None`: there is no grace time.
     pub listed_at: Option<Timestamp>,
-    /// Paths of files and folders that were removed before the grace time began: the cycle does not wait for them.
+    /// Removed paths whose grace time is over: the cycle does not wait for them.
     pub removed: BTreeSet<String>,
 }
 
 /// The request of one command or trigger.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CycleRequest {
-    /// Which way changes may go.
+    /// The direction in which changes may go.
     pub direction: Direction,
     /// Paths to look at; empty: all.
     pub scope: Vec<String>,
-    /// The extent of the look, where that is enough.
+    /// The extent of the look.
     pub look: Look,
     /// The paths that a cycle leaves alone.
     pub in_motion: PathsInMotion,
@@ -130,22 +130,22 @@ pub struct CycleRequest {
     pub dry_run: bool,
     /// Let deletions pass the guards.
     pub allow_deletes: bool,
-    /// The rule for new categories of a first sync.
+    /// The treatment of new categories in a first sync.
     pub new_categories: NewCategories,
     /// Overrides `on_conflict`.
     pub prefer: Option<OnConflict>,
-    /// Conflicts that a person settled.
+    /// A person's choices for conflicts.
     pub resolve: BTreeMap<ArticleId, Keep>,
-    /// The reason that nothing may be deleted on the service because of git, if there is one.
+    /// The reason, if any, that git forbids deletions on the service.
     pub git_hold: Option<String>,
-    /// Whether no person waits for the result: then questions that were asked recently are not asked again.
+    /// Whether no person waits for the result: then recent questions are not asked again.
     pub is_background: bool,
-    /// The share of the budget that pays.
+    /// The share of the request budget to use.
     pub purpose: Purpose,
 }
 
 impl CycleRequest {
-    /// Returns whether the request asks for nothing more than that both sides be equal.
+    /// Returns whether the request only asks that both sides be equal.
     pub(super) fn is_plain(&self) -> bool {
         !self.dry_run
             && !self.allow_deletes
@@ -154,7 +154,7 @@ impl CycleRequest {
             && self.resolve.is_empty()
     }
 
-    /// Returns whether the request is for both directions and all paths.
+    /// Returns whether the request covers both directions and all paths.
     pub(super) fn is_whole(&self) -> bool {
         self.direction == Direction::Both && self.scope.is_empty()
     }
@@ -183,9 +183,9 @@ impl CycleRequest {
 pub(in crate::engine) struct InMotion {
     pub(super) places: BTreeSet<Place>,
     pub(super) folders: BTreeSet<String>,
-    /// The paths in the form in which they collide.
+    /// The paths, case-folded.
     pub(super) folded: BTreeSet<String>,
-    /// The time of the list, and the articles that were known to have no file by then.
+    /// The time of the list, and the articles whose missing files were known by then.
     pub(super) since: Option<(Timestamp, BTreeSet<ArticleId>)>,
     /// Removed paths whose grace time is over.
     grace_over: BTreeSet<String>,
@@ -209,7 +209,7 @@ impl InMotion {
         in_motion
     }
 
-    /// Adds the time of the list, the articles that wait since before, and the removed paths whose grace time is over.
+    /// Adds the time of the list, the articles that were held before, and the removed paths whose grace time is over.
     pub(super) fn since(
         self,
         moment: Timestamp,
@@ -223,7 +223,7 @@ impl InMotion {
         }
     }
 
-    /// Returns whether a place went long enough ago, by itself or with its folder.
+    /// Returns whether the grace time of a removed place is over, by itself or with its folder.
     pub(super) fn was_waited_for(&self, place: &Place) -> bool {
         self.grace_over.contains(&place.folder) || self.grace_over.contains(&place.to_string())
     }
@@ -240,7 +240,7 @@ impl InMotion {
                 || self.folded.contains(&fold(&format!("{folder}/{file}"))))
     }
 
-    /// Returns whether a folder or anything in it is in motion: whoever writes there goes by its name.
+    /// Returns whether a folder or anything in it is in motion: a writer there relies on its name.
     pub(in crate::engine) fn is_about(&self, folder: &str) -> bool {
         let folder = fold(folder);
         let mut paths = self.folded.iter();
@@ -250,7 +250,7 @@ impl InMotion {
         })
     }
 
-    /// Returns whether the category's words in this folder are in motion.
+    /// Returns whether this folder's `_category.yaml` is in motion.
     pub(super) fn covers_words(&self, folder: &str) -> bool {
         self.covers(&Place::new(folder, CATEGORY_FILE))
     }
