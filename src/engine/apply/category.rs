@@ -1,5 +1,5 @@
-//! A category on the service: created by a POST, changed by a PUT that is looked at before it is sent, and looked at again
-//! after a lost answer. `category_files` has the mirror's half.
+//! A category on the service: POST and PUT, with a look before the PUT, and another one after a lost response.
+//! `category_files` has the mirror's half.
 
 use super::category_files::{NewYaml, ScannedYaml, settle_here, write_yaml};
 use super::guard_read::mark_for_reading;
@@ -26,7 +26,7 @@ use std::time::Duration;
 /// A folder that is to be a category.
 pub(super) struct NewFolder<'a> {
     pub(super) folder: &'a str,
-    /// The id that stands for the category until the service gives one.
+    /// The provisional id, until the service assigns one.
     pub(super) provisional: CategoryId,
     pub(super) version: &'a CategoryVersion,
 }
@@ -116,7 +116,7 @@ fn category_born<D: Disk>(
         .outcome_without_file(&what, unwritten(error)?))
 }
 
-/// Brings a category's two sides together: folder, `_category.yaml`, then the service.
+/// Brings the two sides of a category together: folder, `_category.yaml`, then the service.
 pub(super) async fn settle_category<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
@@ -144,7 +144,7 @@ pub(super) async fn settle_category<S: Service, D: Disk>(
     send_category(engine, action, settle, state).await
 }
 
-/// Returns whether a folder is to get another name while a file in it is being written.
+/// Returns whether a folder is to be renamed while a file in it is being written.
 fn is_in_motion(settle: &SettleCategory, state: &ApplyState<'_>) -> bool {
     let (Some(from), Some(to)) = (&settle.from, &settle.to) else {
         return false;
@@ -153,7 +153,7 @@ fn is_in_motion(settle: &SettleCategory, state: &ApplyState<'_>) -> bool {
     from != to && (in_motion.is_about(from) || in_motion.is_about(to))
 }
 
-/// Returns the outcome of a category's folder or file that could not be written.
+/// Returns the result of a failed write to a category's folder or file.
 fn unwritten(error: anyhow::Error) -> anyhow::Result<StepResult> {
     if error.is::<StateError>() {
         return Err(error);
@@ -164,7 +164,7 @@ fn unwritten(error: anyhow::Error) -> anyhow::Result<StepResult> {
     })
 }
 
-/// Sends what changed in a category, and records what the service made of it.
+/// Sends the changed fields of a category, and records the response.
 async fn send_category<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
@@ -190,7 +190,7 @@ async fn send_category<S: Service, D: Disk>(
             keep_pushed(&*engine.disk, &mut engine.store, settle)?;
             Ok(StepResult::Done(None))
         }
-        // The next cycle reads the category, and sees what became of it.
+        // The next cycle reads the category, and sees the outcome.
         Err(error) if error.answer_lost => Ok(failed(error)),
         Err(error) => not_done(&mut engine.store, action, error),
     }
@@ -202,7 +202,7 @@ pub(super) fn is_category_seen(window: Duration, id: CategoryId, state: &ApplySt
     read && !window.is_zero() && state.observed.seen_at.elapsed() <= window
 }
 
-/// GET before PUT, unless the category was read just now.
+/// The guard read of a category: a GET, unless it was read recently enough.
 async fn ensure_category_seen<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     settle: &SettleCategory,
@@ -224,7 +224,7 @@ async fn ensure_category_seen<S: Service, D: Disk>(
     }
 }
 
-/// Reads a category. Its articles come along, and some may have changed since they were listed.
+/// Reads a category. The response has its articles as well; some may have changed since they were listed.
 async fn look_at_category(
     service: &impl Service,
     id: CategoryId,
@@ -242,7 +242,7 @@ async fn look_at_category(
     Ok(category)
 }
 
-/// Sends, and looks after a lost answer: a PUT is repeated only over the version that it was meant for.
+/// Sends the PUT, with a look after a lost response: it is repeated only over the version that it was meant for.
 async fn put_category<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     settle: &SettleCategory,
@@ -282,8 +282,8 @@ async fn put_category<S: Service, D: Disk>(
     }
 }
 
-/// Returns what an answer says of the fields that were sent, and when the category counts as read. What else is new in
-/// it is a colleague's, from the moment before: it is pulled by the next cycle, which reads the category.
+/// Returns the sent fields as the response has them, and the time of the read. Any other change in the response is a
+/// colleague's, and is pulled by the next cycle, which reads the category again.
 fn own_part(answer: RemoteCategory, settle: &SettleCategory, now: Timestamp) -> SentCategory {
     let mut version = answer.version;
     let mut others = CategoryVersion::FIELDS.into_iter();

@@ -1,5 +1,5 @@
-//! A category in the mirror: its folder is made or renamed, and its `_category.yaml` is read as it was scanned and written
-//! with what is new. Both versions of the file go into the history.
+//! A category in the mirror: makes or renames its folder, and edits its `_category.yaml`, if the file is still as
+//! scanned. Both versions of the file go into the history.
 
 use super::ApplyState;
 use super::record::{category_row, row_renamed, rows_along};
@@ -16,7 +16,7 @@ use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp, T
 use crate::reconcile::plan::SettleCategory;
 use crate::state::{Deed, RowChange};
 
-/// The mirror's half: the folder, `_category.yaml`, and the rows that become true with them.
+/// Settles the mirror's half: the folder, `_category.yaml`, and the rows that become true with them.
 pub(super) fn settle_here<D: Disk>(
     journal: &mut Journal<'_, D>,
     settle: &SettleCategory,
@@ -60,8 +60,8 @@ pub(super) fn settle_here<D: Disk>(
     Ok(())
 }
 
-/// Returns the side that has the written words, and the cause, for the history: the service has them only once they
-/// were sent.
+/// Returns the side that has the written words, and the cause, for the history. The service has them only after the
+/// PUT.
 fn seen(settle: &SettleCategory, is_known: bool, is_there: bool) -> (Side, &'static str) {
     match (settle.send.is_empty(), is_known, is_there) {
         (false, _, _) => (Side::Local, "merge"),
@@ -80,7 +80,7 @@ fn change_folder<D: Disk>(
 ) -> anyhow::Result<()> {
     if let Some(from) = &settle.from {
         if settle.write {
-            // Before anything moves: a file that was edited meanwhile is left to the next cycle.
+            // Check before anything moves: a file that was edited since is left to the next cycle.
             read_yaml(journal.disk, from, scanned)?;
         }
         if from != to {
@@ -95,13 +95,13 @@ fn change_folder<D: Disk>(
     }
     let mut paired = state.observed.paired.categories.iter();
     if paired.any(|(id, category)| *id != settle.id && category.folder == *to) {
-        // Another category was to leave it before, and has not.
+        // Another category was to leave the folder, and has not.
         return Err(DiskError::new(DiskErrorKind::Exists, "make", to).into());
     }
     Ok(())
 }
 
-/// Gives a folder another name; its category and its articles have it from then on, whatever becomes of its words.
+/// Renames a folder, with the rows of its category and articles, whatever happens to the category's words later.
 fn move_folder<D: Disk>(
     journal: &mut Journal<'_, D>,
     settle: &SettleCategory,
@@ -110,7 +110,7 @@ fn move_folder<D: Disk>(
     scanned: &ScannedYaml,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
-    // Unless the file has a line for it, the folder's name is the slug, which nothing else was to change.
+    // Without a `slug:` line in the file, the folder's name is the slug.
     let lined = has_slug(journal.disk, from).unwrap_or(scanned.stamp.is_some());
     let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
     let old = state.observed.base.categories.get(&settle.id);
@@ -134,7 +134,7 @@ fn move_folder<D: Disk>(
     Ok(())
 }
 
-/// Returns whether a `_category.yaml` has a line for the slug. `None`: it cannot be read.
+/// Returns whether a `_category.yaml` has a `slug:` line. `None`: it cannot be read.
 fn has_slug(disk: &impl Disk, folder: &str) -> Option<bool> {
     let yaml = disk
         .read(At::Folder(folder), CATEGORY_FILE, MAX_YAML)
@@ -162,7 +162,7 @@ fn rows_of(settle: &SettleCategory, row: &CategoryRow, along: &[ArticleRow]) -> 
     rows
 }
 
-/// Rows of the articles in a folder, under its new name; their stamps move along.
+/// Returns the rows of the articles in a renamed folder, and moves their stamps along.
 fn rows_below(state: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
     let stamps: Vec<(Place, Stamp)> = state
         .observed
@@ -190,7 +190,7 @@ fn rows_below(state: &mut ApplyState<'_>, from: &str, to: &str) -> Vec<ArticleRo
 #[derive(Default)]
 pub(super) struct ScannedYaml {
     pub(super) stamp: Option<Stamp>,
-    /// The folder's name, and what both said, where the stamp was too young to vouch for it.
+    /// The folder's name and the scanned words, if the stamp was racy.
     racy: Option<(String, CategoryVersion)>,
 }
 
@@ -205,7 +205,7 @@ impl ScannedYaml {
         Self { stamp, racy }
     }
 
-    /// Returns whether it still says what it said. Its stamp alone cannot, when it was saved just before the scan.
+    /// Returns whether a file still has the scanned words. A racy stamp does not show that.
     fn is_said_by(&self, bytes: &[u8]) -> bool {
         self.racy.as_ref().is_none_or(|(folder, words)| {
             let document = CategoryDocument::parse(bytes).ok();
@@ -215,21 +215,21 @@ impl ScannedYaml {
     }
 }
 
-/// The words that are to be written into a `_category.yaml`.
+/// The words to write into a `_category.yaml`.
 pub(super) struct NewYaml<'a> {
     pub(super) folder: &'a str,
     pub(super) id: CategoryId,
     pub(super) version: &'a CategoryVersion,
     pub(super) scanned: &'a ScannedYaml,
-    /// The words that are known to have been in it; any others are the writer's, and new.
+    /// The last known words of the file; any others are a new edit by the writer.
     pub(super) before: Option<&'a CategoryVersion>,
-    /// The folder's name until now: it is the slug of a file that names none.
+    /// The folder's name until now, the slug of a file without a `slug:` line.
     pub(super) named: &'a str,
     /// The side that has the written words, and the cause, for the history.
     pub(super) seen: (Side, &'static str),
 }
 
-/// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.
+/// Reads `_category.yaml`, and fails if it was saved since the scan: the plan does not cover a later edit.
 fn read_yaml(
     disk: &impl Disk,
     folder: &str,
@@ -254,7 +254,7 @@ fn read_yaml(
     Ok(existing)
 }
 
-/// Writes what is new into `_category.yaml`. `rows` become true with it.
+/// Writes new words into `_category.yaml`. `rows` become true with the change.
 pub(super) fn write_yaml<D: Disk>(
     journal: &mut Journal<'_, D>,
     new: &NewYaml<'_>,
@@ -267,7 +267,7 @@ pub(super) fn write_yaml<D: Disk>(
         .as_ref()
         .map(|content| CategoryDocument::parse(&content.bytes))
         .transpose()?;
-    // One that went missing comes back as it was.
+    // A missing file comes back as it was.
     let last = match &document {
         Some(_) => None,
         None => last_document(journal.store, id, None)?,
@@ -309,7 +309,7 @@ pub(super) fn write_yaml<D: Disk>(
         .as_ref()
         .map(|content| KnownFile::of(content.stamp, &content.bytes));
     let stamp = journal.change_file(staged.over(over).with_history(entry).with(rows))??;
-    // It may be saved once more within the clock's grain: for this cycle its stamp vouches for nothing.
+    // The file may be saved again within a clock tick: its stamp is racy in this cycle.
     let mirror = &mut state.observed.mirror;
     mirror.category_stamps.insert(folder.to_owned(), stamp);
     mirror.racy.push(stamp);

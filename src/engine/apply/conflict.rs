@@ -1,4 +1,4 @@
-//! Conflicts: the service's version beside the file, until a person settles it.
+//! Conflicts: the service's version is shown in a copy beside the file, until a person settles it.
 //!
 //! A copy is replaced or removed only while it is byte for byte what kbsync wrote. An edited copy belongs to the person who
 //! edited it: the copy stays, and a newer version of the service gets another name. Which conflicts there are is not decided
@@ -19,10 +19,10 @@ use crate::reconcile::plan::Conflict;
 use crate::state::store::Store;
 use crate::state::{Deed, SeenVersion, Subject};
 
-/// Writes the copy beside the file, then records which two versions were shown. Returns the reason to report instead
-/// of the plan's, if the copy could not be written or has another name than planned.
+/// Writes the copy beside the file, then records the two versions. Returns a reason that replaces the plan's, if the
+/// copy could not be written or has another name than planned.
 ///
-/// The copy comes first: a remembered conflict without its copy would count as settled.
+/// The copy comes first: a recorded conflict without a copy would count as settled.
 pub(super) fn show_conflict<D: Disk>(
     journal: &mut Journal<'_, D>,
     conflict: &Conflict,
@@ -34,7 +34,7 @@ pub(super) fn show_conflict<D: Disk>(
     let mut written = conflict.copy.clone();
     if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
         let body = text(journal.store, seen.version.text)?;
-        // Of an article that the base does not know, nothing else remembers what is shown.
+        // Without a row, nothing else remembers the shown version.
         let shown = SeenVersion::of_article(
             conflict.id,
             &conflict.place,
@@ -82,7 +82,7 @@ pub(super) fn show_conflict<D: Disk>(
     })
 }
 
-/// The reason of a conflict whose copy has another name than planned.
+/// Returns the reason of a conflict whose copy has another name than planned.
 fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
     let path = conflict.place.to_string();
     format!(
@@ -93,7 +93,7 @@ fn named_otherwise(conflict: &Conflict, taken: &str, name: &str) -> String {
     )
 }
 
-/// Why there is no copy, and what that means for the rest of the cycle.
+/// Returns the reason for a missing copy, and notes the obstacle for the rest of the cycle.
 fn no_copy(error: &DiskError, state: &mut ApplyState<'_>) -> String {
     let reason = format!("the copy could not be written: {}", error.in_words());
     match not_written(error) {
@@ -131,15 +131,15 @@ pub(super) fn write_copy<D: Disk>(
         let Some(present) = present else {
             break None;
         };
-        // A run that was killed may have written the copy. A copy that a loss of power takes away would look like
-        // one that a person removed.
+        // A killed run may have written the copy, and not made it durable: a copy lost with the power would look
+        // removed by a person.
         if present.bytes == source.as_bytes() {
             return Ok(journal.disk.sync_folder(at).map(|()| name));
         }
         if is_as_written(journal.store, &present, conflict.id)? {
             break Some(KnownFile::of(present.stamp, &present.bytes));
         }
-        // The names begin with the article's own, so they do not grow with each conflict.
+        // Numbered names begin with the article's name, so that they do not grow with each conflict.
         number += 1;
         name = beside_name(&conflict.place.file, number);
     };
@@ -176,7 +176,7 @@ fn is_as_written(store: &Store, copy: &Content, id: ArticleId) -> anyhow::Result
     Ok(there.any(|kept| shows(copy, id, &kept.seen.version)))
 }
 
-/// Forgets a conflict that the state settled, and removes its copies.
+/// Removes the copies of a conflict whose row has ended.
 pub(super) fn clear_copies<D: Disk>(
     journal: &mut Journal<'_, D>,
     id: ArticleId,
@@ -193,9 +193,9 @@ pub(super) fn clear_copies<D: Disk>(
     Ok(())
 }
 
-/// Removes the copies of settled conflicts that the scan found: a crash came before their removal, or the conflict is
-/// shown elsewhere by now. While an article's file cannot be read its copies stay: a state that is new does not know of
-/// the conflict.
+/// Removes the copies of settled conflicts that the scan found: after a crash before their removal, or if the conflict
+/// has another copy now. While an article's file cannot be read, its copies stay: a new state does not know the
+/// conflict.
 pub(in crate::engine) fn remove_settled_copies<D: Disk>(
     journal: &mut Journal<'_, D>,
     observed: &Observation,
@@ -210,7 +210,7 @@ pub(in crate::engine) fn remove_settled_copies<D: Disk>(
         let standing = conflicts.iter().find(|row| row.id == id);
         let shown =
             standing.and_then(|row| Some(Place::new(&row.place.folder, row.copy.as_ref()?)));
-        // While the copy that is shown was moved, any copy keeps the conflict.
+        // If the shown copy is missing, any other copy keeps the conflict.
         let stays = shown.is_some_and(|shown| {
             let found = journal.disk.look(At::Folder(&shown.folder), &shown.file);
             shown == *copy || !matches!(found, Ok(Some(_)))
@@ -246,7 +246,7 @@ fn remove_copy<D: Disk>(
     Ok(true)
 }
 
-/// Reports the edited copies of settled conflicts: they stay.
+/// Reports the edited copies of settled conflicts, which stay.
 pub(super) fn report_edited_copies(state: &mut ApplyState<'_>) {
     for (id, copy) in std::mem::take(&mut state.edited_copies) {
         let mut lines = state.report.actions.iter_mut();
@@ -273,7 +273,7 @@ pub(super) fn copy_text(id: ArticleId, version: &Version, text: String) -> Strin
     })
 }
 
-/// Returns whether a copy is byte for byte the one of a version.
+/// Returns whether a copy is byte for byte the copy of a version.
 fn shows(copy: &Content, id: ArticleId, version: &Version) -> bool {
     copy.whole
         && Document::parse_with_markers(&copy.bytes).is_ok_and(|document| {

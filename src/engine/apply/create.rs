@@ -1,8 +1,8 @@
-//! POST: a new article, never twice; then its id is written into its file.
+//! POST: creates an article, never twice, then writes its id into its file.
 //!
-//! The slug is always sent, and the service refuses a second article with the same slug in a category. So the slug is
-//! the idempotency key: after a lost answer the POST is sent again, in this cycle or a later one, and a 422 means that
-//! an earlier try may have arrived. The next listing tells (`pending::creations`).
+//! The slug is the idempotency key: it is always sent, and the service refuses a second article with the same slug in a
+//! category. So after a lost response the POST is sent again, in this cycle or a later one, and a 422 means that an
+//! earlier try may have arrived. The next listing shows whether it did (`pending::creations`).
 
 use super::conflict::clear_copies;
 use super::{ApplyState, StepResult, file_changed, not_done, not_written, wait_for_person};
@@ -56,7 +56,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
         enabled: Some(engine.settings.new_enabled),
         draft: Some(engine.settings.new_draft),
     };
-    // The article is there and known; what goes wrong with its file is left to the next cycle.
+    // The article exists and is recorded; a failure of its file is left to the next cycle.
     let row = match write_id(&mut engine.journal(), defaults, new, &row, state)? {
         Ok(row) => row,
         Err(result) => {
@@ -74,7 +74,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     let has_changed = state.observed.service.read_first.contains(&row.id);
     state.observed.base.articles.insert(row.id, row);
     if has_changed || !is_as_sent {
-        // A look that comes at once takes the rest from both sides.
+        // Another look at once takes the later changes of both sides.
         state.report.overtaken.insert(new.action.path.clone());
         let note = "as first sent; later changes follow";
         return Ok(StepResult::Done(Some(note.to_owned())));
@@ -82,8 +82,7 @@ pub(super) async fn create_article<S: Service, D: Disk>(
     Ok(StepResult::Done(None))
 }
 
-/// Removes the id of the deleted article from the file. After a crash, that id would pair the file with the deleted
-/// article.
+/// Removes the id of the deleted article from the file: after a crash, it would pair the file with the deleted article.
 fn remove_old_id<D: Disk>(
     journal: &mut Journal<'_, D>,
     new: &New<'_>,
@@ -110,7 +109,7 @@ fn remove_old_id<D: Disk>(
         .map_err(|error| not_written(&error)))
 }
 
-/// Sends the POST until it is answered. Returns the article's row.
+/// Sends the POST, with retries. Returns the article's row.
 async fn post<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     new: &New<'_>,
@@ -158,8 +157,8 @@ async fn post<S: Service, D: Disk>(
     not_done(&mut engine.store, new.action, error).map(Err)
 }
 
-/// Stores what is about to be sent. It is sent to the address of the first try, since only that slug can tell whether
-/// one arrived; another address is an edit, then.
+/// Stores the content to send. It goes to the address of the first try, because only that slug shows whether a try
+/// arrived; a new address becomes an edit later.
 fn begin_creation(
     store: &mut Store,
     new: &New<'_>,
@@ -234,9 +233,8 @@ fn record_answer(
     Ok(row)
 }
 
-/// Puts the id into the file of a new article, and what became of `enabled` and `draft`. `defaults`: the flags of a new
-/// file that does not say. Returns the row that is true then: without a stamp, since the file may hold more by now than
-/// was sent.
+/// Writes the id into the file of a new article, with the resulting `enabled` and `draft`. `defaults`: the flags of a
+/// new file without any. Returns the resulting row, without a stamp, because the file may have later edits.
 fn write_id<D: Disk>(
     journal: &mut Journal<'_, D>,
     defaults: Flags,
@@ -293,8 +291,8 @@ fn write_id<D: Disk>(
         .map_err(|error| not_written(&error)))
 }
 
-/// Returns whether a file is the one that the scan found, though it may have been saved since: another one may have
-/// been moved to its place. A copy has another article's id.
+/// Returns whether a file is still the scanned one, even if it was saved since, and not another file that was moved to
+/// its place. A copy has another article's id.
 fn is_scanned(
     new: &New<'_>,
     content: &Content,
@@ -310,7 +308,7 @@ fn is_scanned(
     document.id().is_none_or(is_copy) && (is_same || says(document, &new.file.version))
 }
 
-/// The file of a new article, as it is now.
+/// Returns the present file of a new article.
 fn file_at(disk: &impl Disk, place: &Place) -> Result<(Content, Document), StepResult> {
     let content = disk
         .read(At::Folder(&place.folder), &place.file, MAX_FILE)

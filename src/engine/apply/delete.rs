@@ -1,6 +1,6 @@
-//! Deletions: articles on the service, and rows of articles that are gone from both sides.
+//! Deletions of articles on the service, and of the rows of articles that are gone from both sides.
 //!
-//! A DELETE is for ever (`docs/api.md`, A4.8): the last version is in the history before it.
+//! A DELETE is final (`docs/api.md`, A4.8): the last version is stored in the history first.
 
 use super::conflict::clear_copies;
 use super::guard_read::ensure_seen;
@@ -64,7 +64,7 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     Ok(StepResult::Done(None))
 }
 
-/// Returns the reason not to delete an article: something lies where its file would be.
+/// Returns the reason not to delete an article: an entry at the place of its file.
 fn obstacle_at_places(
     disk: &impl Disk,
     id: ArticleId,
@@ -79,7 +79,7 @@ fn obstacle_at_places(
             Ok(Some(_)) => {
                 return Some(StepResult::Retry("its file is there again".to_owned()));
             }
-            // A folder that is gone holds no file; anything else is doubt.
+            // A missing folder holds no file; any other error is a doubt.
             Err(error) if error.kind == DiskErrorKind::NotFound => {}
             Err(error) => return Some(not_written(&error)),
         }
@@ -87,8 +87,8 @@ fn obstacle_at_places(
     obstacle_elsewhere(disk, id, state)
 }
 
-/// Returns the reason not to delete an article: its file came back under another name. Each file that came into the
-/// mirror since the scan is read for its id.
+/// Returns the reason not to delete an article: its file is back under another name. Reads the id of each file that
+/// appeared in the mirror since the scan.
 fn obstacle_elsewhere(
     disk: &impl Disk,
     id: ArticleId,
@@ -132,7 +132,7 @@ pub(super) fn forget_article<D: Disk>(
     Ok(StepResult::Done(None))
 }
 
-/// Returns whether a person approved just this deletion: then it does not count against the day.
+/// Returns whether a person approved exactly this deletion: then it does not count against the daily limit.
 pub(super) fn was_approved(store: &Store, action: &Action) -> Outcome<bool> {
     let mark = action.fingerprint();
     let approvals = store.approvals()?;
@@ -159,7 +159,7 @@ pub(super) fn rows_when_deleted(
     ]
 }
 
-/// Whether readers saw an article, for the log: if it comes back, it must not show what was hidden.
+/// Returns a note for the log whether an article was hidden: if it comes back, it must stay hidden.
 fn visibility_note(row: &ArticleRow) -> String {
     let (there, here) = (row.remote_flags, row.file_flags);
     noted(Flags {
@@ -168,14 +168,14 @@ fn visibility_note(row: &ArticleRow) -> String {
     })
 }
 
-/// The revision under which the words that go were seen last: a colleague may have saved them once more since the
-/// listing, and an old copy shows the later one.
+/// Returns the last revision of the version to be deleted: a colleague may have saved it again unchanged since the
+/// listing, and an old copy would show that later revision.
 fn last_revision(state: &ApplyState<'_>, id: ArticleId, seen: &Seen) -> Revision {
     let latest = state.latest.get(&id);
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
 }
 
-/// Where a file would be that came back: at its place, which its folder may have left since.
+/// Returns the places where a file may come back: its own, and that in the present folder of its category.
 fn possible_places(state: &ApplyState<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
     let category = state.row(id).map(|row| row.local.category);
     let folder = category.and_then(|category| state.observed.paired.folder(category));
@@ -185,7 +185,7 @@ fn possible_places(state: &ApplyState<'_>, id: ArticleId, place: &Place) -> Vec<
     possible_places
 }
 
-/// Returns whether the file at an article's place is another article's, and just as it was scanned.
+/// Returns whether the file at an article's place is another article's, and unchanged since the scan.
 fn is_of_another(state: &ApplyState<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {
     let paired = &state.observed.paired;
     let others = paired.files.iter().filter(|(other, _)| **other != id);

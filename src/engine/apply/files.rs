@@ -1,7 +1,7 @@
 //! The changes of a plan in the mirror: files written, moved, brought back and removed.
 //!
-//! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are made durable one
-//! by one, which is quicker for them (`engine::journal`).
+//! Many files go in batches: stage all, make them durable, rename all, make the names durable, record. A few files are
+//! made durable one by one, which is quicker (`engine::journal`).
 
 use super::conflict::clear_copies;
 use super::delete::{rows_when_deleted, was_approved};
@@ -42,11 +42,11 @@ struct Job<'a> {
 struct Old {
     known: KnownFile,
     bytes: Vec<u8>,
-    /// Whether it is as it was scanned; otherwise it may have comments and keys that nobody kept.
+    /// Whether it is as scanned; otherwise it may have comments and keys that are not in the history.
     scanned: bool,
 }
 
-/// Carries out the next `total` actions, which only touch the mirror.
+/// Carries out the next `total` actions, which only change the mirror.
 pub(super) fn settle_files<D: Disk>(
     journal: &mut Journal<'_, D>,
     teller: &Teller,
@@ -66,7 +66,7 @@ pub(super) fn settle_files<D: Disk>(
     Ok(())
 }
 
-/// The first half of an action that also sends: its file. Gives why it cannot be sent now.
+/// Changes the file of an action that also sends. Returns the result that prevents the request.
 pub(super) fn settle_first_half<D: Disk>(
     journal: &mut Journal<'_, D>,
     action: &Action,
@@ -187,8 +187,8 @@ fn prepare<'a, D: Disk>(
     Ok(job)
 }
 
-/// Changes the files, and records all of it. Of the first half of an action only the row counts: it is told when
-/// it is whole.
+/// Changes the files, and records the rows. The first half of an action stores only its row; the whole action is logged
+/// later.
 fn carry_out<D: Disk>(
     journal: &mut Journal<'_, D>,
     jobs: &mut [Job<'_>],
@@ -196,7 +196,7 @@ fn carry_out<D: Disk>(
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
     let (mut touched, mut changes) = (Vec::new(), Vec::new());
-    // What needs no file, or has it already, is recorded alone.
+    // Rows without a change of a file.
     let (mut entries, mut alone) = (Vec::new(), Vec::new());
     for (index, job) in jobs.iter_mut().enumerate() {
         if matches!(job.outcome, Some(Err(_))) {
@@ -226,7 +226,7 @@ fn carry_out<D: Disk>(
     take_over(journal, jobs, state)
 }
 
-/// The base in memory follows, and what the cycle knows of the files.
+/// Updates the base in memory, and the cycle's knowledge of the files.
 fn take_over<D: Disk>(
     journal: &mut Journal<'_, D>,
     jobs: &[Job<'_>],
@@ -266,7 +266,7 @@ impl Job<'_> {
         row_after(state, self.settle, self.stamp, self.text_lf, false)
     }
 
-    /// The rows that become true with the file.
+    /// Returns the rows that become true with the file.
     fn rows(&self, whole: bool, state: &ApplyState<'_>) -> Vec<RowChange> {
         let settle = self.settle;
         let (id, place, remote) = (settle.id, &settle.to, &settle.seen.version);
@@ -277,14 +277,14 @@ impl Job<'_> {
         let mut record = |seen| rows.push(RowChange::Version(Box::new(seen)));
         if !whole {
             if state.row(id).is_none() {
-                // On a first meeting nothing else remembers what is going to be overwritten.
+                // Without a row, nothing else remembers the version to be overwritten.
                 record(met(id, place, remote));
             }
             return rows;
         }
         let cause = self.action.kind.word();
         record(agreed(id, place, remote, cause));
-        // Where the service rewrites what it is sent, or a merge is not sent yet, the file says something else.
+        // If the service rewrites content, or a merge is not sent yet, the file differs.
         if settle.touches_file() && settle.file != *remote {
             record(SeenVersion {
                 side: Side::Local,
@@ -331,7 +331,7 @@ pub(super) fn remove_file<D: Disk>(
         return Ok(file_changed());
     }
     let document = Document::parse_with_markers(&content.bytes).ok();
-    // A stamp within the clock's grain does not vouch for what was scanned.
+    // A racy stamp does not vouch for the scanned content.
     let racy = state.observed.mirror.racy.contains(&content.stamp);
     let holds = |document: &Document| says(document, version);
     if racy && !document.as_ref().is_some_and(holds) {
@@ -340,7 +340,7 @@ pub(super) fn remove_file<D: Disk>(
     let text = document.map_or_else(String::new, |document| document.text().to_owned());
     let approved = state.observed.request.allow_deletes || was_approved(journal.store, action)?;
     let rows = rows_when_deleted(id, Side::Local, place, approved, state);
-    // A file that came from elsewhere may have the id of another service's article.
+    // A file from elsewhere may have the id of another service's article.
     let cause = if state.row(id).is_some() {
         "deleted on the service"
     } else {

@@ -1,4 +1,4 @@
-//! The end of a cycle: what was seen again, figures, times and the tag of a listing are stored.
+//! The end of a cycle: stores refreshed stamps, figures, times, open matters and the validator of the listing.
 
 use super::record::{trusted_scan, unmet_place};
 use crate::engine::Engine;
@@ -17,17 +17,17 @@ use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{Outcome, SeenVersion, Subject, history};
 
-/// The consequence for the next cycle of one that leaves nothing open.
+/// The effect on the next look of a cycle that leaves nothing open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::engine) enum NextLook {
-    /// It looked at everything and found nothing to do: from then on a look at what differs from the index is enough.
+    /// The cycle looked at everything and found nothing to do: from now on the differences from the index are enough.
     FewFromNow,
-    /// It looked at a few articles: whether that is enough stays as it was.
+    /// The cycle looked at a few articles: the extent of the next look does not change.
     Unchanged,
 }
 
 impl NextLook {
-    /// Returns what follows from a plan. `None`: the next look is a whole one.
+    /// Returns the effect of a plan. `None`: the next look covers everything.
     pub(in crate::engine) fn of(plan: &Plan, observed: &Observation) -> Option<Self> {
         if observed.extent.has_few() {
             return Some(Self::Unchanged);
@@ -41,8 +41,8 @@ impl NextLook {
     }
 }
 
-/// Stores the stamps of the files that were read and found to hold what the base says: they are not read again. It is
-/// for a cycle that had nothing to do: where files are written, a scanned stamp may be that of the file before.
+/// Stores the stamps of files that were read and equal the base, so that they are not read again. Only for a cycle
+/// without changes: after a write, a scanned stamp may be that of the replaced file.
 pub(in crate::engine) fn refresh_stamps(
     store: &mut Store,
     observed: &Observation,
@@ -54,7 +54,7 @@ pub(in crate::engine) fn refresh_stamps(
         let (Some(row), Some(stamp)) = (observed.base.articles.get(id), stamp) else {
             continue;
         };
-        // A file that is not opened is taken to have its id: one without is looked at until it has.
+        // A file with a known stamp is assumed to have its id, so a file without an id gets no stamp.
         let same = file.id == Some(*id)
             && file.place == row.place
             && file.version == row.local
@@ -73,7 +73,7 @@ pub(in crate::engine) fn refresh_stamps(
         let (Some(row), Some(stamp)) = (observed.base.categories.get(id), stamp) else {
             continue;
         };
-        // The row of a category that was read has a new time of reading by now.
+        // The row of a category that was read gets a new time of reading elsewhere.
         if observed.remote.categories.contains_key(id) {
             continue;
         }
@@ -98,8 +98,8 @@ pub(in crate::engine) fn refresh_stamps(
     Ok(())
 }
 
-/// Stores what a cycle learned: figures, times, what waits. Prunes the history. `settled`: everything could be decided,
-/// and nothing ended the cycle early.
+/// Stores a cycle's figures, times and open matters, and prunes the history. `settled`: everything was decided, and the
+/// cycle did not end early.
 pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     observed: &Observation,
@@ -142,10 +142,10 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
             .try_for_each(|(id, row)| tx.put_figures(*id, row))?;
         match validator {
             Some(_) => tx.put_value(VALIDATOR, validator)?,
-            // A quiet cycle that was answered with 304 leaves the validator as it is. One that was answered
-            // with a listing and no tag does not: the listing may come back to what the old tag stands for.
+            // A quiet cycle with a 304 keeps the validator. After a listing without an ETag it is removed: the listing
+            // may return to the content of the old ETag.
             None if clean && observed.service.not_modified => {}
-            // Nothing was listed, and nothing was changed.
+            // There was neither a listing nor a change.
             None if !observed.extent.lists() && report.actions.is_empty() => {}
             None => tx.remove_meta(VALIDATOR)?,
         }
@@ -178,8 +178,8 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Returns the rows of the categories that were read, with new times of reading. A category that is settled counts as
-/// read now; if a change is left to the next cycle, as unread; otherwise its time stays.
+/// Returns the rows of the categories that were read, with new times of reading. A settled category counts as read now.
+/// If a change is left to the next cycle, the category counts as unread; otherwise its time stays.
 fn category_read_times(
     store: &Store,
     observed: &Observation,
@@ -205,8 +205,8 @@ fn category_read_times(
     Ok(rows)
 }
 
-/// Returns whether an action may have changed the service. A tag may name content, and the content from before our
-/// write may return: then the tag would vouch for what we wrote.
+/// Returns whether an action may have changed the service. An ETag may stand for content, and the content from before
+/// our write may return: then the old ETag would hide that change.
 fn may_send(line: &Line) -> bool {
     match (line.side, line.action) {
         (Side::Local, _) | (_, Kind::Adopt | Kind::Forget) => false,
@@ -225,7 +225,7 @@ fn may_send(line: &Line) -> bool {
     }
 }
 
-/// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
+/// Returns the conflicts of articles that are gone from both sides: there is no version left to choose.
 fn ended_conflicts(observed: &Observation) -> Vec<ArticleId> {
     let is_left = |id: &ArticleId| {
         let remote = observed.remote.articles.get(id);
@@ -241,9 +241,8 @@ fn ended_conflicts(observed: &Observation) -> Vec<ArticleId> {
         .collect()
 }
 
-/// Stores the versions of articles that were read and are not met: neither was a file written, nor is there a row that
-/// would remember them. A cycle that may not write, or could not, has seen their words all the same (promise 1). Articles
-/// whose places are ignored are out of scope both ways.
+/// Stores the versions of articles that were seen but have neither a row nor a file, because the cycle did not write
+/// one (promise 1). Articles at ignored places are out of scope in both directions.
 pub(in crate::engine) fn store_unpaired(store: &mut Store, observed: &Observation) -> Outcome<()> {
     let mut unkept = Vec::new();
     for (id, entry) in &observed.remote.articles {
@@ -259,7 +258,7 @@ pub(in crate::engine) fn store_unpaired(store: &mut Store, observed: &Observatio
         }
         let subject = Subject::Article(*id);
         let known = store.last_seen(&subject, Side::Remote)?;
-        // One that was met and is not any more was deleted in this very cycle: what it said is kept.
+        // A known article without a row was deleted in this cycle: its version is stored already.
         if known == Some(seen.version.digest())
             || store.was_met(&subject)?
             || !store.has_body(seen.version.text)?

@@ -1,9 +1,9 @@
-//! The guard read: nobody is overwritten unseen. See `docs/decisions/09-read-before-write.md`.
+//! The guard read: no version is overwritten unseen. See `docs/decisions/09-read-before-write.md`.
 //!
-//! A version is *seen* while the listing or GET that showed it is younger than `guard_window`. Otherwise it
-//! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
-//! probe. What changed meanwhile is left to the next cycle, which decides anew. A step that needs a read and a write
-//! reserves both requests first: a read whose write must wait for budget would be in vain.
+//! A version is *seen* while the listing or GET that showed it is younger than `guard_window`. Otherwise the article is
+//! read again before it is replaced: one article by GET, several by one listing, an unpublished one by a probe. An
+//! article that changed since is left to the next cycle. A step that needs a read and a write reserves both requests
+//! first: a read whose write must wait for budget would be wasted.
 
 use super::category::is_category_seen;
 use super::record::unmet_place;
@@ -24,13 +24,12 @@ use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service, Servi
 use crate::state::store::Store;
 use tokio::time::Instant;
 
-/// From this many unsent writes on, one listing is cheaper than a GET for each. If a listing was out of
-/// date before it vouched for as many, the next one would be, too.
+/// The number of unsent writes from which one listing is cheaper than a GET for each. A listing that expired before it
+/// served as many guard reads is not followed by another.
 const LIST_FROM: usize = 2;
 
-/// Makes sure that the version to be replaced is still the one that was decided on. Returns why the write must not go
-/// on;
-/// `None`: it may.
+/// Makes sure that the version to be replaced is still the one in the plan. Returns the result that prevents the write;
+/// `None`: the write may go on.
 pub(super) async fn ensure_seen<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     id: ArticleId,
@@ -49,7 +48,7 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
         }
         return Ok(None);
     }
-    // A listing does not vouch for an article that must be read again.
+    // A listing is no guard read of an article in `read_first`.
     let several = state.listing_uses.is_none_or(|uses| uses >= LIST_FROM);
     let listing = !read_first && state.to_send >= LIST_FROM && several;
     if !window.is_zero() && listing && seen.visibility == Visibility::Published {
@@ -95,7 +94,7 @@ pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>
     }
 }
 
-/// A version that a read under way brought to light is one that we saw: it goes into the history.
+/// Stores a version from a guard read in the history, if it is new.
 pub(super) fn keep_found(
     store: &mut Store,
     id: ArticleId,
@@ -121,7 +120,7 @@ pub(super) fn keep_found(
     Ok(())
 }
 
-/// Reads one article, by the way that shows it.
+/// Reads one article: by GET, or by a probe if it is hidden.
 pub(super) async fn read_one(
     service: &impl Service,
     id: ArticleId,
@@ -135,8 +134,7 @@ pub(super) async fn read_one(
     }
 }
 
-/// Lists the workspace once more, for all that still waits to be sent. Returns why nothing more is sent, if the listing
-/// fails.
+/// Lists the workspace again, as a guard read of all unsent articles. If the listing fails, returns the reason.
 async fn list_again<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     state: &mut ApplyState<'_>,
@@ -162,13 +160,13 @@ async fn list_again<S: Service, D: Disk>(
     Ok(None)
 }
 
-/// Takes a second listing: it counts for all that still waits to be sent. Where it has a revision that nobody has
-/// read the words of, these are read before they are replaced.
+/// Takes a second listing as a guard read of all unsent articles. An article under a revision that was never read is
+/// read before it is replaced.
 fn take_second_listing(listing: &Listing, at: Instant, state: &mut ApplyState<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
             let old = is_old_copy(state, *id, &seen.version, &seen.revision);
-            // One listing that may be old does not vouch for another: these are asked for one by one.
+            // A second listing may be stale, too: these articles are read one by one.
             if old || state.observed.service.read_first.contains(id) {
                 state.reseen.remove(id);
                 state.observed.service.read_first.insert(*id);
@@ -182,7 +180,7 @@ fn take_second_listing(listing: &Listing, at: Instant, state: &mut ApplyState<'_
     mark_for_reading(&listing.bodiless, state);
 }
 
-/// Articles that an answer shows under a revision that nobody has read the words of are read before they are replaced.
+/// Marks articles under a revision that was never read: they are read before they are replaced.
 pub(super) fn mark_for_reading<'a>(
     articles: impl IntoIterator<Item = &'a RemoteArticle>,
     state: &mut ApplyState<'_>,
@@ -195,7 +193,7 @@ pub(super) fn mark_for_reading<'a>(
     }
 }
 
-/// Returns whether this is the revision under which an article was read in this cycle.
+/// Returns whether an article was read under this revision in this cycle.
 fn has_read(id: ArticleId, revision: &Revision, state: &ApplyState<'_>) -> bool {
     let known = state.latest.get(&id).map(|(_, revision)| revision);
     let listed = || match state.observed.remote.articles.get(&id) {
@@ -205,13 +203,13 @@ fn has_read(id: ArticleId, revision: &Revision, state: &ApplyState<'_>) -> bool 
     known.or_else(listed) == Some(revision)
 }
 
-/// Compares the version that was seen again with the one that was decided on.
+/// Returns the result of a step whose article changed since the plan.
 fn changed(id: ArticleId, seen: &Seen, state: &ApplyState<'_>) -> Option<StepResult> {
     let (version, _) = state.latest.get(&id)?;
     (*version != seen.version).then(changed_meanwhile)
 }
 
-/// Returns whether an answer is from before our own last write: nobody has seen what it hides.
+/// Returns whether a response is an old copy, from before our own last write: it hides the present version.
 pub(super) fn is_old_copy(
     state: &ApplyState<'_>,
     id: ArticleId,
@@ -222,7 +220,7 @@ pub(super) fn is_old_copy(
     row.is_some_and(|row| is_outdated(row, revision, version))
 }
 
-/// Makes the result of a step whose article the service shows in an old copy.
+/// Returns the result of a step whose guard read is an old copy.
 pub(super) fn outdated_copy() -> StepResult {
     StepResult::Retry(
         "the service returned an outdated copy of this article, and kbsync tries again in the next sync; if this \
@@ -231,12 +229,12 @@ pub(super) fn outdated_copy() -> StepResult {
     )
 }
 
-/// Makes the result of a step whose article changed on the service.
+/// Returns the result of a step whose article changed on the service.
 pub(super) fn changed_meanwhile() -> StepResult {
     StepResult::Overtaken("the article changed on the service since it was read".to_owned())
 }
 
-/// Reserves the requests of a step. Returns why the step cannot begin.
+/// Reserves the requests of a step. Returns the result that prevents the step.
 pub(super) async fn reserve_for_step(
     service: &impl Service,
     settings: &Settings,
@@ -252,7 +250,7 @@ pub(super) async fn reserve_for_step(
     kept.err().map(failed)
 }
 
-/// Requests that a step makes where nothing goes wrong.
+/// Returns the number of requests of a step without errors.
 fn requests_of(settings: &Settings, action: &Action, state: &ApplyState<'_>) -> u32 {
     let look = |id| u32::from(!is_seen(settings, id, state));
     match &action.step {

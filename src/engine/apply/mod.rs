@@ -1,8 +1,8 @@
-//! The second half of a cycle: do what the plan says, step by step, and record each outcome.
+//! The second half of a cycle: carries out the plan step by step, and records each outcome.
 //!
-//! Confirm, then record: a row changes only after the other side said yes and the bytes are durable. A request for an
-//! article is stored as pending before it is sent, and a change of the mirror is written to the journal before it is
-//! made, so the next run understands a crash between any two lines.
+//! Confirm, then record: a row changes only after the other side confirmed and the bytes are durable. A request for an
+//! article is stored as pending before it is sent, and a change of the mirror is journalled before it is made. So the
+//! next run can recover from a crash between any two lines.
 
 mod category;
 mod category_files;
@@ -39,7 +39,7 @@ use send::settle_and_send;
 use state::Obstacles;
 use std::collections::BTreeMap;
 
-/// Carries out a plan. Gives what ended it early, if anything did.
+/// Carries out a plan. Returns the reason for an early end, if any.
 pub(super) async fn apply<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     plan: Plan,
@@ -60,7 +60,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
         .iter()
         .filter(|action| ready(action) && action.sends())
         .count();
-    // Who looked at a few articles does not list them all because they took long.
+    // A partial look never falls back to a full listing, however long the cycle takes.
     let listing_uses = observed.extent.has_few().then_some(0);
     let mut state = ApplyState {
         observed,
@@ -75,8 +75,8 @@ pub(super) async fn apply<S: Service, D: Disk>(
         edited_copies: Vec::new(),
         done: 0,
     };
-    // What comes from this listing must not be vouched for by an older one's tag: should this run not live to
-    // see its end, and the service come back to what it was, the tag would say that nothing changed.
+    // The validator (ETag) of an older listing must not cover rows from this one. If this run dies and the service
+    // later returns to the older content, the validator would hide that change.
     let changes =
         !plan.actions.is_empty() || !plan.records.is_empty() || !plan.category_records.is_empty();
     if to_send > 0 || (changes && !state.observed.service.not_modified) {
@@ -85,7 +85,7 @@ pub(super) async fn apply<S: Service, D: Disk>(
     if to_send > 0 {
         begin_phase(&engine.teller, "sending", Some(to_send as u64), 1);
     }
-    // Categories come first: an article's row names the folder that its category has by then.
+    // Categories come first: an article's row has the folder of its category after the category's step.
     let mut actions = plan.actions;
     let categories = actions.iter().take_while(|action| is_of_category(action));
     let mut rest = actions.split_off(categories.count()).into_iter();
@@ -206,7 +206,7 @@ async fn carry_out<S: Service, D: Disk>(
     })
 }
 
-/// Remembers why an action was not done, so that the same is not sent in every cycle.
+/// Parks an action with the reason that it was not done, so that it is not sent in every cycle.
 fn park(store: &mut Store, action: &Action, reason: String) -> Outcome<()> {
     let parked = Parked {
         key: action.key(),
@@ -217,7 +217,7 @@ fn park(store: &mut Store, action: &Action, reason: String) -> Outcome<()> {
     store.write(|tx| tx.park(&parked))
 }
 
-/// Parks what only a person can settle.
+/// Parks an action that only a person can settle.
 fn wait_for_person(
     store: &mut Store,
     action: &Action,
@@ -227,8 +227,8 @@ fn wait_for_person(
     Ok(StepResult::Held(reason))
 }
 
-/// Returns the outcome of an action that the service, or what stands before it, answered with an error: what is
-/// refused for what it says is not sent again until it changes.
+/// Returns the outcome of an action that failed with a service error. An action that was refused for its content is
+/// parked until it changes.
 pub(super) fn not_done(
     store: &mut Store,
     action: &Action,
@@ -249,7 +249,7 @@ pub(super) fn not_done(
     }
 }
 
-/// Forgets the refusals and approvals of actions that were done: an approval is good for one time.
+/// Removes the refusals and approvals of actions that were done: an approval is valid once.
 fn forget_refusals_and_approvals(store: &mut Store, done: &[&Action]) -> Outcome<()> {
     if !store.has_parked_or_approved()? {
         return Ok(());
@@ -321,14 +321,14 @@ fn is_local_settle(action: &Action) -> bool {
     action.held.is_none() && matches!(&action.step, Step::Settle(settle) if !settle.sends())
 }
 
-/// The reason of a step whose file is not as the scan found it.
+/// The reason for a step whose file changed since the scan.
 pub(super) const FILE_CHANGED: &str = "the file changed during the cycle";
 
 pub(super) fn file_changed() -> StepResult {
     StepResult::Retry(FILE_CHANGED.to_owned())
 }
 
-/// A write to the mirror that did not happen.
+/// Returns the result of a failed write to the mirror.
 pub(super) fn not_written(error: &DiskError) -> StepResult {
     match error.kind {
         DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => file_changed(),
@@ -350,7 +350,7 @@ pub(super) fn unwritable(error: &DiskError) -> Stop {
     }
 }
 
-/// An error that concerns one article, or all.
+/// Returns the result of a service error, for one article or for all requests.
 pub(super) fn failed(error: ServiceError) -> StepResult {
     if error.stops_all() {
         return StepResult::Stopped(Stop::of(error));
@@ -359,7 +359,7 @@ pub(super) fn failed(error: ServiceError) -> StepResult {
         ErrorKind::NotFound => {
             StepResult::Retry("the service says that it is not there any more".to_owned())
         }
-        // No answer of the service: something stands between.
+        // The response is not the service's: a proxy may stand between.
         ErrorKind::Unreadable => StepResult::Unsafe(error.to_string()),
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden

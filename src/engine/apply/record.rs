@@ -1,7 +1,7 @@
-//! Rows: what the base says after a step.
+//! The rows of the base after a step.
 //!
-//! Articles follow their folder: the place in the state is a folder's category and a file's name, whatever the folder
-//! is called and whether the file can be read now or not.
+//! Articles follow their folder: a stored place is the folder of a category and a file name, whatever the folder's
+//! name, and whether or not the file can be read.
 
 use super::ApplyState;
 use crate::engine::listing::VALIDATOR;
@@ -19,7 +19,7 @@ use crate::state::store::Store;
 use crate::state::{Deed, Outcome, RowChange};
 use std::collections::BTreeSet;
 
-/// The base row after a step that left the file as it was scanned, or written since; see [`row_after`].
+/// Returns the base row after a step that left the file as it was scanned, or written since; see [`row_after`].
 pub(super) fn row_as_scanned(
     state: &ApplyState<'_>,
     settle: &Settle,
@@ -32,7 +32,7 @@ pub(super) fn row_as_scanned(
     row_after(state, settle, stamp, text_lf, is_sent)
 }
 
-/// The base row after a step; `is_sent`: after its request as well, if the service stores just what is sent.
+/// Returns the base row after a step; `is_sent`: after its request as well, if the service stores exactly what is sent.
 pub(super) fn row_after(
     state: &ApplyState<'_>,
     settle: &Settle,
@@ -47,7 +47,7 @@ pub(super) fn row_after(
         (&settle.unsent, settle.unsent_flags, seen)
     };
     let old = state.row(settle.id);
-    // What was seen may be an old copy itself, and tells nothing of another one.
+    // The seen version may be an old copy itself, and then ends no other one.
     let may_be_old = state.observed.service.read_first.contains(&settle.id);
     let kept = |row: &ArticleRow| row.local.text == local.text;
     ArticleRow {
@@ -69,7 +69,7 @@ pub(super) fn row_after(
             ..settle.seen.flags
         },
         visibility: settle.seen.visibility,
-        // The stamp vouches for `local`: only where the file holds just that.
+        // The stamp vouches for `local` only if the file holds exactly that.
         stamp: stamp.filter(|_| *local == settle.file && flags == settle.file_flags),
         replaced: old.and_then(|row| row.replaced.clone()),
         earlier: match old {
@@ -81,7 +81,7 @@ pub(super) fn row_after(
     }
 }
 
-/// Returns the version of an article once the sent fields have replaced those that were seen.
+/// Returns the seen version with the sent fields.
 fn sent_over(settle: &Settle) -> Version {
     let mut after = settle.seen.version.clone();
     let sent = settle.send.iter();
@@ -89,7 +89,7 @@ fn sent_over(settle: &Settle) -> Version {
     after
 }
 
-/// The stamp of the file at a place as it was scanned (or written since), if it may be trusted from now on.
+/// Returns the stamp of a file as scanned, or written since, if it may be trusted from now on.
 pub(super) fn scanned_stamp(
     place: &Place,
     observed: &Observation,
@@ -99,20 +99,20 @@ pub(super) fn scanned_stamp(
     stamp.and_then(|stamp| trusted_scan(stamp, observed, now))
 }
 
-/// A stamp of this cycle's scan, if it may be trusted from now on. A file's stamp that was racy when it was read stays
-/// so, however much time has passed.
+/// Returns a scanned stamp, if it may be trusted from now on. A stamp that was racy at the read stays racy, however
+/// much time has passed.
 pub(super) fn trusted_scan(stamp: Stamp, observed: &Observation, now: Timestamp) -> Option<Stamp> {
     trusted(stamp, now).filter(|stamp| !observed.mirror.racy.contains(stamp))
 }
 
-/// The words of a category on the service after a request, and the time at which they count as read.
+/// The words of a category on the service after a request, and the time of the read.
 pub(super) struct SentCategory {
     pub(super) version: CategoryVersion,
     pub(super) revision: Revision,
     pub(super) read_at: Timestamp,
 }
 
-/// A category's row after a step.
+/// Returns a category's row after a step.
 pub(super) fn category_row(
     settle: &SettleCategory,
     sent: Option<SentCategory>,
@@ -128,7 +128,7 @@ pub(super) fn category_row(
     let (remote, revision, read_at) = if let Some(sent) = sent {
         (sent.version, sent.revision, Some(sent.read_at))
     } else {
-        // Words of the service that wait for a person are not settled: the category is read again.
+        // If the service's words wait for a person, the category is read again.
         let is_open = found.is_some_and(|(found, _)| *found != settle.seen);
         let read_at = if is_open { Timestamp::default() } else { now };
         let read_at = found.map(|_| read_at);
@@ -154,7 +154,7 @@ pub(super) fn category_row(
     }
 }
 
-/// Returns the line of the log for an action that is done.
+/// Returns the log line of a done action.
 pub(super) fn event_of(action: &Action, id: ArticleId) -> RowChange {
     let fields = Field::keys(&action.fields, ", ");
     RowChange::Event(Box::new(Deed::new(
@@ -166,7 +166,7 @@ pub(super) fn event_of(action: &Action, id: ArticleId) -> RowChange {
     )))
 }
 
-/// Brings rows up to date of which nothing is to be seen.
+/// Updates rows without any visible change.
 pub(super) fn record_quietly(
     store: &mut Store,
     records: &[Settle],
@@ -198,8 +198,8 @@ pub(super) fn record_quietly(
     Ok(())
 }
 
-/// A tag from before our own writes must not vouch for what comes after them, even if this run does not live
-/// to see its end: a content may come back, and its tag with it.
+/// Removes the validator of the last listing. A validator from before our own writes must not cover the time after
+/// them, even if this run dies: content may come back, and its validator with it.
 pub(super) fn forget_validator(store: &mut Store) -> Outcome<()> {
     if store.meta(VALIDATOR)?.is_some() {
         store.write(|tx| tx.remove_meta(VALIDATOR))?;
@@ -207,8 +207,8 @@ pub(super) fn forget_validator(store: &mut Store) -> Outcome<()> {
     Ok(())
 }
 
-/// A category's row when its folder got a new name from us, and no more was done. If the new name gives the slug, both
-/// halves of the base get it: any other slug on the service is then a newer edit.
+/// Returns a category's row after kbsync renamed its folder, before anything else. If the new name gives the slug, both
+/// sides of the base get it: any other slug on the service is then a newer edit.
 pub(in crate::engine) fn row_renamed(
     row: &CategoryRow,
     folder: &str,
@@ -226,9 +226,8 @@ pub(in crate::engine) fn row_renamed(
     row
 }
 
-/// The rows of the articles in a category's folder under the name that it has now, also of those whose own category has
-/// another folder: pairing looks for their files there. A file that was left behind, and lies where it was and not in
-/// the folder, keeps its place.
+/// Returns the rows of the articles in a renamed folder, at their new places, because pairing looks for their files
+/// there; also of articles whose own category has another folder. A file that stayed behind keeps its place.
 pub(in crate::engine) fn rows_along(
     base: &Base,
     observed: &Observation,
@@ -259,7 +258,7 @@ pub(in crate::engine) fn rows_along(
         .collect()
 }
 
-/// Returns where the file of an article without a row might be, for people who look for it by a path.
+/// Returns a likely place for the file of an article without a row, for people who look for it by a path.
 pub(super) fn unmet_place(id: ArticleId, version: &Version, base: &Base) -> Place {
     let row = base.categories.get(&version.category);
     let folder = row.map(|row| {

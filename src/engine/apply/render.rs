@@ -1,7 +1,6 @@
-//! The words of an article as a file, and the check that a file still has the words that the plan was made from.
+//! Renders an article as a file, and checks that the present file is still the one in the plan.
 //!
-//! What is written is what the file holds with the settlement's changes; a file that does not hold what the plan
-//! was made from any more is left alone.
+//! The new bytes are the present file with the settlement's changes. A file that changed since the plan is left alone.
 
 use super::{ApplyState, StepResult, file_changed, not_written, text};
 use crate::engine::form::{MAX_FILE, says, slug_key, text_lf};
@@ -11,16 +10,16 @@ use crate::mirror::document::{Changes, Document};
 use crate::model::{Field, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Settle;
 
-/// The bytes that a file is to have.
+/// The new bytes of a file.
 pub(super) struct Rendered {
     pub(super) bytes: Vec<u8>,
-    /// The bytes that it has now.
+    /// The present bytes.
     pub(super) old: Option<(Stamp, Vec<u8>)>,
-    /// The digest of the body with plain line ends, where that differs.
+    /// The digest of the body with CRLF read as LF, if different.
     pub(super) lf: Option<TextDigest>,
 }
 
-/// Returns the bytes that a file is to have, and those that it has. It must have the words that the plan was made from.
+/// Returns the new and the present bytes of a file, which must still be the file in the plan.
 pub(super) fn rendered<D: Disk>(
     journal: &Journal<'_, D>,
     settle: &Settle,
@@ -43,7 +42,7 @@ pub(super) fn rendered<D: Disk>(
         Ok(_) => return Ok(Err(StepResult::Failed("the file is too large".to_owned()))),
         Err(error) => return Ok(Err(not_written(&error))),
     };
-    // A stamp within the clock's grain does not vouch for what was scanned.
+    // A racy stamp does not vouch for the scanned content.
     let racy = state.observed.mirror.racy.contains(&content.stamp);
     let unchanged = scanned == Some(content.stamp);
     let document = match Document::parse_with_markers(&content.bytes) {
@@ -77,10 +76,10 @@ pub(super) fn rendered<D: Disk>(
     }))
 }
 
-/// Returns whether `enabled` and `draft` in a file are none that a writer set since the scan.
+/// Returns whether `enabled` and `draft` in a file are known values, and not a writer's edit since the scan.
 fn knows_flags(document: &Document, settle: &Settle, state: &ApplyState<'_>) -> bool {
     let had = state.row(settle.id).map(|row| row.file_flags);
-    // Of an article that is met for the first time, only the scan knows.
+    // For an article without a row, only the scan knows them.
     let scanned = state.observed.paired.files.get(&settle.id);
     let scanned = scanned.map(|file| file.flags);
     [
@@ -92,7 +91,7 @@ fn knows_flags(document: &Document, settle: &Settle, state: &ApplyState<'_>) -> 
     .contains(&Some(document.flags()))
 }
 
-/// Refuses bytes that cannot be read back: an article with a blank title, say, or with a NUL in it.
+/// Refuses bytes that cannot be read back, for example an article with a blank title or a NUL.
 fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, StepResult> {
     match Document::parse_with_markers(&bytes) {
         Ok(_) => Ok(bytes),
@@ -103,7 +102,7 @@ fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, StepResult> {
     }
 }
 
-/// The changes that make a file say what a settlement wants.
+/// Returns the changes that make a file say what a settlement wants.
 fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -> Changes {
     Changes {
         id: Some(settle.id),

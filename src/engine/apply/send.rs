@@ -1,4 +1,4 @@
-//! PUT: the changed fields of one article, and what the service made of them.
+//! PUT: sends the changed fields of one article, and records the response.
 
 use super::conflict::clear_copies;
 use super::files::settle_first_half;
@@ -18,7 +18,7 @@ use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{RowChange, SeenVersion, Update};
 
-/// Writes the file if that is needed, then sends: a merged article is pushed in the same cycle.
+/// Writes the file if needed, then sends: a merged article is pushed in the same cycle.
 pub(super) async fn settle_and_send<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
@@ -49,7 +49,7 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
     send(engine, action, &settle, state).await
 }
 
-/// On a first meeting nothing else remembers what is overwritten.
+/// Stores the version to be replaced. Without a row, nothing else remembers it.
 fn keep_replaced(store: &mut Store, settle: &Settle) -> anyhow::Result<()> {
     store.write(|tx| {
         tx.record(&SeenVersion::of_article(
@@ -102,12 +102,12 @@ async fn send<S: Service, D: Disk>(
     Ok(StepResult::Done(warning.or_else(|| action.note.clone())))
 }
 
-/// Makes a request, or returns why it is not wanted any more.
+/// Makes a request, or returns the result that prevents it.
 type MakeChange<'r, S, D> =
     dyn Fn(&Engine<S, D>, &ApplyState<'_>) -> Result<PutOrDelete, StepResult> + Sync + 'r;
 
-/// Sends a request for an article that was seen. What was not carried out, for want of budget or of the service, is
-/// sent again once the article was seen again. `change` makes the request, or says why it is not wanted any more.
+/// Sends a request for a seen article. A request that was not carried out, for lack of budget or of the service, is
+/// sent again after another guard read. `change` makes the request, or returns the result that prevents it.
 pub(super) async fn send_seen<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     action: &Action,
@@ -147,14 +147,14 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
     }
 }
 
-/// The rows that become true with an update.
+/// Returns the rows that become true with an update.
 fn rows_when_sent(
     now: Timestamp,
     action: &Action,
     settle: &Settle,
     state: &ApplyState<'_>,
 ) -> Vec<RowChange> {
-    // Of the file as it was scanned or written: it may have been saved again since.
+    // The row of the file as scanned or written; it may have been saved again since.
     let row = row_as_scanned(state, settle, now, true);
     let pushed = agreed(row.id, &row.place, &settle.file, "pushed");
     let event = event_of(action, row.id);
@@ -169,14 +169,14 @@ fn rows_when_sent(
     rows
 }
 
-/// The version that a PUT replaces: the one that was seen last.
+/// Returns the version that a PUT replaces: the last seen one.
 fn replaced_version(settle: &Settle, state: &ApplyState<'_>) -> (Digest, Revision) {
     let (version, revision) = state.latest.get(&settle.id).map_or_else(
         || (&settle.seen.version, &settle.seen.revision),
         |(version, revision)| (version, revision),
     );
     match state.row(settle.id) {
-        // An old copy, from before our own last write: what is replaced is what that left.
+        // An old copy, from before our own last write: the PUT replaces the result of that write.
         Some(row) if row.has_replaced(version, revision) => {
             let left = row.written.as_ref().unwrap_or(&row.revision);
             (row.remote.digest(), left.clone())

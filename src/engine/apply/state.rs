@@ -1,6 +1,5 @@
-//! The state that the steps of a cycle share: articles created, versions seen, the end of a step, and what stands in
-//! the way of the steps that are still to come (a stop, a doubt, a category or an address that another step was to
-//! settle).
+//! The state that the steps of a cycle share: created articles, versions that were read again, the result of a step,
+//! and the obstacles to later steps (a stop, a doubt, a category or an address that another step was to settle).
 
 use super::is_of_category;
 use crate::engine::Stop;
@@ -23,35 +22,35 @@ pub(in crate::engine) struct ApplyState<'a> {
     pub(in crate::engine) new_ids: BTreeMap<String, ArticleId>,
     /// The obstacles to later steps.
     pub(super) obstacles: Obstacles,
-    /// Versions that were seen again.
+    /// Versions that were read again.
     pub(in crate::engine) latest: BTreeMap<ArticleId, (Version, Revision)>,
-    /// When versions were seen again.
+    /// The times at which versions were read again.
     pub(in crate::engine) reseen: BTreeMap<ArticleId, Instant>,
-    /// The copies of settled conflicts that somebody edited.
+    /// The edited copies of settled conflicts.
     pub(in crate::engine) edited_copies: Vec<(ArticleId, Place)>,
-    /// How many articles the last listing of this run vouched for.
+    /// The number of articles that used the last listing of this run as their guard read.
     pub(in crate::engine) listing_uses: Option<usize>,
-    /// Articles that still wait to be sent, for deciding how to look again.
+    /// The number of articles still to be sent, to choose between GETs and a listing.
     pub(in crate::engine) to_send: usize,
-    /// Requests made and steps done, for progress.
+    /// The number of sent steps, for progress.
     pub(in crate::engine) done: u64,
 }
 
 /// The outcome of one step.
 pub(in crate::engine) enum StepResult {
-    /// It is done; a note for people, if there is one.
+    /// It is done; with a note for people, if any.
     Done(Option<String>),
-    /// It was not done: something changed meanwhile. The next cycle decides anew.
+    /// It was not done: something changed since the look. The next cycle decides again.
     Retry(String),
-    /// It was not done: the service's side changed after it was read. A cycle that comes at once decides anew.
+    /// It was not done: the service's side changed after it was read. Another look at once decides again.
     Overtaken(String),
-    /// It failed, and only this article is concerned.
+    /// It failed, for this article only.
     Failed(String),
     /// It failed in a way that casts doubt on the rest: nothing is deleted in this cycle.
     Unsafe(String),
     /// It failed, and so would all other requests.
     Stopped(Stop),
-    /// It failed, and so would all other changes of the mirror: nothing at all is changed any more.
+    /// It failed, and so would all other changes of the mirror: neither side is changed any more.
     MirrorUnwritable(Stop),
     /// It waits for a person.
     Held(String),
@@ -67,7 +66,7 @@ impl ApplyState<'_> {
         self.report.actions.push(line);
     }
 
-    /// Puts real ids in the place of those that stood for new categories; `None`: not created.
+    /// Replaces the provisional id of a new category; `None`: the category was not created.
     pub(super) fn resolved(&self, version: &Version) -> Option<Version> {
         if !version.category.is_provisional() {
             return Some(version.clone());
@@ -87,20 +86,20 @@ impl ApplyState<'_> {
 /// The obstacles of a cycle.
 #[derive(Default)]
 pub(super) struct Obstacles {
-    /// The reason that nothing is sent any more.
+    /// The reason to send nothing more.
     pub(super) stop: Option<Stop>,
-    /// The reason that the mirror is not changed any more.
+    /// The reason to leave the mirror unchanged from now on.
     pub(super) unwritable: Option<Stop>,
-    /// The reason that nothing is deleted any more in this cycle.
+    /// The reason to delete nothing more in this cycle.
     pub(super) doubt: Option<String>,
-    /// Folders whose category step failed: what depends on them waits.
+    /// Folders whose category step failed: steps that depend on them wait.
     categories: BTreeSet<String>,
-    /// Addresses that were to be free by now and are not: who wants one of them waits.
+    /// Addresses that were not freed as planned: steps that need one of them wait.
     addresses: BTreeSet<Address>,
 }
 
 impl Obstacles {
-    /// Returns the obstacles at the beginning, after what ended the look, if anything did.
+    /// Returns the initial obstacles: the stop that ended the look, if any.
     pub(super) fn after(stop: Option<Stop>) -> Self {
         Self {
             stop,
@@ -128,8 +127,8 @@ impl Obstacles {
         }
     }
 
-    /// Why a step cannot be tried: everything stopped, or something else has to be done first, which has a
-    /// line of its own.
+    /// Returns the reason that a step cannot be tried: a stop, a doubt, or another step that has to come first and has
+    /// its own line.
     pub(super) fn of(&self, action: &Action) -> Option<(Status, String)> {
         if let Some(stop) = self
             .stop
@@ -173,18 +172,18 @@ impl Obstacles {
         self.categories.contains(folder)
     }
 
-    /// Notes the address that a step was to leave, and did not.
+    /// Notes the address that a step was to free and did not.
     pub(super) fn note_taken(&mut self, action: &Action) {
         self.addresses.extend(order::leaves(action));
     }
 
-    /// The mirror cannot be written any more: what is changed on the service now could not be followed up.
+    /// Stops both sides because the mirror is unwritable: it could not follow a change on the service.
     pub(super) fn stop_mirror(&mut self, stop: Stop) {
         self.stop.get_or_insert_with(|| stop.clone());
         self.unwritable.get_or_insert(stop);
     }
 
-    /// Returns the outcome of a step that is done on the service, while its file is not: it is not tried again.
+    /// Returns the result of a step that is done on the service but not in its file: the step is not tried again.
     pub(super) fn outcome_without_file(&mut self, what: &str, result: StepResult) -> StepResult {
         let told = |reason: &str| format!("{what}: {reason}");
         match result {
