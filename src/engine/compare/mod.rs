@@ -1,7 +1,7 @@
-//! Differences as a person sees them: each file as it is, beside the file as the other version would have it.
+//! Differences for a person: each present file beside the same file with the other version's content.
 //!
-//! The other version (the base's or the service's) is put into the file's own form, so that comments,
-//! quoting and keys of the writer's own do not show as differences. Nothing is written.
+//! The other version (of the base or the service) gets the form of the file, so that the writer's comments, quoting and
+//! own keys do not show as differences. Nothing is written.
 
 mod service;
 
@@ -19,9 +19,9 @@ use crate::state::store::Store;
 /// Two versions of one file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Pair {
-    /// The place of the other version; `None`: there is none, the file is new.
+    /// The place of the other version; `None`: the file is new.
     pub old_path: Option<String>,
-    /// The place of the file; `None`: it is gone.
+    /// The place of the file; `None`: the file is gone.
     pub new_path: Option<String>,
     /// The other version.
     pub old: String,
@@ -38,7 +38,7 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
-/// A mirror, looked at for a comparison.
+/// A scanned mirror, for a comparison.
 pub struct Comparer<'a, D> {
     disk: &'a D,
     store: &'a mut Store,
@@ -53,7 +53,7 @@ struct Other<'v> {
     id: ArticleId,
     place: &'v Place,
     version: &'v Version,
-    /// `None`: the service did not show them; then they are the file's.
+    /// `None`: unknown, as for the service; then the file's flags are used.
     flags: Option<Flags>,
     text: Option<String>,
 }
@@ -72,7 +72,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
         })
     }
 
-    /// Compares the files with what both sides last agreed on.
+    /// Compares the files with the base.
     pub fn with_base(mut self, settings: &Settings) -> anyhow::Result<Comparison> {
         let mut pairs = Vec::new();
         for Difference { row, file } in self.view.differences() {
@@ -131,7 +131,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
         Ok(Pair::of(other.map(|other| other.place), file, old, new))
     }
 
-    /// The categories that have a `_category.yaml`, as far as it is in scope.
+    /// Returns the categories that have a `_category.yaml` in scope.
     fn categories(&self) -> Vec<(CategoryId, String)> {
         let known = self.view.paired.categories.iter();
         known
@@ -141,7 +141,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
             .collect()
     }
 
-    /// Puts a category's file beside its other version and that one's folder. `None`: they are equal.
+    /// Puts a category's file beside its other version, with that version's folder. `None`: they are equal.
     fn category(
         &self,
         id: CategoryId,

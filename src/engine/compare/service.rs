@@ -1,4 +1,4 @@
-//! Comparing with the service: a few articles are asked for one by one, many are listed.
+//! The comparison with the service: a few articles are fetched one by one, many are listed.
 
 use super::{Comparer, Comparison, Other, Pair};
 use crate::engine::mirror_view::{Difference, MirrorView};
@@ -13,10 +13,11 @@ use crate::service::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Up to so many articles are asked for one by one; for more a listing is cheaper.
+/// The largest number of articles that are fetched one by one; for more, a listing is cheaper.
 const FEW: usize = 3;
 
-/// Up to so many categories are asked for where none is named: no listing shows them, and each costs a request.
+/// The largest number of categories that are fetched if none is named: a listing does not show them, and each costs a
+/// request.
 const UNNAMED: usize = 5;
 
 /// The versions that the service showed.
@@ -24,14 +25,14 @@ const UNNAMED: usize = 5;
 struct Shown {
     /// The articles that may differ from their files.
     articles: Vec<RemoteArticle>,
-    /// All of them.
+    /// The ids of all shown articles.
     ids: BTreeSet<ArticleId>,
-    /// The categories that came along.
+    /// The categories in the listing.
     categories: BTreeMap<CategoryId, CategoryVersion>,
 }
 
 impl<D: Disk> Comparer<'_, D> {
-    /// Compares the files with what the service has. Fails with [`ServiceError`] where the service does.
+    /// Compares the files with the service. Fails with [`ServiceError`] if the service does.
     pub async fn with_service<S: Service>(
         mut self,
         service: &S,
@@ -72,7 +73,7 @@ impl<D: Disk> Comparer<'_, D> {
         Ok(self.done(settings))
     }
 
-    /// Compares the categories that came along, and a few of the others: those that were edited here first.
+    /// Compares the listed categories and a few others, starting with those that were edited here.
     async fn categories_there<S: Service>(
         &mut self,
         service: &S,
@@ -178,7 +179,7 @@ async fn list<S: Service>(
         purpose: Purpose::Push,
     };
     let mut shown = Shown::default();
-    // Equal articles are let go as they come, so that memory does not grow with the bodies.
+    // Equal articles are dropped as they stream, so that memory does not grow with the bodies.
     let mut take = |entry| match entry {
         Listed::Article(article) => {
             shown.ids.insert(article.id);
@@ -204,7 +205,7 @@ async fn list<S: Service>(
     Ok(shown)
 }
 
-/// Returns whether a listed article says what its file says, as far as the listing shows it.
+/// Returns whether a listed article equals its file, as far as the listing shows it.
 fn is_equal(view: &MirrorView, article: &RemoteArticle) -> bool {
     let row = view.base.articles.get(&article.id);
     let known = row.filter(|row| row.revision == article.revision);

@@ -1,8 +1,8 @@
 //! Versions of `_category.yaml` in the history: the whole file, comments included.
 //!
-//! A category's words stand in the places of an article's: name for title, description for introtext,
-//! meta_description for keywords; the body is the whole `_category.yaml`. They belong to the category's id,
-//! so that a renamed folder takes its past along.
+//! A category's words are stored in an article's fields: name as title, description as introtext, meta_description as
+//! keywords, and the whole `_category.yaml` as body. The subject is the category's id, so that a renamed folder keeps
+//! its history.
 
 use crate::engine::form::{MAX_YAML, category_changes, category_file};
 use crate::mirror::disk::{At, Disk};
@@ -13,7 +13,7 @@ use crate::reconcile::plan::SettleCategory;
 use crate::state::store::Store;
 use crate::state::{Outcome, SeenVersion, StoredVersion, Subject};
 
-/// A version of a category's file, for the history; `text` is that of the whole file.
+/// Makes a version of a category's file; `text` is the digest of the whole file.
 pub(in crate::engine) fn seen_as(
     id: CategoryId,
     folder: &str,
@@ -38,7 +38,7 @@ pub(in crate::engine) fn seen_as(
     }
 }
 
-/// Returns whether the history has a version with these words, and a later one with others that was in the mirror.
+/// Returns whether the history has a version with these words, and a later one in the mirror with others.
 pub(in crate::engine) fn replaced(
     store: &Store,
     id: CategoryId,
@@ -58,7 +58,7 @@ pub(in crate::engine) fn replaced(
     Ok(newer && versions.any(said))
 }
 
-/// Returns the last text of the file itself; in this folder, if one is given.
+/// Returns the last text of the file in the mirror; in this folder, if given.
 pub(in crate::engine) fn last_here(
     store: &Store,
     id: CategoryId,
@@ -73,8 +73,7 @@ pub(in crate::engine) fn last_here(
     }
 }
 
-/// Returns the last document of the file itself, as [`last_here`] finds it; `None`: there is none, or it cannot be
-/// parsed.
+/// Returns the document of [`last_here`]; `None`: there is none, or it cannot be parsed.
 pub(in crate::engine) fn last_document(
     store: &Store,
     id: CategoryId,
@@ -89,7 +88,7 @@ pub(in crate::engine) fn was_here(kept: &StoredVersion) -> bool {
     kept.seen.side != Side::Remote
 }
 
-/// Stores the words of a category on the service, if they are new: before anything decides on them.
+/// Stores the words of a category on the service, if they are new, before any decision on them.
 pub(in crate::engine) fn keep_category_there(
     disk: &impl Disk,
     store: &mut Store,
@@ -104,7 +103,7 @@ pub(in crate::engine) fn keep_category_there(
     keep_theirs(disk, store, (id, folder), "edited on the service", words)
 }
 
-/// Before a category is changed on the service: what the service has, and what the writer saved.
+/// Stores the service's and the writer's version of a category, before it is changed on the service.
 pub(in crate::engine) fn keep_both_sides(
     disk: &impl Disk,
     store: &mut Store,
@@ -116,7 +115,7 @@ pub(in crate::engine) fn keep_both_sides(
     keep_yaml(disk, store, settle, (Side::Local, "edited here"))
 }
 
-/// After a category was changed on the service: both sides say what the file says.
+/// Stores the file's version as that of both sides, after the category was changed on the service.
 pub(in crate::engine) fn keep_pushed(
     disk: &impl Disk,
     store: &mut Store,
@@ -125,7 +124,7 @@ pub(in crate::engine) fn keep_pushed(
     keep_yaml(disk, store, settle, (Side::Both, "pushed"))
 }
 
-/// Keeps the service's words as `_category.yaml` would have them: the writer's comments stay.
+/// Stores the service's words in the form of the present `_category.yaml`, with the writer's comments.
 fn keep_theirs(
     disk: &impl Disk,
     store: &mut Store,
@@ -144,7 +143,7 @@ fn keep_theirs(
     keep(store, &seen, &source)
 }
 
-/// Keeps `_category.yaml` as it is. Where it cannot be read there is nothing that would be replaced.
+/// Stores `_category.yaml` as it is. If it cannot be read, nothing would be replaced.
 fn keep_yaml(
     disk: &impl Disk,
     store: &mut Store,
@@ -162,7 +161,7 @@ fn keep_yaml(
     keep(store, &seen, &source)
 }
 
-/// The text of a folder's `_category.yaml`, if it is text and not too long.
+/// Returns the content of a folder's `_category.yaml`, if it is text and not too long.
 fn own_file(disk: &impl Disk, folder: &str) -> Option<String> {
     let content = disk
         .read(At::Folder(folder), CATEGORY_FILE, MAX_YAML)

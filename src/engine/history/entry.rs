@@ -1,5 +1,5 @@
-//! Versions as they go into the history: of files before the mirror changes, of articles as they were seen, and of texts
-//! that came out of the mirror.
+//! Entries for the history: versions of files before the mirror changes, versions of the service, and texts that came
+//! out of the mirror.
 
 use crate::engine::form::needs_whole;
 use crate::mirror::document::Document;
@@ -7,7 +7,7 @@ use crate::model::{ArticleId, CategoryId, Place, Side, TextDigest, Version};
 use crate::state::store::Store;
 use crate::state::{Outcome, SeenVersion, Subject, Writing};
 
-/// Texts that go into the history before a file is touched, and a version that needs them.
+/// Texts to store in the history before a file is touched, and the version that needs them.
 #[derive(Clone, Debug, Default)]
 pub(in crate::engine) struct HistoryEntry {
     pub(in crate::engine) bodies: Vec<String>,
@@ -15,7 +15,7 @@ pub(in crate::engine) struct HistoryEntry {
 }
 
 impl HistoryEntry {
-    /// A version of a file; with the whole file, where the file has more than the version says.
+    /// Makes an entry of a file's version, with the whole file if it has more than the version.
     pub(in crate::engine) fn of_file(seen: SeenVersion, bytes: &[u8]) -> Self {
         let whole = std::str::from_utf8(bytes).ok();
         let whole = whole.filter(|source| needs_whole(source, &seen.version, &seen.place));
@@ -37,7 +37,7 @@ impl HistoryEntry {
     }
 }
 
-/// Stores a text that belongs to no known version. Returns whether the history has it.
+/// Stores a text of no known version. Returns whether the history has it.
 pub(in crate::engine) fn store_text(
     store: &mut Store,
     place: &Place,
@@ -67,7 +67,7 @@ pub(in crate::engine) fn store_text(
             let slug = slug.unwrap_or_else(|| place.stem().to_owned());
             document.version(slug, row.map_or(provisional, |row| row.category))
         }
-        // A text that is no article is stored as a whole.
+        // A text that is no article is stored whole.
         None => Version {
             title: cause.to_owned(),
             slug: place.stem().to_owned(),
@@ -92,12 +92,12 @@ pub(in crate::engine) fn store_text(
     Ok(true)
 }
 
-/// Makes a version of the service's of an article that the base does not know.
+/// Makes a service's version of an article that the base does not know.
 pub(in crate::engine) fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
     SeenVersion::of_article(id, place, Side::Remote, "met", version)
 }
 
-/// Makes a version of the service's that replaced the one in the base.
+/// Makes a service's version that replaced the one in the base.
 pub(in crate::engine) fn edited_there(
     id: ArticleId,
     place: &Place,
@@ -106,7 +106,7 @@ pub(in crate::engine) fn edited_there(
     SeenVersion::of_article(id, place, Side::Remote, "edited on the service", version)
 }
 
-/// The version that both sides now have, for the history.
+/// Makes a version that both sides have now.
 pub(in crate::engine) fn agreed(
     id: ArticleId,
     place: &Place,

@@ -1,8 +1,8 @@
 //! The history as people meet it: versions found by a path or an id, shown as the files they were.
 //!
-//! The log tells of the end of an article: what readers saw of it then, and the id under which it goes on, where it was
-//! created anew or brought back. Nothing is asked of the service. A version whose body was pruned has no file any more;
-//! callers say so.
+//! The log has the end of an article: whether it was hidden then, and the id of the article that replaced it, if it was
+//! recreated or restored. No requests are made. A version whose body was pruned has no file any more; callers report
+//! that.
 
 pub(super) mod category;
 pub(super) mod entry;
@@ -23,9 +23,9 @@ pub struct History {
     pub subject: Subject,
     /// Its versions, newest first; never empty.
     pub versions: Vec<StoredVersion>,
-    /// The place of its file by the state; `None`: it was deleted, or was never created.
+    /// The place of its file, by the state; `None`: it was deleted, or never created.
     pub now_at: Option<Place>,
-    /// The time of its deletion, by the log or else by its last version; `None`: it lives, or never did.
+    /// The time of its deletion, by the log or else its last version; `None`: it exists, or never did.
     pub ended: Option<Timestamp>,
 }
 
@@ -35,7 +35,7 @@ impl History {
         self.versions.first()
     }
 
-    /// Returns the last version with an address of its own: the copy of a conflict has none.
+    /// Returns the last version with an address of its own; a conflict copy has none.
     pub fn last_address(&self) -> Option<&StoredVersion> {
         self.versions.iter().find(|kept| has_address(kept))
     }
@@ -45,8 +45,8 @@ impl History {
         self.versions.iter().find(|kept| kept.number == number)
     }
 
-    /// Returns the version that one is compared with: the one before it of its own side, so that a colleague's
-    /// edit does not look as if it took back what was written here meanwhile.
+    /// Returns the version to compare one with: the previous version of the same side, so that a colleague's edit does
+    /// not seem to undo a local edit of the same time.
     pub fn before(&self, number: u64) -> Option<&StoredVersion> {
         let mut newest_first = self.versions.iter();
         let side = newest_first.find(|kept| kept.number == number)?.seen.side;
@@ -56,7 +56,7 @@ impl History {
         of_its_side.or_else(|| newest_first.next())
     }
 
-    /// Returns the fields in which a version differs from the one before it; none for the first.
+    /// Returns the fields in which a version differs from [`History::before`] it; none for the first.
     pub fn changed(&self, kept: &StoredVersion) -> Vec<Field> {
         let Some(before) = self.before(kept.number) else {
             return Vec::new();
@@ -70,19 +70,19 @@ impl History {
                 .filter(|(field, _)| stored.contains(field));
             return of_category.map(|(_, field)| *field).collect();
         }
-        // Before both met, its category had no id yet.
+        // A category without an id yet is no change.
         let is_named = was.category.is_provisional() || now.category.is_provisional();
         let fields = fields.filter(|field| *field != Field::Category || !is_named);
         fields.collect()
     }
 
-    /// Returns the versions that differ, newest first, each with whether both sides came to have it.
+    /// Returns the distinct versions, newest first, each with whether both sides had it.
     ///
-    /// The history also stores when both sides agreed on a version, and the text of a file before it was replaced; for
-    /// a reader these are no versions of their own.
+    /// The history also stores agreements of both sides, and the text of a file before it was replaced; for a reader
+    /// these are no versions of their own.
     pub fn distinct(&self) -> Vec<(&StoredVersion, bool)> {
         let mut distinct: Vec<(&StoredVersion, bool)> = Vec::new();
-        // The first of those since both sides last agreed.
+        // The index of the first version since both sides last agreed.
         let mut since = 0;
         for kept in self.versions.iter().rev() {
             if kept.seen.side != Side::Both {
@@ -112,16 +112,15 @@ impl History {
         distinct
     }
 
-    /// Returns the version that [`History::distinct`] lists for a version: itself, or an earlier one that says the
-    /// same.
+    /// Returns the version that [`History::distinct`] lists for a version: itself, or an earlier equal one.
     pub fn listed<'h>(&'h self, kept: &'h StoredVersion) -> &'h StoredVersion {
         let mut distinct = self.distinct().into_iter().map(|(one, _)| one);
         let listed = distinct.find(|one| one.number <= kept.number && same(one, kept));
         listed.unwrap_or(kept)
     }
 
-    /// Returns the number of the version that both sides have now, of those that [`History::distinct`] gives. `None`:
-    /// it lives no more, or was never on both sides.
+    /// Returns the number of the version in [`History::distinct`] that both sides have now. `None`: the article is
+    /// deleted, or was never on both sides.
     pub fn present(&self) -> Option<u64> {
         self.now_at.as_ref()?;
         let mut versions = self.versions.iter();
@@ -145,13 +144,13 @@ impl History {
     }
 }
 
-/// Returns whether a version has an address of its own: the copy of a conflict has none, and was never in the file.
+/// Returns whether a version has an address of its own; a conflict copy has none, and was never the file.
 pub(super) fn has_address(kept: &StoredVersion) -> bool {
     kept.seen.subject.is_category() || ignored_name(&kept.seen.place.file).is_none()
 }
 
-/// Returns whether two versions say the same. A version of the service has no place in the mirror, and a category has
-/// no file there.
+/// Returns whether two versions are equal. A version of the service has no place in the mirror and, for a category, no
+/// file.
 fn same(one: &StoredVersion, other: &StoredVersion) -> bool {
     let mut version = one.seen.version.clone();
     let is_there = [one.seen.side, other.seen.side].contains(&Side::Remote);
@@ -161,7 +160,7 @@ fn same(one: &StoredVersion, other: &StoredVersion) -> bool {
     version == other.seen.version && (is_there || one.seen.place == other.seen.place)
 }
 
-/// The fields of an article in which a category's are stored; its whole file, with comments, is in the body.
+/// The fields of an article that store those of a category; the body stores its whole file, with comments.
 const OF_CATEGORY: [(Field, Field); 4] = [
     (Field::Title, Field::Name),
     (Field::Slug, Field::Slug),
@@ -169,7 +168,7 @@ const OF_CATEGORY: [(Field, Field); 4] = [
     (Field::Keywords, Field::MetaDescription),
 ];
 
-/// Finds the histories of a path in a workspace: of what is there now first, then of what was deleted there, the latest
+/// Finds the histories of a path in a workspace: first of the present file, then of files deleted there, the latest
 /// first, then the others. `.html` may be left out.
 pub fn at_path(store: &Store, path: &str) -> Outcome<Vec<History>> {
     let Some((folder, file)) = path.split_once('/') else {
@@ -193,7 +192,7 @@ pub fn at_path(store: &Store, path: &str) -> Outcome<Vec<History>> {
     for subject in subjects {
         found.extend(of(store, subject)?);
     }
-    // Equal ones stay in the order of the last versions.
+    // The stable sort keeps equal keys in the order of their last versions.
     found.sort_by_key(|history| {
         let is_there = history.now_at.as_ref() == Some(&place);
         let was_there = history
@@ -215,14 +214,14 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
         Subject::Article(id) => {
             now_at = store.article(*id)?.map(|row| row.place);
             if now_at.is_none() {
-                // One that met its file in a conflict has no base yet.
+                // An article in conflict since its first sync has no row.
                 let mut conflicts = store.conflicts()?.into_iter();
                 let shown = conflicts.find(|row| row.id == *id && row.remote.is_some());
                 now_at = shown.map(|row| row.place);
             }
             if now_at.is_none() {
-                // A version that was never on both sides was never met here: a copied file may have another workspace's
-                // id.
+                // Without a version of both sides it was never an article here: a copied file may have another
+                // workspace's id.
                 let met = versions.iter().any(|kept| kept.seen.side == Side::Both);
                 let last = last_event(store, *id, &ENDS)?.map(|event| event.at);
                 ended = last.or(met.then_some(newest.at));
@@ -244,8 +243,8 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<History>> {
     }))
 }
 
-/// Returns the file that a version was, or would have been; `None`: its body is not kept any more. A hidden article
-/// stays hidden in it: `enabled` and `draft` are those of today, or of its end.
+/// Returns a version as a file; `None`: its body is not kept any more. A hidden article stays hidden: `enabled` and
+/// `draft` are the present ones, or those at its end.
 pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
     if let Some(whole) = kept.seen.file
         && let Some(file) = store.body(whole)?
@@ -263,7 +262,7 @@ pub fn as_file(store: &Store, kept: &StoredVersion) -> Outcome<Option<String>> {
     Ok(Some(composed(id, address, &kept.seen.version, flags, text)))
 }
 
-/// Makes a file with these words, and nothing of a writer's own.
+/// Makes a file with this content, without a writer's comments or own keys.
 pub(super) fn composed(
     id: Option<ArticleId>,
     (place, slug): (&Place, &str),
@@ -284,7 +283,7 @@ pub(super) fn composed(
 const DISABLED: &str = "enabled: false";
 const DRAFT: &str = "draft: true";
 
-/// The number of lines of the log that are looked through.
+/// The number of log lines to search.
 const LOOK_BACK: usize = 100;
 
 /// The actions that end an article.
@@ -296,7 +295,7 @@ fn last_event(store: &Store, id: ArticleId, actions: &[&str]) -> Outcome<Option<
     Ok(events.find(|event| actions.contains(&event.deed.action.as_str())))
 }
 
-/// Returns the note in the log that readers did not see a deleted article; empty when they did.
+/// Returns the log's note about a hidden article; empty for a visible one.
 pub(super) fn noted(flags: Flags) -> String {
     let disabled = (flags.enabled == Some(false)).then_some(DISABLED);
     let draft = (flags.draft == Some(true)).then_some(DRAFT);
@@ -304,7 +303,7 @@ pub(super) fn noted(flags: Flags) -> String {
     words.join(", ")
 }
 
-/// Returns the flags of an article's file by the base, or those of its end by the log.
+/// Returns the flags of an article's file, by the base or else by the log of its end.
 pub(super) fn flags(store: &Store, id: ArticleId) -> Outcome<Flags> {
     if let Some(row) = store.article(id)? {
         return Ok(row.file_flags);
@@ -317,12 +316,12 @@ pub(super) fn flags(store: &Store, id: ArticleId) -> Outcome<Flags> {
     })
 }
 
-/// Remembers that an article was created anew: its versions are the new one's.
+/// Stores that an article was recreated: the new article takes over its versions.
 pub(super) fn note_recreated(tx: &mut Writing<'_>, old: ArticleId, new: ArticleId) -> Outcome<()> {
     tx.set_meta(&anew_key(old), &new.to_string())
 }
 
-/// The id under which an article has its versions by now, if that is another one.
+/// Returns the id of the article that has an article's versions by now, if that is another one.
 ///
 /// # Errors
 ///
@@ -340,7 +339,7 @@ pub fn goes_on_as(store: &Store, id: ArticleId) -> Outcome<Option<ArticleId>> {
     Ok((last != id).then_some(last))
 }
 
-/// Returns whether a deleted article was brought back as a new one since.
+/// Returns whether a deleted article was restored as a new one since.
 ///
 /// # Errors
 ///

@@ -1,10 +1,9 @@
-//! Files that were replaced or removed stay for a day. What a program writes into one of them after that is kept in
-//! the history, and beside the file, where a person sees it (failures row 81).
+//! Displaced files: replaced and removed files stay for a day. Text that a program writes into one of them afterwards
+//! goes into the history, and beside the file, where a person sees it (failures row 81).
 //!
-//! A file goes only in a cycle that found nothing new in it. What cannot be looked at or kept stays as it is.
+//! A file is deleted only in a cycle that found nothing new in it. A file that cannot be read or stored stays.
 //!
-//! It is no edit of the file that lies there now, which the program never saw; so nothing is merged, and
-//! nothing is sent.
+//! Such late text is no edit of the present file, which the program never saw: it is neither merged nor sent.
 
 use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
@@ -18,7 +17,7 @@ use crate::state::{DisplacedRow, FileEntry};
 /// How long a displaced file stays, in milliseconds.
 const LONG: i64 = 86_400_000;
 
-/// Into a file that was written to within this time more may be on its way, in nanoseconds.
+/// How long ago the last write must be, in nanoseconds: a program may still be writing.
 const RESTING: i64 = 1_000_000_000;
 
 /// The cause in the history.
@@ -31,17 +30,17 @@ const ASIDE: &str = "`.kbsync/displaced`";
 
 /// The result of a look at a displaced file.
 enum Look {
-    /// No new text: it may go.
+    /// No new text: the file may be deleted.
     Same(KnownFile),
-    /// Something new, which is kept by now.
+    /// New text, stored by now.
     Kept(KnownFile, Option<Problem>),
-    /// Something that is not kept: it is looked at again.
+    /// New text that is not stored: the next cycle looks again.
     Waits(Option<Problem>),
 }
 
 impl<D: Disk> Journal<'_, D> {
-    /// Looks at the displaced files, and lets go of those that have been there for long. `is_background`: what is being
-    /// written is left to the next cycle.
+    /// Looks at the displaced files, and deletes the old ones. `is_background`: a file that is being written is left to
+    /// the next cycle.
     pub(in crate::engine) fn look_at_displaced(
         &mut self,
         is_background: bool,
@@ -81,13 +80,13 @@ impl<D: Disk> Journal<'_, D> {
         Ok(problems)
     }
 
-    /// Keeps what was written into a displaced file since the last look.
+    /// Stores the text that was written into a displaced file since the last look.
     fn late_words(&mut self, row: &DisplacedRow, is_background: bool) -> Result<Look, DiskError> {
         let now = self.store.now();
         let found = self
             .disk
             .look_aside(Area::Displaced, row.slot, at(&row.place))?;
-        // Somebody cleared the folder.
+        // A person cleared the folder.
         let Some(stamp) = found else {
             return Ok(Look::Same(row.known));
         };
@@ -111,7 +110,7 @@ impl<D: Disk> Journal<'_, D> {
         if known.digest == row.known.digest {
             return Ok(Look::Same(known));
         }
-        // Emptied: the words that were in it are in the history, and others may be on their way.
+        // Emptied: its former text is in the history, and new text may follow.
         if content.bytes.is_empty() {
             return Ok(Look::Kept(known, None));
         }
@@ -124,7 +123,7 @@ impl<D: Disk> Journal<'_, D> {
         })
     }
 
-    /// Stores a text in the second place where the first one fails. Returns whether it is stored, and a problem for a
+    /// Stores a text beside its file and in the history. Returns whether one of them succeeded, and a message for a
     /// person.
     fn set_words_beside(&mut self, place: &Place, bytes: &[u8]) -> (bool, String) {
         let beside = self.write_beside(place, bytes);
@@ -152,7 +151,7 @@ impl<D: Disk> Journal<'_, D> {
         }
     }
 
-    /// Writes bytes beside a file; gives the name.
+    /// Writes bytes beside a file. Returns the name.
     fn write_beside(&mut self, place: &Place, bytes: &[u8]) -> Result<String, DiskError> {
         let unknown = |_| DiskError::new(DiskErrorKind::Other, "write beside", place.to_string());
         let slot = self.store.next_slot().map_err(unknown)?;
@@ -164,7 +163,7 @@ impl<D: Disk> Journal<'_, D> {
     }
 }
 
-/// Brings files to their slots that a crash left in the stage after they were recorded.
+/// Displaces the recorded files that a crash left in the stage.
 pub(super) fn displace_again(disk: &impl Disk, rows: &[DisplacedRow]) {
     for row in rows {
         let left = disk.look_aside(Area::Stage, row.slot, at(&row.place));
@@ -179,8 +178,8 @@ fn told(place: &Place, message: String) -> Problem {
     Problem::at(place, None, message)
 }
 
-/// Returns the row of the file that came out of a change: under its present stamp, or under the expected one, if it has
-/// another content by now.
+/// Returns the row of the file that a change replaced: under its present stamp or, if its content changed, under the
+/// expected one.
 pub(super) fn came_out(
     disk: &impl Disk,
     slot: Slot,
@@ -208,8 +207,8 @@ pub(super) fn displace(disk: &impl Disk, row: &DisplacedRow) {
     }
 }
 
-/// Returns the place that a file in a slot came from. A slot is on the mount of its place: a moved file may have left
-/// another mount than the one that it is on now.
+/// Returns the former place of a file in a slot. A slot is on the mount of its place, and a moved file may have come
+/// from another mount.
 pub(super) fn came_from<'c>(disk: &impl Disk, slot: Slot, file: &'c FileEntry) -> &'c Place {
     let left = file.leaves.as_ref().map(|(place, _)| place);
     let is_filled = |place: &Place| {

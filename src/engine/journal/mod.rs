@@ -1,14 +1,16 @@
-//! Every change of the mirror: staged, journalled, published, durable, recorded (failures rows 1 to 4).
+//! The journal of changes to the mirror. A change is staged, journalled, published, made durable and recorded (failures
+//! rows 1 to 4).
 //!
-//! - The new bytes are durable in the stage before the journal says so; the journal says what is replaced, and the
-//!   rows that become true, before the first file is touched. A batch costs two transactions, however many files.
-//! - A moved file is written anew at its place, and then removed where it was. Places are left before they are
+//! - The new bytes are durable in the stage before the journal entry is written. The entry has the file to be replaced
+//!   and the rows that become true, and is written before the first file is touched. A batch costs two transactions,
+//!   however many files.
+//! - A moved file is written at its new place, and then removed from the old one. Places are left before they are
 //!   taken.
-//! - A change that failed leaves no row, unless it could not be taken back: the next cycle recovers it first. What was
-//!   staged for it stays until its row has ended, since an empty slot says "done".
-//! - What was replaced or removed is displaced for a day (`displaced`).
+//! - A failed change leaves no journal entry, unless it could not be undone: the next cycle recovers it first. Its
+//!   staged file stays until the entry has ended, because an empty slot means "done".
+//! - A replaced or removed file stays displaced for a day (`displaced`).
 //!
-//! `recover` settles what a crash left behind. The journal does not decide what to change, and never asks the service.
+//! `recover` settles the entries that a crash left behind. The journal makes no decisions and no requests.
 
 pub(super) mod displaced;
 pub(super) mod recover;
@@ -24,13 +26,13 @@ use crate::state::{DisplacedRow, Entry, FileEntry, Journalled, Outcome, RowChang
 use displaced::{came_out, displace};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything that changes the mirror.
+/// The way to change the mirror.
 pub(super) struct Journal<'a, D> {
     pub(super) disk: &'a D,
     pub(super) store: &'a mut Store,
 }
 
-/// Up to so many files are made durable one by one.
+/// The largest number of files that are made durable one by one.
 pub(super) const FEW: usize = 8;
 
 /// One change of a file.
@@ -40,16 +42,16 @@ pub(super) struct FileChange {
     file: FileEntry,
     /// Whether the staged bytes are durable.
     durable: bool,
-    /// The history gets this before the file is touched.
+    /// The history entry that is stored before the file is touched.
     history: HistoryEntry,
-    /// The rows that become true with the change. None has the file's new stamp, which is racy.
+    /// The rows that become true with the change. They lack the file's new stamp, which is racy.
     rows: Vec<RowChange>,
 }
 
 /// The reason that a change was not made.
 struct Failed {
     error: DiskError,
-    /// Whether something of it may be left, which the journal has to settle.
+    /// Whether the change may be half done: then its journal entry stays open.
     open: bool,
 }
 
@@ -58,7 +60,7 @@ pub(super) fn at(place: &Place) -> At<'_> {
 }
 
 impl<D: Disk> Journal<'_, D> {
-    /// Stages a file for its place; with the mode of another file, if it is a copy of that one.
+    /// Stages a file for its place, with the mode of the file `like`, if given.
     pub(super) fn stage(
         &mut self,
         target: &Place,
@@ -106,7 +108,7 @@ impl<D: Disk> Journal<'_, D> {
         }
     }
 
-    /// Carries out changes of files as one batch. Gives the stamp of each file, or why it was not changed.
+    /// Carries out changes of files as one batch. Returns the stamp of each file, or the error.
     pub(super) fn change_files(
         &mut self,
         changes: &[FileChange],
@@ -116,7 +118,7 @@ impl<D: Disk> Journal<'_, D> {
         }
         let many = changes.iter().any(|change| !change.durable);
         if many && let Err(error) = self.disk.flush() {
-            // The staged bytes are not on the disk: none of them may replace anything.
+            // The staged bytes are not durable: none of them may replace a file.
             for change in changes {
                 drop_staged(self.disk, change);
             }
@@ -140,7 +142,7 @@ impl<D: Disk> Journal<'_, D> {
         Ok(done.map(|one| one.map_err(|failed| failed.error)).collect())
     }
 
-    /// Renames a folder of the root; a name is also free where an empty folder has it.
+    /// Renames a folder of the root; an empty folder with the new name is replaced.
     pub(super) fn rename_folder(
         &mut self,
         from: &str,
@@ -166,7 +168,7 @@ impl<D: Disk> Journal<'_, D> {
             self.store.write(|tx| tx.end_change(slot))?;
             return Ok(Err(error));
         }
-        // What is not durable does not count as done: the next cycle finds it in the journal.
+        // A rename that is not durable is not done: the next cycle finds it in the journal.
         if let Err(error) = self.disk.sync_folder(At::Root) {
             return Ok(Err(error));
         }
@@ -177,7 +179,7 @@ impl<D: Disk> Journal<'_, D> {
         Ok(Ok(()))
     }
 
-    /// Moves one staged file to its place, and removes it where it was.
+    /// Moves one staged file to its place, and removes a moved file from its old place.
     fn publish(&self, change: &FileChange) -> Result<Stamp, Failed> {
         let (slot, target) = (change.slot, &change.file.target);
         let open = |error: DiskError| Failed {
@@ -210,7 +212,7 @@ impl<D: Disk> Journal<'_, D> {
         let Err(error) = self.disk.take(slot, at(place), &place.file, expect) else {
             return Ok(stamp);
         };
-        // It was edited, or cannot be removed: what was written at the new place goes again.
+        // The old file was edited or cannot be removed: undo the write at the new place.
         let back = self
             .disk
             .take(slot, at(target), &target.file, Expect::Stamp(stamp));
@@ -218,8 +220,7 @@ impl<D: Disk> Journal<'_, D> {
         Err(Failed { error, open })
     }
 
-    /// Returns the stamp that is expected of a file that was read: a stamp within the clock's grain does not vouch for
-    /// its bytes.
+    /// Returns the expected stamp of a file that was read, or its bytes, if the stamp is racy.
     fn expect(&self, known: KnownFile) -> Expect {
         match trusted(known.stamp, self.store.now()) {
             Some(stamp) => Expect::Stamp(stamp),
@@ -227,7 +228,7 @@ impl<D: Disk> Journal<'_, D> {
         }
     }
 
-    /// Makes the names durable. What is not durable does not count as done; its row stays in the journal.
+    /// Makes the names durable. A change that is not durable is not done; its entry stays in the journal.
     fn make_durable(&self, changes: &[FileChange], done: &mut [Result<Stamp, Failed>], many: bool) {
         let folders = |change: &FileChange| {
             let file = &change.file;
@@ -262,7 +263,7 @@ impl<D: Disk> Journal<'_, D> {
         }
     }
 
-    /// Records what was done, and displaces what came out.
+    /// Records the changes that were made, and displaces the replaced files.
     fn record_changes(
         &mut self,
         changes: &[FileChange],
@@ -298,7 +299,7 @@ impl<D: Disk> Journal<'_, D> {
     }
 }
 
-/// Drops what was staged and is not wanted any more.
+/// Drops the staged file of a change that was not made.
 fn drop_staged(disk: &impl Disk, change: &FileChange) {
     if let Err(error) = disk.discard(Area::Stage, change.slot, at(&change.file.target)) {
         tracing::warn!(%error, "a staged file is left to the next run");
@@ -315,7 +316,7 @@ fn give_folder(disk: &impl Disk, from: &str, to: &str) -> Result<(), DiskError> 
     disk.rename_folder(from, to)
 }
 
-/// Returns whether the slot of a change that failed holds nothing but what was staged for it.
+/// Returns whether the slot of a failed change holds only its staged file, or nothing.
 fn is_taken_back(disk: &impl Disk, change: &FileChange) -> bool {
     let (slot, within) = (change.slot, at(&change.file.target));
     match disk.look_aside(Area::Stage, slot, within) {
@@ -329,7 +330,7 @@ fn is_taken_back(disk: &impl Disk, change: &FileChange) -> bool {
     }
 }
 
-/// Returns whether a new name is the old one in another case, on a file system that folds case.
+/// Returns whether a new name differs from the old one only in case, on a file system that folds case.
 fn is_cased(disk: &impl Disk, from: &Place, to: &Place, known: &KnownFile) -> bool {
     let found = || disk.look(at(to), &to.file).ok().flatten();
     from.folder == to.folder
@@ -365,7 +366,7 @@ impl FileChange {
         self
     }
 
-    /// Makes a change that keeps a version in the history first.
+    /// Makes a change that stores a version in the history first.
     pub(super) fn with_history(self, history: HistoryEntry) -> Self {
         Self { history, ..self }
     }
@@ -384,7 +385,7 @@ impl FileChange {
     }
 }
 
-/// The order of changes: places are left before they are taken. In a circle nobody can begin, and nobody does.
+/// Returns the order of changes: places are left before they are taken. Changes in a circle keep their order, and fail.
 fn in_order(changes: &[FileChange]) -> Vec<usize> {
     let mut order = Vec::with_capacity(changes.len());
     let mut waiting: Vec<usize> = (0..changes.len()).collect();

@@ -1,6 +1,6 @@
-//! After a crash: what the journal began is finished in the base, or taken back (failures rows 1 to 8).
+//! Crash recovery: each open journal entry is completed in the base, or undone (failures rows 1 to 8).
 //!
-//! The slot tells what was done, and nothing is guessed:
+//! The slot shows how far a change came; nothing is guessed:
 //!
 //! | in the slot | means | so |
 //! |---|---|---|
@@ -10,9 +10,9 @@
 //! | nothing, the row says "replaced" or "removed" | not carried out, or somebody cleared the stage | the row goes |
 //! | a file without a row | never journalled | it goes |
 //!
-//! A moved file that lies at its new place is removed where it was before its rows become true. Where the row goes the
-//! sides tell, as in any other cycle. Doing this twice changes nothing. What the disk refuses stays in the journal, and
-//! its files are left alone until it is settled.
+//! A moved file at its new place is removed from the old one before its rows become true. After an undone change, the
+//! next look decides as usual. Recovery is idempotent. An entry that the disk refuses stays open, and its files are
+//! left alone until it is settled.
 
 use super::displaced::{came_from, came_out, displace, displace_again};
 use super::{Journal, at};
@@ -27,20 +27,20 @@ use crate::state::{ArticleRow, Entry, FileEntry, Journalled, RowChange};
 use anyhow::Context as _;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The cause of caught bytes in the history.
+/// The cause, in the history, of a save that was caught.
 const CAUSE: &str = "found after a crash";
 
 const EDITED: &str = "it was edited just as kbsync replaced it, and kbsync was killed";
 
-/// The changes that recovery could not settle, and the problems for a person.
+/// The entries that recovery could not settle, and the problems for a person.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Recovered {
-    /// Paths whose changes are still in the journal.
+    /// Paths with open journal entries.
     pub(in crate::engine) open: BTreeSet<String>,
     pub(in crate::engine) problems: Vec<Problem>,
 }
 
-/// Applies to a base what the journal says to be done, where nothing may be written.
+/// Applies the published changes of the journal to a base in memory, for a dry run.
 pub(in crate::engine) fn overlay(
     disk: &impl Disk,
     store: &Store,
@@ -55,7 +55,8 @@ pub(in crate::engine) fn overlay(
 }
 
 impl<D: Disk> Journal<'_, D> {
-    /// Settles what an earlier run began, or this one could not finish. `first`: nothing was settled by this run yet.
+    /// Settles the open journal entries, of an earlier run or of this one. `first`: this is the first recovery of this
+    /// run.
     pub(in crate::engine) fn recover(&mut self, first: bool) -> anyhow::Result<Recovered> {
         let journal = self.store.journal()?;
         let mut recovered = Recovered::default();
@@ -127,14 +128,14 @@ impl<D: Disk> Journal<'_, D> {
         Ok(())
     }
 
-    /// Keeps a file in the history and beside its place that came out and that nobody expected: an editor saved it in
-    /// that instant.
+    /// Stores a replaced file that was not the expected one in the history and beside its place: an editor saved it at
+    /// that moment.
     fn keep_caught(&mut self, slot: Slot, file: &FileEntry) -> anyhow::Result<Option<Problem>> {
         let place = came_from(self.disk, slot, file);
         if (self.disk.look_aside(Area::Stage, slot, at(place))?).is_none() {
             return Ok(None);
         }
-        // Bytes are compared, because a save within the clock's grain leaves the stamp as it is.
+        // Compare bytes, because a save within a clock tick leaves the stamp as it is.
         let content = self
             .disk
             .read_aside(Area::Stage, slot, at(place), MAX_FILE)?;
@@ -149,7 +150,7 @@ impl<D: Disk> Journal<'_, D> {
             .and_then(|beside| self.disk.sync_folder(at(place)).map(|()| beside));
         let message = match beside {
             Ok(beside) => format!("{EDITED}: copy what you want to keep from {beside}"),
-            // Such as where the folder is gone.
+            // For example, the folder is gone.
             Err(_) if is_stored => {
                 format!("{EDITED}; what it held is in the history (`kbsync log`)")
             }
@@ -158,7 +159,7 @@ impl<D: Disk> Journal<'_, D> {
         Ok(Some(Problem::at(place, None, message)))
     }
 
-    /// Records what became of a change, and empties its slot.
+    /// Records the outcome of a change, and empties its slot.
     fn end(&mut self, change: &Journalled, is_done: bool) -> anyhow::Result<()> {
         let now = self.store.now();
         let file = file_of(change);
@@ -171,7 +172,7 @@ impl<D: Disk> Journal<'_, D> {
                 } else if let RowChange::Article(row) = row
                     && tx.article(row.id)?.is_none()
                 {
-                    // What it met and nobody knows else is in the history all the same.
+                    // Store the service's version of an article without a row: nothing else remembers it.
                     tx.record(&met(row.id, &row.place, &row.remote))?;
                 }
             }
@@ -190,7 +191,7 @@ impl<D: Disk> Journal<'_, D> {
     }
 }
 
-/// Removes a moved file where it was.
+/// Removes a moved file from its old place.
 fn leave(
     disk: &impl Disk,
     slot: Slot,
@@ -202,7 +203,7 @@ fn leave(
         return Ok(());
     };
     let found = match disk.look(at(place), &place.file) {
-        // Its folder is gone as well.
+        // The folder is gone as well.
         Err(error) if error.kind == DiskErrorKind::NotFound => None,
         found => found?,
     };
@@ -216,7 +217,7 @@ fn leave(
 }
 
 impl Recovered {
-    /// Fails where something could not be settled.
+    /// Fails if an entry could not be settled.
     pub(in crate::engine) fn or_open(self) -> anyhow::Result<()> {
         match self.problems.first().filter(|_| !self.open.is_empty()) {
             Some(problem) => anyhow::bail!("{}: {}", problem.path, problem.message),
@@ -275,14 +276,14 @@ fn file_of(change: &Journalled) -> Option<&FileEntry> {
     }
 }
 
-/// Returns whether a change was made, but for the place that a moved file leaves.
+/// Returns whether a change was published, apart from the removal at the old place of a moved file.
 fn is_published(disk: &impl Disk, change: &Journalled) -> Result<bool, DiskError> {
     let Some(file) = file_of(change) else {
         return folder_is_renamed(disk, &change.entry);
     };
     let at = at(&file.target);
     let Some(stamp) = disk.look_aside(Area::Stage, change.slot, at)? else {
-        // Somebody cleared the stage, or nothing came out.
+        // A person cleared the stage, or no file was replaced.
         let is_new = file.new.is_some() && file.over.is_none();
         return Ok(is_new && digest_at(disk, &file.target)?.is_some());
     };
@@ -295,8 +296,8 @@ fn is_published(disk: &impl Disk, change: &Journalled) -> Result<bool, DiskError
     Ok(digest.is_none() || file.new != digest || digest_at(disk, &file.target)? == digest)
 }
 
-/// A folder was renamed if it has its new name, and nothing has the old one. Where case is folded, either name is found
-/// under the other one: the listing tells.
+/// Returns whether a folder was renamed: it has the new name, and nothing has the old one. The listing decides, because
+/// with folded case a look finds either name.
 fn folder_is_renamed(disk: &impl Disk, entry: &Entry) -> Result<bool, DiskError> {
     let Entry::Folder { from, to, inode } = entry else {
         return Ok(false);
@@ -310,12 +311,12 @@ fn folder_is_renamed(disk: &impl Disk, entry: &Entry) -> Result<bool, DiskError>
     Ok(renamed && left)
 }
 
-/// The digest of what lies at a place; `None`: nothing.
+/// Returns the digest of the entry at a place; `None`: there is none.
 fn digest_at(disk: &impl Disk, place: &Place) -> Result<Option<Digest>, DiskError> {
     match disk.read(at(place), &place.file, MAX_FILE) {
         Ok(content) => Ok(Some(Digest::of_parts(&[&content.bytes]))),
         Err(error) if error.kind == DiskErrorKind::NotFound => Ok(None),
-        // Something lies there, whatever it is.
+        // There is an entry that is no file.
         Err(error) if error.kind == DiskErrorKind::WrongKind => Ok(Some(Digest::of_parts(&[]))),
         Err(error) => Err(error),
     }

@@ -1,13 +1,11 @@
-//! Articles that are being created: from before the POST is sent until the article's id is in its file.
+//! Articles under creation: from before the POST until the article's id is in its file.
 //!
-//! - While a creation stands, its article is no part of the base, whatever the service shows of it, and its file is a
-//!   new one. The step that creates the article is the look: it sends the POST again, or only writes the id that is
-//!   missing.
-//! - A listing that shows what was sent, at the address to which it was sent, is an answer to the POST as well. Where
-//!   it shows other words there, the service may have rewritten them, or somebody else has written them: a person says
-//!   which.
-//! - A creation ends with the rows of its article, in the change that writes the id. It ends without them where its
-//!   file is gone for certain, or is an article's: what arrived is then an ordinary article of the service.
+//! - During a creation its article is not in the base, whatever the service shows of it, and its file counts as new.
+//!   The step that creates the article settles it: it sends the POST again, or only writes the missing id.
+//! - A listing that shows the sent article, at the address to which it was sent, is an answer to the POST as well. If
+//!   the listing shows other content there, either the service rewrote it or somebody else wrote it: a person decides.
+//! - A creation ends with the rows of its article, in the change that writes the id. It ends without rows if its file
+//!   is certainly gone, or belongs to an article: an article that arrived is then an ordinary article of the service.
 
 use crate::engine::history::entry::{agreed, met};
 use crate::engine::history::note_recreated;
@@ -22,7 +20,7 @@ use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::state::store::Store;
 use crate::state::{Deed, RequestId, Subject};
 
-/// Removes the articles under creation from the observation. A creation ends when a file has the article's id.
+/// Removes the articles under creation from the observation. Ends a creation when a file has its id.
 pub(in crate::engine) fn take_creations(
     store: &mut Store,
     settings: &Settings,
@@ -47,7 +45,7 @@ pub(in crate::engine) fn take_creations(
             made = answer_by_listing(store, &mut creation, base, observed)?;
         }
         let seen = made.and_then(|id| observed.remote.articles.remove(&id));
-        // The tag of the listing does not cover a removed entry.
+        // The validator of the listing does not cover a removed entry.
         observed.service.unlisted |= seen.is_some();
         if let Some(row) = &creation.row {
             if let Some(Remote::Present(seen)) = seen {
@@ -66,7 +64,7 @@ pub(in crate::engine) fn take_creations(
     Ok(())
 }
 
-/// The row of a new article whose id is in a file.
+/// Returns the row of a new article whose id is in a file.
 fn row_of_named_file(
     settings: &Settings,
     creation: &Creation,
@@ -91,7 +89,7 @@ fn confirm(store: &mut Store, row: ArticleRow, base: &mut Base) -> anyhow::Resul
     Ok(())
 }
 
-/// Forgets the deleted article that the new article replaces.
+/// Drops the row of the deleted article that the new article replaces.
 fn forget_replaced(
     store: &mut Store,
     creation: &Creation,
@@ -114,8 +112,8 @@ fn forget_replaced(
     Ok(())
 }
 
-/// Looks in the listing for the created article: the article at the address, or the one that was there before. Returns
-/// its id, if there is one, whether it is what was sent or not.
+/// Looks in the listing for the created article: at the sent address, or the unclear article of an earlier cycle.
+/// Returns its id, whether or not it has the sent content.
 fn answer_by_listing(
     store: &mut Store,
     creation: &mut Creation,
@@ -142,7 +140,7 @@ fn answer_by_listing(
             Some(sent) => {
                 creation.row = Some(Box::new(row_of(&creation.place, &sent, id, seen)));
             }
-            // A dry run keeps no body to compare.
+            // A dry run stores no body to compare.
             None if text.is_some() => creation.unclear = Some(id),
             None => {}
         }
@@ -155,7 +153,7 @@ fn answer_by_listing(
     Ok(found.map(|(id, _)| id))
 }
 
-/// Keeps what the service shows of a new article, if that is not what was sent.
+/// Stores the service's version of a new article, if it differs from the sent one.
 fn keep_met(store: &mut Store, row: &ArticleRow, seen: &Seen) -> anyhow::Result<()> {
     let is_new = seen.version != row.remote && store.has_body(seen.version.text)?;
     if is_new {
@@ -165,8 +163,8 @@ fn keep_met(store: &mut Store, row: &ArticleRow, seen: &Seen) -> anyhow::Result<
     Ok(())
 }
 
-/// Returns the try whose title and text an article has. Case, outer spaces and the form of the HTML do not count. A
-/// visible try is preferred.
+/// Returns the try with the title and text of an article; a visible try is preferred. Case, outer spaces and the form
+/// of the HTML do not count.
 fn find_sent(
     store: &Store,
     creation: &Creation,
@@ -191,7 +189,7 @@ fn find_sent(
     Ok(likely.cloned())
 }
 
-/// Records a created article before its id is in the file. `text`: its body, where the service rewrote it.
+/// Records a created article before its id is in the file. `text`: its body, if the service rewrote it.
 pub(in crate::engine) fn record_created(
     store: &mut Store,
     creation: &Creation,
@@ -220,8 +218,8 @@ pub(in crate::engine) fn record_created(
     Ok(())
 }
 
-/// The base's flags of a file that was sent with `sent` and says `now`: where it says what was sent, it has no new
-/// wish.
+/// Returns the base's flags of a file that was sent with `sent` and has `now`: a flag equal to the sent one is no new
+/// edit.
 pub(in crate::engine) fn flags_when_sent(settings: &Settings, now: Flags, sent: Flags) -> Flags {
     let said = |now: Option<bool>, sent: Option<bool>, usual: bool| {
         if sent.is_none_or(|sent| now.unwrap_or(usual) == sent) {
@@ -236,7 +234,7 @@ pub(in crate::engine) fn flags_when_sent(settings: &Settings, now: Flags, sent: 
     }
 }
 
-/// Ends a creation whose file is gone: what arrived is an article like any other.
+/// Ends a creation whose file is gone: an article that arrived is an ordinary article.
 fn end_missing(
     store: &mut Store,
     creation: &Creation,
@@ -256,7 +254,7 @@ fn end_missing(
     drop_creation(store, creation)
 }
 
-/// Ends the creations at whose place an article has its file by now.
+/// Ends the creations at places where an article has its file by now.
 pub(in crate::engine) fn end_taken(
     store: &mut Store,
     observed: &Observation,
@@ -279,14 +277,14 @@ pub(in crate::engine) fn drop_creation(
     Ok(())
 }
 
-/// Returns whether an article has the address to which something was sent.
+/// Returns whether an address is the one to which a creation was sent.
 fn has_address(creation: &Creation, found: (CategoryId, &str)) -> bool {
     let (category, slug) = creation.address();
     found.0 == category && is_same_word(slug, found.1)
 }
 
-/// Returns whether an article of the base has the address to which something was sent. If something arrived all the
-/// same, it has another address by now, and is an article like any other.
+/// Returns whether an article of the base has the creation's address. An article that arrived nevertheless has another
+/// address by now, and is an ordinary article.
 fn is_address_taken(creation: &Creation, base: &Base, observed: &Observation) -> bool {
     let mut entries = observed.remote.articles.iter();
     entries.any(|(id, entry)| match entry {
@@ -302,17 +300,17 @@ fn address_of(version: &Version) -> (CategoryId, &str) {
     (version.category, &version.slug)
 }
 
-/// Returns whether a word is what was sent: the service may trim it or write it in lower case.
+/// Returns whether a found word equals the sent one: the service may trim it or change it to lower case.
 fn is_same_word(sent: &str, found: &str) -> bool {
     sent.trim().to_lowercase() == found.trim().to_lowercase()
 }
 
-/// The row of an article that was found where it was sent. Whether the service rewrote the other words or a colleague
-/// did is not known: what was sent is the base, and the next cycle pulls the rest.
+/// Returns the row of an article that was found at the sent address. Other differences may come from the service or a
+/// colleague: the base is the sent version, and the next cycle pulls the rest.
 fn row_of(place: &Place, sent: &Sent, id: ArticleId, seen: &Seen) -> ArticleRow {
     let mut remote = sent.version.clone();
     remote.text = seen.version.text;
-    // An article that was sent hidden and is shown was published since.
+    // An article that was sent hidden and is listed was published since.
     let is_as_sent = remote == seen.version && !sent.flags.hides();
     let revision = if is_as_sent {
         seen.revision.clone()
@@ -328,8 +326,7 @@ fn row_of(place: &Place, sent: &Sent, id: ArticleId, seen: &Seen) -> ArticleRow 
     }
 }
 
-/// The row of a new article as it was sent. Its flags in the file are those that were sent, until its file is read
-/// again.
+/// Returns the row of a new article as sent. Its file's flags are the sent ones, until the file is read again.
 pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> ArticleRow {
     ArticleRow {
         id,
@@ -348,7 +345,7 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
     }
 }
 
-/// Returns whether the file of a creation is certainly gone. A file with the same title and text may be the moved file.
+/// Returns whether the file of a creation is certainly gone. A file with the same title and text may be it, moved.
 fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool {
     let local = &observed.local;
     let (category, _) = creation.address();
@@ -364,8 +361,8 @@ fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool 
         && !local.unreadable.contains(folder)
         && taken.is_none_or(|taken| !taken.contains(&path::fold(&creation.place.file)));
     let may_be = |file: &LocalFile| may_be_of(creation, file, base);
-    // A file that is not ready may be the moved file, unless it is at an article's place. It has a problem of its own.
-    // An ignored file has none.
+    // A file that is not ready may be the moved file, unless it is at an article's place. Such a file has a problem of
+    // its own; an ignored file has none.
     let is_known = |place: &Place| base.articles.values().any(|row| row.place == *place);
     let has_problem = |place: &Place| {
         let path = place.to_string();
@@ -380,14 +377,14 @@ fn is_missing(creation: &Creation, base: &Base, observed: &Observation) -> bool 
         && !local.files.iter().any(may_be)
 }
 
-/// Returns whether an article has its file where another one is being created.
+/// Returns whether an article has its file at the place of a creation.
 fn is_taken(creation: &Creation, observed: &Observation) -> bool {
     let mut files = observed.paired.files.iter();
     let owner = files.find(|(_, file)| creation.is_at(file.version.category, &file.place.file));
     owner.is_some_and(|(id, _)| !is_gone(*id, observed))
 }
 
-/// Returns whether an article is gone from the service: its file is created anew.
+/// Returns whether an article is gone from the service: its file becomes a new article.
 fn is_gone(id: ArticleId, observed: &Observation) -> bool {
     observed.remote.articles.get(&id) == Some(&Remote::Gone) || is_known_gone(id, &observed.base)
 }

@@ -1,12 +1,12 @@
-//! Pending requests: what changes the service is stored before it is sent, and one look settles what got no answer
-//! (`docs/decisions/02-pending-requests.md`).
+//! Pending (in-doubt) requests: a change of the service is stored before it is sent, and after a lost response one look
+//! settles it (`docs/decisions/02-pending-requests.md`).
 //!
-//! - A request is stored with the version that it is meant to replace and the rows that become true. While it is
-//!   pending, nothing else is sent for its article, and nobody knows what the article is.
-//! - The look is a probe: the server that carries out writes answers it. A GET, where probes are off, may be answered
-//!   by a replica that lags: what it shows as it was, or does not find, is believed in a later cycle only.
-//! - The outcome and the end of the request are one transaction. What did not arrive, or was changed since, only ends:
-//!   the ordinary three-way decision follows, with the base as it was.
+//! - A request is stored with the version to be replaced and the rows that become true. While it is pending, nothing
+//!   else is sent for its article, and the article is unknown.
+//! - The look is a probe, answered by the server that carries out writes. Without probes it is a GET, which a lagging
+//!   replica may answer: an unchanged or missing article is then believed only in a later cycle.
+//! - One transaction stores the outcome and ends the request. A request that did not arrive, or whose article changed
+//!   since, only ends: the base stays, and the ordinary three-way decision follows.
 
 mod answered;
 pub(super) mod creations;
@@ -68,13 +68,13 @@ impl PutOrDelete {
 
 /// The result of a look for a request.
 enum Look {
-    /// It was carried out. What the service has now; `None`: the article is gone.
+    /// It was carried out. The service's present article; `None`: the article is gone.
     Arrived(Option<Box<RemoteArticle>>),
-    /// The service has what the request was to replace; or nobody can tell, and asking anew does no harm.
+    /// It did not arrive: the service has the version to be replaced. Or unknown, and a second request does no harm.
     NotArrived,
-    /// The service has something else; `None`: it does not show the article.
+    /// The service has another version; `None`: it does not show the article.
     Changed(Option<Box<RemoteArticle>>),
-    /// Nobody can tell yet. The error, if the look got no answer.
+    /// Unknown yet. The error, if the look failed.
     Unclear(Option<ServiceError>),
 }
 
@@ -84,11 +84,11 @@ pub(super) enum SendOutcome {
     Done(Recorded),
     /// It was not carried out.
     NotDone(ServiceError),
-    /// It was not carried out: a look has just shown the version that it was meant for.
+    /// It was not carried out: a look has just shown the version to be replaced.
     NotArrived(ServiceError),
-    /// The service has something else by now.
+    /// The service has another version by now.
     Changed,
-    /// Nobody can tell yet: it is pending.
+    /// Unknown yet: it is pending.
     Pending(ServiceError),
 }
 
@@ -97,11 +97,11 @@ pub(super) enum SendOutcome {
 pub(super) struct Recorded {
     /// The article's row, if it has one.
     pub(super) row: Option<Box<ArticleRow>>,
-    /// The fields of which the service stored less than it was sent.
+    /// The fields of which the service stored less than was sent.
     pub(super) warning: Option<String>,
 }
 
-/// Settles the requests that an earlier cycle left without an answer, before anything is observed.
+/// Settles the pending requests of earlier cycles, before the look.
 pub(super) async fn settle_pending<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
 ) -> anyhow::Result<()> {
@@ -147,7 +147,7 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Returns the requests whose outcome is not known.
+/// Returns the pending requests.
 fn pending(store: &Store) -> anyhow::Result<Vec<(RequestId, PutOrDelete)>> {
     let pending_requests = store.pending_requests()?.into_iter();
     let changes = pending_requests
@@ -155,13 +155,13 @@ fn pending(store: &Store) -> anyhow::Result<Vec<(RequestId, PutOrDelete)>> {
     Ok(changes.collect())
 }
 
-/// Returns whether the outcome of a request to an article is not known: nothing else is sent for it.
+/// Returns whether a request for an article is pending: then nothing else is sent for it.
 pub(super) fn is_pending(store: &Store, id: ArticleId) -> anyhow::Result<bool> {
     let changes = pending(store)?;
     Ok(changes.iter().any(|(_, change)| change.id() == id))
 }
 
-/// Stores a request and sends it once. After a lost answer the article is looked at.
+/// Stores a request and sends it once. After a lost response, looks at the article.
 pub(super) async fn send_request<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     change: &PutOrDelete,
@@ -212,7 +212,7 @@ async fn send_once(
             Ok(answer.map(|answer| Some(Box::new(answer))))
         }
         PutOrDelete::Delete(deletion) => match service.delete_article(deletion.id).await {
-            // With our own request pending, this is what we wanted (failures row 16).
+            // With our own request pending, this is the wanted state (failures row 16).
             Err(error) if error.kind == ErrorKind::NotFound => Ok(Ok(None)),
             answer => Ok(answer.map(|()| None)),
         },
@@ -249,7 +249,7 @@ fn patch(store: &Store, update: &Update) -> anyhow::Result<ArticlePatch> {
     Ok(patch)
 }
 
-/// Waits before a request that was not carried out is sent again: for room, where it was not sent for want of budget.
+/// Waits before a retry of a request that was not carried out: for budget, if it was throttled.
 pub(super) async fn wait_to_repeat(
     service: &impl Service,
     clock: &dyn Clock,
@@ -274,7 +274,8 @@ async fn look_after<S: Service, D: Disk>(
     let is_believed = is_sure || is_later;
     let now = match answer {
         Ok(now) => Box::new(now),
-        // What a GET does not find may be hidden, or new to that server: the questions about absent articles tell.
+        // A GET does not find a hidden article, or one that its server does not know yet: the questions about absent
+        // articles decide.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
             return Ok(match change {
                 PutOrDelete::Delete(_) if is_sure => Look::Arrived(None),
@@ -295,7 +296,7 @@ async fn look_after<S: Service, D: Disk>(
             Look::Unclear(None)
         });
     }
-    // A replica may be behind by several versions.
+    // A replica may lag by several versions.
     let row = engine.store.article(change.id())?;
     if !is_sure && row.is_some_and(|row| row.has_replaced(&version, &now.revision)) {
         return Ok(Look::Unclear(None));
@@ -308,14 +309,14 @@ async fn look_after<S: Service, D: Disk>(
     })
 }
 
-/// Returns whether an article says what was sent.
+/// Returns whether an article has the sent content.
 fn is_as_sent(
     store: &Store,
     update: &Update,
     version: &Version,
     now: &RemoteArticle,
 ) -> anyhow::Result<bool> {
-    // An answer without `enabled` is that of a GET, which shows what nothing hides.
+    // A response without `enabled` is that of a GET, which shows only visible articles.
     let enabled = now.flags.enabled.unwrap_or(true);
     if update.enabled.is_some_and(|sent| sent != enabled) {
         return Ok(false);
@@ -335,7 +336,7 @@ fn is_as_sent(
     }
 }
 
-/// Reads an article, by a probe where that is possible. The second value says whether the answer is that of a probe.
+/// Reads an article, by a probe if possible. The second value: whether a probe answered.
 async fn look_at<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     id: ArticleId,
@@ -354,7 +355,7 @@ async fn look_at<S: Service, D: Disk>(
     Ok((engine.service.article(id, purpose).await, false))
 }
 
-/// Returns what is said of the articles whose requests are pending.
+/// Returns the problems of articles with pending requests.
 pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, Problem)>> {
     let mut problems = Vec::new();
     for (_, change) in pending(store)? {
@@ -370,12 +371,12 @@ pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, 
     Ok(problems)
 }
 
-/// The reason of an article whose request is pending.
+/// The reason for leaving an article with a pending request alone.
 pub(super) const PENDING: &str = "the service has not said whether the last change of this article arrived; kbsync asks \
                                   again, and changes nothing until then; if this goes on, save the article in the \
                                   dashboard";
 
-/// Returns whether the service was unavailable. A request whose answer cannot be read is not repeated.
+/// Returns whether the service was unavailable. A request with an unreadable response is not repeated.
 fn is_down(error: &ServiceError) -> bool {
     error.kind == ErrorKind::Unavailable
 }
@@ -385,8 +386,7 @@ pub(super) fn worth_another_try(error: &ServiceError) -> bool {
     is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }
 
-/// Returns whether a PUT or DELETE without an answer is worth a look. A throttled one is, because nobody has waited for
-/// it yet.
+/// Returns whether a failed PUT or DELETE is worth a look. A throttled one is, because the wait for budget comes first.
 pub(super) fn worth_another_look(error: &ServiceError) -> bool {
     is_throttled(error) || worth_another_try(error)
 }
@@ -396,15 +396,15 @@ pub(super) fn may_repeat(error: &ServiceError) -> bool {
     is_throttled(error) || is_down(error)
 }
 
-/// Returns whether a write was not carried out for lack of budget, ours or the service's: there has to be room first.
+/// Returns whether a write was not carried out for lack of budget, ours or the service's.
 fn is_throttled(error: &ServiceError) -> bool {
     matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
 }
 
-/// The number of times that a write which was not carried out is repeated before it waits for the next cycle.
+/// How often a write that was not carried out is repeated before it is left to the next cycle.
 pub(super) const TRIES: u32 = 4;
 
-/// A pause that doubles with every try.
+/// The pause before a retry, doubled with every try.
 pub(super) fn pause(tries: u32) -> Duration {
     Duration::from_millis(500).saturating_mul(1 << tries.min(6))
 }

@@ -1,4 +1,4 @@
-//! The text that a file gets: the version's words in the file's own form.
+//! The text of a restored file: the version's content in the file's own form.
 
 use super::target::{Target, refuse};
 use super::{Preparer, RestoreRequest, RestoredFile};
@@ -20,7 +20,7 @@ impl<D: Disk> Preparer<'_, D> {
         target: Target,
     ) -> anyhow::Result<RestoredFile> {
         let present = self.present(&target.place)?;
-        // A file that went meanwhile may be at another place: made anew it would be there twice.
+        // A file that is gone since the scan may be at another place, and a new file would be a second one.
         if present.is_some() != target.has_file {
             let path = target.place.to_string();
             return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
@@ -59,7 +59,7 @@ impl<D: Disk> Preparer<'_, D> {
             return Ok(file);
         }
         let id = file.target.id;
-        // A file that was not ready when it was stored comes back just so.
+        // A file that was not ready when it was stored comes back unchanged.
         let stored = version
             .seen
             .file
@@ -72,7 +72,7 @@ impl<D: Disk> Preparer<'_, D> {
         }
         file.new = match &document {
             Some(document) => {
-                // A copy of another article's file names that one.
+                // A copy of another article's file has that article's id.
                 let named = document.id().filter(|named| Some(*named) != id);
                 document.edit(&Changes {
                     id: id.filter(|_| named.is_some()),
@@ -123,7 +123,7 @@ impl<D: Disk> Preparer<'_, D> {
         }
     }
 
-    /// The versions of a file in conflict that never was the article's: they are its own.
+    /// Returns the file's own history, for a file in conflict that never was the article's.
     fn own_history(
         &self,
         history: &History,
@@ -139,7 +139,7 @@ impl<D: Disk> Preparer<'_, D> {
         }
     }
 
-    /// A file that cannot be edited gets the version's words in the form that the writer had given it by then.
+    /// Makes a new file with the version's content, in the form that the writer's file had at that version.
     fn in_last_form(
         &self,
         history: &History,
@@ -188,7 +188,7 @@ impl<D: Disk> Preparer<'_, D> {
         })
     }
 
-    /// The writer's file nearest to a version, where it was more than the words.
+    /// Returns the writer's whole file nearest to a version, if it was stored.
     fn form(&self, history: &History, number: u64) -> Option<Document> {
         let mut local = history
             .versions
@@ -199,7 +199,7 @@ impl<D: Disk> Preparer<'_, D> {
         Document::parse_with_markers(whole.as_bytes()).ok()
     }
 
-    /// Returns whether readers have the words of a file, or do not get them before a conflict is settled.
+    /// Returns whether readers have the content of a file, or do not get it before a conflict is settled.
     fn is_known(&self, file: &RestoredFile, new: &Document) -> bool {
         let Some(id) = file.target.id else {
             return false;
@@ -213,7 +213,7 @@ impl<D: Disk> Preparer<'_, D> {
         is_in_base || base.conflicts.contains_key(&id)
     }
 
-    /// Returns whether the service has the words of a category's file, or cannot get them.
+    /// Returns whether the service has the words of a category's file, or cannot get them because it cannot be parsed.
     fn is_known_category(&self, id: CategoryId, file: &RestoredFile) -> bool {
         let document = CategoryDocument::parse(file.new.as_bytes()).ok();
         let words = document
@@ -223,7 +223,7 @@ impl<D: Disk> Preparer<'_, D> {
     }
 }
 
-/// The version that a request without a number means.
+/// Returns the version of a request without a number.
 fn default_version<'h>(
     history: &'h History,
     target: &Target,
@@ -240,14 +240,14 @@ fn default_version<'h>(
             let differs = |document| !differing(document, &kept.seen.version).is_empty();
             has_address(kept) && document.is_none_or(differs)
         }),
-        // A missing file comes back as it was here.
+        // A missing file comes back as it was in the mirror.
         None if target.is_category() => versions.find(|kept| was_here(kept)).or(history.newest()),
         None => last_words(history),
     }
 }
 
-/// The last version that was not undone by a later one: where both sides had their own, the writer's, though the
-/// service's may have been seen after it. The copy of a conflict was never the file.
+/// Returns the last version that no later one undid. If both sides had their own, the writer's counts, even if the
+/// service's was seen later. A conflict copy was never the file.
 fn last_words(history: &History) -> Option<&StoredVersion> {
     let addressed = history.versions.iter().filter(|kept| has_address(kept));
     let mut apart = addressed.take_while(|kept| kept.seen.side != Side::Both);
@@ -257,7 +257,7 @@ fn last_words(history: &History) -> Option<&StoredVersion> {
         .or(history.newest())
 }
 
-/// `_category.yaml` with a version's words; the writer's comments and keys stay.
+/// Returns `_category.yaml` with a version's words; the writer's comments and keys stay.
 fn category_text(id: CategoryId, text: &str, old: Option<&str>) -> String {
     let Ok(version) = CategoryDocument::parse(text.as_bytes()) else {
         return text.to_owned();
@@ -277,13 +277,13 @@ fn category_text(id: CategoryId, text: &str, old: Option<&str>) -> String {
     }
 }
 
-/// The fields in which a file differs from a version, but for its address: that stays.
+/// Returns the fields in which a file differs from a version, except the address, which stays.
 fn differing(document: &Document, version: &Version) -> Vec<Field> {
     let present = document.version(version.slug.clone(), version.category);
     present.differing(version)
 }
 
-/// Puts a comment under the line that opens the front matter.
+/// Inserts a comment after the line that opens the front matter.
 fn with_comment(source: &str, comment: &str) -> String {
     let Some((first, rest)) = source.split_once('\n') else {
         return source.to_owned();

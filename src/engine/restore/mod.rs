@@ -1,13 +1,14 @@
-//! Bringing versions of the history back into the mirror. Nothing is sent here: a cycle over the files does that.
+//! Restore: brings versions of the history back into the mirror. Nothing is sent here; a cycle over the files does
+//! that.
 //!
-//! - The file of an article that lives is edited: it gets the version's words, while its `id`, its address (name,
-//!   folder, `slug:`), `enabled`, `draft` and the writer's own keys and comments stay.
-//! - A deleted article gets a new file without an `id`, so that a cycle creates it as a new article. A comment names
-//!   the old one; the comment is the writer's, and is never sent.
-//! - The replaced text is in the history before it is replaced.
+//! - The file of an existing article is edited: it gets the version's content, and keeps its `id`, address (name,
+//!   folder, `slug:`), `enabled`, `draft`, and the writer's own keys and comments.
+//! - A deleted article gets a new file without an `id`, so that a cycle creates it as a new article. A comment in the
+//!   file, which is never sent, names the old one.
+//! - The present text is stored in the history before it is replaced.
 //!
-//! `target` finds the place, `content` makes the text, `write` hands it to the journal, `unfinished` remembers what a
-//! broken-off restore left out.
+//! `target` finds the place, `content` makes the text, `write` hands it to the journal. `open_actions` stores the
+//! articles that an interrupted restore left out.
 
 mod content;
 mod target;
@@ -45,14 +46,13 @@ use write::write_restored;
 pub struct RestoreRequest {
     /// The article, category or file.
     pub subject: Subject,
-    /// The version's number; `None`: the last one of a deleted article, the one before the present one of an article
-    /// that lives.
+    /// The version's number; `None`: the last version of a deleted article, or the previous one of an existing article.
     #[serde(default)]
     pub number: Option<u64>,
-    /// A new place for a deleted article's file; `None`: where it was.
+    /// A new place for a deleted article's file; `None`: its old place.
     #[serde(default)]
     pub to: Option<Place>,
-    /// Whether the file was missing when the person asked: a file that is there by then is left as it is.
+    /// Whether the file was missing when the person asked: then a file that is back by now is left as it is.
     #[serde(default)]
     pub missing: bool,
 }
@@ -69,7 +69,7 @@ impl RestoreRequest {
     }
 }
 
-/// Returns the articles that requests name.
+/// Returns the articles of some requests.
 pub fn articles_of(requests: &[RestoreRequest]) -> impl Iterator<Item = ArticleId> {
     requests.iter().filter_map(|request| match request.subject {
         Subject::Article(id) => Some(id),
@@ -77,12 +77,12 @@ pub fn articles_of(requests: &[RestoreRequest]) -> impl Iterator<Item = ArticleI
     })
 }
 
-/// The file that a request comes to.
+/// The prepared file of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RestoredFile {
     /// The version.
     pub version: StoredVersion,
-    /// The version's number as people know it: of versions that say the same, `kbsync log` lists the first.
+    /// The version's number in `kbsync log`, which lists the first of equal versions.
     number: u64,
     /// The file.
     pub target: Target,
@@ -92,7 +92,7 @@ pub struct RestoredFile {
     pub new: String,
     /// The fields that change.
     pub fields: Vec<Field>,
-    /// Whether readers have these words already, or do not get them before a person decides.
+    /// Whether readers have this content already, or do not get it before a person decides.
     is_silent: bool,
 }
 
@@ -128,7 +128,8 @@ impl RestoredFile {
         }
     }
 
-    /// The request, once this was shown to the person: by its turn a missing file may be there again.
+    /// Returns the request for the file that a person was shown: by the time of the restore, a missing file may be
+    /// back.
     #[must_use]
     pub fn agreed(&self, request: &RestoreRequest) -> RestoreRequest {
         RestoreRequest {
@@ -137,8 +138,8 @@ impl RestoredFile {
         }
     }
 
-    /// Predicts the effect on readers; `None`: they see no change. A new article whose file has no flags gets `fresh`.
-    /// In doubt a version goes live.
+    /// Predicts the effect on readers; `None`: no change. `fresh`: the flags of a new article whose file has none. In
+    /// doubt a version goes live.
     pub fn goes_live(&self, fresh: &NewArticles) -> Option<GoesLive> {
         if self.is_silent {
             return None;
@@ -157,7 +158,7 @@ impl RestoredFile {
         is_live.then_some(GoesLive::Created)
     }
 
-    /// The version's cause in the history. It leads from the new article to the old one.
+    /// The version's cause in the history, which leads from the new article to the old one.
     fn cause(&self) -> String {
         let of = self.target.instead_of;
         let of = of.map_or_else(String::new, |id| id.to_string());
@@ -165,7 +166,7 @@ impl RestoredFile {
     }
 }
 
-/// The mirror, the history and the base. One scan is enough for many requests.
+/// Prepares files from the mirror, the history and the base. One scan is enough for many requests.
 struct Preparer<'a, D> {
     disk: &'a D,
     store: &'a Store,
@@ -173,7 +174,7 @@ struct Preparer<'a, D> {
 }
 
 impl<D: Disk> Preparer<'_, D> {
-    /// Finds the file that a request comes to. The place itself is looked at anew. Fails with [`Refused`].
+    /// Prepares the file of a request. Looks at its place again, after the scan. Fails with [`Refused`].
     fn prepare(&self, request: &RestoreRequest) -> anyhow::Result<RestoredFile> {
         let Some(history) = history::of(self.store, request.subject.clone())? else {
             return refuse(
@@ -186,7 +187,7 @@ impl<D: Disk> Preparer<'_, D> {
     }
 }
 
-/// Separates a refused request from a failure of the disk or the state.
+/// Tells a refused request from a failure of the disk or the state.
 fn or_refused<T>(
     view: &MirrorView,
     request: &RestoreRequest,
@@ -220,7 +221,7 @@ fn or_refused<T>(
     Ok(Err(refused.at(path, id)))
 }
 
-/// Finds the files that requests come to, and writes nothing.
+/// Prepares the files of requests, and writes nothing.
 ///
 /// # Errors
 ///
@@ -237,7 +238,7 @@ pub fn prepare<D: Disk>(
         .collect()
 }
 
-/// Returns requests for the missing files of a folder whose articles live; `""` stands for all folders.
+/// Returns requests for the missing files of existing articles in a folder; `""` stands for all folders.
 ///
 /// # Errors
 ///
@@ -250,7 +251,7 @@ pub fn missing<D: Disk>(
     let view = MirrorView::read(disk, store)?;
     let differences = view.differences().into_iter();
     let removed = differences.filter_map(|one| one.row.filter(|_| one.file.is_none()));
-    // An article in conflict since the first sync has no row in the base.
+    // An article in conflict since its first sync has no row in the base.
     let conflicts = view.base.conflicts.values();
     let conflicts = conflicts.filter(|row| row.remote.is_some() && view.has_lost_file(row));
     let conflicts = conflicts.map(|row| (place_in_conflict(&view.base, row), row.id));
@@ -269,15 +270,15 @@ pub struct Restored {
     pub places: Vec<String>,
     /// A line for each file that changed.
     pub lines: Vec<Line>,
-    /// The requests that were refused, while others were carried out.
+    /// The refused requests, if others were carried out.
     pub refused: Vec<Refused>,
-    /// The failure that stopped it; a [`Refused`], where every request was refused.
+    /// The failure that stopped the restore; a [`Refused`], if every request was refused.
     pub failed: Option<anyhow::Error>,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Brings versions back into the mirror, one after the other until the disk or the state fails. A cycle over
-    /// their places carries them to the service. `unfinished` remembers those that are left out by then.
+    /// Brings versions back into the mirror, one after the other, until the disk or the state fails. A cycle over their
+    /// places sends them. Articles that are left out stay stored in `open_actions`.
     pub async fn restore(&mut self, requests: &[RestoreRequest]) -> Restored {
         let mut restored = Restored::default();
         let teller = Teller::clone(&self.teller);
@@ -316,7 +317,7 @@ async fn restore_each<D: Disk>(
         let refused = or_refused(&view, request, written)?.err();
         restored.refused.extend(refused);
         report_done(teller, done as u64 + 1);
-        // Files that are not there are written without a wait: an interrupt is heard here.
+        // New files are written without any wait, so yield here for an interrupt.
         yield_now().await;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Where a version comes back to: the file that is there, the place that it left, or a new place.
+//! The target of a restore: the present file, its old place, or a new place.
 
 use super::{Preparer, Refused, RefusedKind, RestoreRequest};
 use crate::engine::history::History;
@@ -7,18 +7,18 @@ use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, quoted, slug_of
 use crate::model::{ArticleId, CategoryId, Place};
 use crate::state::Subject;
 
-/// The file that a version comes back to.
+/// The target file of a restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     /// The place of the file now or later.
     pub place: Place,
-    /// The article that the file is; `None`: it is or becomes a new one, or is a category's.
+    /// The article of the file; `None`: it is or becomes a new article, or is a category's file.
     pub id: Option<ArticleId>,
     /// The deleted article that comes back as a new one.
     pub(super) instead_of: Option<ArticleId>,
-    /// The category that the file's folder is, where that is known.
+    /// The category of the file's folder, if known.
     pub(super) category: Option<CategoryId>,
-    /// Whether the file is there.
+    /// Whether the file exists.
     pub(super) has_file: bool,
 }
 
@@ -32,7 +32,7 @@ impl Target {
 const OTHER_PLACE: &str = "name another place with --to FOLDER/NAME.html";
 
 impl<D: Disk> Preparer<'_, D> {
-    /// Finds out where a version comes back to. Fails with [`Refused`].
+    /// Finds the target of a restore. Fails with [`Refused`].
     pub(super) fn target(
         &self,
         history: &History,
@@ -108,10 +108,10 @@ impl<D: Disk> Preparer<'_, D> {
         })
     }
 
-    /// Returns whether an article's file that was not paired lies at its place; nothing else may lie there.
+    /// Returns whether an article's unpaired file is at its place. Fails if another entry is there.
     fn has_file(&self, id: ArticleId, place: &Place) -> anyhow::Result<bool> {
         let (base, paired) = (&self.view.base, &self.view.paired);
-        // Before both sides met in a conflict, only the place says whose file it is.
+        // For a conflict without a row, only the place shows whose file it is.
         let is_matched = !base.conflicts.contains_key(&id);
         let fresh = paired.fresh.iter().filter(|_| is_matched);
         let mut others = paired.files.values().chain(fresh);
@@ -125,7 +125,7 @@ impl<D: Disk> Preparer<'_, D> {
         }
     }
 
-    /// An article that is not in the base.
+    /// Finds the target of an article that is not in the base.
     fn of_no_article(
         &self,
         id: ArticleId,
@@ -141,7 +141,7 @@ impl<D: Disk> Preparer<'_, D> {
         if let Some(why) = self.view.paired.unknown.get(&id) {
             return not_readable(id, why);
         }
-        // It may live: as a new one it would be there twice. A person who names a place for it says that it does not.
+        // It may exist, and a new one would be a duplicate. A person who names a place says that it does not.
         if !history.was_met() && request.to.is_none() {
             return refuse(
                 format!("article {id} was only seen on the service, and never fetched"),
@@ -151,7 +151,7 @@ impl<D: Disk> Preparer<'_, D> {
         self.new_file(Some(id), history, request)
     }
 
-    /// A file that never became an article.
+    /// Finds the target of a file that never became an article.
     fn of_file(
         &self,
         place: &Place,
@@ -206,7 +206,7 @@ impl<D: Disk> Preparer<'_, D> {
         })
     }
 
-    /// A new file at the last place, in the folder that its category has now.
+    /// Makes a new file at the last place, in the present folder of its category.
     fn new_file(
         &self,
         old: Option<ArticleId>,
@@ -225,7 +225,7 @@ impl<D: Disk> Preparer<'_, D> {
         let category = last.map(|last| last.version.category);
         let category = category.filter(|id| self.view.base.categories.contains_key(id));
         let folder = self.disk.look(At::Root, &place.folder)?;
-        // The name of a folder that a category has need not be its slug.
+        // The folder of an existing category may have any name.
         let has_folder = folder.is_some_and(|entry| entry.kind == Kind::Folder);
         if let Err(why) = check_names(&place, has_folder || category.is_some()) {
             let message = format!("an article cannot be at {place}: {why}");
@@ -243,7 +243,7 @@ impl<D: Disk> Preparer<'_, D> {
         })
     }
 
-    /// Returns the kind of entry at a place; none in a folder that is not there.
+    /// Returns the kind of entry at a place; `None` if it or its folder is missing.
     fn lies_at(&self, place: &Place) -> Result<Option<Kind>, DiskError> {
         match self.disk.look(At::Folder(&place.folder), &place.file) {
             Ok(entry) => Ok(entry.map(|entry| entry.kind)),
@@ -253,7 +253,7 @@ impl<D: Disk> Preparer<'_, D> {
     }
 }
 
-/// Returns why no article can be at a place; a folder that is there already may have any name.
+/// Fails with the reason that no article can be at a place. An existing folder may have any name.
 fn check_names(place: &Place, has_folder: bool) -> Result<(), String> {
     if !place.file.ends_with(EXTENSION) {
         return Err(format!("its name does not end in {EXTENSION}"));

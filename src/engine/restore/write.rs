@@ -1,4 +1,4 @@
-//! Hands a restored file to the journal, and records the replaced and the new text in the history.
+//! Writes a restored file through the journal, and stores the replaced and the new text in the history.
 
 use super::RestoredFile;
 use crate::engine::form::{category_file, category_version, hides_a_new_article, needs_whole};
@@ -14,7 +14,7 @@ use crate::reconcile::plan::Kind;
 use crate::state::store::Store;
 use crate::state::{CategoryRow, Deed, RowChange, SeenVersion, Subject};
 
-/// Writes a restored file. Returns the path of the category's own file as well, if its words were never agreed on.
+/// Writes a restored file. Returns the path of a new `_category.yaml`, if both sides never agreed on its words.
 pub(super) fn write_restored<D: Disk>(
     journal: &mut Journal<'_, D>,
     file: &RestoredFile,
@@ -27,8 +27,8 @@ pub(super) fn write_restored<D: Disk>(
         journal.store.write(|tx| tx.record(&seen).map(drop))?;
     }
     let conflict = target.id.and_then(|id| view.base.conflicts.get(&id));
-    // A conflict whose copy is missing counts as settled by hand. Where the file was missing as well, nobody has
-    // settled it: the copy is shown anew.
+    // A conflict whose copy is missing counts as settled by hand. But the file was missing as well, so the conflict is
+    // not settled: the next cycle writes the copy again.
     if let Some(row) = conflict.filter(|row| row.copy.is_some())
         && copy_of(&view.local, row).is_none()
     {
@@ -60,8 +60,8 @@ pub(super) fn write_restored<D: Disk>(
     Ok(never_sent)
 }
 
-/// Writes the `_category.yaml` of a folder that comes back without one: the folder's name may not be the category's
-/// slug, and would make another category, which the API cannot delete. Returns its path if its words were never sent.
+/// Writes the `_category.yaml` of a restored folder without one: a folder name that is not the category's slug would
+/// create another category, which the API cannot delete. Returns its path if its words were never sent.
 fn name_folder<D: Disk>(
     journal: &mut Journal<'_, D>,
     id: CategoryId,
@@ -90,7 +90,7 @@ fn name_folder<D: Disk>(
     let words = words.and_then(|document| category_version(folder, &document).ok());
     let is_agreed = words.as_ref() == Some(&row.local);
     if !is_agreed {
-        // The service's words of the meantime were not agreed to: they are compared with these again.
+        // Later words of the service were not agreed to: the next cycle compares them with these.
         let row = CategoryRow {
             remote: row.local.clone(),
             read_at: Timestamp::default(),
@@ -103,8 +103,7 @@ fn name_folder<D: Disk>(
     Ok((!is_agreed).then(|| place.to_string()))
 }
 
-/// Makes a version of a text of the file as a scan reads it, so that the next one has nothing to add. Stores its
-/// bodies.
+/// Makes a version of a file's text exactly as a scan would, so that the next scan adds none. Stores its bodies.
 fn version_of(
     store: &mut Store,
     file: &RestoredFile,
@@ -123,7 +122,7 @@ fn version_of(
             let slug = slug.or_else(|| slug_of_stem(place.stem()).ok());
             document.version(slug.unwrap_or_else(|| place.stem().to_owned()), category)
         }
-        // A text that is no article is stored as a whole.
+        // A text that is no article is stored whole.
         None => Version {
             text: TextDigest::of(source),
             ..file.version.seen.version.clone()

@@ -1,4 +1,4 @@
-//! Changes: what differs from the base here, and what an action of a plan says of the two sides.
+//! Changes: the differences of the mirror from the base, and those behind an action of a plan.
 
 use super::{Change, ChangeKind};
 use crate::engine::mirror_view::{Difference, MirrorView};
@@ -53,7 +53,7 @@ pub(super) fn changes(view: &MirrorView, store: &Store) -> anyhow::Result<Vec<Ch
     Ok(changes)
 }
 
-/// Returns whether the history knows the file's version, and a newer one that replaced it.
+/// Returns whether the history has the file's version, and a newer one that replaced it.
 fn is_older(store: &Store, row: &ArticleRow, file: &LocalFile) -> anyhow::Result<bool> {
     // Flags have no history.
     if file.version == row.local {
@@ -71,7 +71,7 @@ fn edited(row: &ArticleRow, file: &LocalFile) -> Option<Change> {
     if file.flags.draft != row.file_flags.draft {
         fields.push(Field::Draft);
     }
-    // A folder that was renamed takes its files along; that is the category's change.
+    // A renamed folder moves its files; that is the category's change.
     if fields.is_empty() && file.place.file == row.place.file {
         return None;
     }
@@ -116,13 +116,13 @@ fn category_changes(view: &MirrorView) -> impl Iterator<Item = Change> {
     there.chain(gone)
 }
 
-/// A removed `_category.yaml`: the folder is the category's all the same, and the file is written again.
+/// Makes the change of a removed `_category.yaml`. The folder is still the category's, and the file is written again.
 fn without_yaml(folder: &str, id: Option<impl ToString>) -> Change {
     let path = format!("{folder}/{CATEGORY_FILE}");
     Change::of(&path, id, ChangeKind::Deleted)
 }
 
-/// Returns the changes that an action answers to, on the side where they were made.
+/// Returns the changes behind an action, on the side where they were made.
 pub(super) fn changes_behind(line: &Line) -> Vec<Change> {
     let change = |kind: ChangeKind, side: Side| Change {
         fields: line.fields.clone(),
@@ -135,7 +135,7 @@ pub(super) fn changes_behind(line: &Line) -> Vec<Change> {
         Side::Both => Side::Both,
     };
     match line.action {
-        // Neither side has other words.
+        // Neither side's words changed.
         Kind::UpdateCategory if line.fields.is_empty() => vec![Change {
             side: Some(Side::Local),
             ..without_yaml(&line.path, line.id)

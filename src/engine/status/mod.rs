@@ -1,8 +1,8 @@
-//! Where things stand, without asking the service: what changed in the mirror since both sides agreed,
-//! what waits for a person, what readers do not see.
+//! The status of a workspace, without requests: changes in the mirror since both sides agreed, open matters (conflicts;
+//! held, refused and failed actions), and articles that readers do not see.
 //!
-//! Nothing is written, no request is made, and no lock is needed: another process may be at work. Its JSON
-//! is a public interface; the schema is `examples/schema/status.schema.json`.
+//! Nothing is written and no lock is needed: another process may be running. The JSON is a public interface; the schema
+//! is `examples/schema/status.schema.json`.
 
 mod changes;
 
@@ -29,15 +29,15 @@ use changes::{changes, changes_behind};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// The difference of a side from the base.
+/// The kind of a side's difference from the base.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
     /// It is new.
     Created,
-    /// Its words changed.
+    /// Its content changed.
     Modified,
-    /// Its place or address changed, perhaps with its words.
+    /// Its place or address changed, perhaps with its content.
     Moved,
     /// It is gone.
     Deleted,
@@ -62,26 +62,26 @@ pub struct Change {
     pub path: String,
     /// The article or category, once it has an id.
     pub id: Option<String>,
-    /// Its difference.
+    /// The kind of the change.
     pub change: ChangeKind,
     /// The fields that changed.
     pub fields: Vec<Field>,
-    /// Whether the file has a version that a newer one replaced, as after `git checkout`.
+    /// Whether the file has an older version, as after `git checkout`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub older: bool,
-    /// The side that changed, where both were looked at.
+    /// The side that changed, if both were looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
 }
 
-/// Something that stands open.
+/// An open matter.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 pub struct Open {
     /// The path in the mirror.
     pub path: String,
     /// The article, once it has an id.
     pub id: Option<ArticleId>,
-    /// The action that waits, where one does.
+    /// The action that waits, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Kind>,
     /// The side that it would change.
@@ -89,11 +89,11 @@ pub struct Open {
     pub side: Option<Side>,
     /// The reason, and the remedy.
     pub reason: String,
-    /// Since when, in RFC 3339.
+    /// The time since which it is open, in RFC 3339.
     pub since: Option<String>,
 }
 
-/// The daemon that keeps a mirror.
+/// The daemon of a mirror.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Daemon {
     /// Its process.
@@ -107,11 +107,11 @@ pub struct Daemon {
 /// The branches of the git repository that a mirror is in.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Branches {
-    /// The published branch; `None`: every branch is, or none was named yet.
+    /// The published branch; `None`: every branch is published, or none was named yet.
     pub published: Option<String>,
-    /// The branch that is checked out; `None`: a commit by itself.
+    /// The branch that is checked out; `None`: a detached HEAD.
     pub checked_out: Option<String>,
-    /// Whether what is checked out is synced.
+    /// Whether the checkout is synced.
     pub synced: bool,
 }
 
@@ -122,7 +122,7 @@ pub struct Status {
     pub version: u32,
     /// The changes.
     pub changes: Vec<Change>,
-    /// Articles of which a person has to choose a version.
+    /// Conflicts: a person has to choose a version.
     pub conflicts: Vec<Open>,
     /// Actions that wait for a person.
     pub held: Vec<Open>,
@@ -130,14 +130,14 @@ pub struct Status {
     pub invisible: Vec<Open>,
     /// Files that are left out, and why.
     pub problems: Vec<Problem>,
-    /// The requests that are left; `None`: it cannot be told, as without a token.
+    /// The requests that are left; `None`: unknown, for example without a token.
     pub budget: Option<BudgetLeft>,
     /// The time of the last whole listing, in RFC 3339; of several workspaces the oldest. `None`: there was none yet.
     pub last_sync: Option<String>,
     /// The folders of the workspaces that were never synced.
     #[serde(skip)]
     pub never_synced: Vec<String>,
-    /// The number of articles that were listed then and are not read yet.
+    /// The number of articles of that listing that are not read yet.
     pub unread: usize,
     /// The daemon, while one runs.
     pub daemon: Option<Daemon>,
@@ -145,7 +145,7 @@ pub struct Status {
     pub git: Option<Branches>,
 }
 
-/// Looks at one workspace.
+/// Returns the status of one workspace.
 ///
 /// # Errors
 ///
@@ -201,7 +201,7 @@ impl Status {
         self.never_synced.extend(other.never_synced);
     }
 
-    /// Adds the result of a dry run: both sides' changes, and what would wait.
+    /// Adds the result of a dry run: the changes of both sides, and the actions that would be held.
     pub fn take_plan(&mut self, report: &Report) {
         self.changes = report.actions.iter().flat_map(changes_behind).collect();
         let held = report.actions.iter();
@@ -228,7 +228,7 @@ impl Status {
         self.sort();
     }
 
-    /// Returns whether there is something to do.
+    /// Returns whether there is nothing to do.
     pub fn is_quiet(&self) -> bool {
         self.changes.is_empty()
             && self.conflicts.is_empty()
@@ -265,7 +265,7 @@ pub(crate) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
     Ok(store.value(LAST_POLL)?)
 }
 
-/// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
+/// Returns the open conflicts; the next cycle settles a conflict whose copy a person deleted.
 fn open_conflicts(view: &MirrorView) -> Vec<Open> {
     let (base, local, paired) = (&view.base, &view.local, &view.paired);
     let stands = |row: &ConflictRow| row.remote.is_none() || !has_lost_copy(local, row);
@@ -296,7 +296,7 @@ fn open_conflicts(view: &MirrorView) -> Vec<Open> {
         .collect()
 }
 
-/// Returns how a conflict whose file is there can be settled.
+/// Returns the ways to settle a conflict whose file exists.
 fn ways_out(base: &Base, row: &ConflictRow, path: &str) -> String {
     match row.copy.as_ref().filter(|_| row.remote.is_some()) {
         Some(copy) => format!(
@@ -361,7 +361,8 @@ fn failed(store: &Store) -> anyhow::Result<Vec<Problem>> {
         .collect())
 }
 
-/// Articles that readers do not see. A deleted one is not hidden: what waits because of it is listed elsewhere.
+/// Returns the articles that readers do not see. A deleted article is not among them: its open matters are listed
+/// elsewhere.
 fn invisible(store: &Store) -> anyhow::Result<Vec<Open>> {
     let attempts = store.backoff()?;
     let why = |row: &IndexRow| match row.visibility {

@@ -1,4 +1,4 @@
-//! The record of what a request came to. The rows that become true with the answer to an update are made by pure code.
+//! Records the outcome of a request. The rows that become true with the response to an update are made by pure code.
 
 use super::{PutOrDelete, Recorded, SendOutcome};
 use crate::engine::history::entry::edited_there;
@@ -9,7 +9,7 @@ use crate::service::RemoteArticle;
 use crate::state::store::{Store, Writing};
 use crate::state::{Outcome, RequestId, RowChange, SeenVersion, Target, Update};
 
-/// Records what a request made, and ends it.
+/// Records a request that was carried out, and ends it.
 pub(super) fn record_arrived(
     store: &mut Store,
     pending: RequestId,
@@ -54,7 +54,7 @@ pub(super) fn record_arrived(
     Ok(SendOutcome::Done(Recorded { row, warning }))
 }
 
-/// Ends a request whose article changed or vanished since. The version that it was to replace counts as superseded.
+/// Ends a request whose article changed or vanished since. The version to be replaced counts as superseded.
 pub(super) fn record_changed(
     store: &mut Store,
     pending: RequestId,
@@ -71,7 +71,7 @@ pub(super) fn record_changed(
     };
     store.write(|tx| {
         end(tx, pending, change)?;
-        // A hidden article is asked for at once.
+        // Ask for a hidden article at once.
         tx.remove_attempt(Target::Article(change.id()))?;
         let Some(mut row) = row else {
             return Ok(());
@@ -113,10 +113,10 @@ fn end(tx: &mut Writing<'_>, pending: RequestId, change: &PutOrDelete) -> Outcom
     tx.remove_attempt(Target::Request(change.id()))
 }
 
-/// Returns the rows that are true once the service has answered: those of the request, with the answered version.
+/// Returns the rows of a request, with the version in the response.
 ///
-/// A field that was not sent and is not as it was seen is a colleague's edit of this very instant: the base has what was
-/// seen, and its revision, so that the next cycle pulls the edit.
+/// An unsent field that differs from the seen version is a colleague's edit of the same moment. The base keeps the seen
+/// version and its revision, so that the next cycle pulls the edit.
 fn rows_after(update: &Update, answer: &RemoteArticle) -> Vec<RowChange> {
     let mut rows = Vec::with_capacity(update.rows.len() + 1);
     let mut rewritten: Option<Version> = None;
@@ -151,7 +151,7 @@ fn as_answered(update: &Update, mut row: ArticleRow, answer: &RemoteArticle) -> 
             is_ours &= answered.agrees(&row.remote, field);
         }
     }
-    // A colleague published or hid it in this very instant.
+    // A colleague published or hid the article in the same moment.
     let (told, known) = (answer.flags, row.remote_flags);
     let is_shown_otherwise = (update.enabled.is_none() && differ(told.enabled, known.enabled))
         || differ(told.draft, known.draft);
