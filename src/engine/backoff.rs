@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The state's key for the service's first refusal of a probe.
 const PROBE_REFUSED: &str = "probe_refused";
 
-/// How long an answer is valid, in milliseconds.
+/// The time for which an answer is valid, in milliseconds.
 pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
 
 const MINUTE: u64 = 60 * 1000;

@@ -270,7 +270,7 @@ fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<
     let (id, place, version) = match &action.step {
         Step::Settle(settle) => (settle.id, settle.from()?, settle.had()?),
         Step::Conflict(conflict) => (conflict.id, &conflict.place, &conflict.local),
-        // A person may create an article anew that was deleted.
+        // A person may recreate a deleted article.
         Step::CreateArticle {
             place,
             version,

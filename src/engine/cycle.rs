@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a cycle waits for a git command that changes files.
+/// The longest wait of a cycle for a git command that changes files.
 const GIT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The pause between two looks at git while a cycle waits.

@@ -26,10 +26,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A day in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// How long a refused action is not tried again.
+/// The time for which a refused action is not tried again.
 const REFUSAL_EXPIRES: i64 = DAY;
 
-/// How long an approval is valid.
+/// The time for which an approval is valid.
 const APPROVAL_EXPIRES: i64 = DAY;
 
 /// Returns whether a refusal of this time still prevents another try.

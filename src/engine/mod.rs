@@ -51,7 +51,7 @@ use settings::{CycleRequest, Look, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How often a cycle looks again at articles that changed on the service between the look and the write.
+/// The number of times that a cycle looks again at articles that changed between the look and the write.
 const MAX_LOOKS: u32 = 3;
 
 /// Both sides of one workspace, and the remembered state.

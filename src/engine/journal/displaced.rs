@@ -14,10 +14,10 @@ use crate::model::{KnownFile, Place, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::state::{DisplacedRow, FileEntry};
 
-/// How long a displaced file stays, in milliseconds.
+/// The time for which a displaced file stays, in milliseconds.
 const LONG: i64 = 86_400_000;
 
-/// How long ago the last write must be, in nanoseconds: a program may still be writing.
+/// The least age of the last write, in nanoseconds: before, a program may still be writing.
 const RESTING: i64 = 1_000_000_000;
 
 /// The cause in the history.

@@ -401,7 +401,7 @@ fn is_throttled(error: &ServiceError) -> bool {
     matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
 }
 
-/// How often a write that was not carried out is repeated before it is left to the next cycle.
+/// The number of retries of a write that was not carried out, before it is left to the next cycle.
 pub(super) const TRIES: u32 = 4;
 
 /// The pause before a retry, doubled with every try.
