@@ -7,7 +7,7 @@
 //! - A stored answer decides no write: the article is read before it is replaced (`ServiceSide::read_first`).
 //! - An answer is stored at the end of its cycle. After a cycle that broke off, the next one asks again.
 
-use crate::engine::observation::{Observation, as_recorded};
+use crate::engine::observation::{Extent, Observation, as_recorded};
 use crate::engine::open_actions;
 use crate::engine::settings::{CycleRequest, Settings};
 use crate::model::base::{ArticleRow, Visibility};
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const PROBE_REFUSED: &str = "probe_refused";
 
 /// The time for which an answer is valid, in milliseconds.
-pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
+pub(super) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
 
 const MINUTE: u64 = 60 * 1000;
 
@@ -33,7 +33,7 @@ pub(super) const NOT_LISTED: &str = "it is not listed";
 /// The service's answer to a question.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::engine) enum Answer {
+pub(super) enum Answer {
     /// The version in the base.
     AsRecorded,
     /// An article that is not in the listing, and the content of its file: a new save of the file is a reason to ask
@@ -54,7 +54,7 @@ pub(in crate::engine) enum Answer {
 
 /// The answers of one cycle.
 #[derive(Default)]
-pub(in crate::engine) struct Answers {
+pub(super) struct Answers {
     /// `None`: the service is asked again in the next cycle.
     by_target: BTreeMap<Target, Option<Answer>>,
     /// Whether a probe was refused in this cycle.
@@ -63,32 +63,28 @@ pub(in crate::engine) struct Answers {
 
 impl Answers {
     /// Notes an answer for the end of the cycle; `None`: the next cycle asks again.
-    pub(in crate::engine) fn note(&mut self, target: Target, answer: impl Into<Option<Answer>>) {
+    pub(super) fn note(&mut self, target: Target, answer: impl Into<Option<Answer>>) {
         self.by_target.insert(target, answer.into());
     }
 
     /// Notes that the next cycle asks for an article again.
-    pub(in crate::engine) fn ask_again(&mut self, id: ArticleId) {
+    pub(super) fn ask_again(&mut self, id: ArticleId) {
         self.note(Target::Article(id), None);
     }
 
     /// Notes that the base has the service's latest answer about an article.
-    pub(in crate::engine) fn note_as_recorded(&mut self, id: ArticleId) {
+    pub(super) fn note_as_recorded(&mut self, id: ArticleId) {
         self.note(Target::Article(id), Answer::AsRecorded);
     }
 
     /// Returns whether probes are allowed, by the settings and the service.
-    pub(in crate::engine) fn may_probe(
-        &self,
-        store: &Store,
-        settings: &Settings,
-    ) -> anyhow::Result<bool> {
+    pub(super) fn may_probe(&self, store: &Store, settings: &Settings) -> anyhow::Result<bool> {
         let allowed = settings.probe && !self.probe_refused;
         Ok(allowed && store.meta(PROBE_REFUSED)?.is_none())
     }
 
     /// Ends probing for this workspace after the first refusal, with a warning in the log.
-    pub(in crate::engine) fn stop_probing(
+    pub(super) fn stop_probing(
         &mut self,
         store: &mut Store,
         error: &ServiceError,
@@ -102,7 +98,7 @@ impl Answers {
 }
 
 /// The stored attempts at the start of a cycle.
-pub(in crate::engine) struct Backoff {
+pub(super) struct Backoff {
     attempts: BTreeMap<Target, Attempt>,
     now: Timestamp,
     is_background: bool,
@@ -112,7 +108,7 @@ pub(in crate::engine) struct Backoff {
 
 impl Backoff {
     /// Reads the attempts.
-    pub(in crate::engine) fn read(store: &Store, request: &CycleRequest) -> anyhow::Result<Self> {
+    pub(super) fn read(store: &Store, request: &CycleRequest) -> anyhow::Result<Self> {
         let now = store.now();
         let held = open_actions::held(store)?;
         Ok(Self {
@@ -124,7 +120,7 @@ impl Backoff {
     }
 
     /// Returns whether the back-off for a target still runs. If the clock went back, it does not.
-    pub(in crate::engine) fn is_backing_off(&self, target: Target) -> bool {
+    pub(super) fn is_backing_off(&self, target: Target) -> bool {
         self.attempts.get(&target).is_some_and(|attempt| {
             let wait = match attempt.failures {
                 0 => ASK_AGAIN,
@@ -140,7 +136,7 @@ impl Backoff {
     }
 
     /// Returns the number of consecutive failures.
-    pub(in crate::engine) fn failures(&self, target: Target) -> u32 {
+    pub(super) fn failures(&self, target: Target) -> u32 {
         let attempt = self.attempts.get(&target);
         attempt.map_or(0, |attempt| attempt.failures)
     }
@@ -242,7 +238,7 @@ pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
 
 /// Returns the attempts to store at the end of a cycle: one for each answer, and `None` for targets that are listed, or
 /// gone from both sides.
-pub(in crate::engine) fn attempts_after(
+pub(super) fn attempts_after(
     store: &Store,
     answers: &mut Answers,
     observed: &Observation,
@@ -267,7 +263,7 @@ pub(in crate::engine) fn attempts_after(
     for (target, attempt) in &before.attempts {
         let is_there = match target {
             Target::Article(id) => {
-                !observed.extent.sees_all()
+                observed.extent != Extent::All
                     || observed.base.articles.contains_key(id)
                     || observed.paired.files.contains_key(id)
             }

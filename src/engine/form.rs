@@ -3,6 +3,7 @@
 //! Pure.
 
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
+use crate::model::base::CategoryRow;
 use crate::model::path::{EXTENSION, readable, slug_of_stem};
 use crate::model::{CategoryId, CategoryVersion, Place, TextDigest, Version};
 
@@ -111,4 +112,10 @@ pub(super) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVer
         description: document.description().to_owned(),
         meta_description: document.meta_description().to_owned(),
     })
+}
+
+/// Returns whether the `_category.yaml` of a folder says what a row says.
+pub(super) fn says_category(document: &CategoryDocument, folder: &str, row: &CategoryRow) -> bool {
+    document.id() == Some(row.id)
+        && category_version(folder, document).is_ok_and(|version| version == row.local)
 }

@@ -6,11 +6,9 @@
 //! fingerprint key depends on the version of kbsync, because another version may read the same bytes differently.
 
 use crate::engine::history::entry::edited_there;
-use crate::engine::observation::as_recorded;
+use crate::engine::observation::{as_recorded, version_with};
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{
-    ArticleId, CategoryId, Digest, Fingerprint, Flags, Revision, TextDigest, Version,
-};
+use crate::model::{ArticleId, CategoryId, Digest, Fingerprint, Flags, Revision, TextDigest};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::fingerprint::{Fingerprinter, KnownEntries};
 use crate::service::{
@@ -34,26 +32,26 @@ pub(super) const UNREAD: &str = "unread";
 
 /// The result of a listing.
 #[derive(Default)]
-pub(in crate::engine) struct Listing {
-    pub(in crate::engine) articles: BTreeMap<ArticleId, Remote>,
+pub(super) struct Listing {
+    pub(super) articles: BTreeMap<ArticleId, Remote>,
     /// Entries whose body is neither in the listing nor known.
-    pub(in crate::engine) bodiless: Vec<RemoteArticle>,
-    pub(in crate::engine) categories: BTreeMap<CategoryId, RemoteCategory>,
-    pub(in crate::engine) figures: BTreeMap<ArticleId, FigureRow>,
+    pub(super) bodiless: Vec<RemoteArticle>,
+    pub(super) categories: BTreeMap<CategoryId, RemoteCategory>,
+    pub(super) figures: BTreeMap<ArticleId, FigureRow>,
     /// Errors of entries whose id could not be read.
-    pub(in crate::engine) nameless: Vec<String>,
-    pub(in crate::engine) end: Option<ListEnd>,
+    pub(super) nameless: Vec<String>,
+    pub(super) end: Option<ListEnd>,
     /// Articles whose entries are known: they equal the base.
-    pub(in crate::engine) known: Vec<ArticleId>,
+    pub(super) known: Vec<ArticleId>,
     /// The memory of its entries, to recognise them by their bytes.
-    pub(in crate::engine) entries: Vec<ListingEntry>,
+    pub(super) entries: Vec<ListingEntry>,
 }
 
 /// The rows to compare entries and files with.
-pub(in crate::engine) type ArticleRows = BTreeMap<ArticleId, ArticleRow>;
+pub(super) type ArticleRows = BTreeMap<ArticleId, ArticleRow>;
 
 /// Returns an article's row, from the loaded rows or else from the state.
-pub(in crate::engine) fn row_of<'r>(
+pub(super) fn row_of<'r>(
     loaded: Option<&'r ArticleRows>,
     id: ArticleId,
     store: &Store,
@@ -65,7 +63,7 @@ pub(in crate::engine) fn row_of<'r>(
 }
 
 /// Lists a workspace. Known entries are not parsed; [`Listing::recall`] adds their articles.
-pub(in crate::engine) async fn list<S: Service>(
+pub(super) async fn list<S: Service>(
     service: &S,
     request: ListRequest,
     rows: Option<&ArticleRows>,
@@ -146,7 +144,7 @@ impl Listing {
 
     /// Adds articles from the base: those with known entries, or all that were listed before, if the service answered
     /// "not modified".
-    pub(in crate::engine) fn recall(&mut self, rows: &ArticleRows, memory: &Memory) {
+    pub(super) fn recall(&mut self, rows: &ArticleRows, memory: &Memory) {
         for id in std::mem::take(&mut self.known) {
             let entry = match (rows.get(&id), memory.entry(id)) {
                 (Some(row), Some(entry)) => Remote::Present(Seen {
@@ -169,7 +167,7 @@ impl Listing {
     }
 
     /// Adds one article. An article in the revision that we deleted is an old copy, and is dropped.
-    pub(in crate::engine) fn article(
+    pub(super) fn article(
         &mut self,
         article: RemoteArticle,
         row: Option<&ArticleRow>,
@@ -187,8 +185,12 @@ impl Listing {
             let same = |row: &&ArticleRow| row.revision == article.revision;
             match row.filter(|row| same(row) && row.is_of_its_revision()) {
                 Some(row) => {
-                    self.articles
-                        .insert(id, Remote::Present(shown(as_recorded(row), &article)));
+                    let seen = Seen {
+                        visibility: Visibility::Published,
+                        flags: article.flags,
+                        ..as_recorded(row)
+                    };
+                    self.articles.insert(id, Remote::Present(seen));
                 }
                 None => self.bodiless.push(article),
             }
@@ -200,30 +202,15 @@ impl Listing {
     }
 }
 
-fn shown(seen: Seen, article: &RemoteArticle) -> Seen {
-    Seen {
-        visibility: Visibility::Published,
-        flags: article.flags,
-        ..seen
-    }
-}
-
 /// Makes an observation of a response. Stores its body if the base does not have it.
-pub(in crate::engine) fn take_seen(
-    article: RemoteArticle,
+pub(super) fn take_seen(
+    mut article: RemoteArticle,
     visibility: Visibility,
     row: Option<&ArticleRow>,
     store: &mut Store,
 ) -> Result<Seen, StateError> {
-    let text = article.text.unwrap_or_default();
-    let version = Version {
-        title: article.title,
-        slug: article.slug,
-        category: article.category,
-        introtext: article.introtext,
-        keywords: article.keywords,
-        text: TextDigest::of(&text),
-    };
+    let text = article.text.take().unwrap_or_default();
+    let version = version_with(&article, TextDigest::of(&text));
     if row.is_none_or(|row| row.remote != version) {
         let history = row.map(|row| edited_there(row.id, &row.place, &version));
         let body = SeenBody {
@@ -244,7 +231,7 @@ pub(in crate::engine) fn take_seen(
 }
 
 /// Returns the visibility of an article with these flags.
-pub(in crate::engine) fn visibility_of(flags: Flags) -> Visibility {
+pub(super) fn visibility_of(flags: Flags) -> Visibility {
     if flags.hides() {
         Visibility::Unpublished
     } else {
@@ -253,7 +240,7 @@ pub(in crate::engine) fn visibility_of(flags: Flags) -> Visibility {
 }
 
 /// The figures in a response.
-pub(in crate::engine) fn figure_row(figures: Figures, full_url: Option<String>) -> FigureRow {
+pub(super) fn figure_row(figures: Figures, full_url: Option<String>) -> FigureRow {
     FigureRow {
         views: figures.views,
         happy: figures.happy,

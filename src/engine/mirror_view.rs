@@ -4,7 +4,7 @@
 //! The check of a path goes by stamp, or by digest where the stamp is racy, never by timing (failures row 79). It
 //! answers "known" only when that is certain: everything else is left to a cycle.
 
-use crate::engine::form::{MAX_FILE, category_version, says};
+use crate::engine::form::{MAX_FILE, says, says_category};
 use crate::engine::observe::index::{Index, load_base, load_beside};
 use crate::engine::observe::local::MirrorScanner;
 use crate::engine::open_actions;
@@ -254,8 +254,6 @@ fn is_category(disk: &impl Disk, row: &CategoryRow, stamp: Stamp) -> bool {
     let Ok(content) = disk.read(At::Folder(folder), CATEGORY_FILE, MAX_FILE) else {
         return false;
     };
-    CategoryDocument::parse(&content.bytes).is_ok_and(|document| {
-        document.id() == Some(row.id)
-            && category_version(folder, &document).is_ok_and(|version| version == row.local)
-    })
+    CategoryDocument::parse(&content.bytes)
+        .is_ok_and(|document| says_category(&document, folder, row))
 }

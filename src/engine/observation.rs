@@ -20,7 +20,7 @@ pub(super) const MIRROR_READ: &str = "mirror_read";
 
 /// The extent of a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::engine) enum Extent {
+pub(super) enum Extent {
     /// Everything was looked at and compared.
     All,
     /// Everything was looked at; the base has the rows of the few articles that differ from the index.
@@ -31,20 +31,15 @@ pub(in crate::engine) enum Extent {
 
 impl Extent {
     /// Returns whether the workspace was listed.
-    pub(in crate::engine) const fn lists(self) -> bool {
+    pub(super) const fn lists(self) -> bool {
         match self {
             Self::All | Self::Differences => true,
             Self::Paths => false,
         }
     }
 
-    /// Returns whether everything was looked at and compared.
-    pub(in crate::engine) const fn sees_all(self) -> bool {
-        matches!(self, Self::All)
-    }
-
     /// Returns whether the base has the rows of a few articles only.
-    pub(in crate::engine) const fn has_few(self) -> bool {
+    pub(super) const fn has_few(self) -> bool {
         match self {
             Self::Differences | Self::Paths => true,
             Self::All => false,
@@ -53,78 +48,78 @@ impl Extent {
 }
 
 /// The observation of both sides in one cycle.
-pub(in crate::engine) struct Observation {
+pub(super) struct Observation {
     /// The rows to compare both sides with.
-    pub(in crate::engine) base: Base,
+    pub(super) base: Base,
     /// The request of the cycle.
-    pub(in crate::engine) request: Arc<CycleRequest>,
-    pub(in crate::engine) local: LocalSnapshot,
-    pub(in crate::engine) remote: RemoteSnapshot,
-    pub(in crate::engine) paired: Paired,
-    pub(in crate::engine) mirror: MirrorSide,
-    pub(in crate::engine) service: ServiceSide,
+    pub(super) request: Arc<CycleRequest>,
+    pub(super) local: LocalSnapshot,
+    pub(super) remote: RemoteSnapshot,
+    pub(super) paired: Paired,
+    pub(super) mirror: MirrorSide,
+    pub(super) service: ServiceSide,
     /// The time at which the service's versions were seen.
-    pub(in crate::engine) seen_at: Instant,
+    pub(super) seen_at: Instant,
     /// The extent of the look.
-    pub(in crate::engine) extent: Extent,
+    pub(super) extent: Extent,
     /// The reason that nothing may be deleted, if a part of the look failed.
-    pub(in crate::engine) doubt: Option<String>,
+    pub(super) doubt: Option<String>,
     /// Articles whose file equals an older version, of those that are to be settled and were not released.
-    pub(in crate::engine) older: BTreeSet<ArticleId>,
-    pub(in crate::engine) problems: Vec<Problem>,
+    pub(super) older: BTreeSet<ArticleId>,
+    pub(super) problems: Vec<Problem>,
 }
 
 /// The facts about the mirror that a plan needs when it is applied, besides the files.
 #[derive(Default)]
-pub(in crate::engine) struct MirrorSide {
+pub(super) struct MirrorSide {
     /// Stamps of the files that were scanned.
-    pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
-    pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    pub(super) stamps: BTreeMap<Place, Stamp>,
+    pub(super) category_stamps: BTreeMap<String, Stamp>,
     /// Racy stamps: too young at the scan to vouch for the content.
-    pub(in crate::engine) racy: Vec<Stamp>,
+    pub(super) racy: Vec<Stamp>,
     /// The rules for places out of scope in the mirror.
-    pub(in crate::engine) layout: Layout,
+    pub(super) layout: Layout,
     /// Digests of bodies with their CRLF read as LF.
-    pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
+    pub(super) text_lf: HashMap<TextDigest, TextDigest>,
     /// Whether places in scope could not be looked at: a removal there goes unseen.
-    pub(in crate::engine) hides: bool,
+    pub(super) hides: bool,
 }
 
 /// The facts about the service that a plan needs when it is applied, besides the articles.
 #[derive(Default)]
-pub(in crate::engine) struct ServiceSide {
+pub(super) struct ServiceSide {
     /// The validator for the next listing, if this cycle leaves nothing open.
-    pub(in crate::engine) validator: Option<Validator>,
+    pub(super) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
-    pub(in crate::engine) not_modified: bool,
+    pub(super) not_modified: bool,
     /// Whether a response showed a published article that the listing lacks, or has under another revision or as an old
     /// copy: the listing's validator does not cover that article.
-    pub(in crate::engine) unlisted: bool,
+    pub(super) unlisted: bool,
     /// Articles whose version may be stale (a stored answer, two different answers, a possible old copy): they are read
     /// again before a write.
-    pub(in crate::engine) read_first: BTreeSet<ArticleId>,
+    pub(super) read_first: BTreeSet<ArticleId>,
     /// The memory of the listing's entries, to be stored with their figures.
-    pub(in crate::engine) entries: Option<Vec<ListingEntry>>,
+    pub(super) entries: Option<Vec<ListingEntry>>,
     /// The reason to send no more requests.
-    pub(in crate::engine) stop: Option<Stop>,
+    pub(super) stop: Option<Stop>,
     /// The number of listed articles whose bodies, or whose new categories, were not read.
-    pub(in crate::engine) unread: usize,
+    pub(super) unread: usize,
 }
 
 impl Observation {
     /// Returns whether a stamp proves that a file is as the scan found it.
-    pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
+    pub(super) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
         let scanned = place.and_then(|place| self.mirror.stamps.get(place));
         scanned == Some(&stamp) && !self.mirror.racy.contains(&stamp)
     }
 
     /// Returns whether both sides were seen completely: only then does unseen mean absent.
-    pub(in crate::engine) fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.doubt.is_none() && !self.mirror.hides && self.local.complete && self.remote.complete
     }
 
     /// Returns whether everything on both sides was seen, and nothing was left out.
-    pub(in crate::engine) fn saw_all(&self) -> bool {
+    pub(super) fn saw_all(&self) -> bool {
         let local = &self.local;
         self.request.is_whole()
             && self.request.in_motion.paths.is_empty()
@@ -141,7 +136,7 @@ impl Observation {
 
     /// Returns whether the whole mirror was read for the first time with this state, and every article that may have a
     /// file is in the state.
-    pub(in crate::engine) fn is_first_full_read(&self) -> bool {
+    pub(super) fn is_first_full_read(&self) -> bool {
         let local = &self.local;
         let files = local.files.iter().filter_map(|file| file.id);
         let unknown = local.unknown.iter().filter_map(|unknown| unknown.id);
@@ -156,7 +151,7 @@ impl Observation {
 
     /// Marks articles whose response was an old copy, a stale read of a superseded version. Such a version counts as
     /// the result of our own last write, and the article is read before a write.
-    pub(in crate::engine) fn mark_old_copies(&mut self) {
+    pub(super) fn mark_old_copies(&mut self) {
         let articles = &self.remote.articles;
         let old = |row: &&ArticleRow| match articles.get(&row.id) {
             Some(Remote::Present(seen)) => is_outdated(row, &seen.revision, &seen.version),
@@ -192,7 +187,7 @@ impl Observation {
     }
 
     /// Ends the look because of an error. Such a cycle deletes nothing.
-    pub(in crate::engine) fn stop_for(&mut self, error: ServiceError) {
+    pub(super) fn stop_for(&mut self, error: ServiceError) {
         self.doubt = Some(format!("the service could not be asked ({error})"));
         self.service.stop = Some(Stop::of(error));
         self.remote.complete = false;
@@ -201,13 +196,13 @@ impl Observation {
 }
 
 /// Returns the version in a response, with the expected body where the response has none.
-pub(in crate::engine) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
+pub(super) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
     let text = article.text.as_deref();
     version_with(article, text.map_or(expected.text, TextDigest::of))
 }
 
 /// Returns the version in a response, with this body.
-pub(in crate::engine) fn version_with(article: &RemoteArticle, text: TextDigest) -> Version {
+pub(super) fn version_with(article: &RemoteArticle, text: TextDigest) -> Version {
     Version {
         title: article.title.clone(),
         slug: article.slug.clone(),
@@ -219,7 +214,7 @@ pub(in crate::engine) fn version_with(article: &RemoteArticle, text: TextDigest)
 }
 
 /// The service's side of an article as the base has it.
-pub(in crate::engine) fn as_recorded(row: &ArticleRow) -> Seen {
+pub(super) fn as_recorded(row: &ArticleRow) -> Seen {
     Seen {
         version: row.remote.clone(),
         revision: row.revision.clone(),

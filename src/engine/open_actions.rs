@@ -172,7 +172,7 @@ pub(super) fn open_after(
 const RESTORING: &str = "restoring";
 
 /// Returns the articles that a restore has still to bring back.
-pub(in crate::engine) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
+pub(super) fn unfinished(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
     Ok(store.waiting(RESTORING)?.into_values().collect())
 }
 
@@ -197,10 +197,7 @@ fn put_unfinished(store: &mut Store, ids: &BTreeSet<ArticleId>) -> anyhow::Resul
 }
 
 /// Removes the articles whose files are back, and those that are no longer articles of this workspace.
-pub(in crate::engine) fn forget_restored(
-    store: &mut Store,
-    observed: &Observation,
-) -> anyhow::Result<()> {
+pub(super) fn forget_restored(store: &mut Store, observed: &Observation) -> anyhow::Result<()> {
     let before = unfinished(store)?;
     let mut left = before.clone();
     left.retain(|id| {

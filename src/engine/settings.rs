@@ -180,7 +180,7 @@ impl CycleRequest {
 
 /// The paths in motion, of files and of folders.
 #[derive(Clone, Debug, Default)]
-pub(in crate::engine) struct InMotion {
+pub(super) struct InMotion {
     pub(super) places: BTreeSet<Place>,
     pub(super) folders: BTreeSet<String>,
     /// The paths, case-folded.
@@ -192,7 +192,7 @@ pub(in crate::engine) struct InMotion {
 }
 
 impl InMotion {
-    pub(in crate::engine) fn new(paths: &BTreeSet<String>) -> Self {
+    pub(super) fn new(paths: &BTreeSet<String>) -> Self {
         let mut in_motion = Self::default();
         for path in paths {
             let path = path.trim_end_matches('/');
@@ -229,7 +229,7 @@ impl InMotion {
     }
 
     /// Returns whether a place is in motion, by itself or with its folder.
-    pub(in crate::engine) fn covers(&self, place: &Place) -> bool {
+    pub(super) fn covers(&self, place: &Place) -> bool {
         self.covers_file(&place.folder, &place.file)
     }
 
@@ -241,7 +241,7 @@ impl InMotion {
     }
 
     /// Returns whether a folder or anything in it is in motion: a writer there relies on its name.
-    pub(in crate::engine) fn is_about(&self, folder: &str) -> bool {
+    pub(super) fn is_about(&self, folder: &str) -> bool {
         let folder = fold(folder);
         let mut paths = self.folded.iter();
         paths.any(|path| {

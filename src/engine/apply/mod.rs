@@ -19,7 +19,6 @@ mod state;
 
 pub(super) use conflict::remove_settled_copies;
 pub(super) use finish_cycle::{NextLook, finish_cycle, refresh_stamps, store_unpaired};
-pub(super) use state::{ApplyState, StepResult};
 
 use crate::engine::observation::Observation;
 use crate::engine::ports::{Teller, begin_phase, report_done};
@@ -36,7 +35,7 @@ use crate::state::{Outcome, Parked};
 use delete::{delete_article, forget_article};
 use guard_read::reserve_for_step;
 use send::settle_and_send;
-use state::Obstacles;
+use state::{ApplyState, Obstacles, StepResult};
 use std::collections::BTreeMap;
 
 /// Carries out a plan. Returns the reason for an early end, if any.
@@ -229,11 +228,7 @@ fn wait_for_person(
 
 /// Returns the outcome of an action that failed with a service error. An action that was refused for its content is
 /// parked until it changes.
-pub(super) fn not_done(
-    store: &mut Store,
-    action: &Action,
-    error: ServiceError,
-) -> anyhow::Result<StepResult> {
+fn not_done(store: &mut Store, action: &Action, error: ServiceError) -> anyhow::Result<StepResult> {
     match error.kind {
         ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
             park(store, action, error.to_string())?;
@@ -321,15 +316,13 @@ fn is_local_settle(action: &Action) -> bool {
     action.held.is_none() && matches!(&action.step, Step::Settle(settle) if !settle.sends())
 }
 
-/// The reason for a step whose file changed since the scan.
-pub(super) const FILE_CHANGED: &str = "the file changed during the cycle";
-
-pub(super) fn file_changed() -> StepResult {
-    StepResult::Retry(FILE_CHANGED.to_owned())
+/// Returns the result of a step whose file changed since the scan.
+fn file_changed() -> StepResult {
+    StepResult::Retry("the file changed during the cycle".to_owned())
 }
 
 /// Returns the result of a failed write to the mirror.
-pub(super) fn not_written(error: &DiskError) -> StepResult {
+fn not_written(error: &DiskError) -> StepResult {
     match error.kind {
         DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => file_changed(),
         DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
@@ -337,21 +330,16 @@ pub(super) fn not_written(error: &DiskError) -> StepResult {
         }
         DiskErrorKind::Denied | DiskErrorKind::Other => StepResult::Unsafe(error.in_words()),
         DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
-            StepResult::MirrorUnwritable(unwritable(error))
+            StepResult::MirrorUnwritable(Stop {
+                cause: StopCause::Mirror,
+                message: error.in_words(),
+            })
         }
     }
 }
 
-/// Makes the stop that ends all changes of the mirror.
-pub(super) fn unwritable(error: &DiskError) -> Stop {
-    Stop {
-        cause: StopCause::Mirror,
-        message: error.in_words(),
-    }
-}
-
 /// Returns the result of a service error, for one article or for all requests.
-pub(super) fn failed(error: ServiceError) -> StepResult {
+fn failed(error: ServiceError) -> StepResult {
     if error.stops_all() {
         return StepResult::Stopped(Stop::of(error));
     }

@@ -209,11 +209,7 @@ pub(super) fn forget_validator(store: &mut Store) -> Outcome<()> {
 
 /// Returns a category's row after kbsync renamed its folder, before anything else. If the new name gives the slug, both
 /// sides of the base get it: any other slug on the service is then a newer edit.
-pub(in crate::engine) fn row_renamed(
-    row: &CategoryRow,
-    folder: &str,
-    slug: Option<&str>,
-) -> CategoryRow {
+pub(super) fn row_renamed(row: &CategoryRow, folder: &str, slug: Option<&str>) -> CategoryRow {
     let mut row = CategoryRow {
         folder: Some(folder.to_owned()),
         stamp: None,
@@ -228,7 +224,7 @@ pub(in crate::engine) fn row_renamed(
 
 /// Returns the rows of the articles in a renamed folder, at their new places, because pairing looks for their files
 /// there; also of articles whose own category has another folder. A file that stayed behind keeps its place.
-pub(in crate::engine) fn rows_along(
+pub(super) fn rows_along(
     base: &Base,
     observed: &Observation,
     category: &CategoryRow,

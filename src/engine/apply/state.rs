@@ -13,31 +13,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
 /// The state of applying a plan.
-pub(in crate::engine) struct ApplyState<'a> {
-    pub(in crate::engine) observed: &'a mut Observation,
-    pub(in crate::engine) report: &'a mut Report,
+pub(super) struct ApplyState<'a> {
+    pub(super) observed: &'a mut Observation,
+    pub(super) report: &'a mut Report,
     /// Real ids of categories that were created.
-    pub(in crate::engine) created: BTreeMap<CategoryId, CategoryId>,
+    pub(super) created: BTreeMap<CategoryId, CategoryId>,
     /// Ids of articles that were created, by their paths.
-    pub(in crate::engine) new_ids: BTreeMap<String, ArticleId>,
+    pub(super) new_ids: BTreeMap<String, ArticleId>,
     /// The obstacles to later steps.
     pub(super) obstacles: Obstacles,
     /// Versions that were read again.
-    pub(in crate::engine) latest: BTreeMap<ArticleId, (Version, Revision)>,
+    pub(super) latest: BTreeMap<ArticleId, (Version, Revision)>,
     /// The times at which versions were read again.
-    pub(in crate::engine) reseen: BTreeMap<ArticleId, Instant>,
+    pub(super) reseen: BTreeMap<ArticleId, Instant>,
     /// The edited copies of settled conflicts.
-    pub(in crate::engine) edited_copies: Vec<(ArticleId, Place)>,
+    pub(super) edited_copies: Vec<(ArticleId, Place)>,
     /// The number of articles that used the last listing of this run as their guard read.
-    pub(in crate::engine) listing_uses: Option<usize>,
+    pub(super) listing_uses: Option<usize>,
     /// The number of articles still to be sent, to choose between GETs and a listing.
-    pub(in crate::engine) to_send: usize,
+    pub(super) to_send: usize,
     /// The number of sent steps, for progress.
-    pub(in crate::engine) done: u64,
+    pub(super) done: u64,
 }
 
 /// The outcome of one step.
-pub(in crate::engine) enum StepResult {
+pub(super) enum StepResult {
     /// It is done; with a note for people, if any.
     Done(Option<String>),
     /// It was not done: something changed since the look. The next cycle decides again.

@@ -6,7 +6,7 @@
 use super::index::{Index, Places};
 use super::missing::unknown;
 use super::reader::{Reader, keep_yaml};
-use crate::engine::form::category_version;
+use crate::engine::form::{category_version, says_category};
 use crate::engine::listing::ArticleRows;
 use crate::engine::observation::MirrorSide;
 use crate::engine::settings::InMotion;
@@ -32,9 +32,9 @@ pub(in crate::engine) struct Scanned {
     pub(in crate::engine) snapshot: LocalSnapshot,
     pub(in crate::engine) side: MirrorSide,
     pub(in crate::engine) problems: Vec<Problem>,
-    pub(in crate::engine) doubt: Option<String>,
+    pub(super) doubt: Option<String>,
     /// Folders within categories that hold articles' files.
-    pub(in crate::engine) inner: Vec<Place>,
+    pub(super) inner: Vec<Place>,
 }
 
 /// A scan of the mirror, before it is clear which rows of the base are needed to compare.
@@ -141,7 +141,7 @@ impl<D: Disk> MirrorScanner<'_, D> {
 
 impl Found {
     /// Returns the rules of the mirror.
-    pub(in crate::engine) fn layout(&self) -> &Layout {
+    pub(super) fn layout(&self) -> &Layout {
         &self.scan.layout
     }
 
@@ -198,11 +198,9 @@ impl Found {
             let row = left.remove(category.folder.as_str());
             match &category.content {
                 CategoryContent::Unchanged => row.is_some(),
-                CategoryContent::Ready(document) => row.is_some_and(|row| {
-                    document.id() == Some(row.id)
-                        && category_version(&category.folder, document)
-                            .is_ok_and(|version| version == row.local)
-                }),
+                CategoryContent::Ready(document) => {
+                    row.is_some_and(|row| says_category(document, &category.folder, row))
+                }
                 CategoryContent::Missing => row.is_none(),
                 CategoryContent::NotReady(_) => false,
             }
@@ -226,7 +224,7 @@ fn by_folder(base: &Base) -> HashMap<&str, Option<Stamp>> {
 impl Scanned {
     /// Returns the racy stamps: of files written when the scan began, or within a clock tick before. Such a file may
     /// have been written again, during or after the read, without a change of the stamp.
-    pub(in crate::engine) fn racy(&self, began: Timestamp) -> Vec<Stamp> {
+    pub(super) fn racy(&self, began: Timestamp) -> Vec<Stamp> {
         let began = began.0.saturating_mul(1_000_000);
         self.side
             .stamps

@@ -10,8 +10,8 @@
 
 mod absent;
 mod categories;
-pub(in crate::engine) mod index;
-pub(in crate::engine) mod local;
+pub(super) mod index;
+pub(super) mod local;
 mod missing;
 mod paths;
 mod questions;
@@ -37,9 +37,9 @@ use categories::{drop_damaged, place_unknown_ids};
 use index::{Index, differences, indexed, is_as_indexed, load_base};
 use local::{Found, MirrorScanner};
 use missing::forget_out_of_scope;
-pub(in crate::engine) use paths::is_enough;
+pub(super) use paths::is_enough;
 use paths::read_saved;
-pub(in crate::engine) use remote::bodies;
+pub(super) use remote::bodies;
 use remote::{list, take_listing};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ struct Mirror {
 
 /// Observes both sides: the differences from the index or, where these are not enough, everything. `None`: a look at
 /// some paths is not enough.
-pub(in crate::engine) async fn observe<S: Service, D: Disk>(
+pub(super) async fn observe<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
 ) -> anyhow::Result<Option<Observation>> {
     let now = engine.store.now();

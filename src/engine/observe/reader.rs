@@ -15,7 +15,7 @@ use crate::model::{ArticleId, CategoryId, Place, Side, Stamp, TextDigest, Versio
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
 use crate::state::store::{SeenBody, Store};
-use crate::state::{CategoryRow, Outcome, SeenVersion, StateError, Subject};
+use crate::state::{Outcome, SeenVersion, StateError, Subject};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -249,23 +249,20 @@ pub(super) fn keep_yaml(
         folder, content, ..
     } in categories
     {
-        let row = row_at(base, folder);
-        match content {
-            CategoryContent::Ready(document) => {
-                let named = document.id().and_then(|id| base.categories.get(&id));
-                // A copy of another folder's file is no version of that category.
-                let copied = named.is_some_and(|named| {
-                    let home = named.folder.as_deref();
-                    home.is_some_and(|home| home != folder && folders.contains(home))
-                });
-                let id = document.id().or(row.map(|row| row.id));
-                if let Some(id) = id.filter(|_| !copied) {
-                    keep(id, folder, document, store)?;
-                }
-            }
-            CategoryContent::Missing
-            | CategoryContent::Unchanged
-            | CategoryContent::NotReady(_) => {}
+        let mut rows = base.categories.values();
+        let row = rows.find(|row| row.folder.as_ref() == Some(folder));
+        let CategoryContent::Ready(document) = content else {
+            continue;
+        };
+        let named = document.id().and_then(|id| base.categories.get(&id));
+        // A copy of another folder's file is no version of that category.
+        let copied = named.is_some_and(|named| {
+            let home = named.folder.as_deref();
+            home.is_some_and(|home| home != folder && folders.contains(home))
+        });
+        let id = document.id().or(row.map(|row| row.id));
+        if let Some(id) = id.filter(|_| !copied) {
+            keep(id, folder, document, store)?;
         }
     }
     store.store_gathered()
@@ -295,9 +292,4 @@ fn keep(
         may_merge: false,
     };
     store.gather(body)
-}
-
-fn row_at<'b>(base: &'b Base, folder: &str) -> Option<&'b CategoryRow> {
-    let mut rows = base.categories.values();
-    rows.find(|row| row.folder.as_deref() == Some(folder))
 }

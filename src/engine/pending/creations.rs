@@ -220,7 +220,7 @@ pub(in crate::engine) fn record_created(
 
 /// Returns the base's flags of a file that was sent with `sent` and has `now`: a flag equal to the sent one is no new
 /// edit.
-pub(in crate::engine) fn flags_when_sent(settings: &Settings, now: Flags, sent: Flags) -> Flags {
+fn flags_when_sent(settings: &Settings, now: Flags, sent: Flags) -> Flags {
     let said = |now: Option<bool>, sent: Option<bool>, usual: bool| {
         if sent.is_none_or(|sent| now.unwrap_or(usual) == sent) {
             now
