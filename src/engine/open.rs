@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The workspace that a state belongs to.
+/// The service and the workspace of a state.
 fn binding(config: &Config, root: &Root) -> Binding {
     Binding {
         service: config.service.clone(),

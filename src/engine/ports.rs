@@ -1,7 +1,7 @@
 //! The engine's ports, supplied by the caller: git, the clock, and the receiver of progress.
 //!
-//! The engine asks git only when the answer matters, so that an ordinary cycle costs nothing. An answer may hold an action,
-//! and never allows one. Paths are relative to the workspace's folder, `folder/file`.
+//! The engine asks git only when the answer matters, so that an ordinary cycle costs nothing. An answer may hold an
+//! action, but never allows one. Paths are relative to the workspace's folder, `folder/file`.
 
 use crate::drill::failpoint;
 use crate::model::Timestamp;

@@ -1,8 +1,8 @@
 //! Conflicts: the service's version is shown in a copy beside the file, until a person settles it.
 //!
-//! A copy is replaced or removed only while it is byte for byte what kbsync wrote. An edited copy belongs to the person who
-//! edited it: the copy stays, and a newer version of the service gets another name. Which conflicts there are is not decided
-//! here. See `docs/decisions/07-conflict-copies.md`.
+//! A copy is replaced or removed only while it is byte for byte what kbsync wrote. An edited copy stays, because it
+//! belongs to the person who edited it, and a newer version of the service gets another name. The choice of conflicts
+//! is made elsewhere. See `docs/decisions/07-conflict-copies.md`.
 
 use super::{ApplyState, StepResult, not_written, text};
 use crate::engine::form::MAX_FILE;

@@ -5,7 +5,7 @@
 //! | in the slot | means | so |
 //! |---|---|---|
 //! | the new bytes, and not at the target | not published | they go, and the row |
-//! | other bytes | published | the rows become true; bytes that were not expected are a save that was caught: they are kept beside the file and in the history |
+//! | other bytes | published | the rows become true; an unexpected save is kept beside the file and in the history |
 //! | nothing, the row says "new", something lies at the target | published | the rows become true |
 //! | nothing, the row says "replaced" or "removed" | not carried out, or somebody cleared the stage | the row goes |
 //! | a file without a row | never journalled | it goes |
