@@ -141,7 +141,7 @@ pub(super) async fn workspace(service: String, context: &Context) -> Result<Chos
         if service == before {
             context
                 .out
-                .note("the workspaces cannot be listed, so paste the id of one");
+                .note("the workspaces cannot be listed; paste a workspace's id");
             break Vec::new();
         }
     };
@@ -208,7 +208,7 @@ pub(super) async fn known(
     if config::token_from_environment(&context.request()).is_none() {
         return Ok(());
     }
-    let unheard = "the service did not answer, so it is unknown whether it has this workspace; `kbsync doctor` asks again";
+    let no_answer_note = "the service did not answer, so it is unknown whether it has this workspace; `kbsync doctor` checks again";
     let error = match once(service, context, async |client| {
         client.workspace(workspace).await
     })
@@ -216,7 +216,7 @@ pub(super) async fn known(
     {
         Ok(Err(error)) => error,
         Err(failure) if failure.code == ExitCode::Retry => {
-            context.out.note(unheard);
+            context.out.note(no_answer_note);
             return Ok(());
         }
         // The first command that needs a client reports why there is none.
@@ -229,7 +229,7 @@ pub(super) async fn known(
         )),
         ErrorKind::Unauthorized => Err(error.into()),
         ErrorKind::Unavailable => {
-            context.out.note(unheard);
+            context.out.note(no_answer_note);
             Ok(())
         }
         ErrorKind::Refused

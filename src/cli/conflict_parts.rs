@@ -237,7 +237,7 @@ impl<'d> Clashing<'d> {
         let total = fields.len() + self.blocks.iter().filter(is_clash).count();
         let parts = several(total, "part");
         context.out.note(format!(
-            "{parts} in conflict; what only one side changed is merged"
+            "{parts} in conflict; changes on only one side are merged"
         ));
         let mut theirs = BTreeSet::new();
         let mut at = 0;

@@ -74,7 +74,7 @@ impl<'r> Clients<'r> {
         let fresh = self.context.config(Need::Workspace)?;
         if fresh.token != self.config.token {
             return Err(Failure::failed(anyhow::anyhow!(
-                "another source of the token needs a restart"
+                "the token's source has changed; restart the daemon"
             )));
         }
         consent::check(self.context, &fresh)?;

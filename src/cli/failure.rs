@@ -248,7 +248,7 @@ fn advice_of_state(kind: &state::ErrorKind) -> Advice {
             ExitCode::Failed,
             Some(
                 "this user must be able to read and write this file and its folder, and to open more files (`ulimit -n 1024`); \
-                 `kbsync doctor` looks closer",
+                 `kbsync doctor` checks the set-up",
             ),
         ),
         state::ErrorKind::ForeignBinding { .. } => (ExitCode::Usage, None),
@@ -284,8 +284,7 @@ fn advice_of_lock(error: &LockError) -> Advice {
             return (ExitCode::Retry, Some(help));
         }
         LockError::NotAFolder(_) => {
-            "put the folder itself there, or move away what is there: the private folder `.kbsync` must be a folder that may \
-             be written to"
+            "replace it with a folder, or move it away: `.kbsync` must be a writable folder"
         }
         LockError::NotAFile(_) => "move it away; kbsync creates the file anew",
         LockError::Io { source, .. } => {
@@ -333,7 +332,10 @@ fn advice_of_service(kind: &service::ErrorKind) -> (ExitCode, String) {
             ExitCode::Failed,
             "check the service's address and the workspace's id; `kbsync workspaces` lists what the token may use".into(),
         ),
-        service::ErrorKind::Refused => (ExitCode::Partial, "correct what the service names".into()),
+        service::ErrorKind::Refused => (
+            ExitCode::Partial,
+            "correct the fault that the service names".into(),
+        ),
         service::ErrorKind::RateLimited { .. } => (
             ExitCode::Retry,
             "the service allows 60 requests a minute and 1,440 a day; try again later".into(),

@@ -197,7 +197,7 @@ pub(super) fn chosen(
         let exists = |name: &str| state.reftable || !git.tips(name).is_empty();
         context
             .out
-            .note("this folder is in a git repository, of which one branch is synced");
+            .note("this folder is in a git repository; kbsync syncs only one branch of it");
         return ask::branch(&branch, exists).map(Some);
     }
     context.out.note(format!(

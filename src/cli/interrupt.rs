@@ -173,7 +173,7 @@ fn broken_off(kind: Work, code: ExitCode, so_far: &str) -> Failure {
     let help = match kind {
         Work::Look => "nothing was changed on either side",
         Work::ByDaemon => {
-            "the daemon goes on with the command: `kbsync log` and `kbsync status` show what it did"
+            "the daemon continues with the command: `kbsync log` and `kbsync status` show what it did"
         }
         Work::Step | Work::Last => "what was done is kept; the next `kbsync sync` continues",
     };
@@ -274,6 +274,6 @@ mod tests {
         };
         assert!(!help(Work::Look).contains("kept"));
         assert!(help(Work::Last).contains("what was done is kept"));
-        assert!(help(Work::ByDaemon).contains("goes on"));
+        assert!(help(Work::ByDaemon).contains("continues with"));
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         }
         let folder = create_folder(&disk, category)?;
         context.out.note(format!(
-            "{prefix}{folder}/ is a new category; the next sync makes it on the service"
+            "{prefix}{folder}/ is a new category; the next sync creates it on the service"
         ));
         folder
     };
@@ -194,7 +194,7 @@ fn is_meant(
     let missing = format!("there is no category \"{}\"", escape(category));
     if ask::possible() && !context.out.json && !context.out.quiet {
         context.out.note(format!("{missing}{shown}"));
-        return ask::agrees("Make a new one?");
+        return ask::agrees("Create this category?");
     }
     let title = quoted(args.title.trim());
     let instead = near.first().map_or_else(String::new, |folder| {
@@ -206,7 +206,7 @@ fn is_meant(
     Err(Failure::usage(
         format!("{missing}{shown}"),
         format!(
-            "name one that is there, or make a new one, which the API cannot delete:{instead}\n  \
+            "name an existing category, or create one (the API cannot delete a category):{instead}\n  \
              kbsync new --new-category {} {title}",
             quoted(&format!("{prefix}{category}"))
         ),
@@ -240,8 +240,10 @@ fn create_folder(disk: &RealDisk, category: &str) -> Result<String, Failure> {
     };
     if disk.look(At::Root, &folder)?.is_some() {
         return Err(Failure::usage(
-            format!("the folder `{folder}` is there and belongs to another category"),
-            format!("write `kbsync new {folder} TITLE` if that is meant, or choose another name"),
+            format!("the folder `{folder}` exists and belongs to another category"),
+            format!(
+                "write `kbsync new {folder} TITLE` if you mean that category, or choose another name"
+            ),
         ));
     }
     disk.create_folder(&folder)?;

@@ -71,7 +71,7 @@ fn further_failures(session_report: &SessionReport) -> Vec<Failure> {
     unreported(report)
         .map(|message| {
             Failure::failed(anyhow::Error::msg(message.to_owned()))
-                .help("`kbsync doctor` looks closer")
+                .help("`kbsync doctor` checks the set-up")
         })
         .collect()
 }
@@ -247,7 +247,7 @@ pub(super) fn action_line(line: &Line) -> String {
         Status::Held if line.action == Kind::Conflict => (WARNING, ""),
         Status::Held => (WARNING, " held"),
         Status::Failed => (ERROR, " failed"),
-        Status::Skipped => (WARNING, " later"),
+        Status::Skipped => (WARNING, " postponed"),
     };
     let sign = sign(Some(line.action), line.side);
     let fields: Vec<_> = line.fields.iter().map(|field| field.key()).collect();
@@ -322,17 +322,14 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
         "# held",
     );
     add(count(&|line| line.status == Status::Failed), "# failed");
-    add(
-        count(&|line| line.status == Status::Skipped),
-        "# left for later",
-    );
+    add(count(&|line| line.status == Status::Skipped), "# postponed");
     let of = |kind| count(&|line| done(line) && line.action == kind);
     add(of(Kind::Adopt), "# paired");
     // A category whose folder was removed stays on the service.
     let gone = |line: &Line| done(line) && line.action == Kind::Forget;
     let stays = count(&|line| gone(line) && line.side == Side::Local);
     add(of(Kind::Forget) - stays, "# gone from both sides");
-    add(stays, "# gone here");
+    add(stays, "# gone from the mirror");
     add(problems, &several(problems, "problem"));
     match (parts.is_empty(), broken) {
         (true, true) => "Nothing was done".to_owned(),
@@ -485,7 +482,7 @@ mod tests {
         let mut report = Report::new(false);
         let gone = |side, path| line(Kind::Forget, side, path, Status::Done, None);
         report.actions = vec![gone(Side::Local, "a"), gone(Side::Both, "b/1.html")];
-        assert!(plain(&report).contains("\n1 gone from both sides, 1 gone here"));
+        assert!(plain(&report).contains("\n1 gone from both sides, 1 gone from the mirror"));
     }
 
     #[test]

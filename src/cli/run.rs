@@ -139,7 +139,7 @@ fn over(ended: Ended) -> Outcome {
         ))
         .help("start it again: files and articles are paired anew, and nothing is deleted")),
         Ended::Alone => Err(Failure::failed(anyhow::anyhow!(
-            "all sources of events ended"
+            "every event source stopped"
         ))),
     }
 }
@@ -207,8 +207,8 @@ fn end_the_process_after_a_panic() {
         tracing::error!(
             thread = current.name().unwrap_or("unnamed"),
             place = place.as_deref(),
-            "the program is at fault, and ends: {}",
-            panic.payload_as_str().unwrap_or("for no stated reason")
+            "internal error (panic), stopping: {}",
+            panic.payload_as_str().unwrap_or("no message")
         );
         std::process::abort();
     }));

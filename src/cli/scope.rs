@@ -162,7 +162,10 @@ pub(super) fn part(
             }
             Err(Failure::usage(
                 format!("{} holds the folders of several workspaces", path.display()),
-                format!("name one of them, or what is in it: {}", names(&parts)),
+                format!(
+                    "name one of these folders, or a path inside one: {}",
+                    names(&parts)
+                ),
             ))
         }
         None => Err(in_none(path, &parts)),
@@ -242,7 +245,7 @@ fn known(
         if on_disk(rest) {
             Failure::usage(
                 format!(
-                    "{} is no article and no category's folder",
+                    "{} is neither an article nor a category's folder",
                     written.display()
                 ),
                 "name a category's folder, or an .html file directly in one",

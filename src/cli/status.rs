@@ -95,7 +95,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             context.out.line(line)?;
         }
         let times = [
-            goes_on(&found, &config),
+            unfinished_line(&found, &config),
             time_to_send(&found, &config, free_in),
         ];
         for line in times.into_iter().flatten() {
@@ -185,7 +185,7 @@ fn look(config: &Config) -> Result<Status, Failure> {
 
 /// Returns the line about articles that the last sync did not read, and about the wait on a day whose requests are
 /// spent.
-fn goes_on(status: &Status, config: &Config) -> Option<String> {
+fn unfinished_line(status: &Status, config: &Config) -> Option<String> {
     let free_in = last_budget(config).and_then(|budget| budget.day_free_in());
     let what = match status.unread {
         0 if free_in.is_none() => return None,
@@ -193,11 +193,13 @@ fn goes_on(status: &Status, config: &Config) -> Option<String> {
         unread => format!("{} not fetched yet", several_are(unread, "article")),
     };
     let Some(wait) = free_in else {
-        return Some(format!("{WARNING}{what}; `kbsync sync` goes on{WARNING:#}"));
+        return Some(format!(
+            "{WARNING}{what}; `kbsync sync` continues{WARNING:#}"
+        ));
     };
     let wait = wait_in_words(wait);
     Some(format!(
-        "{WARNING}{what}, because the requests of this day are spent; `kbsync sync` goes on in {wait}{WARNING:#}"
+        "{WARNING}{what}, because the requests of this day are spent; `kbsync sync` can continue in {wait}{WARNING:#}"
     ))
 }
 
@@ -365,7 +367,7 @@ fn shown(
         });
     }
     if let Some(busy) = busy {
-        lines.push(format!("{busy} is at work."));
+        lines.push(format!("{busy} is running."));
     }
     lines
 }
@@ -381,8 +383,8 @@ const PUBLISH: &str =
     "to publish an article, remove the line `enabled: false` or `draft: true` from its file";
 
 /// The hint after files with an older version.
-const OLDER: &str = "an older text is one that a newer one replaced (git checkout, git stash?); `kbsync log PATH` lists both, and \
-                     `kbsync restore PATH` brings the newer one back";
+const OLDER: &str = "older: a newer version had replaced this text (git checkout or git stash?); `kbsync log PATH` lists both, and \
+                     `kbsync restore PATH` brings the newer version back";
 
 /// The hint after removed files.
 const BACK: &str = "`kbsync restore PATH` brings a removed file back; with a folder, or `.`, all that are missing in it";

@@ -168,7 +168,7 @@ fn note_silence(context: &Context, config: &Config, silence: Duration) {
     let pid = holder(config).map_or_else(String::new, |owner| format!(" (pid {})", owner.pid));
     let silence = silence.as_secs();
     context.out.note(format!(
-        "The daemon{pid} has not answered for {silence} s; still waiting. Ctrl-C stops waiting; the daemon goes on."
+        "The daemon{pid} has not answered for {silence} s; still waiting. Ctrl-C stops waiting; the daemon continues."
     ));
 }
 

@@ -84,7 +84,7 @@ async fn edits(stage: &Stage<'_>) -> Result<(), Failure> {
     stage.check("the service has it", code == ExitCode::Done && arrived)?;
     stage.scene(
         "3. A colleague edits in the dashboard",
-        "The next sync brings it along.",
+        "The next sync fetches the change.",
     )?;
     let words = "the colleague gives Invoices a new title";
     stage.colleague(INVOICES, words, |article| {
@@ -145,7 +145,7 @@ async fn restore(stage: &Stage<'_>) -> Result<(), Failure> {
     )?;
     let code = stage.kbsync(&["restore", "--yes", INVOICES]).await?;
     stage.check(
-        "the deleted article is back as a new one, and its file says which one it was",
+        "the deleted article is back as a new one, and its file names the old article",
         code == ExitCode::Done
             && stage.article(INVOICES).is_some()
             && stage.file_has(INVOICES, "# restored from "),

@@ -15,7 +15,7 @@ pub(super) async fn check(config: &Config, is_away: bool) -> Check {
         None if via_daemon::is_daemon_there(config) => Check::new(
             "daemon",
             Verdict::Bad,
-            "the daemon has the mirror, and does not answer",
+            "the daemon holds the mirror, but does not answer",
         )
         .help("if the daemon has just been started, wait; otherwise stop it; its log may say more"),
         None => Check::good("daemon", "none is running; `kbsync run` starts one"),

@@ -240,14 +240,14 @@ fn unasked(refusal: &Refusal) -> Check {
 /// `log` and `status`.
 fn clock(ahead: i64) -> Check {
     if ahead.unsigned_abs() <= CLOCK_SLACK {
-        return Check::good("clock", "agrees with the service's");
+        return Check::good("clock", "agrees with the service's clock");
     }
     let by = crate::model::time::in_words(Duration::from_secs(ahead.unsigned_abs()));
     let word = if ahead > 0 { "ahead of" } else { "behind" };
     Check::new(
         "clock",
         Verdict::Warning,
-        format!("this machine's is {by} {word} the service's"),
+        format!("this machine's clock is {by} {word} the service's"),
     )
     .help("set it by the network (NTP); syncing does not depend on it, but the times shown do")
 }
@@ -271,7 +271,7 @@ fn budget(config: &Config, client: &Client) -> Check {
     );
     if usage.day_left <= reserve {
         return Check::new("budget", Verdict::Warning, message)
-            .help("the rest is kept for pushes; polls go on when older requests are a day old");
+            .help("the rest is kept for pushes; polls continue when older requests are a day old");
     }
     let own = config.options.budget;
     let (minute, day) = (Limits::default().per_minute, Limits::default().per_day);
@@ -289,7 +289,7 @@ fn state(config: &Config, root: &Root) -> Check {
     match open::known_state(config, root) {
         Ok(None) => Check::good(
             "state",
-            format!("none in {file} yet: nothing has been synced"),
+            format!("no state in {file} yet: nothing has been synced"),
         ),
         Ok(Some(store)) => match (store.articles(), store.conflicts()) {
             (Ok(articles), Ok(conflicts)) => {
@@ -337,7 +337,7 @@ fn copies(config: &Config) -> Option<Check> {
 fn lock(root: &Root) -> Check {
     match Lock::holder(&root.path) {
         Ok(None) => Check::good("lock", "free"),
-        Ok(Some(owner)) => Check::good("lock", format!("{owner} has it")),
+        Ok(Some(owner)) => Check::good("lock", format!("held by {owner}")),
         Err(error) => Check::failed("lock", &error.into()),
     }
 }
@@ -345,7 +345,7 @@ fn lock(root: &Root) -> Check {
 fn shown(check: &Check) -> String {
     let (style, mark) = match check.result {
         Verdict::Good => (GOOD, "ok"),
-        Verdict::Warning => (WARNING, "look"),
+        Verdict::Warning => (WARNING, "warn"),
         Verdict::Bad => (ERROR, "bad"),
         Verdict::Unknown => (DIM, "?"),
     };

@@ -54,8 +54,14 @@ fn none_missing(path: &Path, deleted: usize) -> Failure {
         return Failure::usage(message, help);
     }
     let folder = path.to_string_lossy();
-    let (were, folder) = (several(deleted, "deleted article"), quoted(&folder));
-    let help = format!("{were} of it can come back anew:\n  kbsync restore {folder} --deleted");
+    let (articles, folder) = (several(deleted, "deleted article"), quoted(&folder));
+    let anew = if deleted == 1 {
+        "a new article"
+    } else {
+        "new articles"
+    };
+    let help =
+        format!("{articles} in it can be restored as {anew}:\n  kbsync restore {folder} --deleted");
     Failure::usage(message, help)
 }
 
@@ -65,7 +71,7 @@ impl Group {
     fn add_deleted(&mut self, mut gone: Vec<Deleted>, path: &Path) -> Result<(), Failure> {
         if gone.is_empty() {
             return Err(Failure::usage(
-                format!("no article of {} was deleted", path.display()),
+                format!("no article in {} was deleted", path.display()),
                 "`kbsync log` lists what happened recently",
             ));
         }

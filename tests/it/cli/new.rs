@@ -58,7 +58,7 @@ fn a_category_is_found_by_its_name_and_made_when_new() {
     kb.run(&["new", "Tips, tricks", "Three", "--new-category"])
         .exits(2)
         .complains(
-            "`tips-tricks` is there and belongs to another category",
+            "`tips-tricks` exists and belongs to another category",
             "kbsync new tips-tricks",
         );
 }
@@ -74,7 +74,7 @@ fn a_category_that_is_not_there_is_made_only_when_somebody_says_so() {
     let slip = ["new", "biling", "Dunning letters"];
     let ran = kb.run(&slip).exits(2).complains(
         "there is no category \"biling\" (nearest: billing, ",
-        "make a new one",
+        "create one",
     );
     assert!(
         ran.stderr.contains(
@@ -82,7 +82,7 @@ fn a_category_that_is_not_there_is_made_only_when_somebody_says_so() {
         ),
         "{ran:#?}"
     );
-    let question = "Make a new one? [y/N]";
+    let question = "Create this category? [y/N]";
     let ran = kb.at_terminal(&slip, &[(question, "n\r")]).exits(3);
     let told = "there is no category \"biling\" (nearest: billing, ";
     for told in [told, "nothing was written"] {
@@ -99,7 +99,7 @@ fn a_category_that_is_not_there_is_made_only_when_somebody_says_so() {
     mirror()
         .run(&["new", "billing", "One"])
         .exits(2)
-        .complains("there is no category \"billing\"", "make a new one");
+        .complains("there is no category \"billing\"", "create one");
 }
 
 #[test]

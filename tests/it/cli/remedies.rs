@@ -188,7 +188,7 @@ fn f130_what_is_in_the_place_of_a_file_or_a_folder_is_reported_with_a_remedy() {
     busy.kb
         .run(&["sync"])
         .exits(1)
-        .complains(".kbsync: it is not a folder", "put the folder itself there");
+        .complains(".kbsync: it is not a folder", "replace it with a folder");
     std::fs::remove_file(&private).expect("removed");
     std::fs::rename(&away, &private).expect("moved back");
 
@@ -262,7 +262,7 @@ fn f095_f096_a_full_disk_and_one_that_is_read_only_are_reported_with_a_remedy() 
             };
             let said = words(output);
             names(&said, &["error: failed to ", remedy]);
-            assert!(!said.contains("must be a folder"), "{said}");
+            assert!(!said.contains("must be a writable folder"), "{said}");
         }
     }
 }
@@ -291,7 +291,7 @@ fn f097_a_daemon_that_may_not_write_reports_the_same() {
     allow(0o755);
     ran.exits(1).complains(
         "failed to write start/two.html: permission is denied; let this user read and write it",
-        "`kbsync doctor` looks closer",
+        "`kbsync doctor` checks the set-up",
     );
     daemon.stop();
 }

@@ -302,7 +302,7 @@ fn after_ctrl_c_the_daemon_goes_on_and_the_command_says_so() {
     let told = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(130), "{told}");
     assert!(
-        told.contains("error: stopped") && told.contains("the daemon goes on with the command"),
+        told.contains("error: stopped") && told.contains("the daemon continues with the command"),
         "{told}"
     );
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");

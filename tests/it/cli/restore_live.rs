@@ -168,7 +168,7 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
     let ran = kb.run(&["restore", "start"]).exits(2);
     assert!(
         ran.stderr
-            .contains("3 deleted articles of it can come back anew")
+            .contains("3 deleted articles in it can be restored as new articles")
             && ran.stderr.contains("\n  kbsync restore start --deleted\n"),
         "{ran:#?}"
     );
@@ -192,7 +192,7 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
 
     kb.run(&["restore", "other", "--deleted"])
         .exits(2)
-        .complains("no article of other was deleted", "kbsync log");
+        .complains("no article in other was deleted", "kbsync log");
     kb.run(&["restore", "start/two.html", "--deleted"])
         .exits(2)
         .complains(

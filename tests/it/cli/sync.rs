@@ -240,7 +240,11 @@ fn paths_are_taken_from_the_current_folder_and_must_be_known() {
             "neither in the mirror nor known",
             "kbsync status",
         ),
-        ("kbsync.yaml", "is no article", "a category's folder"),
+        (
+            "kbsync.yaml",
+            "is neither an article",
+            "a category's folder",
+        ),
         ("/etc/passwd", "is not in the mirror", "-C"),
     ] {
         kb.run(&["sync", path]).exits(2).complains(error, help);
@@ -266,7 +270,7 @@ fn f118_a_mirror_that_is_in_use_is_left_alone() {
     let ran = kb.run(&["status"]).exits(0);
     assert!(
         ran.stdout
-            .contains(&format!("kbsync run (process {pid}) is at work.")),
+            .contains(&format!("kbsync run (process {pid}) is running.")),
         "{ran:#?}"
     );
     kb.run(&["diff"]).exits(0);
@@ -509,7 +513,7 @@ fn what_was_read_before_ctrl_c_or_sigterm_is_written_and_the_next_sync_goes_on()
         assert_eq!(listed.matches("← create    start/n").count(), 2, "{listed}");
         let status = kb.run(&["status"]).exits(0).stdout;
         assert!(
-            status.contains("3 articles are not fetched yet; `kbsync sync` goes on\n"),
+            status.contains("3 articles are not fetched yet; `kbsync sync` continues\n"),
             "{status}"
         );
         schema::check("status", &kb.run(&["status", "--json"]).exits(0).json());
@@ -537,7 +541,7 @@ fn f113_a_day_that_is_spent_says_what_is_missing_and_when_it_goes_on() {
     assert!((1..9).contains(&unread), "{status}");
     let status = kb.run(&["status"]).exits(0).stdout;
     let expected = format!(
-        "{unread} articles are not fetched yet, because the requests of this day are spent; `kbsync sync` goes on in 1 day"
+        "{unread} articles are not fetched yet, because the requests of this day are spent; `kbsync sync` can continue in 1 day"
     );
     assert!(status.contains(&expected), "{expected}: {status}");
 }
@@ -574,8 +578,9 @@ fn what_was_sent_before_ctrl_c_is_listed() {
     let sent = sent.count();
     assert!((1..4).contains(&sent), "{listed}");
     let lines = listed.lines().filter(|line| line.starts_with("→ update"));
-    let (later, done): (Vec<&str>, Vec<&str>) = lines.partition(|line| line.ends_with(" later"));
-    assert_eq!((done.len(), later.len()), (sent, 4 - sent), "{listed}");
+    let (postponed, done): (Vec<&str>, Vec<&str>) =
+        lines.partition(|line| line.ends_with(" postponed"));
+    assert_eq!((done.len(), postponed.len()), (sent, 4 - sent), "{listed}");
 }
 
 #[test]
@@ -642,7 +647,7 @@ fn ctrl_c_while_categories_are_read_is_one_line() {
     assert!(!listed.contains("cannot be read"), "{listed}");
     let status = kb.run(&["status"]).exits(0).stdout;
     assert!(
-        status.contains("articles are not fetched yet; `kbsync sync` goes on"),
+        status.contains("articles are not fetched yet; `kbsync sync` continues"),
         "{status}"
     );
 }

@@ -128,7 +128,7 @@ fn f118_a_person_who_waits_hears_that_the_daemon_is_silent() {
         "{line}"
     );
     assert!(
-        line.ends_with(" s; still waiting. Ctrl-C stops waiting; the daemon goes on.\n"),
+        line.ends_with(" s; still waiting. Ctrl-C stops waiting; the daemon continues.\n"),
         "{line}"
     );
     daemon.signal(Signal::CONT);
@@ -149,7 +149,7 @@ fn f118_a_daemon_that_does_not_answer_is_reported() {
     assert!(said.contains("the daemon no longer answers"), "{said}");
     let said = kb.run(&["doctor"]).exits(1).stdout;
     assert!(
-        said.contains("the daemon has the mirror, and does not answer"),
+        said.contains("the daemon holds the mirror, but does not answer"),
         "{said}"
     );
     daemon.signal(Signal::CONT);
