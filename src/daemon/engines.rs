@@ -80,7 +80,7 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
             }
             Err(why) => {
                 if self.no_token.as_ref() != Some(&why) {
-                    tracing::warn!("the token was not changed: {why}");
+                    tracing::warn!("the daemon keeps the old token: {why}");
                 }
                 self.no_token = Some(why);
             }
@@ -106,7 +106,7 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
                     open_items.pending_requests += pending_requests.len();
                 }
                 (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
-                    tracing::warn!(%error, "the state cannot be counted");
+                    tracing::warn!(%error, "cannot count the open items of the state");
                 }
             }
         }

@@ -343,7 +343,7 @@ impl<C: CycleRunner> EventLoop<C> {
                     .set_settings(settings.clone(), schedule);
                 self.state.settings = settings;
             }
-            Err(why) => tracing::error!("the settings were not changed: {why}"),
+            Err(why) => tracing::error!("the daemon keeps the old settings: {why}"),
         }
     }
 }

@@ -73,7 +73,7 @@ impl LoopState {
             Event::Watching(mode) => {
                 match &mode {
                     Mode::Events => tracing::info!(target: "kbsync::cycle", by = %mode, "watching"),
-                    Mode::Polling { .. } => tracing::info!("files are noticed by {mode}"),
+                    Mode::Polling { .. } => tracing::info!("changes are noticed by {mode}"),
                 }
                 self.status
                     .update(|status| status.watching = mode.to_string());

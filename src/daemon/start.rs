@@ -113,7 +113,7 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
     if ended != Ended::AtOnce {
         let late = tokio::time::timeout(SOURCE_GRACE, tasks.wait()).await;
         if late.is_err() {
-            tracing::debug!("a source did not end in time");
+            tracing::debug!("an event source did not stop in time");
         }
     }
     Ok(ended)

@@ -10,13 +10,13 @@ const TICK: Duration = Duration::from_secs(30);
 /// The least patience: with a very short interval, a single slow answer is no failure.
 const SHORTEST: Duration = Duration::from_mins(1);
 
-/// Returns why a daemon is unhealthy: the loop stands still, or the last successful poll is older than three
+/// Returns why a daemon is unhealthy: the event loop is stuck, or the last successful poll is older than three
 /// intervals. A cycle that makes progress is healthy however long it takes, and so is a pause for git.
 pub fn illness(status: &StatusSnapshot, now: Instant) -> Option<String> {
     let age = |at: Instant| now.saturating_duration_since(at);
     let patience = (status.queue.interval * 3).max(SHORTEST);
     if age(status.heartbeat) > TICK.max(if status.busy { patience } else { TICK }) {
-        return Some("the loop stands still".to_owned());
+        return Some("the event loop is stuck".to_owned());
     }
     if status.queue.paused.is_some() || (status.busy && age(status.progress) <= patience) {
         return None;
@@ -86,7 +86,7 @@ mod tests {
                 },
                 false,
             ),
-            ("the loop stands still", 1, |_, _| (), false),
+            ("the event loop is stuck", 1, |_, _| (), false),
             (
                 "a first sync of hours that gets ahead",
                 300,

@@ -118,7 +118,7 @@ fn names_this_machine(headers: &HeaderMap) -> bool {
 async fn overview() -> String {
     let version = metrics::VERSION;
     format!(
-        "kbsync {version}\n\n/healthz  is it well?\n/readyz   has it begun?\n/metrics  metrics, for Prometheus\n"
+        "kbsync {version}\n\n/healthz  is the daemon healthy?\n/readyz   is the first cycle done?\n/metrics  metrics, for Prometheus\n"
     )
 }
 

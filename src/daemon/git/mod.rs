@@ -23,7 +23,7 @@ pub const NOT_COMMITTED: &str = "gone, and never committed, so `git stash -u` or
                                  `kbsync restore FOLDER` brings back what is missing, `kbsync approve` deletes on the service";
 
 /// The reason of a hold: the state has no record of the repository.
-pub const UNKNOWN: &str = "gone, and no sync saw where git's HEAD was before, so git may be the reason: \
+pub const UNKNOWN: &str = "gone, and no earlier sync recorded git's HEAD, so git may have removed the files: \
                            `kbsync restore FOLDER` brings back what is missing, `kbsync approve` deletes on the service";
 
 /// The reason of a hold: the work tree is a sparse checkout (failures row 91).

@@ -97,8 +97,9 @@ impl Objects {
             let answer = self.ask(&["cat-file", "--batch"], input.as_bytes())?;
             let mut rest = answer.as_slice();
             for blob in blobs {
-                let content = take_content(&mut rest, blob)
-                    .ok_or_else(|| Unread::Failed(format!("it has no blob {}", blob.0)))?;
+                let content = take_content(&mut rest, blob).ok_or_else(|| {
+                    Unread::Failed(format!("the repository has no blob {}", blob.0))
+                })?;
                 contents.insert(blob.clone(), content);
             }
         }
@@ -218,7 +219,9 @@ fn answer(child: &mut Child, input: &[u8], deadline: Instant) -> Result<Vec<u8>,
     let (Some(mut stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(Unread::Failed("it has no standard streams".to_owned()));
+        return Err(Unread::Failed(
+            "the program has no standard streams".to_owned(),
+        ));
     };
     let answer = in_thread(move || {
         let mut answer = Vec::new();

@@ -344,26 +344,27 @@ fn watch_folder(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), End> {
 }
 
 fn given_up(error: &notify::Error) -> End {
-    let limit = |of: &str| format!("the system's limit on {of}");
-    End::given_up(limit_of(error).map_or_else(|| error.to_string(), limit))
+    End::given_up(limit_of(error).map_or_else(|| error.to_string(), str::to_owned))
 }
 
 fn no_events() -> End {
     End::given_up("the file system reports no changes")
 }
 
+/// The reason if the user has no watches left.
+const NO_WATCHES: &str = "the system's limit on watches is reached (fs.inotify.max_user_watches)";
+
+/// The reason if the user has no watchers left, or no open files: the system does not say which.
+const NO_INSTANCES: &str =
+    "the system's limit on watchers is reached (fs.inotify.max_user_instances)";
+
 /// Returns the limit of the system that an error is about.
 fn limit_of(error: &notify::Error) -> Option<&'static str> {
-    // The number of watchers, or of open files: the system does not say which.
-    let (watches, instances) = (
-        "watches is reached (fs.inotify.max_user_watches)",
-        "watchers is reached (fs.inotify.max_user_instances)",
-    );
     match &error.kind {
-        ErrorKind::MaxFilesWatch => Some(watches),
+        ErrorKind::MaxFilesWatch => Some(NO_WATCHES),
         ErrorKind::Io(error) => match Errno::from_io_error(error)? {
-            Errno::NOSPC => Some(watches),
-            Errno::MFILE | Errno::NFILE => Some(instances),
+            Errno::NOSPC => Some(NO_WATCHES),
+            Errno::MFILE | Errno::NFILE => Some(NO_INSTANCES),
             _ => None,
         },
         ErrorKind::Generic(_)

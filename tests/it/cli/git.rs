@@ -150,7 +150,7 @@ fn what_git_removed_in_a_repository_that_no_sync_saw_yet_is_held() {
         for command in [&["sync"][..], &["push"], &["sync", "start"], &["sync"]] {
             let ran = kb.run(command).exits(3);
             assert!(
-                ran.stdout.contains("no sync saw where git's HEAD was"),
+                ran.stdout.contains("no earlier sync recorded git's HEAD"),
                 "{ran:#?}"
             );
             assert!(ran.stdout.contains("kbsync restore FOLDER"), "{ran:#?}");
@@ -177,7 +177,7 @@ fn a_repository_without_a_commit_at_the_last_sync_is_named_as_the_reason() {
     git(&kb, &["rm", "-q", "start/n1.html"]);
     git(&kb, &["commit", "-q", "-m", "without"]);
     let ran = kb.run(&["sync"]).exits(3);
-    let reason = "no sync saw where git's HEAD was";
+    let reason = "no earlier sync recorded git's HEAD";
     assert!(ran.stdout.contains(reason), "{ran:#?}");
     assert_eq!(left(&service), 4);
 }

@@ -209,7 +209,7 @@ fn settings_are_read_again_and_bad_ones_change_nothing() {
     kb.write("kbsync.yaml", &(settings.clone() + "nonsense: 1\n"));
     daemon.signal(Signal::HUP);
     until("it says so", || {
-        daemon.log().contains("the settings were not changed")
+        daemon.log().contains("the daemon keeps the old settings")
     });
     kb.write("kbsync.yaml", &settings.replace("poll: 1h", "poll: 30m"));
     daemon.signal(Signal::HUP);

@@ -83,8 +83,8 @@ fn a_token_that_cannot_be_read_again_changes_nothing_and_is_one_line() {
     kb.set("KBSYNC_TOKEN", TOKEN);
     service.sandbox.revoke_token(TOKEN);
     std::fs::remove_file(&file).expect("removed");
-    let unread = "the token was not changed: ";
-    // The first of these commands meets the refusal.
+    let unread = "the daemon keeps the old token: ";
+    // The first of them meets the refusal.
     for _ in 0..4 {
         kb.run(&["sync"]).exits(1);
     }
