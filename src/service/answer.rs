@@ -98,16 +98,16 @@ pub(super) fn judge(status: u16, headers: &HeaderMap, body: &[u8], now: DateTime
         403 if html => Verdict::not_signed_in("the service answered with a web page"),
         403 => Verdict::last(ErrorKind::Forbidden, said.unwrap_or_default()),
         404 if says_no(body) => Verdict::last(ErrorKind::NotFound, said.unwrap_or_default()),
-        404 => Verdict::unreadable("a 404 that is not the service's own"),
+        404 => Verdict::unreadable("a 404 that did not come from the service"),
         408 | 500 | 502..=599 => Verdict {
             kind: ErrorKind::Unavailable,
             message: said.unwrap_or_default(),
             outcome: Outcome::Down { retry_after: asked },
             may_have_arrived: true,
         },
-        206 => Verdict::unreadable("a partial answer, which nobody asked for"),
+        206 => Verdict::unreadable("a partial answer that was not requested"),
         400..=499 | 501 => Verdict::last(ErrorKind::Refused, said.unwrap_or_default()),
-        _ => Verdict::unreadable("a status that the service does not have"),
+        _ => Verdict::unreadable("an unexpected status"),
     }
 }
 

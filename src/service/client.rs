@@ -275,7 +275,7 @@ impl Client {
                 Ok(counted) => break counted,
                 Err(Refusal::Minute { free_in } | Refusal::Blocked { free_in }) if call.guarded => {
                     let retry_after = Some(free_in);
-                    let message = "there is no room in the budget for a moment";
+                    let message = "the budget has no room at the moment";
                     return Err(self.unsent(call, ErrorKind::RateLimited { retry_after }, message));
                 }
                 Err(refusal) => self.make_room(call, refusal).await?,
@@ -417,7 +417,10 @@ impl Service for Client {
         if let Some(reservation) = reservation
             && let Err(refusal) = self.options.budget.release(reservation).await
         {
-            tracing::warn!(?refusal, "reserved requests stay reserved for a while");
+            tracing::warn!(
+                ?refusal,
+                "cannot release the reserved requests; they expire in three minutes"
+            );
         }
     }
 }

@@ -242,7 +242,10 @@ impl Client {
         if asked == got {
             return Ok(());
         }
-        Err(self.wrong(call, &format!("asked for {asked}, answered with {got}")))
+        Err(self.wrong(
+            call,
+            &format!("the answer is about {got}, not about {asked}"),
+        ))
     }
 
     /// A success with an unusable content; a write was carried out all the same.

@@ -151,7 +151,7 @@ impl Client {
         if page.current.is_some_and(|current| current != number as u64) {
             return Err(self.void(
                 call,
-                "the listing answered with another page than asked for",
+                "the service sent a different page of the listing than requested",
             ));
         }
         Ok(page)
@@ -196,7 +196,7 @@ impl Client {
             match self.stream_category(id, request.purpose, reader).await {
                 Ok(category) => reader.category(category),
                 Err(error) if error.kind == ErrorKind::NotFound => {
-                    tracing::warn!(category = %id, "a known category is not there any more");
+                    tracing::warn!(category = %id, "a known category no longer exists");
                 }
                 Err(error) => return Err(error),
             }
@@ -223,7 +223,7 @@ impl Client {
                 self.stream(&call, paging::CATEGORY, reader, Some(id)),
             )
             .await?
-            .ok_or_else(|| self.void(&call, "a 304 without a condition"))?;
+            .ok_or_else(|| self.void(&call, "a 304 to a request without a validator"))?;
         if reader.progress.entries > read.0 && reader.progress.readable == read.1 {
             let why = reader.progress.last_why.clone().unwrap_or_default();
             let why = format!("no entry of the category is an article: {why}");
@@ -238,7 +238,8 @@ impl Client {
             })
             .map_err(|why| self.void(&call, why))?;
         if category.id != id {
-            return Err(self.void(&call, format!("another category: {}", category.id)));
+            let why = format!("the answer is about {}, not about {id}", category.id);
+            return Err(self.void(&call, why));
         }
         Ok(category)
     }
@@ -325,7 +326,7 @@ impl Client {
         let mut url = call
             .url
             .join(cursor)
-            .map_err(|_| self.void(call, "the listing's next page is no address"))?;
+            .map_err(|_| self.void(call, "the listing's next page is not an address"))?;
         url.set_fragment(None);
         // Behind a proxy that terminates TLS, services often write `http` into their own addresses.
         if self.base.scheme() == "https" && url.scheme() == "http" && url.port().is_none() {

@@ -154,7 +154,7 @@ impl fmt::Display for WaitReason {
             Self::Throttled => "the service asked for a pause",
             Self::Again => "the service did not answer",
             Self::Silent => "the service has not answered yet",
-            Self::Stalled => "the service has begun to answer, and stopped",
+            Self::Stalled => "the service stopped in the middle of its answer",
         })
     }
 }
@@ -260,7 +260,7 @@ fn install_tls() {
             .install_default()
             .is_err()
         {
-            tracing::debug!("TLS was set up by someone else already");
+            tracing::debug!("TLS was set up before");
         }
     });
 }

@@ -124,7 +124,7 @@ pub(super) fn read_category(envelope: &Envelope) -> Result<Value, String> {
     let root = read_root(envelope)?;
     if envelope.arrays.iter().sum::<usize>() != 1 {
         return Err(format!(
-            "a category without one list of articles; it has the keys {}",
+            "the category's answer does not have exactly one list of articles; it has the keys {}",
             keys(&root)
         ));
     }
@@ -160,7 +160,7 @@ fn check_shape(
     let by_category = categories.is_some_and(|categories| categories.len() == nested);
     if !flat && !by_category {
         return Err(format!(
-            "no list of articles in a known place; it has the keys {}",
+            "the answer has no list of articles under a known key; it has the keys {}",
             keys(root)
         ));
     }
@@ -211,7 +211,7 @@ fn next_address(pagers: &[&Map<String, Value>]) -> Result<Option<String>, String
         None => Ok(None),
         Some(Value::String(address)) if address.is_empty() => Ok(None),
         Some(Value::String(address)) => Ok(Some(address.clone())),
-        Some(_) => Err("the listing's next page is no address".to_owned()),
+        Some(_) => Err("the listing's next page is not an address".to_owned()),
     }
 }
 

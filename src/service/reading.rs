@@ -69,7 +69,7 @@ impl Client {
                 Ok(None) => break,
                 Err(error) if status == 404 => return self.broken(call, Some(status), error),
                 Err(error) => {
-                    tracing::debug!(error = %error.without_url(), "a refusal broke off");
+                    tracing::debug!(error = %error.without_url(), "the body of a refusal broke off");
                     body.clear();
                     break;
                 }

@@ -117,7 +117,7 @@ impl fmt::Display for StateError {
             ),
             ErrorKind::Newer { found, known } => write!(
                 f,
-                ": a later kbsync wrote it (schema {found}, this one knows {known}); use that version"
+                ": a later kbsync wrote it (schema {found}; this kbsync knows schema {known}); use the later version"
             ),
             ErrorKind::ForeignBinding { was, now } => {
                 let (was, now) = if was.service == now.service {
@@ -135,7 +135,7 @@ impl fmt::Display for StateError {
                 )
             }
             ErrorKind::Gone => f.write_str(
-                ": it was removed or replaced while kbsync worked with it; it is not used any more; \
+                ": it was removed or replaced while kbsync used it, so kbsync stopped using it; \
                  start kbsync again, which pairs files and articles anew",
             ),
             ErrorKind::Busy => f.write_str(": another process is writing to it; try again later"),

@@ -421,7 +421,7 @@ impl Budget {
         }
         Err(io::Error::new(
             io::ErrorKind::TimedOut,
-            "another process does not let go of the lock",
+            "another process does not release the lock",
         ))
     }
 }

@@ -413,7 +413,7 @@ async fn an_answer_that_begins_and_stops_is_distinguished_from_none() {
         (WaitReason::Silent, "the service has not answered yet"),
         (
             WaitReason::Stalled,
-            "the service has begun to answer, and stopped",
+            "the service stopped in the middle of its answer",
         ),
     ] {
         setup.waits.lock().expect("no panic").clear();

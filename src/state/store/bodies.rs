@@ -85,7 +85,9 @@ fn put_at(conn: &Connection, digest: TextDigest) -> rusqlite::Result<Option<Time
 fn unpack(packing: &Packing, digest: TextDigest, size: u64, packed: &[u8]) -> Outcome<String> {
     let damaged = |source: Option<io::Error>| StateError {
         source: source.map(Into::into),
-        ..StateError::corrupt(format!("the body {digest} is not what was kept"))
+        ..StateError::corrupt(format!(
+            "the stored body {digest} does not match its digest"
+        ))
     };
     let bytes = packing
         .unpack(packed, size)

@@ -253,7 +253,7 @@ impl Writing<'_> {
     pub(super) fn sql(&self) -> Outcome<&Connection> {
         if self.conn.is_autocommit() {
             return Err(StateError {
-                detail: "the transaction was taken back after an error".to_owned(),
+                detail: "the transaction was rolled back after an error".to_owned(),
                 ..StateError::new(ErrorKind::Io)
             });
         }

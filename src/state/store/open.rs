@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Statements that stay prepared: about one per method.
 const STATEMENTS: usize = 128;
 
-const NO_BINDING: &str = "its binding is gone";
+const NO_BINDING: &str = "the record of its service and workspace is missing";
 
 /// The page size of a database in memory: large reads gain nothing there, and each page that a transaction changes is
 /// copied first.
