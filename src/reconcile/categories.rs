@@ -353,7 +353,7 @@ pub(super) fn wait_for_categories(planner: &mut Planner<'_>) {
         if category.is_some_and(|id| !known.contains(&id)) {
             action.hold(
                 HoldRule::Waits,
-                "its category does not exist on the service yet; where its folder or _category.yaml is reported, mend that first",
+                "its category does not exist on the service yet; if the report names its folder or _category.yaml, correct that first",
             );
         }
     }

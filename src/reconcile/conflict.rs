@@ -239,15 +239,15 @@ fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
     if others.is_empty() {
         return reasons;
     }
-    format!("{reasons}; different, too: {}", Field::keys(&others, ", "))
+    format!("{reasons}; also different: {}", Field::keys(&others, ", "))
 }
 
 /// The prefix for a decision about versions that are no longer present.
-pub(super) const OUTRUN: &str =
-    "the conflict is not settled, because something changed after it was shown: look again; ";
+pub(super) const OUTRUN: &str = "the conflict is not settled, because one side changed after you saw the conflict: check it again; ";
 
 /// The prefix for a conflict whose service version changed after the report.
-const ANEW: &str = "a new conflict, because the service's version changed since the last one: ";
+const ANEW: &str =
+    "a new conflict, because the service's version changed since the last conflict: ";
 
 /// Settles the clashes by a person's choice; `body` is a new text that neither side has.
 fn settle_clashes(way: &mut ThreeWay<Version>, keep: &Keep, case: Case<'_>, body: Option<String>) {

@@ -132,7 +132,7 @@ pub const FOR_A_PERSON: &str = "waits for a person: ";
 
 /// Returns the sentence about an action that is not sent again for now.
 pub fn not_again(why: &str) -> String {
-    format!("{why}; it is tried again when something changes, or after a day")
+    format!("{why}; kbsync tries again when either side changes, or after a day")
 }
 
 fn refused(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {

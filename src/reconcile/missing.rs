@@ -54,7 +54,7 @@ pub(super) fn removed(
     let note = if published || seen.version != row.remote {
         "removed here and edited on the service: the edit wins"
     } else {
-        "its file was not there, and nobody removed it"
+        "its file was missing, but nobody removed it"
     };
     action.note = Some(note.to_owned());
     planner.push(action)

@@ -124,12 +124,12 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base
 fn taken(slug: &str, by: &str, rule: HoldRule) -> String {
     if rule == HoldRule::Waits {
         return format!(
-            "its slug \"{slug}\" is that of {by} until this sync ends; run `kbsync sync` once more"
+            "its slug \"{slug}\" belongs to {by} until this sync ends; run `kbsync sync` once more"
         );
     }
     format!(
-        "its slug \"{slug}\" is that of {by}: choose another, or run `kbsync sync` again once {by} has another one (if it is in \
-         conflict, `kbsync resolve` settles that); two that take each other's slugs go by a third one"
+        "its slug \"{slug}\" belongs to {by}: choose another, or run `kbsync sync` again once {by} has another slug (if {by} is \
+         in conflict, `kbsync resolve` settles that); to swap two slugs, use a third slug in between"
     )
 }
 

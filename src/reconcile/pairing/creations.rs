@@ -71,9 +71,9 @@ fn unclear_at(base: &Base, file: &LocalFile) -> Option<Problem> {
         return None;
     }
     let message = format!(
-        "article {id} has the address of this file and other words: kbsync sent the file, got no answer, and cannot tell \
-         whether that article is what came of it. If it is, the file needs the line `id: {id}`. If it is not, give the \
-         file another name, title and slug."
+        "article {id} has the address of this file but different content: kbsync sent the file, got no answer, and cannot \
+         tell whether that request created the article. If it did, the file needs the line `id: {id}`. If it did not, give \
+         the file another name, title and slug."
     );
     Some(Problem::at(&file.place, Some(id), message))
 }
@@ -97,9 +97,9 @@ pub(super) fn report_waiting(base: &Base, paired: &mut Paired) {
             continue;
         }
         let message = format!(
-            "article {id} was, or may have been, created from this file. Where the file is still there, kbsync adds `id: {id}` \
-             once it is ready. If it is gone, `kbsync restore {}` brings it back; else kbsync writes a file for the article \
-             once the other files with problems can be read",
+            "article {id} was, or may have been, created from this file. If the file exists, kbsync adds `id: {id}` once the \
+             file is ready. If it was deleted, `kbsync restore {}` brings it back; otherwise kbsync writes a file for the \
+             article once the other files with problems can be read",
             quoted(&path)
         );
         paired.report(&creation.place, Some(id), message);
@@ -125,7 +125,7 @@ fn moved_problem(file: &LocalFile, creation: &Creation) -> Problem {
 fn same_words(file: &LocalFile, id: Option<ArticleId>, what: &str, remedy: &str) -> Problem {
     let message = format!(
         "kbsync cannot tell whether this file is {what} or a new article: it has the same title and text. If it is that \
-         one, {remedy}. If it is new, change its title."
+         article, {remedy}. If it is new, change its title."
     );
     Problem::at(&file.place, id, message)
 }

@@ -174,7 +174,7 @@ fn a_word_settles_the_two_versions_that_were_shown() {
                 assert_eq!(short(&by_hand.planned()), plan, "{keep:?} {change:?}");
             }
             assert_eq!(
-                text.contains("not settled, because something changed after it was shown"),
+                text.contains("not settled, because one side changed after you saw"),
                 plan == HELD,
                 "{text}"
             );

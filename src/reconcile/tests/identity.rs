@@ -45,7 +45,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a noid in=two",
         "",
-        "!! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is that one, add `id: #a` to it. If it is new, change its title.",
+        "!! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is that article, add `id: #a` to it. If it is new, change its title.",
     ],
     [
         "two/; a; b in=two",
@@ -58,7 +58,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; c title=A; b in=two",
         "a noid in=two; c -",
         "",
-        "!! two/a.html: kbsync cannot tell whether this file is article #c from start/c.html or a new article: it has the same title and text. If it is that one, add `id: #c` to it. If it is new, change its title.; !! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is that one, add `id: #a` to it. If it is new, change its title.",
+        "!! two/a.html: kbsync cannot tell whether this file is article #c from start/c.html or a new article: it has the same title and text. If it is that article, add `id: #c` to it. If it is new, change its title.; !! two/a.html: kbsync cannot tell whether this file is article #a from start/a.html or a new article: it has the same title and text. If it is that article, add `id: #a` to it. If it is new, change its title.",
     ],
     // An article that is gone from the service cannot be duplicated.
     [
@@ -326,13 +326,13 @@ const CREATIONS: &[[&str; 4]] = &[
         "a; n creating",
         "a; n file=m slug=m",
         "",
-        "!! start/m.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html or a new article: it has the same title and text. If it is that one, move it back to start/n.html. If it is new, change its title.",
+        "!! start/m.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html or a new article: it has the same title and text. If it is that article, move it back to start/n.html. If it is new, change its title.",
     ],
     [
         "a; n creating",
         "n file=a slug=a",
         "",
-        "!! start/a.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html or a new article: it has the same title and text. If it is that one, move it back to start/n.html. If it is new, change its title.",
+        "!! start/a.html: kbsync cannot tell whether this file is the article that was to be created from start/n.html or a new article: it has the same title and text. If it is that article, move it back to start/n.html. If it is new, change its title.",
     ],
     [
         "a; n creating",

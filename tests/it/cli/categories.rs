@@ -232,7 +232,7 @@ fn an_article_waits_for_the_name_of_its_folder_and_says_so() {
     kb.write("a  b/ws.html", "---\ntitle: W\n---\n<p>x</p>\n");
     let ran = kb.run(&["sync"]).exits(4);
     for told in [
-        "where its folder or _category.yaml is reported, mend that first",
+        "if the report names its folder or _category.yaml, correct that first",
         "the folder's name \"a  b\" cannot be part of a public address; rename the folder to \"a-b\"",
     ] {
         assert!(ran.stdout.contains(told), "{told}: {ran:#?}");

@@ -198,7 +198,7 @@ fn f068_a_version_of_the_service_that_nobody_saw_is_not_overwritten() {
             .exits(3);
         assert!(
             ran.stdout
-                .contains("not settled, because something changed after it was shown"),
+                .contains("not settled, because one side changed after you saw"),
             "{ran:#?}"
         );
         assert_eq!(service.text(one), "<p>Later.</p>", "{keep}");
@@ -266,7 +266,7 @@ fn a_conflict_whose_other_version_changed_is_reported_as_a_new_one_and_is_no_rol
     service
         .sandbox
         .edit(one, |article| article.text = "<p>Later.</p>".into());
-    let new = "a new conflict, because the service's version changed since the last one";
+    let new = "a new conflict, because the service's version changed since the last conflict";
     for told in [vec!["sync", "start/one.html"], vec!["status"]] {
         let told = kb.run(&told).stdout;
         assert!(told.contains(new), "{told}");

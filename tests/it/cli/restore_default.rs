@@ -111,9 +111,9 @@ fn a_conflict_names_every_field_that_differs() {
         article.title = "Their title".into();
     });
     let told = kb.run(&["sync"]).exits(3).stdout;
-    assert!(told.contains("different, too: title"), "{told}");
+    assert!(told.contains("also different: title"), "{told}");
     let status = kb.run(&["status"]).exits(0).stdout;
-    assert!(status.contains("different, too: title"), "{status}");
+    assert!(status.contains("also different: title"), "{status}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn two_conflicts_about_each_others_slug_are_settled_by_one_command() {
     let ran = kb.run(&["resolve", ONE, "--keep", "local"]).exits(3);
     let told = ran.stdout.replace('\n', " ");
     assert!(
-        told.contains("is that of start/two.html")
+        told.contains("belongs to start/two.html")
             && told.contains("`kbsync resolve` settles that"),
         "{ran:#?}"
     );
@@ -70,7 +70,7 @@ fn with_the_slugs_of_the_files_a_third_one_opens_the_circle() {
     let both = ["resolve", ONE, TWO, "--keep", "local"];
     let told = kb.run(&both).exits(3).stdout.replace('\n', " ");
     assert!(
-        told.contains("is that of start/two.html") && told.contains("go by a third one"),
+        told.contains("belongs to start/two.html") && told.contains("use a third slug in between"),
         "{told}"
     );
     kb.edit(ONE, "title:", "slug: third\ntitle:");
@@ -126,7 +126,8 @@ fn a_slug_of_an_article_in_conflict_waits_for_that_conflict() {
     kb.edit(ONE, "title:", "slug: two\ntitle:");
     let told = kb.run(&["sync", ONE]).exits(3).stdout.replace('\n', " ");
     assert!(
-        told.contains("that of start/two.html") && told.contains("`kbsync resolve` settles that"),
+        told.contains("belongs to start/two.html")
+            && told.contains("`kbsync resolve` settles that"),
         "{told}"
     );
 }
@@ -150,10 +151,10 @@ fn files_and_folders_that_exchange_their_names_name_each_other() {
             None => format!("{name}/"),
         });
         for name in names {
-            assert!(told.contains(&format!("is that of {name}")), "{told}");
+            assert!(told.contains(&format!("belongs to {name}")), "{told}");
         }
         assert!(!told.contains(&ids[0].to_string()), "{told}");
-        assert!(told.contains("go by a third one"), "{told}");
+        assert!(told.contains("use a third slug in between"), "{told}");
         exchange();
         kb.run(&["sync"]).exits(0);
     }

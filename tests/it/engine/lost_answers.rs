@@ -171,7 +171,7 @@ async fn f014_the_adopted_article_is_compared_with_what_was_sent() {
     fail_once(&world, POST, FaultKind::ResetAfter);
     let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
-    assert!(report.problems[0].message.contains("other words"));
+    assert!(report.problems[0].message.contains("different content"));
     assert_eq!(slugs(&world), ["new", "one"]);
     assert!(world.read("a/new.html").contains("onclick"));
     // The file stays held wherever it is moved.
@@ -194,7 +194,7 @@ async fn slug_taken_after_a_lost_post() -> Stage {
     fail_once(&world, POST, FaultKind::ResetBefore);
     let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
-    assert!(report.problems[0].message.contains("other words"));
+    assert!(report.problems[0].message.contains("different content"));
     assert_eq!(report.outcome.exit_code(), 4);
     let [PendingRequest::CreateArticle(creation)] = &pending_requests(&world)[..] else {
         panic!("one creation stands");
@@ -202,7 +202,7 @@ async fn slug_taken_after_a_lost_post() -> Stage {
     assert!(creation.unclear.is_some(), "{creation:?}");
     let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
-    assert!(report.problems[0].message.contains("other words"));
+    assert!(report.problems[0].message.contains("different content"));
     assert_eq!(slugs(&world), ["new", "one"]);
     world
 }
@@ -233,12 +233,15 @@ async fn f014_an_article_that_may_be_the_created_one_is_known_at_another_address
         .edit(theirs.id, |article| article.slug = "elsewhere".into());
     let report = settle(&world).await;
     assert_eq!(lines(&report), Vec::<String>::new());
-    assert!(report.problems[0].message.contains("other words"));
+    assert!(report.problems[0].message.contains("different content"));
     assert_eq!(slugs(&world), ["elsewhere", "one"]);
     assert!(!world.exists("a/elsewhere.html"));
     // A command without a request reports the same.
     let problems = hostile::status(&world).problems;
-    assert!(problems[0].message.contains("other words"), "{problems:?}");
+    assert!(
+        problems[0].message.contains("different content"),
+        "{problems:?}"
+    );
 }
 
 #[tokio::test]
@@ -639,7 +642,7 @@ async fn f014_a_created_file_gets_its_id_though_another_article_has_its_new_slug
         (held.status, held.id.map(ArticleId::uuid)),
         (Status::Held, Some(new))
     );
-    let told = "its slug \"one\" is that of a/one.html: choose another";
+    let told = "its slug \"one\" belongs to a/one.html: choose another";
     assert!(why(&report).starts_with(told), "{report:?}");
     assert_eq!(slugs(&world), ["new", "one"]);
     assert_eq!(pending_requests(&world), []);
@@ -652,7 +655,7 @@ async fn f014_a_new_file_that_was_moved_before_its_id_was_in_it_is_held_with_the
     for _ in 0..2 {
         let report = settle(&world).await;
         let problem = &report.problems[0].message;
-        let advice = format!("If it is that one, give it the line `id: {new}`");
+        let advice = format!("If it is that article, give it the line `id: {new}`");
         assert!(problem.contains(&advice), "{problem}");
         assert_eq!(slugs(&world), ["new", "one"]);
         assert!(!world.exists("a/new.html"));

@@ -116,7 +116,10 @@ fn f087_of_two_files_that_git_exchanged_back_neither_is_sent_until_a_person_says
         );
         // The service cannot exchange two slugs in one request, so an approval changes nothing.
         let ran = team.c.0.run(&["approve", "--yes"]).exits(3);
-        assert!(ran.stdout.contains("go by a third one"), "{ran:#?}");
+        assert!(
+            ran.stdout.contains("use a third slug in between"),
+            "{ran:#?}"
+        );
         if undone {
             exchange(&team);
             team.c.sync(0);

@@ -325,12 +325,9 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
     };
     let waiting = planned.actions.iter().filter(waits);
     let waiting: Vec<_> = waiting.map(|line| (line.action, &line.path)).collect();
-    // A dry run stores no body, so it cannot compare the article at the address of a creation with the request.
-    let says_unclear = |problem: &&Problem| {
-        problem
-            .message
-            .contains("cannot tell whether that article is what")
-    };
+    // It keeps no body, so it cannot compare what stands at the address of a creation with what was sent.
+    let says_unclear =
+        |problem: &&Problem| problem.message.contains("cannot tell whether that request");
     let unclear = report.problems.iter().filter(says_unclear);
     let unclear: BTreeSet<_> = unclear.map(|problem| &problem.path).collect();
     let lines = |report: &Report| -> Vec<String> {

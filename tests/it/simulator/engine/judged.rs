@@ -555,7 +555,7 @@ fn a_dry_run_need_not_plan_what_the_service_refuses() {
         held("it exists (the service says: the slug is taken)"),
         None
     );
-    assert!(held("its slug is that of another").is_some());
+    assert!(held("its slug belongs to another").is_some());
 }
 
 /// A colleague edits an article, and a cycle sends the file's words over the edit.
