@@ -373,9 +373,9 @@ fn refused(fault: yaml::Fault) -> SettingError {
         ),
         FaultKind::Anchor => may_not("an anchor (`&name`) or an alias (`*name`)"),
         FaultKind::Tag => may_not("a tag (`!name`)"),
-        FaultKind::Key => may_not("a key that is no text"),
+        FaultKind::Key => may_not("a key that is not text"),
         FaultKind::Twice(key) => {
-            let message = format!("the key `{key}` stands here a second time");
+            let message = format!("the key `{key}` appears here a second time");
             ValueError::new(message, "keep one of the two")
         }
         FaultKind::Deep => may_not("nesting this deep"),

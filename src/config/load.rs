@@ -218,7 +218,7 @@ pub fn user_state_dir(env: Env<'_>) -> Result<PathBuf, ConfigError> {
     state.or_else(home).map_or_else(
         || {
             Err(ConfigError::new(
-                "there is no home folder to keep the request budget in",
+                "no home folder was found for the request budget",
                 "set KBSYNC_USER_STATE_DIR to a folder that outlives this process",
             ))
         },

@@ -151,11 +151,11 @@ fn a_fault_names_its_line_and_the_remedy() {
         ("max_deletes: {percent: 101}", 3, "percent: 101", "0 to 100"),
         ("max_deletes: 3", 3, "must be written as", "{count: 10"),
         ("git: main", 3, "must be written as", "{branch: main}"),
-        ("poll: 99 * * * *", 3, "no cron line", "*/10 8-18"),
+        ("poll: 99 * * * *", 3, "not a cron line", "*/10 8-18"),
         (
             "poll: '*/70 * * * *'",
             3,
-            "never repeats: that field ends at 59",
+            "has a step longer than the field, whose last value is 59",
             "70m",
         ),
         ("budget: {per_day: 0}", 3, "per_day: 0", "from 1"),

@@ -51,7 +51,7 @@ pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ValueErr
     }
     if !secure && !insecure_http && !is_this_machine(host) {
         return Err(ValueError::new(
-            "the service's address is http://, which would show the token to the network",
+            "the service's address is http://, which would send the token unencrypted",
             "use https://, or allow it with --insecure-http",
         ));
     }
@@ -98,7 +98,7 @@ pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
         if period < Duration::from_secs(1) {
             return Err(ValueError::new(
                 "`poll` is shorter than a second",
-                "the service allows 1,440 requests a day: 1m is the least that makes sense",
+                "the service allows 1,440 requests a day: use 1m or longer",
             ));
         }
         return Ok(Poll::Every(period));
@@ -112,7 +112,7 @@ pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
         if let Some((field, last)) = too_long_step(&fields) {
             return Err(ValueError::new(
                 format!(
-                    "`{field}` in `{}` never repeats: that field ends at {last}",
+                    "`{field}` in `{}` has a step longer than the field, whose last value is {last}",
                     shown(text)
                 ),
                 "for longer periods write a duration, such as `70m` or `36h`",
@@ -121,7 +121,7 @@ pub fn parse_poll(text: &str) -> Result<Poll, ValueError> {
         return match parse_cron(&line) {
             Ok(_) => Ok(Poll::Cron(line)),
             Err(error) => Err(ValueError::new(
-                format!("`{}` is no cron line: {error}", shown(text)),
+                format!("`{}` is not a cron line: {error}", shown(text)),
                 "write it like `*/10 8-18 * * 1-5`: minute, hour, day, month, day of the week",
             )),
         };

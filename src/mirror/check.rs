@@ -386,15 +386,15 @@ fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>, findings: &mu
     let (rule, message) = match waits {
         Some(true) => (
             "open-conflict",
-            "a conflict waits here: the article is held, both ways",
+            "the article has an open conflict, and is not synced in either direction",
         ),
         Some(false) => (
             "leftover-copy",
-            "a conflict copy with no open conflict: nothing waits for it, and it is not synced",
+            "no open conflict uses this conflict copy; the copy is not synced",
         ),
         None => (
             "open-conflict",
-            "the copy of a conflict: until that is settled, the article is held, both ways",
+            "a conflict copy: until the conflict is settled, the article is not synced in either direction",
         ),
     };
     let help = "take what you need from this copy into the article, then delete the copy";

@@ -206,7 +206,9 @@ impl RealDisk {
         let kept = self
             .beside(stage, name, &displaced, &format!("{LOST}{name}"))
             .map_err(|errno| DiskError::from_errno(errno, "clear up", name))?;
-        tracing::warn!("a file that no journal knows is kept as {PRIVATE_FOLDER}/displaced/{kept}");
+        tracing::warn!(
+            "a file without a journal entry was moved to {PRIVATE_FOLDER}/displaced/{kept}"
+        );
         Ok(1)
     }
 

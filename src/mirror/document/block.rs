@@ -82,7 +82,7 @@ impl Block {
             return Err(NotReady::at(
                 at + 1,
                 "a byte order mark, which cannot be seen, begins this line",
-                "write the line anew",
+                "retype the line",
             ));
         }
         let mut block = Self {
@@ -160,7 +160,7 @@ fn normalise(raw: &str) -> Result<Cow<'_, str>, NotReady> {
         None => Ok(Cow::Owned(yaml)),
         Some(at) => Err(NotReady::at(
             yaml[..at].matches('\n').count() + 1,
-            "a carriage return stands alone",
+            "a carriage return without a line feed",
             "save the file with LF or CRLF line ends",
         )),
     }
@@ -223,7 +223,7 @@ fn read_entries(yaml: &str, lines: &[&str]) -> Result<Vec<Entry>, NotReady> {
     if first[byte_column(first, root.column)..].starts_with('{') {
         return Err(NotReady::at(
             root.line,
-            "the keys stand in braces",
+            "the keys are in braces",
             "write one key per line",
         ));
     }
@@ -281,7 +281,7 @@ fn refused(Fault { line, kind }: Fault) -> NotReady {
             "write keys like `title:`",
         ),
         FaultKind::Twice(key) => (
-            format!("the key {key:?} stands here a second time"),
+            format!("the key {key:?} appears here a second time"),
             "keep one of the two",
         ),
         FaultKind::Deep => (

@@ -176,14 +176,14 @@ fn check_distinguishes_a_left_over_copy_from_an_open_conflict() {
         let ran = kb.run(&["check", COPY]).exits(0);
         assert!(ran.stdout.contains(words), "{words}: {ran:#?}");
     };
-    told("a conflict waits here");
+    told("the article has an open conflict");
     kb.run(&["resolve", "start/one", "--keep", "local"])
         .exits(0);
     kb.write(COPY, &copy);
-    told("nothing waits for it");
-    // Without a state, as in CI, check cannot know which kind of copy it is.
+    told("no open conflict uses this conflict copy");
+    // Without a state, as in CI, it is unknown.
     std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
-    told("until that is settled");
+    told("until the conflict is settled");
 }
 
 #[test]
