@@ -184,7 +184,9 @@ fn is_older(store: &Store, file: &Changed<'_>) -> anyhow::Result<bool> {
     Ok(match (file.now, file.newest) {
         // Flags alone have no older version.
         (Content::Article(_, now, ..), Content::Article(_, newest, ..)) if now == newest => false,
-        (Content::Article(id, now, ..), _) => store.knew(id, now.digest(), Side::Local)?.is_some(),
+        (Content::Article(id, now, ..), _) => store
+            .superseded_version(id, now.digest(), Side::Local)?
+            .is_some(),
         (Content::Category(id, now), _) => category_history::replaced(store, id, now)?,
     })
 }

@@ -87,26 +87,26 @@ impl Verdict {
 /// Judges an answer that is no success.
 pub(super) fn judge(status: u16, headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> Verdict {
     let html = is_html(header(headers, &CONTENT_TYPE), body);
-    let said = said(body);
+    let message = message_of(body);
     let asked = asked_wait(headers, now);
     let nothing_left = header(headers, &REMAINING).is_some_and(|left| left.trim() == "0");
     match status {
         300..=399 => Verdict::not_signed_in("the service answered with a redirect"),
-        401 => Verdict::not_signed_in(said.as_deref().unwrap_or("the token was refused")),
-        429 => throttled(asked, said),
-        400..=499 if nothing_left => throttled(asked, said),
+        401 => Verdict::not_signed_in(message.as_deref().unwrap_or("the token was refused")),
+        429 => throttled(asked, message),
+        400..=499 if nothing_left => throttled(asked, message),
         403 if html => Verdict::not_signed_in("the service answered with a web page"),
-        403 => Verdict::last(ErrorKind::Forbidden, said.unwrap_or_default()),
-        404 if says_no(body) => Verdict::last(ErrorKind::NotFound, said.unwrap_or_default()),
+        403 => Verdict::last(ErrorKind::Forbidden, message.unwrap_or_default()),
+        404 if says_no(body) => Verdict::last(ErrorKind::NotFound, message.unwrap_or_default()),
         404 => Verdict::unreadable("a 404 that did not come from the service"),
         408 | 500 | 502..=599 => Verdict {
             kind: ErrorKind::Unavailable,
-            message: said.unwrap_or_default(),
+            message: message.unwrap_or_default(),
             outcome: Outcome::Down { retry_after: asked },
             may_have_arrived: true,
         },
         206 => Verdict::unreadable("a partial answer that was not requested"),
-        400..=499 | 501 => Verdict::last(ErrorKind::Refused, said.unwrap_or_default()),
+        400..=499 | 501 => Verdict::last(ErrorKind::Refused, message.unwrap_or_default()),
         _ => Verdict::unreadable("an unexpected status"),
     }
 }
@@ -170,10 +170,10 @@ fn is_direction_mark(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn throttled(retry_after: Option<Duration>, said: Option<String>) -> Verdict {
+fn throttled(retry_after: Option<Duration>, message: Option<String>) -> Verdict {
     Verdict {
         kind: ErrorKind::RateLimited { retry_after },
-        message: said.unwrap_or_else(|| "over the service's limit".to_owned()),
+        message: message.unwrap_or_else(|| "over the service's limit".to_owned()),
         outcome: Outcome::Throttled { retry_after },
         may_have_arrived: false,
     }
@@ -185,21 +185,21 @@ fn says_no(body: &[u8]) -> bool {
 }
 
 /// Returns the `message` of a body, with the details under `errors`, whose layout is not specified.
-fn said(body: &[u8]) -> Option<String> {
+fn message_of(body: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let message = value.get("message").and_then(Value::as_str);
-    let mut said = message.unwrap_or_default().to_owned();
+    let mut text = message.unwrap_or_default().to_owned();
     let mut details = String::new();
     if let Some(errors) = value.get("errors") {
         flatten(errors, "", &mut details);
     }
     // Some services repeat the first detail as the message.
-    if details.contains(said.as_str()) {
-        said = details;
+    if details.contains(text.as_str()) {
+        text = details;
     } else if !details.is_empty() {
-        said = format!("{}: {details}", said.trim_end_matches('.'));
+        text = format!("{}: {details}", text.trim_end_matches('.'));
     }
-    (!said.is_empty()).then(|| shown(&said, LONGEST_MESSAGE))
+    (!text.is_empty()).then(|| shown(&text, LONGEST_MESSAGE))
 }
 
 fn flatten(value: &Value, name: &str, into: &mut String) {

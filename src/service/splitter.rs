@@ -57,7 +57,7 @@ pub(super) struct Splitter {
     token: Vec<u8>,
     envelope: Vec<u8>,
     held: Vec<u8>,
-    giant: bool,
+    over_limit: bool,
     depth: JsonDepth,
     arrays: Vec<usize>,
     read: u64,
@@ -75,7 +75,7 @@ impl Splitter {
             token: Vec::new(),
             envelope: Vec::new(),
             held: Vec::new(),
-            giant: false,
+            over_limit: false,
             depth: JsonDepth::default(),
             arrays: vec![0; paths.len()],
             read: 0,
@@ -130,7 +130,7 @@ impl Splitter {
             (Expect::Value | Expect::ValueOrEnd, _) if in_known => {
                 self.lex = Lex::Entry;
                 self.depth = JsonDepth::default();
-                self.giant = false;
+                self.over_limit = false;
                 return Ok(0);
             }
             (Expect::Value | Expect::ValueOrEnd, b'{' | b'[') => self.open(byte == b'{')?,
@@ -299,7 +299,7 @@ impl Splitter {
                 &self.held
             },
             owner: self.owner(),
-            over: if self.giant {
+            over: if self.over_limit {
                 Some("it is larger than the limit for one article; shorten it in the dashboard")
             } else if self.depth.deepest() > DEEPEST {
                 Some("it is nested too deeply")
@@ -324,11 +324,11 @@ impl Splitter {
 
     /// Stores a part of an entry; of an entry over the limit, only the beginning.
     fn hold(&mut self, part: &[u8]) {
-        if self.giant {
+        if self.over_limit {
             return;
         }
         if self.held.len() + part.len() > self.caps.entry {
-            self.giant = true;
+            self.over_limit = true;
             let room = KEPT_OF_LONG_ENTRY.saturating_sub(self.held.len());
             self.held.extend_from_slice(&part[..part.len().min(room)]);
             self.held.truncate(KEPT_OF_LONG_ENTRY);

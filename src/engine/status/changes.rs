@@ -59,7 +59,7 @@ fn is_older(store: &Store, row: &ArticleRow, file: &LocalFile) -> anyhow::Result
     if file.version == row.local {
         return Ok(false);
     }
-    let known = store.knew(row.id, file.version.digest(), Side::Local)?;
+    let known = store.superseded_version(row.id, file.version.digest(), Side::Local)?;
     Ok(known.is_some())
 }
 

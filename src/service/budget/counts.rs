@@ -152,7 +152,7 @@ impl Counts {
     }
 
     /// Returns the time until a rolling window has room for one more request; `None`: it has room now.
-    pub(super) fn frees(&self, now: Moment, window: i64, limit: u32) -> Option<Duration> {
+    pub(super) fn free_in(&self, now: Moment, window: i64, limit: u32) -> Option<Duration> {
         let counted = self.counted(now, window);
         let mut used = sum(counted.iter());
         if used < limit {

@@ -284,13 +284,13 @@ impl Budget {
     /// Returns the time until a spent day has room again; `None`: the day has room, or the counts are unknown.
     pub fn day_free_in(&self) -> Option<Duration> {
         let (counts, now) = self.present()?;
-        counts.frees(now, DAY_MS, self.limits.per_day)
+        counts.free_in(now, DAY_MS, self.limits.per_day)
     }
 
     /// Returns the time until the next request may be sent, if the minute is spent or the service asked for a pause.
     pub fn minute_free_in(&self) -> Option<Duration> {
         let (counts, now) = self.present()?;
-        let minute = counts.frees(now, MINUTE_MS, counts.per_minute(&self.limits));
+        let minute = counts.free_in(now, MINUTE_MS, counts.per_minute(&self.limits));
         minute.max(counts.paused(now))
     }
 
@@ -334,9 +334,9 @@ impl Budget {
         let others = counts.reserved().saturating_sub(own);
         let together = requests.min(per_minute.div_ceil(2).max(2)).min(per_minute);
         let room = per_minute.saturating_sub(together.saturating_sub(1));
-        let frees = |room| counts.frees(now, MINUTE_MS, room);
+        let wait_for = |room| counts.free_in(now, MINUTE_MS, room);
         // If the pause and the minute both forbid the request, the longer wait counts.
-        match (counts.paused(now), frees(room)) {
+        match (counts.paused(now), wait_for(room)) {
             (Some(pause), minute) if minute.is_none_or(|minute| minute <= pause) => {
                 return Err(Refusal::Blocked { free_in: pause });
             }
@@ -344,7 +344,7 @@ impl Budget {
             (_, None) => {}
         }
         // The room may be free again as soon as the other operation ends.
-        frees(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))
+        wait_for(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))
     }
 
     fn day_verdict(
@@ -359,12 +359,12 @@ impl Budget {
         let others = counts.reserved().saturating_sub(own);
         let requests = requests.max(1).min(per_day);
         let room = per_day.saturating_sub(requests - 1);
-        let frees = |room| counts.frees(now, DAY_MS, room);
-        if let Some(free_in) = frees(room) {
+        let wait_for = |room| counts.free_in(now, DAY_MS, room);
+        if let Some(free_in) = wait_for(room) {
             return Err(Refusal::Day { free_in });
         }
         // The day is not spent: the other process may release some of its reservation.
-        frees(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))
+        wait_for(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))
     }
 
     /// Returns the part of a limit that a purpose may spend: at least one request, or polls would never run.

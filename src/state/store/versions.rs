@@ -62,7 +62,7 @@ impl Store {
     }
 
     /// Returns whether a subject was ever in the mirror, not only seen on the service.
-    pub fn was_met(&self, subject: &Subject) -> Outcome<bool> {
+    pub fn was_in_mirror(&self, subject: &Subject) -> Outcome<bool> {
         let found = self.one(
             "SELECT 1 FROM versions WHERE subject = ?1 AND side <> ?2",
             params![self.find(subject)?, Side::Remote],
@@ -127,7 +127,12 @@ impl Store {
     /// Finds the newest version of an article with this digest that was superseded on this side, or on both. If this
     /// side shows the digest again, the change is a roll-back. Conflict copies supersede nothing, because their content
     /// was never in the file.
-    pub fn knew(&self, id: ArticleId, digest: Digest, side: Side) -> Outcome<Option<u64>> {
+    pub fn superseded_version(
+        &self,
+        id: ArticleId,
+        digest: Digest,
+        side: Side,
+    ) -> Outcome<Option<u64>> {
         self.one(
             "SELECT number FROM versions, (SELECT id AS key FROM subjects WHERE article = ?1) \
              WHERE subject = key AND digest = ?2 AND EXISTS ( \
@@ -284,7 +289,7 @@ struct Last {
 impl Last {
     /// Returns whether a new version equals this version. A new version without its whole file is compared by place and
     /// digest only.
-    fn says(&self, seen: &SeenVersion, digest: Digest) -> bool {
+    fn equals(&self, seen: &SeenVersion, digest: Digest) -> bool {
         self.digest == digest
             && self.place == seen.place
             && (seen.file.is_none() || seen.file == self.whole)
@@ -301,14 +306,14 @@ fn copies() -> String {
 fn adds_nothing(last: &[Last], seen: &SeenVersion, digest: Digest) -> bool {
     match last {
         [newest, ..] if seen.side == Side::Both => {
-            newest.side == Side::Both && newest.says(seen, digest)
+            newest.side == Side::Both && newest.equals(seen, digest)
         }
-        [newest, ..] if newest.says(seen, digest) => true,
+        [newest, ..] if newest.equals(seen, digest) => true,
         [newest, before] => {
             newest.side != Side::Both
                 && newest.side != seen.side
                 && before.side == seen.side
-                && before.says(seen, digest)
+                && before.equals(seen, digest)
         }
         [] | [_] | [_, _, ..] => false,
     }

@@ -212,7 +212,7 @@ fn f085_an_older_version_is_recognised() {
     }
     let knew = |number, text| {
         store
-            .knew(id(number), version(text).digest(), Side::Local)
+            .superseded_version(id(number), version(text).digest(), Side::Local)
             .expect("looked")
     };
     assert_eq!(knew(1, "a"), Some(3));
@@ -232,7 +232,7 @@ fn f038_what_only_the_other_side_has_left_is_no_roll_back() {
     }
     let knew = |text, side| {
         store
-            .knew(id(1), version(text).digest(), side)
+            .superseded_version(id(1), version(text).digest(), side)
             .expect("looked")
     };
     // The service is at "b"; the last record is the file's "a", before the file follows.
@@ -252,7 +252,9 @@ fn what_a_conflict_s_copy_held_was_never_in_the_file() {
     record(&mut store, 1, &seen(&subject, Side::Local, "mine"));
     record(&mut store, 2, &copy("theirs"));
     let mine = version("mine").digest();
-    let knew = store.knew(id(1), mine, Side::Local).expect("looked");
+    let knew = store
+        .superseded_version(id(1), mine, Side::Local)
+        .expect("looked");
     assert_eq!(knew, None);
     let exchange = store.recent_exchange(id(1)).expect("one");
     assert_eq!(exchange, [(Side::Local, mine)]);
