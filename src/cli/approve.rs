@@ -41,13 +41,13 @@ struct HeldItems {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
-    let mut held = Report::new(false);
-    let outcome = approve(args, context, &mut held).await;
-    cycle::as_report(context, held, outcome)
+    let mut report = Report::new(false);
+    let outcome = approve(args, context, &mut report).await;
+    cycle::as_report(context, report, outcome)
 }
 
-/// `held` receives the actions that the question is about.
-async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
+/// `report` receives the actions that the question is about.
+async fn approve(args: &Args, context: &Context, report: &mut Report) -> Outcome {
     let config = context.config(Need::Workspace)?;
     git_head::may_write(&config).await?;
     let is_handed = via_daemon::status(&config).await.is_some();
@@ -56,28 +56,28 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     } else {
         Session::writing(context, &config, "approve", None)?
     };
-    let waiting = look(&mut session, &config, is_handed).await?;
+    let held = look(&mut session, &config, is_handed).await?;
     session.finish();
     let looked = Report {
         requests: session.requests(),
         ..Report::new(false)
     };
-    if waiting.is_empty() {
+    if held.is_empty() {
         if context.out.json {
-            let mut report = Report::new(false);
-            report.budget = budget_left(&config);
-            context.out.json(&report)?;
+            let mut empty = Report::new(false);
+            empty.budget = budget_left(&config);
+            context.out.json(&empty)?;
         }
         context
             .out
             .note("nothing waits for `approve`; `kbsync status` shows what else waits");
         return Ok(ExitCode::Done);
     }
-    show(context, &waiting)?;
-    held.actions = waiting.iter().flat_map(lines).collect();
+    show(context, &held)?;
+    report.actions = held.iter().flat_map(lines).collect();
     if args.yes {
-        all_reported(&waiting)?;
-    } else if !agreed(context, &waiting)? {
+        all_reported(&held)?;
+    } else if !agreed(context, &held)? {
         return Ok(ExitCode::Attention);
     }
     let mut session_report = SessionReport {
@@ -85,17 +85,17 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
         ..SessionReport::default()
     };
     if is_handed {
-        let done = to_daemon(context, &config, &waiting).await?;
+        let done = to_daemon(context, &config, &held).await?;
         session_report.report.add(done.report);
         session_report.daemon_token = done.daemon_token;
     } else {
-        let released = release_all(&mut session, &config, waiting, &mut session_report).await;
+        let released = release_all(&mut session, &config, held, &mut session_report).await;
         if let Err(failure) = released {
             // The actions that were done before the failure are printed as well.
             if !context.out.json {
                 report::print(context, &session_report, session_report.code(false))?;
             }
-            *held = session_report.report;
+            *report = session_report.report;
             return Err(failure);
         }
     }
@@ -108,11 +108,11 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
 async fn release_all(
     session: &mut Session<'_>,
     config: &Config,
-    waiting: Vec<HeldItems>,
+    held: Vec<HeldItems>,
     session_report: &mut SessionReport,
 ) -> Result<(), Failure> {
-    for waiting in waiting {
-        release(session, waiting, session_report).await?;
+    for held in held {
+        release(session, held, session_report).await?;
     }
     let request = CycleRequest::new(Direction::Both);
     session.agree(&scope::all(config), &request, session_report)?;
@@ -126,7 +126,7 @@ async fn look(
     config: &Config,
     read_only: bool,
 ) -> Result<Vec<HeldItems>, Failure> {
-    let mut waiting = Vec::new();
+    let mut held = Vec::new();
     for part in scope::all(config) {
         let request = session.guarded(&CycleRequest::new(Direction::Both));
         let mut engine = session.engine(&part, read_only)?;
@@ -144,7 +144,7 @@ async fn look(
         let unreported = open_actions::count_unreported(engine.store(), &actions);
         session.give_back(engine);
         if !actions.is_empty() {
-            waiting.push(HeldItems {
+            held.push(HeldItems {
                 part,
                 actions,
                 with_category,
@@ -152,7 +152,7 @@ async fn look(
             });
         }
     }
-    Ok(waiting)
+    Ok(held)
 }
 
 /// Returns whether an action is about a file in the folder of a held new category.
@@ -165,12 +165,12 @@ fn is_in_new_category(action: &Action, held: &[Action]) -> bool {
 }
 
 /// Checks for `--yes` that a sync has already reported every action.
-fn all_reported(waiting: &[HeldItems]) -> Result<(), Failure> {
-    let unreported: usize = waiting.iter().map(|one| one.unreported).sum();
+fn all_reported(held: &[HeldItems]) -> Result<(), Failure> {
+    let unreported: usize = held.iter().map(|one| one.unreported).sum();
     if unreported == 0 {
         return Ok(());
     }
-    let all: usize = waiting.iter().map(|one| one.actions.len()).sum();
+    let all: usize = held.iter().map(|one| one.actions.len()).sum();
     Err(Failure {
         code: ExitCode::Attention,
         ..Failure::failed(anyhow::Error::msg(format!(
@@ -182,22 +182,22 @@ fn all_reported(waiting: &[HeldItems]) -> Result<(), Failure> {
 }
 
 /// Returns a line for each held action of a workspace, with paths below the mirror.
-fn lines(waiting: &HeldItems) -> impl Iterator<Item = Line> {
-    waiting.actions.iter().map(|action| line(waiting, action))
+fn lines(held: &HeldItems) -> impl Iterator<Item = Line> {
+    held.actions.iter().map(|action| line(held, action))
 }
 
-fn line(waiting: &HeldItems, action: &Action) -> Line {
+fn line(held: &HeldItems, action: &Action) -> Line {
     Line {
-        path: waiting.part.path(&action.path),
+        path: held.part.path(&action.path),
         ..Line::of(action, Status::Held, None)
     }
 }
 
-fn show(context: &Context, waiting: &[HeldItems]) -> Result<(), Failure> {
+fn show(context: &Context, held: &[HeldItems]) -> Result<(), Failure> {
     if context.out.json {
         return Ok(());
     }
-    for one in waiting {
+    for one in held {
         for action in &one.actions {
             context.out.line(shown(&line(one, action), ""))?;
             let inside = one.with_category.iter();
@@ -227,10 +227,10 @@ fn shown(line: &Line, before: &str) -> String {
     format!("{before}{ERROR}{word:<9}{ERROR:#} {path}{DIM}{fields} {place}{DIM:#}")
 }
 
-fn agreed(context: &Context, waiting: &[HeldItems]) -> Result<bool, Failure> {
-    let actions = waiting.iter().flat_map(|one| &one.actions);
+fn agreed(context: &Context, held: &[HeldItems]) -> Result<bool, Failure> {
+    let actions = held.iter().flat_map(|one| &one.actions);
     let these = waiting_for(actions.clone().count(), "action");
-    let with_category = waiting.iter().map(|one| one.with_category.len()).sum();
+    let with_category = held.iter().map(|one| one.with_category.len()).sum();
     let consequences = consequences(actions, with_category);
     if context.out.json || context.out.quiet || !ask::possible() {
         let why = if context.out.quiet {
@@ -258,9 +258,9 @@ fn agreed(context: &Context, waiting: &[HeldItems]) -> Result<bool, Failure> {
 async fn to_daemon(
     context: &Context,
     config: &Config,
-    waiting: &[HeldItems],
+    held: &[HeldItems],
 ) -> Result<SessionReport, Failure> {
-    let approvals = waiting
+    let approvals = held
         .iter()
         .flat_map(|one| &one.actions)
         .map(|action| Approval {
@@ -351,10 +351,10 @@ fn consequences<'a>(actions: impl Iterator<Item = &'a Action>, with_category: us
 /// interrupted.
 async fn release(
     session: &mut Session<'_>,
-    waiting: HeldItems,
+    held: HeldItems,
     session_report: &mut SessionReport,
 ) -> Result<(), Failure> {
-    let HeldItems { part, actions, .. } = waiting;
+    let HeldItems { part, actions, .. } = held;
     let request = session.guarded(&CycleRequest::new(Direction::Both));
     let mut engine = session.engine(&part, false)?;
     let marks: Vec<_> = actions

@@ -175,7 +175,7 @@ impl<C: CycleRunner> EventLoop<C> {
     /// why the change is not live.
     fn announce_delayed(&mut self, now: Moment) {
         for (path, wait) in self.state.work_queue.newly_delayed(now) {
-            if self.is_saved(&path) {
+            if self.differs_from_state(&path) {
                 let wait = in_words(Duration::from_secs(wait.as_secs() + 1));
                 tracing::info!(path, "saved; will be sent in {wait}");
             }
@@ -197,8 +197,9 @@ impl<C: CycleRunner> EventLoop<C> {
         }
     }
 
-    /// Returns whether a person changed a file: kbsync's own writes cause events as well.
-    fn is_saved(&mut self, path: &str) -> bool {
+    /// Returns whether a file differs from the state, as after a person's edit: kbsync's own writes cause events as
+    /// well.
+    fn differs_from_state(&mut self, path: &str) -> bool {
         let saved = DuePaths {
             changed: [path.to_owned()].into(),
             ..DuePaths::default()

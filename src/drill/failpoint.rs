@@ -39,16 +39,16 @@ mod switched {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Duration;
 
-    struct Wish {
+    struct Switches {
         kill_at: Option<u64>,
         panic_at: Option<String>,
         hurry: bool,
         trace: Option<std::ffi::OsString>,
     }
 
-    fn wish() -> &'static Wish {
-        static WISH: OnceLock<Wish> = OnceLock::new();
-        WISH.get_or_init(|| Wish {
+    fn switches() -> &'static Switches {
+        static SWITCHES: OnceLock<Switches> = OnceLock::new();
+        SWITCHES.get_or_init(|| Switches {
             kill_at: std::env::var("KBSYNC_DRILL_KILL_AT")
                 .ok()
                 .and_then(|number| number.parse().ok()),
@@ -61,7 +61,7 @@ mod switched {
     pub(super) fn wait(meant: Duration) -> Duration {
         // A wait for the clock's next tick is not shortened.
         const SHORT: Duration = Duration::from_millis(100);
-        if wish().hurry && meant > SHORT {
+        if switches().hurry && meant > SHORT {
             Duration::ZERO
         } else {
             meant
@@ -70,9 +70,9 @@ mod switched {
 
     pub(super) fn pass(name: &'static str) {
         static PASSED: AtomicU64 = AtomicU64::new(0);
-        let wish = wish();
+        let switches = switches();
         let number = PASSED.fetch_add(1, Ordering::SeqCst) + 1;
-        if let Some(trace) = &wish.trace {
+        if let Some(trace) = &switches.trace {
             let file = std::fs::OpenOptions::new()
                 .append(true)
                 .create(true)
@@ -80,8 +80,11 @@ mod switched {
             let written = file.and_then(|mut file| writeln!(file, "{name}"));
             written.expect("the file for the trace can be appended to");
         }
-        assert!(wish.panic_at.as_deref() != Some(name), "a drill at {name}");
-        if wish.kill_at == Some(number) {
+        assert!(
+            switches.panic_at.as_deref() != Some(name),
+            "a drill at {name}"
+        );
+        if switches.kill_at == Some(number) {
             let killed = rustix::process::kill_process(
                 rustix::process::getpid(),
                 rustix::process::Signal::KILL,

@@ -105,7 +105,7 @@ struct Waiting {
     /// Whether the wait for the push interval was announced to a person.
     is_announced: bool,
     /// Whether the path equals the state, as after kbsync's own writes; `None`: not compared yet.
-    is_own: Option<bool>,
+    equals_state: Option<bool>,
 }
 
 impl Waiting {
@@ -160,7 +160,7 @@ impl Debounce {
                 waiting.touch = touch;
                 waiting.last = now;
                 waiting.is_announced = false;
-                waiting.is_own = None;
+                waiting.equals_state = None;
             })
             .or_insert(Waiting {
                 touch,
@@ -168,30 +168,30 @@ impl Debounce {
                 last: now,
                 gone: now,
                 is_announced: false,
-                is_own: None,
+                equals_state: None,
             });
     }
 
     /// Returns the changed paths that are quiet and wait only for their push interval, with the remaining time. A path
     /// is returned once after each event.
     pub fn newly_delayed(&mut self, now: Instant) -> Vec<(String, Duration)> {
-        let mut held = Vec::new();
+        let mut delayed = Vec::new();
         for (path, waiting) in &mut self.waiting {
             let Some(&pushed) = self.pushed.get(path) else {
                 continue;
             };
             let due = pushed + self.delays.push_interval;
-            let is_held = waiting.settled(self.delays) <= now && due > now;
-            if waiting.touch == Touch::Changed && is_held && !waiting.is_announced {
+            let is_delayed = waiting.settled(self.delays) <= now && due > now;
+            if waiting.touch == Touch::Changed && is_delayed && !waiting.is_announced {
                 waiting.is_announced = true;
-                held.push((path.clone(), due - now));
+                delayed.push((path.clone(), due - now));
             }
         }
-        held
+        delayed
     }
 
     /// Returns when the next unannounced path becomes quiet and waits only for its push interval.
-    pub fn next_held(&self, now: Instant) -> Option<Instant> {
+    pub fn next_delayed(&self, now: Instant) -> Option<Instant> {
         let waiting = self.waiting.iter();
         let waiting = waiting.filter(|(path, waiting)| {
             let is_new = waiting.touch == Touch::Changed && !waiting.is_announced;
@@ -245,20 +245,20 @@ impl Debounce {
     /// yet.
     pub fn judge(&mut self, drop_unchanged: impl FnOnce(DuePaths) -> DuePaths) {
         let waiting = self.waiting.iter();
-        let unjudged = collect(waiting.filter(|(_, waiting)| waiting.is_own.is_none()));
+        let unjudged = collect(waiting.filter(|(_, waiting)| waiting.equals_state.is_none()));
         if unjudged.is_empty() {
             return;
         }
         let changed = drop_unchanged(unjudged).paths();
         for (path, waiting) in &mut self.waiting {
-            waiting.is_own.get_or_insert(!changed.contains(path));
+            waiting.equals_state.get_or_insert(!changed.contains(path));
         }
     }
 
     /// Returns the waiting paths that differ from the state or were not compared yet, with their first events.
     pub fn unsent(&self) -> impl Iterator<Item = (&str, Instant)> {
         let waiting = self.waiting.iter();
-        let unsent = waiting.filter(|(_, waiting)| waiting.is_own != Some(true));
+        let unsent = waiting.filter(|(_, waiting)| waiting.equals_state != Some(true));
         unsent.map(|(path, waiting)| (path.as_str(), waiting.first))
     }
 

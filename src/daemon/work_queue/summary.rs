@@ -18,10 +18,10 @@ impl WorkQueue {
         // Git sends no event when it finishes, or when a branch is checked out.
         let git = self.paused().map(|_| now.steady + GIT_CHECK_INTERVAL);
         let work = self.work_deadline();
-        let held = self.debounce.next_held(now.steady);
+        let delayed = self.debounce.next_delayed(now.steady);
         // In an outage a person is told of a saved file as soon as it is quiet.
         let told = self.outage.current().and(self.debounce.next_deadline());
-        let deadlines = [Some(poll), git, work, held, told];
+        let deadlines = [Some(poll), git, work, delayed, told];
         deadlines.into_iter().flatten().min()
     }
 
