@@ -73,7 +73,7 @@ pub(super) fn facts<S: Service, D: Disk>(
         git: by_git(store, &*engine.git, plan, observed, &held)?,
         restoring: open_actions::unfinished(store)?,
         elsewhere: elsewhere(engine, plan, &approved),
-        standing: standing(&held),
+        still_held: standing(&held),
         new_categories: new_categories(store, plan, observed, &held)?,
         approved,
     })

@@ -105,7 +105,7 @@ pub(super) fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {
 
 /// Returns whether an article needs nothing if both sides are as in the base: the base's version of the service is not
 /// a stale read.
-pub(crate) fn is_calm(row: &ArticleRow) -> bool {
+pub(crate) fn base_is_current(row: &ArticleRow) -> bool {
     !row.has_replaced(&row.remote, &row.revision)
 }
 

@@ -166,16 +166,20 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         row.remote.as_ref() == Some(&seen.version) && row.place.folder == place.folder
     });
     // The decision came too late: both versions are reported again, as they are now.
-    let outrun = world.policy.resolve.contains_key(&id);
+    let decided_too_late = world.policy.resolve.contains_key(&id);
     let anew = standing.is_some_and(|row| row.remote.as_ref() != Some(&seen.version));
-    let reason = match standing.filter(|_| known && !outrun) {
+    let reason = match standing.filter(|_| known && !decided_too_late) {
         Some(row) => row.reason.clone(),
-        None if anew && !outrun => format!("{ANEW}{}", reasons(way, file, seen)),
+        None if anew && !decided_too_late => format!("{ANEW}{}", reasons(way, file, seen)),
         None => reasons(way, file, seen),
     };
     let told = format!(
         "{}{reason}; `kbsync resolve {}` settles it, or edit the file and delete {}",
-        if outrun { OUTRUN } else { "" },
+        if decided_too_late {
+            CHANGED_SINCE_SHOWN
+        } else {
+            ""
+        },
         quoted(&place.to_string()),
         elsewhere.as_ref().unwrap_or(&copy),
     );
@@ -187,7 +191,7 @@ fn clash(planner: &mut Planner<'_>, case: Case<'_>, way: &ThreeWay<Version>) -> 
         local: file.version.clone(),
         flags: file.flags,
         seen: Some(seen.clone()),
-        fresh: outrun || !known || lies.is_none(),
+        fresh: decided_too_late || !known || lies.is_none(),
         copy: Some(copy),
         reason,
     }));
@@ -243,7 +247,8 @@ fn reasons(way: &ThreeWay<Version>, file: &LocalFile, seen: &Seen) -> String {
 }
 
 /// The prefix for a decision about versions that are no longer present.
-pub(super) const OUTRUN: &str = "the conflict is not settled, because one side changed after you saw the conflict: check it again; ";
+pub(super) const CHANGED_SINCE_SHOWN: &str = "the conflict is not settled, because one side changed after you saw the \
+                                              conflict: check it again; ";
 
 /// The prefix for a conflict whose service version changed after the report.
 const ANEW: &str =

@@ -56,7 +56,7 @@ pub(super) fn arrive(
     // An article that was in scope comes back, even if its category's folder is not in scope.
     let covered = was.is_some() || world.policy.covers(&to);
     if (world.out_of_reach.0)(&own) || !covered {
-        planner.names.leave(&to);
+        planner.names.free(&to);
         if !known {
             planner.names.take_back(category);
         }

@@ -4,7 +4,7 @@
 //! Renames and moves do not count as deletions. This file reads no clock; the caller counts the earlier deletions of
 //! the same series.
 
-use super::guard::{Facts, STANDING};
+use super::guard::{Facts, STILL_HELD};
 use super::plan::{Action, HoldRule, Kind, Plan};
 use crate::model::limits::MaxDeletes;
 use crate::model::{ArticleId, CategoryId, Digest, Side};
@@ -83,8 +83,8 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         None if released => {}
         None => {
             let rule = HoldRule::MassDeletion;
-            let standing = concerned.filter(|action| facts.stands(rule, action));
-            standing.for_each(|action| action.hold(rule, STANDING));
+            let still_held = concerned.filter(|action| facts.is_still_held(rule, action));
+            still_held.for_each(|action| action.hold(rule, STILL_HELD));
         }
     }
 }

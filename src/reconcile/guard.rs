@@ -40,7 +40,7 @@ pub struct Facts {
     pub elsewhere: Elsewhere,
     /// Actions that were held for their number, or because the file moved to another workspace, and still wait for a
     /// person: undoing some of the changes does not release the rest.
-    pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
+    pub still_held: BTreeSet<(HoldRule, Side, ArticleId)>,
     /// The decisions about new categories.
     pub new_categories: NewCategories,
 }
@@ -76,8 +76,8 @@ pub struct Elsewhere {
 
 impl Facts {
     /// Returns whether this rule held the action before, and no person has released it since.
-    pub(super) fn stands(&self, rule: HoldRule, action: &Action) -> bool {
-        let held = |id| self.standing.contains(&(rule, action.side, id));
+    pub(super) fn is_still_held(&self, rule: HoldRule, action: &Action) -> bool {
+        let held = |id| self.still_held.contains(&(rule, action.side, id));
         action.id.is_some_and(held) && !self.approved.contains(&action.fingerprint())
     }
 }
@@ -124,7 +124,7 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
 }
 
 /// Why the rest of many held actions stays held, although few are left by now.
-pub(super) const STANDING: &str =
+pub(super) const STILL_HELD: &str =
     "it was held with others, and still waits for you; `kbsync approve` shows and releases it";
 
 /// The prefix of the reason of an action that was not refused, but waits for a person.
@@ -191,8 +191,8 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts, side: Side) {
                  backup; `kbsync approve` shows and releases them, `kbsync restore PATH` brings the newer text of a file back"
             );
             action.hold(rule, reason);
-        } else if facts.stands(rule, action) {
-            action.hold(rule, STANDING);
+        } else if facts.is_still_held(rule, action) {
+            action.hold(rule, STILL_HELD);
         } else if sent && action.note.is_none() {
             let note = "the file went back to an older version; `kbsync log` has the one that this replaces";
             action.note = Some(note.to_owned());
@@ -229,7 +229,7 @@ fn moved_out(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> {
     }
     let rule = HoldRule::Elsewhere;
     // A file that was just saved, or that lost its `id:` line, proves nothing about this article.
-    let (rule, what, remedy) = if facts.stands(rule, action) {
+    let (rule, what, remedy) = if facts.is_still_held(rule, action) {
         let what = "its file was moved into another workspace's folder".to_owned();
         (rule, what, "move the file back")
     } else {
@@ -257,7 +257,7 @@ fn from_elsewhere(action: &Action, facts: &Facts) -> Option<(HoldRule, String)> 
              held; {ways}"
         )
     };
-    let holds = facts.deletions.inventory.from_elsewhere || facts.stands(rule, action);
+    let holds = facts.deletions.inventory.from_elsewhere || facts.is_still_held(rule, action);
     (holds && !facts.deletions.allowed).then(|| (rule, reason()))
 }
 

@@ -2,7 +2,7 @@
 
 use super::Planner;
 use super::articles::{undecided, untouched, waiting};
-use super::conflict::OUTRUN;
+use super::conflict::CHANGED_SINCE_SHOWN;
 use super::creation::{arrive, create_remote};
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Base, Keep, LocalFile, Seen};
@@ -119,7 +119,7 @@ pub(super) fn gone(
     let world = planner.world;
     let unedited = row.is_some_and(|row| untouched(row, file));
     let wish = world.wish(id, &file.version, None);
-    let outrun = wish.is_none() && world.policy.resolve.contains_key(&id);
+    let decided_too_late = wish.is_none() && world.policy.resolve.contains_key(&id);
     // Without a base, nothing is deleted and nothing is created anew, unless a person decides so. A person's decision
     // about a named file applies, even if the file was edited.
     let keep = match (wish, row) {
@@ -133,7 +133,7 @@ pub(super) fn gone(
                 return Outcome::Excluded;
             }
             let place = planner.placed(&file.place);
-            planner.names.leave(&place);
+            planner.names.free(&place);
             planner.push(Action::remove_file(id, place, file.version.clone()))
         }
         Some(Keep::Local | Keep::Both | Keep::Parts(_)) => create_remote(planner, file, Some(id)),
@@ -145,7 +145,11 @@ pub(super) fn gone(
             };
             let place = planner.placed(&file.place);
             let ways = ways_without_article(&place.to_string(), row.is_some());
-            let prefix = if outrun { OUTRUN } else { "" };
+            let prefix = if decided_too_late {
+                CHANGED_SINCE_SHOWN
+            } else {
+                ""
+            };
             let mut action = undecided(id, &place, format!("{prefix}{reason}; {ways}"));
             let standing = world.base.conflicts.get(&id);
             action.step = Step::Conflict(Box::new(Conflict {
@@ -156,7 +160,7 @@ pub(super) fn gone(
                 seen: None,
                 // An older copy stays until the conflict is settled.
                 copy: standing.and_then(|row| row.copy.clone()),
-                fresh: outrun || standing.is_none_or(|row| row.remote.is_some()),
+                fresh: decided_too_late || standing.is_none_or(|row| row.remote.is_some()),
                 reason: reason.to_owned(),
             }));
             planner.push(action)

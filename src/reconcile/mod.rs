@@ -48,7 +48,7 @@ mod tests;
 
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Place};
-pub(crate) use articles::{is_calm, is_outdated};
+pub(crate) use articles::{base_is_current, is_outdated};
 pub(crate) use conflict::{copies_of, copy_of, has_lost_copy};
 pub(crate) use missing::{ANOTHERS, place_in_conflict, removed_in_conflict, ways_without_article};
 use names::Names;

@@ -38,7 +38,7 @@ impl Names {
     }
 
     /// Frees a name that its file is about to leave.
-    pub(super) fn leave(&mut self, place: &Place) {
+    pub(super) fn free(&mut self, place: &Place) {
         if let Some(names) = self.files.get_mut(&place.folder) {
             names.remove(&path::fold(&place.file));
         }
@@ -69,7 +69,7 @@ impl Names {
     }
 
     /// Reserves a name again that was freed only to look for another name.
-    pub(super) fn stay(&mut self, place: &Place) {
+    pub(super) fn reserve_again(&mut self, place: &Place) {
         let names = self.files.entry(place.folder.clone()).or_default();
         names.insert(path::fold(&place.file));
     }

@@ -1,7 +1,9 @@
 //! Holds actions that need a name, an address or a folder which a held action would free or create, or whose address
 //! stays taken.
 
-use super::order::{Address, Holder, Name, frees, leaves_name, takes, takes_name, waits_for};
+use super::order::{
+    Address, Holder, Name, holder_leaving, holder_to_wait_for, leaves_name, takes, takes_name,
+};
 use super::plan::{Action, HoldRule, Plan, Step};
 use super::snapshot::Base;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +53,7 @@ fn wait_for_held(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
 /// Returns the resources that are available only after an action.
 fn frees_when_done(action: &Action) -> Vec<Need> {
     let name = leaves_name(action).map(Need::Name);
-    let address = frees(action).map(Need::Address);
+    let address = holder_leaving(action).map(Need::Address);
     let mut freed: Vec<Need> = name.into_iter().chain(address).collect();
     if let Step::CreateCategory { folder, .. } = &action.step {
         freed.push(Need::Folder(folder.clone()));
@@ -67,7 +69,7 @@ fn frees_when_done(action: &Action) -> Vec<Need> {
 /// Returns the resources that an action needs and that another action or article may hold.
 fn needs(action: &Action, holders: &BTreeMap<Address, Holder>) -> Vec<Need> {
     let name = takes_name(action).map(Need::Name);
-    let address = waits_for(action, holders).map(Need::Address);
+    let address = holder_to_wait_for(action, holders).map(Need::Address);
     let mut needs: Vec<Need> = name.into_iter().chain(address).collect();
     let folder = Need::Folder(action.folder().to_owned());
     match &action.step {
@@ -99,8 +101,8 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>, base
     let judge = |action: &Action| {
         let address = takes(action).filter(|_| action.held.is_none())?;
         let is_category = matches!(action.step, Step::SettleCategory(_));
-        let holder =
-            waits_for(action, holders).filter(|holder| is_category || !leaving.contains(holder));
+        let holder = holder_to_wait_for(action, holders)
+            .filter(|holder| is_category || !leaving.contains(holder));
         let mut others = takers.get(&address).into_iter().flatten();
         let other = others.find(|path| **path != action.path);
         let rule = match holder {
@@ -137,7 +139,7 @@ fn taken(slug: &str, by: &str, rule: HoldRule) -> String {
 fn path_of(holder: Holder, actions: &[Action], base: &Base) -> String {
     let mut leavers = actions
         .iter()
-        .filter(|action| frees(action) == Some(holder));
+        .filter(|action| holder_leaving(action) == Some(holder));
     let now = leavers.next().map(|action| action.path.clone());
     match holder {
         Holder::Article(id) => {
@@ -160,11 +162,11 @@ fn leaving(actions: &[Action], holders: &BTreeMap<Address, Holder>) -> BTreeSet<
     let mut leaving = BTreeSet::new();
     loop {
         let can_leave = |action: &&Action| {
-            let holder = waits_for(action, holders);
+            let holder = holder_to_wait_for(action, holders);
             action.held.is_none() && holder.is_none_or(|holder| leaving.contains(&holder))
         };
         let unheld = actions.iter().filter(can_leave);
-        let found: BTreeSet<Holder> = unheld.filter_map(frees).collect();
+        let found: BTreeSet<Holder> = unheld.filter_map(holder_leaving).collect();
         if found.len() == leaving.len() {
             return leaving;
         }

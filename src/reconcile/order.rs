@@ -4,7 +4,6 @@
 //! A name in the mirror belongs to one file at a time: a removal that frees a wanted name comes first. A slug belongs
 //! to one article of a category at a time, and to one category of the workspace: an action that takes a slug comes
 //! after the action that frees the slug in the same plan. `needs` holds the actions whose slug stays taken.
-//! article leaves in the same plan comes after it. `needs` holds the actions whose slug stays taken.
 
 use super::needs::wait;
 use super::plan::{Action, Plan, Step};
@@ -19,18 +18,18 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let unheld = || plan.actions.iter().filter(|action| action.held.is_none());
     let names: BTreeSet<Name> = plan.actions.iter().filter_map(takes_name).collect();
     let addresses: BTreeSet<Address> = unheld().filter_map(takes).collect();
-    let freeing = unheld().filter_map(|action| Some((frees(action)?, action)));
+    let freeing = unheld().filter_map(|action| Some((holder_leaving(action)?, action)));
     let freeing: BTreeMap<Holder, &Action> = freeing.collect();
     let keys = plan.actions.iter().map(|action| {
         let is_wanted = if let Step::RemoveFile { place, .. } = &action.step {
             names.contains(&name(place))
         } else {
-            let left = leaves(action).filter(|_| action.held.is_none());
+            let left = address_left(action).filter(|_| action.held.is_none());
             left.is_some_and(|address| addresses.contains(&address))
         };
         // There are no cycles: `wait` has held the actions that wait for each other.
         let chain = std::iter::successors(Some(action), |action| {
-            freeing.get(&waits_for(action, &holders)?).copied()
+            freeing.get(&holder_to_wait_for(action, &holders)?).copied()
         });
         // A folder may take the name that another folder has just left: renames of folders stay in the order of
         // planning.
@@ -161,7 +160,7 @@ pub fn takes(action: &Action) -> Option<Address> {
 }
 
 /// Returns the address that is free once an action is done, if any.
-pub fn leaves(action: &Action) -> Option<Address> {
+pub fn address_left(action: &Action) -> Option<Address> {
     if let Step::DeleteArticle { seen, .. } = &action.step {
         return Some(address(&seen.version));
     }
@@ -185,12 +184,15 @@ fn about(action: &Action) -> Option<Holder> {
 }
 
 /// Returns the article or category whose address an action frees, if any.
-pub(super) fn frees(action: &Action) -> Option<Holder> {
-    leaves(action).and_then(|_| about(action))
+pub(super) fn holder_leaving(action: &Action) -> Option<Holder> {
+    address_left(action).and_then(|_| about(action))
 }
 
 /// Returns the holder that must leave an address before an action can be done.
-pub(super) fn waits_for(action: &Action, holders: &BTreeMap<Address, Holder>) -> Option<Holder> {
+pub(super) fn holder_to_wait_for(
+    action: &Action,
+    holders: &BTreeMap<Address, Holder>,
+) -> Option<Holder> {
     let holder = *holders.get(&takes(action)?)?;
     (about(action) != Some(holder)).then_some(holder)
 }

@@ -64,8 +64,8 @@ pub(super) fn settle_article(
     };
     // Another file may take the file's name only if the file is certain to leave it.
     if settle.moves_file() && !settle.sends() {
-        planner.names.leave(&from);
-        planner.names.stay(&settle.to);
+        planner.names.free(&from);
+        planner.names.reserve_again(&settle.to);
     }
     if let Some((digest, body)) = way.body {
         planner.plan.bodies.insert(digest, body);
@@ -205,13 +205,13 @@ fn place_after(
         from.folder.clone()
     };
     // The file's own name does not count as taken.
-    planner.names.leave(&from);
+    planner.names.free(&from);
     let to = if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
         planner.names.give_place(&folder, &way.merged.slug, id)
     } else {
         planner.names.keep_name(&folder, &from, id)
     };
-    planner.names.stay(&from);
+    planner.names.reserve_again(&from);
     Some(to)
 }
 

@@ -10,7 +10,7 @@ use crate::engine::report::{Line, Report, Status};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, Side, Timestamp};
-use crate::reconcile::is_calm;
+use crate::reconcile::base_is_current;
 use crate::reconcile::plan::{Kind, Plan};
 use crate::reconcile::snapshot::Remote;
 use crate::service::Service;
@@ -36,7 +36,7 @@ impl NextLook {
             && plan.records.is_empty()
             && plan.category_records.is_empty()
             && observed.saw_all()
-            && observed.base.articles.values().all(is_calm);
+            && observed.base.articles.values().all(base_is_current);
         is_quiet.then_some(Self::FewFromNow)
     }
 }

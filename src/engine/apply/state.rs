@@ -174,7 +174,7 @@ impl Obstacles {
 
     /// Notes the address that a step was to free and did not.
     pub(super) fn note_taken(&mut self, action: &Action) {
-        self.addresses.extend(order::leaves(action));
+        self.addresses.extend(order::address_left(action));
     }
 
     /// Stops both sides because the mirror is unwritable: it could not follow a change on the service.

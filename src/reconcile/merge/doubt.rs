@@ -35,10 +35,10 @@ impl Counts {
 }
 
 /// A change of one unit: the number of anchors before it, the unit, and whether the unit was added.
-type Deed = (usize, Token, bool);
+type UnitChange = (usize, Token, bool);
 
 /// One side's changes, each with its places in the base.
-type Deeds = HashMap<Deed, Vec<usize>>;
+type UnitChanges = HashMap<UnitChange, Vec<usize>>;
 
 /// Returns whether it is in doubt which units the two sides changed.
 pub(super) fn exists(
@@ -52,24 +52,24 @@ pub(super) fn exists(
     if mine.is_empty() || theirs.is_empty() {
         return false;
     }
-    let differs = |one: &Deeds, other: &Deeds| -> Vec<usize> {
+    let differs = |one: &UnitChanges, other: &UnitChanges| -> Vec<usize> {
         let differing = one
             .iter()
-            .filter(|(deed, places)| other.get(deed) != Some(places));
+            .filter(|(change, places)| other.get(change) != Some(places));
         differing.map(|((between, ..), _)| *between).collect()
     };
     // The stretches between anchors in which the two sides made different changes.
     let mut different: HashSet<usize> = differs(&mine, &theirs).into_iter().collect();
     different.extend(differs(&theirs, &mine));
-    mine.iter().any(|(deed, place)| {
-        let &(between, token, added) = deed;
+    mine.iter().any(|(change, place)| {
+        let &(between, token, added) = change;
         let certain = match counts.get(token) {
             [0, 1, 1] => added,
             [1, ..] => !added,
             _ => false,
         };
         theirs
-            .get(deed)
+            .get(change)
             .is_some_and(|other| place != other || (!certain && different.contains(&between)))
     })
 }
@@ -96,8 +96,8 @@ fn places(
     hunks: &[Hunk<'_>],
     anchors: &[usize],
     blank: &impl Fn(Token) -> bool,
-) -> Deeds {
-    let mut places = Deeds::new();
+) -> UnitChanges {
+    let mut places = UnitChanges::new();
     for hunk in hunks {
         let old = base[hunk.start..hunk.end]
             .iter()
@@ -105,8 +105,8 @@ fn places(
         let new = hunk.new.iter().map(|&token| (token, true));
         for (offset, (token, added)) in old.enumerate().chain(new.enumerate()) {
             if !blank(token) {
-                let deed = (anchors[hunk.start], token, added);
-                places.entry(deed).or_default().push(hunk.start + offset);
+                let change = (anchors[hunk.start], token, added);
+                places.entry(change).or_default().push(hunk.start + offset);
             }
         }
     }

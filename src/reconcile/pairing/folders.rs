@@ -133,9 +133,8 @@ fn report_double(claimants: &[&LocalCategory], paired: &mut Paired) {
         .collect();
     let names = names.join(" and ");
     for category in claimants {
-        let message = format!(
-            "the same category id stands in {names}; remove the `id:` line from all but one"
-        );
+        let message =
+            format!("the same category id is in {names}; remove the `id:` line from all but one");
         let path = format!("{}/_category.yaml", category.folder);
         paired.report(path, None, message);
     }

@@ -116,7 +116,8 @@ fn report_unclaimed(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired)
 fn report_replaced(of: ArticleId, by: ArticleId, file: &LocalFile, paired: &mut Paired) {
     let message = format!(
         "the file of article {of} now has the id {by}. If that is a mistake, put `id: {of}` back. If not, move the file to \
-         another name (without its `id:` line if it is a new article); then {of} is deleted, unless its own file is put back"
+         another name (without its `id:` line if it is a new article); then article {of} is deleted, unless you restore its own \
+         file"
     );
     paired.report(&file.place, Some(of), message);
     paired.doubt(of, "its file has another article's id");

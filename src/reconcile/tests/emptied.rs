@@ -145,7 +145,7 @@ fn f089_a_state_from_elsewhere_deletes_nothing_on_either_side() {
         let id = super::small::article("a");
         standing
             .facts
-            .standing
+            .still_held
             .insert((HoldRule::ForeignState, side, id));
         assert_eq!(rules(&standing), [FOREIGN]);
         let marks = world

@@ -135,7 +135,7 @@ fn f043_what_is_left_of_many_held_deletions_waits_for_a_person_as_well() {
             .map(|name| article(name))
             .collect::<Vec<_>>();
         let standing = |rule| ids.iter().map(move |id| (rule, side, *id));
-        world.facts.standing = standing(HoldRule::MassDeletion).collect();
+        world.facts.still_held = standing(HoldRule::MassDeletion).collect();
         // The actions that were not held before are few, and proceed.
         let held = |world: &Small| -> Vec<_> {
             let plan = world.plan();
@@ -156,7 +156,7 @@ fn f043_what_is_left_of_many_held_deletions_waits_for_a_person_as_well() {
         assert_eq!(held(&world), []);
         world.facts.deletions.allowed = false;
         // Actions that were held by another rule, or towards the other side, are not held here.
-        world.facts.standing = standing(HoldRule::MassRollback).collect();
+        world.facts.still_held = standing(HoldRule::MassRollback).collect();
         assert_eq!(held(&world), []);
     }
 }
@@ -209,7 +209,7 @@ fn what_lies_in_another_workspaces_folder_waits_by_itself() {
     // An article whose file was seen there once stays held, even if the file is gone.
     world.facts.elsewhere = Elsewhere::default();
     assert_eq!(rules(&world), [None]);
-    world.facts.standing = [(HoldRule::Elsewhere, Side::Remote, moved)].into();
+    world.facts.still_held = [(HoldRule::Elsewhere, Side::Remote, moved)].into();
     assert_eq!(rules(&world), [Some(HoldRule::Elsewhere), None]);
 }
 
@@ -219,7 +219,7 @@ fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
     let ids: Vec<_> = names(2).iter().map(|name| article(name)).collect();
     world.facts.rollbacks.local = ids.iter().copied().collect();
     assert_eq!(rules(&world), [None]);
-    world.facts.standing = ids
+    world.facts.still_held = ids
         .iter()
         .map(|id| (HoldRule::MassRollback, Side::Remote, *id))
         .collect();

@@ -108,7 +108,7 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a; b id=a",
         "",
-        "!! two/b.html: the file of article #b now has the id #a. If that is a mistake, put `id: #b` back. If not, move the file to another name (without its `id:` line if it is a new article); then #b is deleted, unless its own file is put back",
+        "!! two/b.html: the file of article #b now has the id #a. If that is a mistake, put `id: #b` back. If not, move the file to another name (without its `id:` line if it is a new article); then article #b is deleted, unless you restore its own file",
     ],
     [
         "two/; a; b in=two",
@@ -150,14 +150,14 @@ const FILES: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "a id=n",
         "n gone",
-        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If not, move the file to another name (without its `id:` line if it is a new article); then #a is deleted, unless its own file is put back",
+        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If not, move the file to another name (without its `id:` line if it is a new article); then article #a is deleted, unless you restore its own file",
     ],
     // The same with a known id; an article that is gone has nothing left to lose.
     [
         "two/; a; b in=two",
         "a id=n",
         "n",
-        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If not, move the file to another name (without its `id:` line if it is a new article); then #a is deleted, unless its own file is put back",
+        "!! start/a.html: the file of article #a now has the id #n. If that is a mistake, put `id: #a` back. If not, move the file to another name (without its `id:` line if it is a new article); then article #a is deleted, unless you restore its own file",
     ],
     [
         "two/; a; b in=two",
@@ -270,7 +270,7 @@ const FOLDERS: &[[&str; 4]] = &[
         "two/; a; b in=two",
         "two/ -; new/ id=two; newer/ id=two",
         "",
-        "!! new/_category.yaml: the same category id stands in new and newer; remove the `id:` line from all but one; !! newer/_category.yaml: the same category id stands in new and newer; remove the `id:` line from all but one",
+        "!! new/_category.yaml: the same category id is in new and newer; remove the `id:` line from all but one; !! newer/_category.yaml: the same category id is in new and newer; remove the `id:` line from all but one",
     ],
 ];
 

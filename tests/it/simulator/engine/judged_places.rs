@@ -63,7 +63,7 @@ fn told_of_category(named: &str, removed: bool) -> Option<&'static str> {
     report.problems.push(Problem {
         path: "gamma/_category.yaml".to_owned(),
         id: None,
-        message: "the same category id stands in another folder, too".to_owned(),
+        message: "the same category id is in another folder, too".to_owned(),
     });
     let yaml = world.mirror.bytes(A.folder(), "_category.yaml");
     let yaml = yaml.expect("it is there");
