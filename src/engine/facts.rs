@@ -269,7 +269,7 @@ pub(super) fn rollbacks<'p>(
             continue;
         };
         let knew = |version: &Version, side| {
-            let known = store.knew(settle.id, version.digest(), side);
+            let known = store.superseded_version(settle.id, version.digest(), side);
             known.map(|number| number.is_some())
         };
         if let Some(had) = settle.had().filter(|had| **had != row.local)

@@ -260,7 +260,7 @@ pub(in crate::engine) fn store_unpaired(store: &mut Store, observed: &Observatio
         let known = store.last_seen(&subject, Side::Remote)?;
         // A known article without a row was deleted in this cycle: its version is stored already.
         if known == Some(seen.version.digest())
-            || store.was_met(&subject)?
+            || store.was_in_mirror(&subject)?
             || !store.has_body(seen.version.text)?
         {
             continue;
