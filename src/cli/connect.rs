@@ -6,7 +6,7 @@ use crate::{
     engine::report::BudgetLeft,
     service::{
         budget::{Budget, Limits},
-        client::{Client, ClientError, ClientOptions, TokenAccepted, TokenUnsent, WaitNote},
+        client::{Client, ClientError, ClientOptions, TokenAccepted, WaitNote},
         origin::{Origin, OriginError, check_origin},
         token::Token,
     },
@@ -123,10 +123,6 @@ fn options(
     })?;
     let mut options = ClientOptions::new(account.service, token, budget);
     options.allow_insecure_http = context.global.insecure_http;
-    options.token_unsent = visit.clone().map(|visit| -> TokenUnsent {
-        // A note that stays makes a needless warning, no more.
-        Arc::new(move || drop(visit.forget_try()))
-    });
     options.token_accepted = visit.map(|visit| -> TokenAccepted {
         Arc::new(move || {
             let tried = visit.remember().map_err(|error| error.to_string())?;

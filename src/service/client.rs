@@ -6,7 +6,7 @@
 //! meaning of answers, `retry` the rule for repeated requests, `endpoints` the endpoints, and `listing` the listings.
 
 pub use super::options::{
-    Answered, ClientError, ClientOptions, Notify, TokenAccepted, TokenUnsent, WaitNote, WaitReason,
+    Answered, ClientError, ClientOptions, Notify, TokenAccepted, WaitNote, WaitReason,
 };
 
 use super::{
@@ -421,17 +421,6 @@ impl Service for Client {
                 ?refusal,
                 "cannot release the reserved requests; they expire in three minutes"
             );
-        }
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let is_sent = |sent: &AtomicU64| sent.load(Ordering::Relaxed) > 0;
-        if let Some(token_unsent) = &self.options.token_unsent
-            && !self.sent.iter().any(is_sent)
-        {
-            token_unsent();
         }
     }
 }

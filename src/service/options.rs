@@ -45,8 +45,6 @@ pub struct ClientOptions {
     pub answered: Option<Answered>,
     /// Called once, when the service has accepted the token.
     pub token_accepted: Option<TokenAccepted>,
-    /// Called when the client ends and has sent the token to nobody.
-    pub token_unsent: Option<TokenUnsent>,
     /// Cancelled when no further request may begin.
     pub stop: CancellationToken,
 }
@@ -59,9 +57,6 @@ pub type Answered = Arc<dyn Fn(&'static str, Option<u16>) + Send + Sync>;
 
 /// Called when the service has accepted the token. An error says why the token must not be sent to this service again.
 pub type TokenAccepted = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-
-/// Called when the client ends and has sent the token to nobody: no connection was made.
-pub type TokenUnsent = Arc<dyn Fn() + Send + Sync>;
 
 impl ClientOptions {
     /// The usual options.
@@ -78,7 +73,6 @@ impl ClientOptions {
             notify: None,
             answered: None,
             token_accepted: None,
-            token_unsent: None,
             stop: CancellationToken::new(),
         }
     }

@@ -151,19 +151,18 @@ pub fn check_origin(
     trust: bool,
 ) -> Result<Option<FirstVisit>, OriginError> {
     let folder = dir.join("origins");
-    let mut visit = FirstVisit {
+    let visit = FirstVisit {
         path: folder.join(token.fingerprint(&["origin"])),
         folder,
         origin: origin.clone(),
         trust,
-        is_noted: false,
     };
     let known = visit.known()?;
     if known.iter().any(|known| known == origin.as_str()) {
         return Ok(None);
     }
     if known.is_empty() || trust {
-        visit.is_noted = visit.note_try()?;
+        visit.note_try()?;
         return Ok(Some(visit));
     }
     Err(visit.elsewhere(known))
@@ -176,8 +175,6 @@ pub struct FirstVisit {
     path: PathBuf,
     origin: Origin,
     trust: bool,
-    /// Whether this visit noted the origin as tried.
-    is_noted: bool,
 }
 
 impl FirstVisit {
@@ -204,19 +201,8 @@ impl FirstVisit {
         }
     }
 
-    /// Takes the note of this visit back: the token was not sent.
-    pub fn forget_try(&self) -> Result<(), OriginError> {
-        if !self.is_noted {
-            return Ok(());
-        }
-        let mut tried = self.tried()?;
-        tried.retain(|tried| tried != self.origin.as_str());
-        self.write(&self.tries(), &tried)
-    }
-
-    /// Notes that the token goes there, before it does: what cannot be written down is not sent. `false`: that is noted
-    /// already.
-    fn note_try(&self) -> Result<bool, OriginError> {
+    /// Notes that the token goes there, before it does: what cannot be written down is not sent.
+    fn note_try(&self) -> Result<(), OriginError> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -224,11 +210,10 @@ impl FirstVisit {
             .map_err(|source| self.unknown(source))?;
         let mut tried = self.tried()?;
         if tried.iter().any(|tried| tried == self.origin.as_str()) {
-            return Ok(false);
+            return Ok(());
         }
         tried.push(self.origin.to_string());
-        self.write(&self.tries(), &tried)?;
-        Ok(true)
+        self.write(&self.tries(), &tried)
     }
 
     fn tries(&self) -> PathBuf {
@@ -240,9 +225,8 @@ impl FirstVisit {
     }
 
     fn write(&self, path: &Path, origins: &[String]) -> Result<(), OriginError> {
-        let lines = origins.iter().flat_map(|one| [one.as_str(), "\n"]);
-        replace(&self.folder, path, &lines.collect::<String>())
-            .map_err(|source| self.unknown(source))
+        let text = origins.join("\n") + "\n";
+        replace(&self.folder, path, &text).map_err(|source| self.unknown(source))
     }
 
     /// Returns the origins that may receive the token; none if there is no file yet.

@@ -56,25 +56,6 @@ fn f133_an_address_that_never_answered_does_not_get_the_token_for_good() {
 }
 
 #[test]
-fn an_address_without_a_connection_is_not_among_those_that_got_the_token() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let token = Token::new("CANARY-4711").expect("a token");
-    let check = |url| {
-        let visit = check_origin(dir.path(), &token, &origin(url), false);
-        visit.expect("none is known").expect("to be remembered")
-    };
-    let reached = check("https://kb.exmaple.com");
-    let again = check("https://kb.exmaple.com");
-    again.forget_try().expect("not its note");
-    check("https://nowhere.example")
-        .forget_try()
-        .expect("taken back");
-    let tried = check("https://kb.example.com").remember();
-    assert_eq!(tried.expect("remembered"), ["https://kb.exmaple.com"]);
-    drop(reached);
-}
-
-#[test]
 fn f141_what_is_remembered_is_private_and_has_no_token() {
     let dir = tempfile::tempdir().expect("a folder");
     let token = Token::new("CANARY-4711").expect("a token");

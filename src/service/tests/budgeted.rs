@@ -357,23 +357,6 @@ async fn f133_a_token_that_turns_out_to_belong_elsewhere_is_sent_no_more() {
     assert_eq!(service.asked().len(), 1);
 }
 
-#[tokio::test]
-async fn a_token_that_found_no_connection_counts_as_unsent() {
-    let service = Responder::script(vec![Reply::page(200)]).await;
-    for (url, expected) in [("http://127.0.0.1:9", 1), (service.url.as_str(), 0)] {
-        let unsent = Arc::new(AtomicU32::new(0));
-        let counter = Arc::clone(&unsent);
-        let setup = Setup::new(url, |options| {
-            options.token_unsent = Some(Arc::new(move || {
-                counter.fetch_add(1, Ordering::Relaxed);
-            }));
-        });
-        setup.client.workspaces().await.expect_err("no list");
-        drop(setup);
-        assert_eq!(unsent.load(Ordering::Relaxed), expected, "{url}");
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_silent_service_is_reported_long_before_the_request_fails() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
