@@ -20,7 +20,7 @@ ENV JEMALLOC_SYS_WITH_MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0
 # The dependencies alone, so that a change of ours builds only what is ours.
 COPY Cargo.toml Cargo.lock ./
 RUN mkdir -p src tests/it benches \
- && touch src/lib.rs tests/it/main.rs benches/cycle.rs benches/idle.rs benches/latency.rs \
+ && touch src/lib.rs tests/it/main.rs benches/cycle.rs benches/idle.rs benches/latency.rs benches/lost_updates.rs \
  && echo 'fn main() {}' > src/main.rs \
  && cargo build --locked --profile dist --features jemalloc \
  && rm -rf src
