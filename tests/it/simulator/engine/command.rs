@@ -7,7 +7,7 @@ use super::token::Tokens;
 use super::world::id_of;
 use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{CycleRequest, Look, PathsInMotion};
-use kbsync::model::{ArticleId, Place, Timestamp};
+use kbsync::model::{ArticleId, Place, Side, Timestamp};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::plan::{HoldRule, Kind, Problem};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
@@ -337,7 +337,10 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
             .filter(|line| line.id.is_none_or(|id| !pending.contains(&id)))
             .filter(|line| !waiting.contains(&(line.action, &line.path)))
             .filter(|line| line.action != Kind::Create || !unclear.contains(&line.path))
-            .filter(|line| line.action != Kind::UpdateCategory || !(waited || has_pending))
+            .filter(|line| {
+                let is_read = has_pending && line.side == Side::Local;
+                line.action != Kind::UpdateCategory || !(waited || is_read)
+            })
             .map(|line| {
                 let held = line.status == Status::Held;
                 format!("{:?} {:?} {} {held}", line.action, line.side, line.path)

@@ -7,7 +7,7 @@ use super::run::Run;
 use super::token::Tokens;
 use super::world::{Side, World};
 use kbsync::drill::death;
-use kbsync::engine::report::{Ending, Line, Report};
+use kbsync::engine::report::{Ending, Line, Report, Status};
 use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::guard::MaxDeletes;
@@ -147,6 +147,7 @@ impl Run<'_> {
                 let is_new =
                     line.action == Kind::Create && line.side == kbsync::model::Side::Remote;
                 is_new
+                    && line.status == Status::Done
                     && line
                         .id
                         .is_some_and(|id| !world.kb.articles.contains_key(&id))
