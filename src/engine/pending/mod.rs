@@ -67,10 +67,10 @@ impl PutOrDelete {
 }
 
 /// The result of a look for a request.
-enum Look {
+enum LookResult {
     /// It was carried out. The service's present article; `None`: the article is gone.
     Arrived(Option<Box<RemoteArticle>>),
-    /// It did not arrive: the service has the version to be replaced. Or unknown, and a second request does no harm.
+    /// It did not arrive: the service has the version to be replaced.
     NotArrived,
     /// The service has another version; `None`: it does not show the article.
     Changed(Option<Box<RemoteArticle>>),
@@ -116,16 +116,16 @@ pub(super) async fn settle_pending<S: Service, D: Disk>(
             continue;
         }
         match look_after(engine, &change, engine.request.purpose, true).await? {
-            Look::Arrived(answer) => {
+            LookResult::Arrived(answer) => {
                 record_arrived(&mut engine.store, pending, &change, answer.as_deref())?;
             }
-            Look::NotArrived => {
+            LookResult::NotArrived => {
                 end_request(&mut engine.store, pending, &change)?;
             }
-            Look::Changed(now) => {
+            LookResult::Changed(now) => {
                 record_changed(&mut engine.store, pending, &change, now.as_deref())?;
             }
-            Look::Unclear(error) => {
+            LookResult::Unclear(error) => {
                 let now = engine.store.now();
                 let attempt = Attempt {
                     last_asked: now,
@@ -184,19 +184,19 @@ pub(super) async fn send_request<S: Service, D: Disk>(
     tracing::warn!(%error, "no answer to a write; looking whether it arrived");
     engine.clock.pause(pause(1)).await;
     match look_after(engine, change, Purpose::Push, false).await? {
-        Look::Arrived(answer) => {
+        LookResult::Arrived(answer) => {
             record_arrived(&mut engine.store, pending, change, answer.as_deref())
         }
-        Look::NotArrived => {
+        LookResult::NotArrived => {
             end_request(&mut engine.store, pending, change)?;
             Ok(SendOutcome::NotArrived(error))
         }
-        Look::Changed(now) => {
+        LookResult::Changed(now) => {
             record_changed(&mut engine.store, pending, change, now.as_deref())?;
             Ok(SendOutcome::Changed)
         }
-        Look::Unclear(Some(met)) if met.stops_all() => Ok(SendOutcome::Pending(met)),
-        Look::Unclear(_) => Ok(SendOutcome::Pending(error)),
+        LookResult::Unclear(Some(met)) if met.stops_all() => Ok(SendOutcome::Pending(met)),
+        LookResult::Unclear(_) => Ok(SendOutcome::Pending(error)),
     }
 }
 
@@ -269,43 +269,42 @@ async fn look_after<S: Service, D: Disk>(
     change: &PutOrDelete,
     purpose: Purpose,
     is_later: bool,
-) -> anyhow::Result<Look> {
+) -> anyhow::Result<LookResult> {
     let (answer, is_sure) = look_at(engine, change.id(), purpose).await?;
     let is_believed = is_sure || is_later;
     let now = match answer {
         Ok(now) => Box::new(now),
-        // A GET does not find a hidden article, or one that its server does not know yet: the questions about absent
-        // articles decide.
+        // A GET does not find hidden articles; a later cycle has nothing better to ask.
         Err(error) if error.kind == ErrorKind::NotFound && is_believed => {
             return Ok(match change {
-                PutOrDelete::Delete(_) if is_sure => Look::Arrived(None),
-                PutOrDelete::Delete(_) => Look::NotArrived,
-                PutOrDelete::Put(_) => Look::Changed(None),
+                PutOrDelete::Delete(_) => LookResult::Arrived(None),
+                // Absent is not deleted: the questions about absent articles decide.
+                PutOrDelete::Put(_) => LookResult::Changed(None),
             });
         }
-        Err(error) => return Ok(Look::Unclear(Some(error))),
+        Err(error) => return Ok(LookResult::Unclear(Some(error))),
     };
     let Some(text) = now.text.as_deref() else {
-        return Ok(Look::Unclear(None));
+        return Ok(LookResult::Unclear(None));
     };
     let version = version_with(&now, TextDigest::of(text));
     if change.is_target_version(&version, &now.revision) {
         return Ok(if is_believed {
-            Look::NotArrived
+            LookResult::NotArrived
         } else {
-            Look::Unclear(None)
+            LookResult::Unclear(None)
         });
     }
     // A replica may lag by several versions.
     let row = engine.store.article(change.id())?;
     if !is_sure && row.is_some_and(|row| row.has_replaced(&version, &now.revision)) {
-        return Ok(Look::Unclear(None));
+        return Ok(LookResult::Unclear(None));
     }
     Ok(match change {
         PutOrDelete::Put(update) if is_as_sent(&engine.store, update, &version, &now)? => {
-            Look::Arrived(Some(now))
+            LookResult::Arrived(Some(now))
         }
-        PutOrDelete::Put(_) | PutOrDelete::Delete(_) => Look::Changed(Some(now)),
+        PutOrDelete::Put(_) | PutOrDelete::Delete(_) => LookResult::Changed(Some(now)),
     })
 }
 
@@ -316,7 +315,7 @@ fn is_as_sent(
     version: &Version,
     now: &RemoteArticle,
 ) -> anyhow::Result<bool> {
-    // A response without `enabled` is that of a GET, which shows only visible articles.
+    // A response without `enabled` is that of a GET; it does not show whether the article is hidden.
     let enabled = now.flags.enabled.unwrap_or(true);
     if update.enabled.is_some_and(|sent| sent != enabled) {
         return Ok(false);
@@ -386,7 +385,8 @@ pub(super) fn worth_another_try(error: &ServiceError) -> bool {
     is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }
 
-/// Returns whether a failed PUT or DELETE is worth a look. A throttled one is, because the wait for budget comes first.
+/// Returns whether a failed PUT of a category is worth a look. A throttled one is, because the wait for budget comes
+/// first.
 pub(super) fn worth_another_look(error: &ServiceError) -> bool {
     is_throttled(error) || worth_another_try(error)
 }
@@ -401,7 +401,7 @@ fn is_throttled(error: &ServiceError) -> bool {
     matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
 }
 
-/// The number of retries of a write that was not carried out, before it is left to the next cycle.
+/// The number of retries of a write in one cycle, before it is left to the next one.
 pub(super) const TRIES: u32 = 4;
 
 /// The pause before a retry, doubled with every try.
