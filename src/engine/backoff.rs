@@ -3,11 +3,13 @@
 //!
 //! - An answer is valid for a day, also the answer that an article cannot be read. Unreadable categories and pending
 //!   requests are asked about again after two minutes, then four, and so on up to a day.
-//! - A background cycle uses the last answer. A person's command asks at once.
+//! - A background cycle uses the last answer. A person's command asks at once, except about a hidden article whose file
+//!   is unchanged: that is asked about once a day.
 //! - A stored answer decides no write: the article is read before it is replaced (`ServiceSide::read_first`).
-//! - An answer is stored at the end of its cycle. After a cycle that broke off, the next one asks again.
+//! - An answer about an article or a category is stored at the end of its cycle. After a cycle that broke off, the next
+//!   one asks again.
 
-use crate::engine::observation::{Extent, Observation, as_recorded};
+use crate::engine::observation::{Extent, Observation};
 use crate::engine::open_actions;
 use crate::engine::settings::{CycleRequest, Settings};
 use crate::model::base::{ArticleRow, Visibility};
@@ -232,7 +234,7 @@ pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
             flags: row.remote_flags,
             visibility: Visibility::Unpublished,
         },
-        None => as_recorded(row),
+        None => Seen::recorded(row),
     }
 }
 
@@ -313,7 +315,7 @@ fn attempt(
     let is_recorded = match (target, answer) {
         (Target::Article(id), Answer::Article { remote, .. }) => {
             let row = observed.base.articles.get(&id);
-            row.is_some_and(|row| Remote::Present(as_recorded(row)) == *remote)
+            row.is_some_and(|row| Remote::Present(Seen::recorded(row)) == *remote)
         }
         _ => *answer == Answer::AsRecorded,
     };

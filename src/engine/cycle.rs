@@ -88,7 +88,7 @@ pub(super) fn recover<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow:
     let first = !engine.cleared_up;
     let recovered = engine.journal().recover(first)?;
     if first {
-        begin_state(&mut engine.store, engine.home.as_ref())?;
+        begin_state(&mut engine.store, engine.folders.home.as_ref())?;
     }
     engine.cleared_up = true;
     Ok(recovered)
@@ -145,7 +145,7 @@ async fn run_cycle<S: Service, D: Disk>(
     }
     finish_cycle(engine, &observed, report, settled, next_look)?;
     if stop.is_none() {
-        bind_home(&mut engine.store, engine.home.as_ref(), &observed)?;
+        bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
     store_unpaired(&mut engine.store, &observed)?;
     note_rollbacks(&mut engine.store, &observed, report)?;

@@ -16,7 +16,7 @@ use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
 use crate::reconcile::deletions::{Deletions, Earlier, Inventory};
 use crate::reconcile::guard::{Elsewhere, FOR_A_PERSON, Facts, Rollbacks};
-use crate::reconcile::plan::{Action, HoldRule, Plan, Settle, Step};
+use crate::reconcile::plan::{Action, HoldRule, Plan, Settle};
 use crate::service::Service;
 use crate::state::Parked;
 use crate::state::home::Fit;
@@ -37,7 +37,7 @@ pub(super) fn is_refusal_fresh(at: Timestamp, now: Timestamp) -> bool {
     i64::try_from(now.millis_since(at)).is_ok_and(|age| age < REFUSAL_EXPIRES)
 }
 
-/// Gathers the facts for a plan. A plan without actions needs only the refusals.
+/// Gathers the facts for a plan.
 pub(super) fn facts<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     plan: &Plan,
@@ -48,10 +48,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     let refused = store.parked()?.into_iter().filter(is_fresh);
     let refused = refused.map(|(key, parked)| (key, (parked.fingerprint, parked.reason)));
     if plan.actions.is_empty() {
-        return Ok(Facts {
-            refused: refused.collect(),
-            ..Facts::default()
-        });
+        return Ok(Facts::default());
     }
     let held = open_actions::held(store)?;
     let mut duels = BTreeSet::new();
@@ -73,7 +70,7 @@ pub(super) fn facts<S: Service, D: Disk>(
         git: by_git(store, &*engine.git, plan, observed, &held)?,
         restoring: open_actions::unfinished(store)?,
         elsewhere: elsewhere(engine, plan, &approved),
-        still_held: standing(&held),
+        still_held: counted_holds(&held),
         new_categories: new_categories(store, plan, observed, &held)?,
         approved,
     })
@@ -92,7 +89,7 @@ fn elsewhere<S: Service, D: Disk>(
             && !approved.contains(&action.fingerprint())
     };
     let actions = plan.actions.iter().filter(is_unasked);
-    (engine.neighbours)(&actions.filter_map(|action| action.id).collect())
+    (engine.folders.neighbours)(&actions.filter_map(|action| action.id).collect())
 }
 
 /// Removes the refusals of actions that changed and, after a complete cycle, the refusals without an action.
@@ -131,17 +128,11 @@ fn is_duel(store: &Store, id: ArticleId) -> anyhow::Result<bool> {
 
 /// Returns the articles whose two sides the plan brings together.
 fn settled(plan: &Plan) -> impl Iterator<Item = &Settle> {
-    plan.actions.iter().filter_map(|action| {
-        if let Step::Settle(settle) = &action.step {
-            Some(&**settle)
-        } else {
-            None
-        }
-    })
+    plan.actions.iter().filter_map(Action::as_settle)
 }
 
 /// Returns the held actions whose hold stays when the count falls below its limit.
-fn standing(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
+fn counted_holds(held: &[OpenAction]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
     let counted = |rule| {
         matches!(
             rule,
@@ -164,12 +155,12 @@ fn still_parked(parked: &Parked, now: Timestamp) -> bool {
 }
 
 /// The time in which deletions are counted together, in milliseconds.
-const WINDOW: i64 = 24 * 60 * 60 * 1000;
+const WINDOW: i64 = DAY;
 
 /// The longest gap between deletions of one series, in milliseconds.
 const SERIES_GAP: i64 = 60 * 1000;
 
-/// Gathers the facts about a plan's deletions; the default, for a plan without deletions.
+/// Gathers the facts about a plan's deletions; without deletions, only the limits.
 pub(super) fn deletions<S, D>(
     engine: &Engine<S, D>,
     plan: &Plan,
@@ -217,6 +208,7 @@ pub(super) fn deletions<S, D>(
     let is_here = |id| paired.files.contains_key(id) || paired.unknown.contains_key(id);
     // Without a folder there is nothing to compare the state with.
     let fit = engine
+        .folders
         .home
         .as_ref()
         .map(|home| home.fit(store))

@@ -6,7 +6,7 @@
 //! fingerprint key depends on the version of kbsync, because another version may read the same bytes differently.
 
 use crate::engine::history::entry::edited_there;
-use crate::engine::observation::{as_recorded, version_with};
+use crate::engine::observation::version_with;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Digest, Fingerprint, Flags, Revision, TextDigest};
 use crate::reconcile::snapshot::{Remote, Seen};
@@ -150,7 +150,7 @@ impl Listing {
                 (Some(row), Some(entry)) => Remote::Present(Seen {
                     flags: entry.flags,
                     visibility: Visibility::Published,
-                    ..as_recorded(row)
+                    ..Seen::recorded(row)
                 }),
                 (None, _) | (_, None) => {
                     Remote::Unknown("the entry was taken for one that is known".to_owned())
@@ -162,7 +162,7 @@ impl Listing {
             let rows = rows.values();
             let listed = rows.filter(|row| row.visibility == Visibility::Published);
             self.articles
-                .extend(listed.map(|row| (row.id, Remote::Present(as_recorded(row)))));
+                .extend(listed.map(|row| (row.id, Remote::Present(Seen::recorded(row)))));
         }
     }
 
@@ -188,7 +188,7 @@ impl Listing {
                     let seen = Seen {
                         visibility: Visibility::Published,
                         flags: article.flags,
-                        ..as_recorded(row)
+                        ..Seen::recorded(row)
                     };
                     self.articles.insert(id, Remote::Present(seen));
                 }

@@ -1,8 +1,8 @@
 //! The mirror beside the base, without requests: one scan for the commands that compare and restore, and the check of a
 //! single path, by which the daemon tells its own writes from a writer's.
 //!
-//! The check of a path goes by stamp, or by digest where the stamp is racy, never by timing (failures row 79). It
-//! answers "known" only when that is certain: everything else is left to a cycle.
+//! The check of a path goes by stamp, or by content where the stamp is racy or another one, never by timing (failures
+//! row 79). It answers "known" only when that is certain: everything else is left to a cycle.
 
 use crate::engine::form::{MAX_FILE, says, says_category};
 use crate::engine::observe::index::{Index, load_base, load_beside};

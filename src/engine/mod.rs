@@ -63,9 +63,7 @@ pub struct Engine<S, D> {
     clock: Arc<dyn Clock>,
     teller: Teller,
     git: Arc<dyn GitView>,
-    neighbours: Neighbours,
-    /// The folder that the state belongs to.
-    home: Option<Home>,
+    folders: Folders,
     /// The request of the present cycle.
     request: Arc<CycleRequest>,
     /// The values of the present cycle.
@@ -74,6 +72,14 @@ pub struct Engine<S, D> {
     cleared_up: bool,
     /// Folders within categories that were already reported as not synced.
     told_inner: BTreeSet<Place>,
+}
+
+/// The folders beside the one that is synced.
+struct Folders {
+    /// Those of the mirror's other workspaces.
+    neighbours: Neighbours,
+    /// The folder that the state belongs to.
+    home: Option<Home>,
 }
 
 /// The values that one cycle gathers, and that end with it.
@@ -100,8 +106,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
             git: Arc::new(NoGit),
-            neighbours: open::among(Vec::new()),
-            home: None,
+            folders: Folders {
+                neighbours: open::among(Vec::new()),
+                home: None,
+            },
             request: Arc::new(CycleRequest::new(Direction::Both)),
             gathered: Gathered::default(),
             cleared_up: false,
@@ -129,8 +137,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// the state with its own folder: a state from another folder deletes nothing.
     #[must_use]
     pub fn with_folders(mut self, neighbours: Neighbours, home: Option<Home>) -> Self {
-        self.neighbours = neighbours;
-        self.home = home;
+        self.folders = Folders { neighbours, home };
         self
     }
 

@@ -8,7 +8,7 @@ use crate::model::{ArticleId, Place, Stamp, TextDigest, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot, Seen};
+use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot};
 use crate::service::{RemoteArticle, ServiceError, Validator};
 use crate::state::store::ListingEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -64,7 +64,7 @@ pub(super) struct Observation {
     pub(super) extent: Extent,
     /// The reason that nothing may be deleted, if a part of the look failed.
     pub(super) doubt: Option<String>,
-    /// Articles whose file equals an older version, of those that are to be settled and were not released.
+    /// Articles to be settled whose file equals an older version. Released ones are left out.
     pub(super) older: BTreeSet<ArticleId>,
     pub(super) problems: Vec<Problem>,
 }
@@ -210,15 +210,5 @@ pub(super) fn version_with(article: &RemoteArticle, text: TextDigest) -> Version
         introtext: article.introtext.clone(),
         keywords: article.keywords.clone(),
         text,
-    }
-}
-
-/// The service's side of an article as the base has it.
-pub(super) fn as_recorded(row: &ArticleRow) -> Seen {
-    Seen {
-        version: row.remote.clone(),
-        revision: row.revision.clone(),
-        flags: row.remote_flags,
-        visibility: row.visibility,
     }
 }

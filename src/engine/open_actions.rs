@@ -41,7 +41,7 @@ pub(super) struct OpenAction {
     pub(super) since: Timestamp,
 }
 
-/// Rows that wait, by their keys.
+/// Open actions by the keys of their rows.
 pub(super) type OpenActions = BTreeMap<String, OpenAction>;
 
 impl OpenAction {

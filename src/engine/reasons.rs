@@ -1,6 +1,6 @@
 //! Reasons as people read them: with paths below the mirror's root, and once for all files that share a reason.
 //!
-//! The code knows the form of the proposed commands, but not the content of a reason.
+//! Only the proposed commands, in backticks, are rewritten; the rest of a reason stays.
 
 use crate::model::{ArticleId, path::quoted};
 use std::{borrow::Cow, collections::HashMap, hash::Hash};

@@ -129,7 +129,7 @@ impl From<Usage> for BudgetLeft {
 pub struct Coverage {
     /// Whether the request was for a part only: then an empty report does not mean that both sides are equal.
     pub is_partial: bool,
-    /// Whether the look at everything needed only the rows of the few articles that differ from the index.
+    /// Whether only the rows of articles that differ from the index were loaded.
     pub is_incremental: bool,
     /// Whether a part could not be looked at: removals there may have gone unseen.
     pub has_doubt: bool,
@@ -251,7 +251,7 @@ impl Report {
         self.add(next);
     }
 
-    /// Adds the report of another workspace of the same command.
+    /// Adds a report of the same command: of another workspace, or of a later look.
     pub fn add(&mut self, other: Self) {
         self.outcome = self.outcome.min(other.outcome);
         self.actions.extend(other.actions);

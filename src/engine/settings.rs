@@ -21,7 +21,7 @@ pub struct Settings {
     pub workspace: WorkspaceId,
     /// The workspace's folder below the mirror, a prefix of paths in reports; empty for the mirror itself.
     pub prefix: String,
-    /// Categories without published articles.
+    /// The categories that the settings name: without published articles, no listing shows them.
     pub categories: BTreeSet<CategoryId>,
     /// The time for which a version counts as seen.
     pub guard_window: Duration,
@@ -54,7 +54,7 @@ impl Settings {
         }
     }
 
-    /// Returns a digest of the settings and the mirror's rules, on which a look at rest depends besides the state.
+    /// Returns a digest of the settings and the mirror's rules. If it changes, the next look loads all rows.
     pub(super) fn rest_mark(&self, layout: &Layout) -> String {
         let settings = format!("{self:?}");
         let parts = [env!("CARGO_PKG_VERSION"), &settings, layout.text()];
@@ -224,7 +224,7 @@ impl InMotion {
     }
 
     /// Returns whether the grace time of a removed place is over, by itself or with its folder.
-    pub(super) fn was_waited_for(&self, place: &Place) -> bool {
+    pub(super) fn grace_is_over(&self, place: &Place) -> bool {
         self.grace_over.contains(&place.folder) || self.grace_over.contains(&place.to_string())
     }
 

@@ -91,7 +91,7 @@ impl Action {
     }
 
     /// Returns the settlement of the article's two sides, if the action is one.
-    pub(super) fn as_settle(&self) -> Option<&Settle> {
+    pub(crate) fn as_settle(&self) -> Option<&Settle> {
         if let Step::Settle(settle) = &self.step {
             Some(settle)
         } else {

@@ -120,12 +120,9 @@ pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Versi
 /// Replaces a stale read of a superseded version by the version that we wrote.
 fn fresh_or_base<'s>(row: Option<&ArticleRow>, seen: &'s Seen) -> Cow<'s, Seen> {
     match row {
-        Some(row) if row.has_replaced(&seen.version, &seen.revision) => Cow::Owned(Seen {
-            version: row.remote.clone(),
-            revision: row.revision.clone(),
-            flags: row.remote_flags,
-            visibility: row.visibility,
-        }),
+        Some(row) if row.has_replaced(&seen.version, &seen.revision) => {
+            Cow::Owned(Seen::recorded(row))
+        }
         _ => Cow::Borrowed(seen),
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn homeless(
 }
 
 pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen) -> Outcome {
-    match arrive(planner, id, None, seen) {
+    match new_file_for(planner, id, None, seen) {
         Ok(settle) => planner.push(Action::settle(Kind::Create, Side::Local, settle)),
         Err(outcome) => outcome,
     }
@@ -34,7 +34,7 @@ pub(super) fn create_local(planner: &mut Planner<'_>, id: ArticleId, seen: &Seen
 
 /// Returns the step that creates the file of an article without a file. `was`: the last place of the file, if any. The
 /// error is the outcome for the article if no file is created now.
-pub(super) fn arrive(
+pub(super) fn new_file_for(
     planner: &mut Planner<'_>,
     id: ArticleId,
     was: Option<&Place>,
@@ -49,7 +49,7 @@ pub(super) fn arrive(
     let Some(folder) = planner.folder_for(category) else {
         return Err(homeless(planner, id, was, seen));
     };
-    // A file at the article's own place may be the article's, so the article gets no other name.
+    // A file at the article's own place may be the article's, so that place must be in reach.
     let own = path::stem_for(&seen.version.slug, id.uuid(), &|_| false);
     let own = Place::new(&folder, format!("{own}{EXTENSION}"));
     let to = planner.names.give_place(&folder, &seen.version.slug, id);
@@ -97,7 +97,7 @@ pub(super) fn arrive(
         unsent: seen.version.clone(),
         unsent_flags: file_flags,
         seen,
-        settles: world.base.conflicts.contains_key(&id),
+        ends_conflict: world.base.conflicts.contains_key(&id),
     })
 }
 

@@ -49,7 +49,8 @@ pub struct Inventory {
     pub from_elsewhere: bool,
 }
 
-/// Holds the deletions of one side for their number, unless a person released exactly these deletions.
+/// Holds the deletions of one side: all of them in doubt, or for their number, unless a person released exactly these
+/// deletions.
 pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     let concerned = |action: &Action| action.held.is_none() && action.deletes() == Some(side);
     let unheld = plan.actions.iter().filter(|action| concerned(action));

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use crate::model::limits::MaxDeletes;
 
-/// The number of articles on one side that may go back to older versions within an hour: an archive that is unpacked
-/// over the mirror arrives in small batches.
+/// The number of articles on one side that may go back to older versions: files within an hour, since an archive that
+/// is unpacked over the mirror arrives in small batches; articles of the service within one cycle.
 pub const MAX_ROLLBACKS: usize = 10;
 
 /// The facts that the guards need besides the plan. The default is a workspace without any history.
@@ -30,7 +30,7 @@ pub struct Facts {
     pub rollbacks: Rollbacks,
     /// Articles that change back and forth between kbsync and another writer.
     pub duels: BTreeSet<ArticleId>,
-    /// The actions that the service refused, each with its fingerprint and the reason.
+    /// The actions that the service refused or that wait for a person, each with its fingerprint and the reason.
     pub refused: BTreeMap<String, (Digest, String)>,
     /// The changes that git made to files.
     pub git: ByGit,
@@ -38,8 +38,8 @@ pub struct Facts {
     pub restoring: BTreeSet<ArticleId>,
     /// The files in other workspaces' folders whose articles would be deleted.
     pub elsewhere: Elsewhere,
-    /// Actions that were held for their number, or because the file moved to another workspace, and still wait for a
-    /// person: undoing some of the changes does not release the rest.
+    /// Actions that were held for their number, because the file moved to another workspace, or because the state is of
+    /// another folder, and still wait for a person: undoing some of the changes does not release the rest.
     pub still_held: BTreeSet<(HoldRule, Side, ArticleId)>,
     /// The decisions about new categories.
     pub new_categories: NewCategories,

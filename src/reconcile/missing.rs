@@ -3,7 +3,7 @@
 use super::Planner;
 use super::articles::{undecided, untouched, waiting};
 use super::conflict::CHANGED_SINCE_SHOWN;
-use super::creation::{arrive, create_remote};
+use super::creation::{create_remote, new_file_for};
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Base, Keep, LocalFile, Seen};
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
@@ -46,7 +46,7 @@ pub(super) fn removed(
         );
         return planner.push(action);
     }
-    let settle = match arrive(planner, id, Some(&row.place), seen) {
+    let settle = match new_file_for(planner, id, Some(&row.place), seen) {
         Ok(settle) => settle,
         Err(outcome) => return outcome,
     };

@@ -21,7 +21,7 @@
 //! | created | created, same place | equal: adopt; differ: conflict |
 //!
 //! Everything here is pure: no clock, no files, no network, no logging; nothing can fail. An unknown result is an
-//! [`Outcome`], never a missing key. Every key of the inputs has exactly one outcome, which is asserted.
+//! [`Outcome`], never a missing key. Every key of the inputs has an outcome, which debug builds assert.
 
 mod action;
 mod articles;

@@ -107,9 +107,11 @@ impl Names {
 }
 
 impl World<'_> {
-    /// Returns an unreadable folder that may be a category's: a second folder would claim its articles. The folder is
-    /// the category's own; or an unknown folder with the name that the slug gives, from before the state was lost; or,
-    /// if the category has a folder in the state, any unknown folder that cannot be listed.
+    /// Returns an unreadable folder that may be a category's: a second folder would claim its articles. It is one of:
+    ///
+    /// - the category's own folder;
+    /// - an unknown folder with the name that the slug gives, from before the state was lost;
+    /// - any unknown folder that cannot be listed, if the category has a folder in the state.
     pub(super) fn hidden_folder(&self, id: CategoryId, slug: &str) -> Option<String> {
         let own = self.base.categories.get(&id);
         let own = own.and_then(|row| row.folder.as_ref());

@@ -24,13 +24,13 @@ pub enum Kind {
     Delete,
     /// Both sides became equal by themselves.
     Adopt,
-    /// The article and its file are gone.
+    /// The article and its file are gone, or a folder whose category stays.
     Forget,
     /// Both sides changed, and the changes fit together.
     Merge,
     /// Both sides changed the same part differently.
     Conflict,
-    /// A removed file that is restored, because its article was edited.
+    /// A missing file that comes back: its article was edited, nobody removed it, or a person asked.
     Restore,
     /// A new category.
     CreateCategory,
@@ -110,7 +110,7 @@ pub struct Hold {
 pub enum HoldRule {
     /// Too many deletions towards one side; released by `approve`.
     MassDeletion,
-    /// Removals that came with a new HEAD of git; released by `approve`.
+    /// Removals that git may have made, with a new HEAD or otherwise; released by `approve`.
     MovedHead,
     /// Too many articles went back to older versions; released by `approve`.
     MassRollback,
@@ -257,7 +257,7 @@ pub struct Settle {
     /// The base's local flags while nothing has been sent: an unsent wish stays a wish.
     pub unsent_flags: Flags,
     /// Whether this step settles a conflict of the article.
-    pub settles: bool,
+    pub ends_conflict: bool,
 }
 
 /// Brings a category's two sides together.

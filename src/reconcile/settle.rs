@@ -54,7 +54,7 @@ pub(super) fn settle_article(
         },
         unsent: way.unsent,
         unsent_flags: flags.unsent,
-        settles: planner.world.base.conflicts.contains_key(&id),
+        ends_conflict: planner.world.base.conflicts.contains_key(&id),
         send: way.pushed,
         before: Some(FileBefore {
             place: from.clone(),
@@ -108,7 +108,8 @@ fn file_settle(
         (false, true) => (Kind::Update, Side::Local),
         (false, false) => (Kind::Adopt, Side::Both),
     };
-    let news = settle.sends() || pulls || agreed || needs_id || row.is_none() || settle.settles;
+    let news =
+        settle.sends() || pulls || agreed || needs_id || row.is_none() || settle.ends_conflict;
     if !news {
         return record_article(planner, row, settle);
     }

@@ -112,13 +112,25 @@ pub struct Seen {
     pub visibility: Visibility,
 }
 
+impl Seen {
+    /// The service's side of an article as the base has it.
+    pub fn recorded(row: &ArticleRow) -> Self {
+        Self {
+            version: row.remote.clone(),
+            revision: row.revision.clone(),
+            flags: row.remote_flags,
+            visibility: row.visibility,
+        }
+    }
+}
+
 /// The service's answer about an article.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remote {
     /// The article exists.
     Present(Seen),
-    /// The article is gone: 404 to a GET and to a probe.
+    /// The article is gone: 404 to a probe, and to a GET before it if the article was published.
     Gone,
     /// The article left the listing for an unknown reason.
     NotVisible(String),

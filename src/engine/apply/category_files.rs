@@ -7,7 +7,7 @@ use crate::engine::form::{MAX_YAML, category_changes, category_version, words_of
 use crate::engine::history::category::{last_document, seen_as};
 use crate::engine::history::entry::HistoryEntry;
 use crate::engine::journal::Journal;
-use crate::engine::journal::recover::take;
+use crate::engine::journal::recover::apply_to_base;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability};
 use crate::mirror::document::CategoryDocument;
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -121,7 +121,7 @@ fn move_folder<D: Disk>(
     let rows: Vec<RowChange> = category.into_iter().chain(articles).collect();
     journal.rename_folder(from, to, &rows)??;
     for row in &rows {
-        take(&mut state.observed.base, row);
+        apply_to_base(&mut state.observed.base, row);
     }
     let copies = std::mem::take(&mut state.observed.local.copies).into_iter();
     let moved = copies.map(|(mut copy, names)| {

@@ -13,7 +13,7 @@ use super::{
 use crate::engine::Stop;
 use crate::engine::form::{MAX_FILE, says};
 use crate::engine::history::entry::{HistoryEntry, agreed, met};
-use crate::engine::journal::{FEW, FileChange, Journal};
+use crate::engine::journal::{FileChange, Journal, MAX_SYNCED_SINGLY};
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::engine::report::Status;
 use crate::mirror::disk::{At, Disk, Durability};
@@ -54,13 +54,13 @@ pub(super) fn settle_files<D: Disk>(
     total: usize,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<()> {
-    if total > FEW {
+    if total > MAX_SYNCED_SINGLY {
         begin_phase(teller, "writing files", Some(total as u64), 0);
     }
     for start in (0..total).step_by(BATCH) {
         let end = total.min(start + BATCH);
         let batch: Vec<Action> = actions.take(end - start).collect();
-        settle_batch(journal, teller, &batch, total > FEW, state)?;
+        settle_batch(journal, teller, &batch, total > MAX_SYNCED_SINGLY, state)?;
         report_done(teller, end as u64);
     }
     Ok(())
@@ -254,7 +254,7 @@ fn take_over<D: Disk>(
     }
     let settled = jobs
         .iter()
-        .filter(|job| job.settle.settles && !matches!(job.outcome, Some(Err(_))));
+        .filter(|job| job.settle.ends_conflict && !matches!(job.outcome, Some(Err(_))));
     for job in settled {
         clear_copies(journal, job.settle.id, state)?;
     }
@@ -271,7 +271,7 @@ impl Job<'_> {
         let settle = self.settle;
         let (id, place, remote) = (settle.id, &settle.to, &settle.seen.version);
         let mut rows = vec![RowChange::Article(Box::new(self.row(state)))];
-        if settle.settles {
+        if settle.ends_conflict {
             rows.push(RowChange::NoConflict(id));
         }
         let mut record = |seen| rows.push(RowChange::Version(Box::new(seen)));

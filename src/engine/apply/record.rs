@@ -47,7 +47,7 @@ pub(super) fn row_after(
         (&settle.unsent, settle.unsent_flags, seen)
     };
     let old = state.row(settle.id);
-    // The seen version may be an old copy itself, and then ends no other one.
+    // The seen version may be a stale read itself, and then supersedes no other version.
     let may_be_old = state.observed.service.read_first.contains(&settle.id);
     let kept = |row: &ArticleRow| row.local.text == local.text;
     ArticleRow {

@@ -86,7 +86,7 @@ async fn send<S: Service, D: Disk>(
         Ok(recorded) => recorded,
         Err(result) => return Ok(result),
     };
-    if settle.settles {
+    if settle.ends_conflict {
         clear_copies(&mut engine.journal(), settle.id, state)?;
     }
     if let Some(row) = row {
@@ -163,7 +163,7 @@ fn rows_when_sent(
         RowChange::Version(Box::new(pushed)),
         event,
     ];
-    if settle.settles {
+    if settle.ends_conflict {
         rows.push(RowChange::NoConflict(settle.id));
     }
     rows

@@ -28,7 +28,8 @@ pub(super) struct ApplyState<'a> {
     pub(super) reseen: BTreeMap<ArticleId, Instant>,
     /// The edited copies of settled conflicts.
     pub(super) edited_copies: Vec<(ArticleId, Place)>,
-    /// The number of articles that used the last listing of this run as their guard read.
+    /// The number of articles that used the last listing of this run as their guard read; `None`: no listing was made.
+    /// After a listing with few uses, or in a look at a few articles, no other one follows.
     pub(super) listing_uses: Option<usize>,
     /// The number of articles still to be sent, to choose between GETs and a listing.
     pub(super) to_send: usize,
@@ -40,7 +41,8 @@ pub(super) struct ApplyState<'a> {
 pub(super) enum StepResult {
     /// It is done; with a note for people, if any.
     Done(Option<String>),
-    /// It was not done: something changed since the look. The next cycle decides again.
+    /// It was not done: something changed since the look, or an earlier request or step has to settle first. The next
+    /// cycle decides again.
     Retry(String),
     /// It was not done: the service's side changed after it was read. Another look at once decides again.
     Overtaken(String),

@@ -14,7 +14,7 @@ use crate::service::{
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest number of articles that are fetched one by one; for more, a listing is cheaper.
-const FEW: usize = 3;
+const MAX_FETCHED: usize = 3;
 
 /// The largest number of categories that are fetched if none is named: a listing does not show them, and each costs a
 /// request.
@@ -46,7 +46,7 @@ impl<D: Disk> Comparer<'_, D> {
             .filter(|(_, place)| self.covers(place))
             .map(|(id, place)| (id, place.clone()))
             .collect();
-        let is_few = known.len() <= FEW && !self.scope.is_empty();
+        let is_few = known.len() <= MAX_FETCHED && !self.scope.is_empty();
         let shown = if is_few && self.scope.iter().all(|path| path.contains('/')) {
             fetch(service, known.keys()).await?
         } else {

@@ -15,7 +15,7 @@ use crate::reconcile::plan::Problem;
 use crate::state::{DisplacedRow, FileEntry};
 
 /// The time for which a displaced file stays, in milliseconds.
-const LONG: i64 = 86_400_000;
+const KEEP_FOR: i64 = 86_400_000;
 
 /// The least age of the last write, in nanoseconds: before, a program may still be writing.
 const RESTING: i64 = 1_000_000_000;
@@ -28,8 +28,8 @@ const OPEN: &str = "a program had it open while it was replaced, and wrote to it
 /// The folder where a person finds text that is stored nowhere else.
 const ASIDE: &str = "`.kbsync/displaced`";
 
-/// The result of a look at a displaced file.
-enum Look {
+/// The text that a program wrote into a displaced file, after it was displaced.
+enum LateText {
     /// No new text: the file may be deleted.
     Same(KnownFile),
     /// New text, stored by now.
@@ -50,16 +50,16 @@ impl<D: Disk> Journal<'_, D> {
         let mut seen = Vec::new();
         let mut old = Vec::new();
         for row in self.store.displaced()? {
-            let is_old = now.0.saturating_sub(row.since.0) >= LONG;
+            let is_old = now.0.saturating_sub(row.since.0) >= KEEP_FOR;
             match self.late_words(&row, is_background) {
-                Ok(Look::Same(_)) if is_old => old.push(row),
-                Ok(Look::Same(known)) if known == row.known => {}
-                Ok(Look::Same(known)) => seen.push(DisplacedRow { known, ..row }),
-                Ok(Look::Kept(known, problem)) => {
+                Ok(LateText::Same(_)) if is_old => old.push(row),
+                Ok(LateText::Same(known)) if known == row.known => {}
+                Ok(LateText::Same(known)) => seen.push(DisplacedRow { known, ..row }),
+                Ok(LateText::Kept(known, problem)) => {
                     problems.extend(problem);
                     seen.push(DisplacedRow { known, ..row });
                 }
-                Ok(Look::Waits(problem)) => problems.extend(problem),
+                Ok(LateText::Waits(problem)) => problems.extend(problem),
                 Err(error) => {
                     tracing::warn!(place = %row.place, %error, "a displaced file cannot be looked at");
                 }
@@ -81,45 +81,49 @@ impl<D: Disk> Journal<'_, D> {
     }
 
     /// Stores the text that was written into a displaced file since the last look.
-    fn late_words(&mut self, row: &DisplacedRow, is_background: bool) -> Result<Look, DiskError> {
+    fn late_words(
+        &mut self,
+        row: &DisplacedRow,
+        is_background: bool,
+    ) -> Result<LateText, DiskError> {
         let now = self.store.now();
         let found = self
             .disk
             .look_aside(Area::Displaced, row.slot, at(&row.place))?;
         // A person cleared the folder.
         let Some(stamp) = found else {
-            return Ok(Look::Same(row.known));
+            return Ok(LateText::Same(row.known));
         };
         if stamp.same_content(&row.known.stamp)
             && trusted(row.known.stamp, self.store.now()).is_some()
         {
-            return Ok(Look::Same(row.known));
+            return Ok(LateText::Same(row.known));
         }
         let resting = now.0.saturating_mul(1_000_000).saturating_sub(stamp.mtime);
         if is_background && resting.saturating_abs() < RESTING {
-            return Ok(Look::Waits(None));
+            return Ok(LateText::Waits(None));
         }
         let content = self
             .disk
             .read_aside(Area::Displaced, row.slot, at(&row.place), MAX_FILE)?;
         if !content.whole {
             let message = format!("{OPEN}; that is too large to be kept: take it from {ASIDE}");
-            return Ok(Look::Waits(Some(told(&row.place, message))));
+            return Ok(LateText::Waits(Some(told(&row.place, message))));
         }
         let known = KnownFile::of(content.stamp, &content.bytes);
         if known.digest == row.known.digest {
-            return Ok(Look::Same(known));
+            return Ok(LateText::Same(known));
         }
         // Emptied: its former text is in the history, and new text may follow.
         if content.bytes.is_empty() {
-            return Ok(Look::Kept(known, None));
+            return Ok(LateText::Kept(known, None));
         }
         let (kept, message) = self.set_words_beside(&row.place, &content.bytes);
         let problem = Some(told(&row.place, message));
         Ok(if kept {
-            Look::Kept(known, problem)
+            LateText::Kept(known, problem)
         } else {
-            Look::Waits(problem)
+            LateText::Waits(problem)
         })
     }
 

@@ -7,7 +7,7 @@
 //! - A moved file is written at its new place, and then removed from the old one. Places are left before they are
 //!   taken.
 //! - A failed change leaves no journal entry, unless it could not be undone: the next cycle recovers it first. Its
-//!   staged file stays until the entry has ended, because an empty slot means "done".
+//!   staged file stays until the entry has ended: for a new file, an empty slot means "published".
 //! - A replaced or removed file stays displaced for a day (`displaced`).
 //!
 //! `recover` settles the entries that a crash left behind. The journal makes no decisions and no requests.
@@ -33,7 +33,7 @@ pub(super) struct Journal<'a, D> {
 }
 
 /// The largest number of files that are made durable one by one.
-pub(super) const FEW: usize = 8;
+pub(super) const MAX_SYNCED_SINGLY: usize = 8;
 
 /// One change of a file.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ impl<D: Disk> Journal<'_, D> {
             for change in changes {
                 drop_staged(self.disk, change);
             }
-            return Ok(changes.iter().map(|_| Err(again(&error))).collect());
+            return Ok(changes.iter().map(|_| Err(copy_of(&error))).collect());
         }
         self.store.write(|tx| {
             for change in changes {
@@ -245,7 +245,7 @@ impl<D: Disk> Journal<'_, D> {
         let mut broken = BTreeMap::new();
         if many {
             if let Err(error) = self.disk.flush() {
-                broken.extend(touched.into_iter().map(|folder| (folder, again(&error))));
+                broken.extend(touched.into_iter().map(|folder| (folder, copy_of(&error))));
             }
         } else {
             for folder in touched {
@@ -257,7 +257,7 @@ impl<D: Disk> Journal<'_, D> {
         for (change, one) in changes.iter().zip(done) {
             let error = folders(change).iter().find_map(|name| broken.get(name));
             if let Some(error) = error.filter(|_| one.is_ok()) {
-                let error = again(error);
+                let error = copy_of(error);
                 *one = Err(Failed { error, open: true });
             }
         }
@@ -407,7 +407,7 @@ fn in_order(changes: &[FileChange]) -> Vec<usize> {
 }
 
 /// Copies an error for another file.
-fn again(error: &DiskError) -> DiskError {
+fn copy_of(error: &DiskError) -> DiskError {
     DiskError::new(error.kind, error.doing, error.path.clone())
 }
 

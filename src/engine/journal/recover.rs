@@ -4,15 +4,16 @@
 //!
 //! | in the slot | means | so |
 //! |---|---|---|
-//! | the new bytes, and not at the target | not published | they go, and the row |
+//! | the new bytes, and not at the target | not published | the bytes and the entry go |
+//! | the new bytes, at the target as well | published over an equal save | the rows become true |
 //! | other bytes | published | the rows become true; an unexpected save is kept beside the file and in the history |
-//! | nothing, the row says "new", something lies at the target | published | the rows become true |
-//! | nothing, the row says "replaced" or "removed" | not carried out, or somebody cleared the stage | the row goes |
-//! | a file without a row | never journalled | it goes |
+//! | nothing, no file was to be replaced, a file is at the target | published | the rows become true |
+//! | nothing, a file was to be replaced or removed | not carried out, or somebody cleared the stage | the entry goes |
+//! | a file without an entry | never journalled | the file goes |
 //!
-//! A moved file at its new place is removed from the old one before its rows become true. After an undone change, the
-//! next look decides as usual. Recovery is idempotent. An entry that the disk refuses stays open, and its files are
-//! left alone until it is settled.
+//! A folder was renamed if only its new name exists. A moved file at its new place is removed from the old one before
+//! its rows become true. After an undone change, the next look decides as usual. Recovery is idempotent. An entry that
+//! the disk refuses stays open, and its files are left alone until it is settled.
 
 use super::displaced::{came_from, came_out, displace, displace_again};
 use super::{Journal, at};
@@ -48,7 +49,7 @@ pub(in crate::engine) fn overlay(
 ) -> anyhow::Result<()> {
     for change in store.journal()? {
         if matches!(is_published(disk, &change), Ok(true)) {
-            change.rows.iter().for_each(|row| take(base, row));
+            change.rows.iter().for_each(|row| apply_to_base(base, row));
         }
     }
     Ok(())
@@ -242,8 +243,8 @@ impl Recovered {
     }
 }
 
-/// Puts a row into a base.
-pub(in crate::engine) fn take(base: &mut Base, row: &RowChange) {
+/// Applies the change of a row to a loaded base.
+pub(in crate::engine) fn apply_to_base(base: &mut Base, row: &RowChange) {
     match row {
         RowChange::Article(row) => {
             base.articles.insert(row.id, (**row).clone());
@@ -292,8 +293,10 @@ fn is_published(disk: &impl Disk, change: &Journalled) -> Result<bool, DiskError
         return Ok(true);
     }
     let content = disk.read_aside(Area::Stage, change.slot, at, MAX_FILE)?;
-    let digest = content.whole.then(|| Digest::of_parts(&[&content.bytes]));
-    Ok(digest.is_none() || file.new != digest || digest_at(disk, &file.target)? == digest)
+    let in_slot = content.whole.then(|| Digest::of_parts(&[&content.bytes]));
+    let is_staged = in_slot.is_some() && in_slot == file.new;
+    // The new bytes in both places: the save that the exchange caught was equal to them.
+    Ok(!is_staged || digest_at(disk, &file.target)? == in_slot)
 }
 
 /// Returns whether a folder was renamed: it has the new name, and nothing has the old one. The listing decides, because

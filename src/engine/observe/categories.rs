@@ -24,7 +24,8 @@ use crate::state::Target;
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The largest number of known categories that one cycle reads again.
+/// The largest number of known categories that one cycle reads again for their age, and for the folders that a command
+/// names.
 const MAX_REFRESHED: usize = 5;
 
 /// Returns the categories to read: those seen for the first time, not read for a day, with articles that moved in or

@@ -11,7 +11,7 @@
 //! The differences are not enough if a file or an entry came, went or moved, a category changed, or something cannot be
 //! read. Then all rows are loaded and compared.
 
-use super::local::{FEW, Found};
+use super::local::{Found, MAX_CHANGED};
 use super::paths::{self, indexed_at};
 use crate::engine::backoff::{ASK_AGAIN, Backoff};
 use crate::engine::listing::{ArticleRows, Listing};
@@ -198,7 +198,7 @@ pub(super) fn differences<S: Service, D: Disk>(
         let row = index.row(*id);
         *look != Look::Whole || row.is_some_and(|row| shown(row) == Shown::Listed)
     };
-    let Some(ids) = ids.filter(|ids| ids.len() <= FEW && ids.iter().all(is_listed)) else {
+    let Some(ids) = ids.filter(|ids| ids.len() <= MAX_CHANGED && ids.iter().all(is_listed)) else {
         return Ok(None);
     };
     let mut rows = ArticleRows::new();

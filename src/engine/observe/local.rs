@@ -24,7 +24,7 @@ use anyhow::Context as _;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The largest number of changed files that are compared without all others.
-pub(super) const FEW: usize = 128;
+pub(super) const MAX_CHANGED: usize = 128;
 
 /// The result of a scan.
 #[derive(Default)]
@@ -167,11 +167,11 @@ impl Found {
         store: &Store,
     ) -> Result<bool, StateError> {
         let snapshot = &self.scanned.snapshot;
-        if snapshot.files.len() > FEW {
+        if snapshot.files.len() > MAX_CHANGED {
             return Ok(false);
         }
         let rows = self.rows(store)?;
-        let is_in_its_folder = |file: &LocalFile| {
+        let keeps_address = |file: &LocalFile| {
             let row = file.id.and_then(|id| rows.get(&id));
             row.is_some_and(|row| row.place == file.place && row.local.slug == file.version.slug)
         };
@@ -180,7 +180,7 @@ impl Found {
             && self.scan.conflict_copies.is_empty()
             && self.scanned.problems.is_empty()
             && snapshot.unknown.is_empty()
-            && snapshot.files.iter().all(is_in_its_folder)
+            && snapshot.files.iter().all(keeps_address)
             && self.unchanged.len() + snapshot.files.len() == index.len()
             && self.has_words_of(base))
     }

@@ -163,7 +163,7 @@ impl Scanned {
         let just_gone: Vec<Unknown> = rows
             .filter(|row| !named.contains(&row.id) && !known.contains(&row.id))
             .map(|row| &row.place)
-            .filter(|place| !there.contains(place) && !in_motion.was_waited_for(place))
+            .filter(|place| !there.contains(place) && !in_motion.grace_is_over(place))
             .filter(|place| {
                 let known = folders.entry(&place.folder);
                 *known.or_insert_with(|| is_just_gone(place))

@@ -11,7 +11,6 @@ use super::local::Found;
 use super::questions::Question;
 use crate::engine::backoff::Answer;
 use crate::engine::listing::Listing;
-use crate::engine::observation::as_recorded;
 use crate::engine::ports::begin_phase;
 use crate::engine::{Engine, open_actions};
 use crate::mirror::disk::Disk;
@@ -119,7 +118,7 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
     let mut listing = Listing::default();
     for row in rows.values() {
         if !edited.contains(&row.id) {
-            let entry = Remote::Present(as_recorded(row));
+            let entry = Remote::Present(Seen::recorded(row));
             listing.articles.insert(row.id, entry);
             continue;
         }

@@ -45,7 +45,7 @@ impl Absent {
 
 /// The facts that decide about questions, besides the two sides.
 pub(super) struct Rules<'a> {
-    /// The number of questions of each kind in one cycle.
+    /// The number of questions of each kind in one cycle, those about unknown ids and released actions aside.
     pub(super) limit: usize,
     /// The actions that a person released, as fingerprints.
     pub(super) approved: &'a HashSet<Digest>,

@@ -46,7 +46,7 @@ use write::write_restored;
 pub struct RestoreRequest {
     /// The article, category or file.
     pub subject: Subject,
-    /// The version's number; `None`: the last version of a deleted article, or the previous one of an existing article.
+    /// The version's number; `None`: the last version of a deleted article or a missing file, else the previous one.
     #[serde(default)]
     pub number: Option<u64>,
     /// A new place for a deleted article's file; `None`: its old place.

@@ -118,8 +118,8 @@ fn by_unit(ancestor: Option<&str>, local: &str, remote: &str) -> Vec<Block> {
         blocks.push(if let Some(merged) = merged {
             Block::Settled(text(&merged))
         } else {
-            // A local text that ends a line, or whose end is in no block, must be separated from the remote text behind
-            // it.
+            // The local text needs a line break before the remote text if it ends a line, as `a</p>` does, or if no
+            // block ends it.
             let next = tokens.get(stretch.end).map(|next| interner[*next]);
             let ends_a_line = next.is_none_or(|next| next.starts_with(['\n', '\r']));
             let unended = |unit: &Token| {

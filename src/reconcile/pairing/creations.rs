@@ -53,7 +53,7 @@ pub(super) fn hold_moved(
     (left, unknown)
 }
 
-/// Returns whether a file has the title and text of a try, and has no id or differs from the article of its id.
+/// Returns whether a file has the title and text of a try, and has no id, or an id whose article has other words.
 pub(crate) fn may_be_of(creation: &Creation, file: &LocalFile, base: &Base) -> bool {
     let is_new = file.id.is_none_or(|id| {
         let row = base.articles.get(&id);

@@ -325,7 +325,7 @@ impl Small {
     }
 
     fn settled(&mut self, settle: &Settle) {
-        if settle.settles && self.base.conflicts.remove(&settle.id).is_some() {
+        if settle.ends_conflict && self.base.conflicts.remove(&settle.id).is_some() {
             let copies = &mut self.local.copies;
             copies.retain(|_, names| *names != Some(settle.id));
         }

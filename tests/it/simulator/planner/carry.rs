@@ -202,7 +202,7 @@ impl Scene {
     }
 
     fn settled(&mut self, settle: &Settle) {
-        if settle.settles
+        if settle.ends_conflict
             && let Some(row) = self.base.conflicts.remove(&settle.id)
             && let Some(copy) = row.copy
         {
