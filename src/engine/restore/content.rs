@@ -7,8 +7,9 @@ use crate::engine::history::category::was_here;
 use crate::engine::history::{self, History, composed, has_address};
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
+use crate::model::base::ArticleRow;
 use crate::model::path::slug_of_stem;
-use crate::model::{CategoryId, Field, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
 use crate::state::{StoredVersion, Subject};
 
 impl<D: Disk> Preparer<'_, D> {
@@ -27,12 +28,18 @@ impl<D: Disk> Preparer<'_, D> {
         }
         let old = present.as_ref().map(|(_, text)| text.as_str());
         let document = old.and_then(|old| Document::parse_with_markers(old.as_bytes()).ok());
+        let id = target.id;
+        let row = id.and_then(|id| self.view.base.articles.get(&id));
+        let hidden = document.as_ref().zip(row);
+        let hidden = hidden.and_then(|(document, row)| lost_flags(document, row));
         let own = self.own_history(history, request)?;
         let history = own.as_ref().unwrap_or(history);
+        let listed = |version| (version, history.listed(version).number);
         let found = match request.number {
             Some(number) => history.numbered(number).map(|version| (version, number)),
-            None => default_version(history, &target, old, document.as_ref())
-                .map(|version| (version, history.listed(version).number)),
+            // Such a file gets its line back with the agreed text, not with an older one.
+            None if hidden.is_some() => agreed_version(history, row).map(listed),
+            None => default_version(history, &target, old, document.as_ref()).map(listed),
         };
         let Some((version, number)) = found else {
             let number = request.number;
@@ -47,7 +54,11 @@ impl<D: Disk> Preparer<'_, D> {
         let mut file = RestoredFile {
             version: version.clone(),
             number,
-            fields: fields.unwrap_or_default(),
+            fields: fields
+                .into_iter()
+                .flatten()
+                .chain(hidden.map(|_| Field::Enabled))
+                .collect(),
             is_silent: false,
             new: String::new(),
             target,
@@ -58,7 +69,6 @@ impl<D: Disk> Preparer<'_, D> {
             file.is_silent = self.is_known_category(id, &file);
             return Ok(file);
         }
-        let id = file.target.id;
         // A file that was not ready when it was stored comes back unchanged.
         let stored = version
             .seen
@@ -76,6 +86,8 @@ impl<D: Disk> Preparer<'_, D> {
                 let named = document.id().filter(|named| Some(*named) != id);
                 document.edit(&Changes {
                     id: id.filter(|_| named.is_some()),
+                    enabled: hidden.map(|flags| flags.enabled),
+                    draft: hidden.map(|flags| flags.draft),
                     text: Some(text),
                     ..Changes::words(words)
                 })
@@ -221,6 +233,23 @@ impl<D: Disk> Preparer<'_, D> {
         let row = self.view.base.categories.get(&id);
         words.is_none_or(|words| row.is_some_and(|row| row.local == words))
     }
+}
+
+/// Returns the flags of a file that has lost the line which hides its article; `None`: it has lost none. Versions have
+/// no flags: without this line, a restored text would publish the article.
+fn lost_flags(document: &Document, row: &ArticleRow) -> Option<Flags> {
+    let (now, agreed) = (document.flags(), row.file_flags);
+    let flags = Flags {
+        enabled: now.enabled.or(agreed.enabled),
+        draft: now.draft.or(agreed.draft),
+    };
+    (flags != now && agreed.hides()).then_some(flags)
+}
+
+fn agreed_version<'h>(history: &'h History, row: Option<&ArticleRow>) -> Option<&'h StoredVersion> {
+    let is_agreed =
+        |kept: &&StoredVersion| row.is_some_and(|row| row.local.same_words(&kept.seen.version));
+    history.versions.iter().find(is_agreed)
 }
 
 /// Returns the version of a request without a number.

@@ -165,3 +165,35 @@ async fn a_folder_that_came_back_with_a_file_and_without_its_name_is_the_categor
     assert!(stage.read("help/n0.html").contains("<p>Words of n0.</p>"));
     assert_eq!(stage.sandbox().categories().len(), 1);
 }
+
+#[tokio::test]
+async fn a_restored_text_does_not_publish_an_article_that_a_colleague_hid() {
+    for is_edited in [true, false] {
+        let (stage, articles) = synced().await;
+        let older = stage.read("start/n0.html");
+        stage.sandbox().edit(articles[0], |article| {
+            article.enabled = false;
+            if is_edited {
+                article.title = "Newer".to_owned();
+            }
+        });
+        sync(&stage).await;
+        let newer = stage.read("start/n0.html");
+        assert!(newer.contains("enabled: false\n"), "{newer}");
+        // An older commit has neither the line nor the title.
+        stage.write("start/n0.html", &older);
+        let wish = RestoreRequest {
+            missing: false,
+            ..RestoreRequest::missing(ArticleId::new(articles[0]))
+        };
+        let restored = restored(&stage, &calm(), &[wish]).await;
+        assert!(restored.failed.is_none(), "{restored:?}");
+        let file = stage.read("start/n0.html");
+        assert!(file.contains("enabled: false\n"), "{file}");
+        assert_eq!(file.contains("Newer"), is_edited, "{file}");
+        let report = sync(&stage).await;
+        assert_eq!(report.requests.put, 0, "{:?}", lines(&report));
+        let article = stage.sandbox().article(articles[0]).expect("an article");
+        assert!(!article.enabled);
+    }
+}
