@@ -121,13 +121,15 @@ impl Block {
 
 /// Reduces `[words](target)` to the words, which include the name of the other page.
 fn without_targets(text: &str) -> String {
-    let mut parts = text.split("](");
-    let mut plain = parts.next().unwrap_or_default().replace('[', "");
-    for part in parts {
-        let (_, behind) = part.split_once(')').unwrap_or(("", part));
-        plain += &behind.replace('[', "");
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some((words, behind)) = rest.split_once("](") {
+        let (before, words) = words.rsplit_once('[').unwrap_or(("", words));
+        plain = plain + before + words;
+        rest = behind
+            .split_once(')')
+            .map_or(behind, |(_target, rest)| rest);
     }
-    plain
+    plain + rest
 }
 
 /// Leaves of `*words*` the words. Code stays as it is.
@@ -169,11 +171,11 @@ mod tests {
     #[test]
     fn a_page_is_wrapped_and_its_code_is_not() {
         let page = "# Title\n\nSome **bold words** and [a page](page.md), with `code in one piece`.\n\n\
-                    - an item that is\n  longer than a line\n- *another* `*.html`\n\n```console\n$ a  command   that is long\n```\n";
+                    - an item that is\n  longer than a line\n- *another* `*.html [PATH]`\n\n```console\n$ a  command   that is long\n```\n";
         assert_eq!(
             plain(&lay_out(page, 24)),
             "Title\n\nSome bold words and a\npage, with\n`code in one piece`.\n\n- an item that is longer\n  \
-             than a line\n- another `*.html`\n\n    $ a  command   that is long\n"
+             than a line\n- another\n  `*.html [PATH]`\n\n    $ a  command   that is long\n"
         );
     }
 
