@@ -104,9 +104,9 @@ fn reason(action: &Action, behind: &Behind) -> String {
         ("the file", action.path.clone())
     };
     format!(
-        "{name} may have gone back to the committed version, {cause}: no commit that kbsync found has the newest version; \
-         `kbsync restore {}` brings it back; for a version in a stash or on the remote, run `git stash pop` or `git pull`; \
-         `kbsync approve` sends the file as it is",
+        "{name} may have gone back to the committed version, {cause}: no commit that kbsync found has the newest version. \
+         `kbsync restore {}` brings the newest version back, and so do `git stash pop` and `git pull` if it is in a stash or \
+         on the remote; `kbsync approve` sends the file as it is",
         quoted(&path)
     )
 }
