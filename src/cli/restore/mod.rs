@@ -151,10 +151,15 @@ impl Planned {
 /// Returns the changes in the files, in the form of `kbsync diff`.
 fn preview(planned: &[Planned], refused: Vec<Refused>) -> Comparison {
     let mut preview = Comparison::default();
+    let is_single = planned.iter().map(|one| one.found.len()).sum::<usize>() == 1;
     for Planned { group, found, .. } in planned {
         for file in found {
             let path = group.part.path(&file.target.place);
-            preview.notes.push(file.described());
+            preview.notes.push(if is_single {
+                file.described()
+            } else {
+                format!("{path}: {}", file.described())
+            });
             preview.pairs.extend((!file.is_there()).then(|| Pair {
                 old_path: file.old().map(|_| path.clone()),
                 new_path: Some(path),

@@ -178,7 +178,9 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
         .json();
     assert_eq!(dry["files"].as_array().expect("a list").len(), 2, "{dry}");
     let earlier = format!("kbsync restore {} --to FOLDER/NAME.html", ids[0]);
-    assert!(dry["notes"].to_string().contains(&earlier), "{dry}");
+    let notes = dry["notes"].to_string();
+    assert!(notes.contains(&earlier), "{dry}");
+    assert!(notes.contains("\"start/two.html: version @"), "{dry}");
 
     kb.run(&["restore", "start", "--deleted"])
         .exits(2)
