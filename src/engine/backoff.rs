@@ -9,9 +9,10 @@
 //! - An answer about an article or a category is stored at the end of its cycle. After a cycle that broke off, the next
 //!   one asks again.
 
+use crate::engine::Engine;
 use crate::engine::observation::{Extent, Observation};
 use crate::engine::open_actions;
-use crate::engine::settings::{CycleRequest, Settings};
+use crate::engine::settings::CycleRequest;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Digest, Flags, Revision, Timestamp};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
@@ -79,12 +80,6 @@ impl Answers {
         self.note(Target::Article(id), Answer::AsRecorded);
     }
 
-    /// Returns whether probes are allowed, by the settings and the service.
-    pub(super) fn may_probe(&self, store: &Store, settings: &Settings) -> anyhow::Result<bool> {
-        let allowed = settings.probe && !self.probe_refused;
-        Ok(allowed && store.meta(PROBE_REFUSED)?.is_none())
-    }
-
     /// Ends probing for this workspace after the first refusal, with a warning in the log.
     pub(super) fn stop_probing(
         &mut self,
@@ -97,6 +92,12 @@ impl Answers {
         store.learn(|tx| tx.set_meta(PROBE_REFUSED, &reason))?;
         Ok(())
     }
+}
+
+/// Returns whether probes are allowed, by the settings and the service.
+pub(super) fn may_probe<S, D>(engine: &Engine<S, D>) -> anyhow::Result<bool> {
+    let allowed = engine.settings.probe && !engine.gathered.answers.probe_refused;
+    Ok(allowed && engine.store.meta(PROBE_REFUSED)?.is_none())
 }
 
 /// The stored attempts at the start of a cycle.

@@ -6,7 +6,7 @@
 
 use super::questions::{self, Question};
 use crate::engine::Engine;
-use crate::engine::backoff::{Answer, Backoff};
+use crate::engine::backoff::{Answer, Backoff, may_probe};
 use crate::engine::listing::{figure_row, take_seen, visibility_of};
 use crate::engine::observation::Observation;
 use crate::engine::ports::{begin_phase, report_done};
@@ -43,12 +43,7 @@ pub(super) async fn ask_absent<S: Service, D: Disk>(
         let asked = ask(engine, *question, base.articles.get(&question.id)).await?;
         match asked {
             // Without probes the listing is the best answer, and it has the article.
-            Ok(Remote::NotVisible(_))
-                if question.listed
-                    && !engine
-                        .gathered
-                        .answers
-                        .may_probe(&engine.store, &engine.settings)? => {}
+            Ok(Remote::NotVisible(_)) if question.listed && !may_probe(engine)? => {}
             Ok(answer) => {
                 let listed_before = question.get && base.articles.contains_key(&question.id);
                 if listed_before && shows_a_gap(&answer) {
@@ -124,11 +119,7 @@ pub(super) async fn ask<S: Service, D: Disk>(
             Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
         }
     }
-    if !engine
-        .gathered
-        .answers
-        .may_probe(&engine.store, &engine.settings)?
-    {
+    if !may_probe(engine)? {
         if let Some(article) = read {
             return take_answer(engine, article, Visibility::Published, row).map(Ok);
         }

@@ -9,7 +9,7 @@ use super::absent::{ask, take_answer};
 use super::index::Index;
 use super::local::Found;
 use super::questions::Question;
-use crate::engine::backoff::Answer;
+use crate::engine::backoff::{Answer, may_probe};
 use crate::engine::listing::Listing;
 use crate::engine::ports::begin_phase;
 use crate::engine::{Engine, open_actions};
@@ -59,7 +59,7 @@ pub(super) fn indexed_at<S, D>(
         held.iter()
             .any(|held| held.id == Some(row.id) || held.path == path)
     };
-    let may_probe = engine.gathered.answers.may_probe(store, &engine.settings)?;
+    let may_probe = may_probe(engine)?;
     let readable = |row: &ArticleRow| match row.visibility {
         // For an article that was disabled, only the listing shows its state.
         Visibility::Published => !row.remote_flags.hides(),

@@ -11,7 +11,7 @@
 mod answered;
 pub(super) mod creations;
 
-use crate::engine::backoff::Backoff;
+use crate::engine::backoff::{Backoff, may_probe};
 use crate::engine::observation::version_with;
 use crate::engine::{Clock, Engine};
 use crate::mirror::disk::Disk;
@@ -341,11 +341,7 @@ async fn look_at<S: Service, D: Disk>(
     id: ArticleId,
     purpose: Purpose,
 ) -> anyhow::Result<(Answer<RemoteArticle>, bool)> {
-    if engine
-        .gathered
-        .answers
-        .may_probe(&engine.store, &engine.settings)?
-    {
+    if may_probe(engine)? {
         match engine.service.probe(id, purpose).await {
             Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => {}
             answer => return Ok((answer, true)),
