@@ -52,8 +52,7 @@ pub enum Verdict {
 }
 
 /// The message about a folder within a category that holds articles' files.
-pub const INNER: &str =
-    "it holds .html files, and folders within a category are not synced; move the files up";
+pub const INNER: &str = "this folder holds .html files, but folders within a category are not synced; move the files up";
 
 /// Returns whether a file of this name in a category's folder would be an article.
 pub fn could_be_article(name: &str) -> bool {
