@@ -217,7 +217,7 @@ fn worlds(wish: &Wish) -> ExitCode {
     });
     let runs = f64::from(u32::try_from(sum.runs).unwrap_or(u32::MAX));
     println!(
-        "{} runs from seed {} ({} compared, {} of them with a real folder), {} steps, {} cycles ({} of them sifted) in \
+        "{} runs from seed {} ({} compared, {} of them with a real folder), {} steps, {} cycles ({} of them incremental) in \
          {took:.1} s: {:.0} runs a second; {} failed",
         sum.runs,
         wish.seed,
