@@ -51,14 +51,16 @@ impl<D: Disk> Preparer<'_, D> {
         let text = self.body(version)?;
         let words = &version.seen.version;
         let fields = document.as_ref().map(|document| differing(document, words));
+        let now = document.as_ref().map(Document::flags).unwrap_or_default();
+        let lines = hidden.into_iter().flat_map(|flags| {
+            let enabled = (flags.enabled != now.enabled).then_some(Field::Enabled);
+            let draft = (flags.draft != now.draft).then_some(Field::Draft);
+            enabled.into_iter().chain(draft)
+        });
         let mut file = RestoredFile {
             version: version.clone(),
             number,
-            fields: fields
-                .into_iter()
-                .flatten()
-                .chain(hidden.map(|_| Field::Enabled))
-                .collect(),
+            fields: fields.into_iter().flatten().chain(lines).collect(),
             is_silent: false,
             new: String::new(),
             target,

@@ -4,7 +4,7 @@ use crate::support::hostile::{Meddler, Stage, calm, engine, sync, world};
 use crate::support::world::lines;
 use kbsync::engine::restore::{RestoreRequest, Restored};
 use kbsync::engine::settings::CycleRequest;
-use kbsync::model::ArticleId;
+use kbsync::model::{ArticleId, Field};
 use kbsync::reconcile::snapshot::Direction;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -188,6 +188,9 @@ async fn a_restored_text_does_not_publish_an_article_that_a_colleague_hid() {
         };
         let restored = restored(&stage, &calm(), &[wish]).await;
         assert!(restored.failed.is_none(), "{restored:?}");
+        let fields = restored.lines[0].fields.as_slice();
+        let expected = [Field::Title, Field::Enabled];
+        assert_eq!(fields, &expected[usize::from(!is_edited)..]);
         let file = stage.read("start/n0.html");
         assert!(file.contains("enabled: false\n"), "{file}");
         assert_eq!(file.contains("Newer"), is_edited, "{file}");
