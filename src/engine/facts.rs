@@ -44,12 +44,12 @@ pub(super) fn facts<S: Service, D: Disk>(
     observed: &Observation,
 ) -> anyhow::Result<Facts> {
     let (store, now) = (&engine.store, engine.store.now());
-    let is_fresh = |(_, parked): &(String, Parked)| still_parked(parked, now);
-    let refused = store.parked()?.into_iter().filter(is_fresh);
-    let refused = refused.map(|(key, parked)| (key, (parked.fingerprint, parked.reason)));
     if plan.actions.is_empty() {
         return Ok(Facts::default());
     }
+    let is_fresh = |(_, parked): &(String, Parked)| still_parked(parked, now);
+    let refused = store.parked()?.into_iter().filter(is_fresh);
+    let refused = refused.map(|(key, parked)| (key, (parked.fingerprint, parked.reason)));
     let held = open_actions::held(store)?;
     let mut duels = BTreeSet::new();
     for settle in settled(plan).filter(|settle| settle.sends()) {
