@@ -379,7 +379,8 @@ fn several_are(number: usize, noun: &str) -> String {
 }
 
 /// The hint after hidden articles.
-const PUBLISH: &str = "to show an article, remove the line `enabled: false` from its file; a draft is published in the dashboard";
+const PUBLISH: &str = "to show an article, remove the line `enabled: false` from its file; a draft is published in the \
+                       dashboard";
 
 /// The hint after files with an older version.
 const OLDER: &str = "older: a newer version had replaced this text (git checkout or git stash?); `kbsync log PATH` lists both, and \

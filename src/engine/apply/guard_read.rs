@@ -24,8 +24,8 @@ use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service, Servi
 use crate::state::store::Store;
 use tokio::time::Instant;
 
-/// The number of unsent writes from which one listing is cheaper than a GET for each. After a listing
-/// that expired with fewer uses, GETs follow.
+/// The number of unsent writes from which one listing is cheaper than a GET for each. After a listing that expired with
+/// fewer uses, GETs follow.
 const LIST_FROM: usize = 2;
 
 /// Makes sure that the version to be replaced is still the one in the plan. Returns the result that prevents the write;

@@ -31,11 +31,11 @@ const ASIDE: &str = "`.kbsync/displaced`";
 /// The text that a program wrote into a displaced file, after it was displaced.
 enum LateText {
     /// No new text: the file may be deleted.
-    Same(KnownFile),
+    Unchanged(KnownFile),
     /// New text, stored by now.
-    Kept(KnownFile, Option<Problem>),
+    Stored(KnownFile, Option<Problem>),
     /// New text that is not stored: the next cycle looks again.
-    Waits(Option<Problem>),
+    Unstored(Option<Problem>),
 }
 
 impl<D: Disk> Journal<'_, D> {
@@ -52,14 +52,14 @@ impl<D: Disk> Journal<'_, D> {
         for row in self.store.displaced()? {
             let is_old = now.0.saturating_sub(row.since.0) >= KEEP_FOR;
             match self.late_words(&row, is_background) {
-                Ok(LateText::Same(_)) if is_old => old.push(row),
-                Ok(LateText::Same(known)) if known == row.known => {}
-                Ok(LateText::Same(known)) => seen.push(DisplacedRow { known, ..row }),
-                Ok(LateText::Kept(known, problem)) => {
+                Ok(LateText::Unchanged(_)) if is_old => old.push(row),
+                Ok(LateText::Unchanged(known)) if known == row.known => {}
+                Ok(LateText::Unchanged(known)) => seen.push(DisplacedRow { known, ..row }),
+                Ok(LateText::Stored(known, problem)) => {
                     problems.extend(problem);
                     seen.push(DisplacedRow { known, ..row });
                 }
-                Ok(LateText::Waits(problem)) => problems.extend(problem),
+                Ok(LateText::Unstored(problem)) => problems.extend(problem),
                 Err(error) => {
                     tracing::warn!(place = %row.place, %error, "a displaced file cannot be looked at");
                 }
@@ -92,38 +92,38 @@ impl<D: Disk> Journal<'_, D> {
             .look_aside(Area::Displaced, row.slot, at(&row.place))?;
         // A person cleared the folder.
         let Some(stamp) = found else {
-            return Ok(LateText::Same(row.known));
+            return Ok(LateText::Unchanged(row.known));
         };
         if stamp.same_content(&row.known.stamp)
             && trusted(row.known.stamp, self.store.now()).is_some()
         {
-            return Ok(LateText::Same(row.known));
+            return Ok(LateText::Unchanged(row.known));
         }
         let resting = now.0.saturating_mul(1_000_000).saturating_sub(stamp.mtime);
         if is_background && resting.saturating_abs() < RESTING {
-            return Ok(LateText::Waits(None));
+            return Ok(LateText::Unstored(None));
         }
         let content = self
             .disk
             .read_aside(Area::Displaced, row.slot, at(&row.place), MAX_FILE)?;
         if !content.whole {
             let message = format!("{OPEN}; that is too large to be kept: take it from {ASIDE}");
-            return Ok(LateText::Waits(Some(told(&row.place, message))));
+            return Ok(LateText::Unstored(Some(told(&row.place, message))));
         }
         let known = KnownFile::of(content.stamp, &content.bytes);
         if known.digest == row.known.digest {
-            return Ok(LateText::Same(known));
+            return Ok(LateText::Unchanged(known));
         }
         // Emptied: its former text is in the history, and new text may follow.
         if content.bytes.is_empty() {
-            return Ok(LateText::Kept(known, None));
+            return Ok(LateText::Stored(known, None));
         }
         let (kept, message) = self.set_words_beside(&row.place, &content.bytes);
         let problem = Some(told(&row.place, message));
         Ok(if kept {
-            LateText::Kept(known, problem)
+            LateText::Stored(known, problem)
         } else {
-            LateText::Waits(problem)
+            LateText::Unstored(problem)
         })
     }
 

@@ -1,8 +1,7 @@
 //! Asks for the articles that left the listing, and notes the answers.
 //!
 //! Absent is not deleted: a published article is gone only when a GET and a probe both say so, a hidden one when the
-//! probe does, because a GET may not show it. See
-//! `docs/decisions/10-absent-is-not-deleted.md`.
+//! probe does, because a GET may not show it. See `docs/decisions/10-absent-is-not-deleted.md`.
 
 use super::questions::{self, Question};
 use crate::engine::Engine;
