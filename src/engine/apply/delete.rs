@@ -3,13 +3,12 @@
 //! A DELETE is final (`docs/api.md`, A4.8): the last version is stored in the history first.
 
 use super::conflict::clear_copies;
-use super::guard_read::ensure_seen;
 use super::send::send_seen;
 use super::{ApplyState, StepResult, not_written};
 use crate::engine::Engine;
 use crate::engine::history::noted;
 use crate::engine::journal::Journal;
-use crate::engine::pending::PutOrDelete;
+use crate::engine::pending::{PENDING, PutOrDelete, is_pending};
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
 use crate::model::base::ArticleRow;
@@ -29,8 +28,8 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     seen: &Seen,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<StepResult> {
-    if let Some(result) = ensure_seen(engine, id, seen, state).await? {
-        return Ok(result);
+    if is_pending(&engine.store, id)? {
+        return Ok(StepResult::Retry(PENDING.to_owned()));
     }
     if let Some((_, doubt)) = state.obstacles.of(action) {
         return Ok(StepResult::Retry(doubt));

@@ -12,7 +12,6 @@ use crate::engine::Engine;
 use crate::engine::history::entry::edited_there;
 use crate::engine::listing::{Listing, Memory, list};
 use crate::engine::observation::version_of;
-use crate::engine::pending::{PENDING, is_pending};
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -36,9 +35,6 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
     seen: &Seen,
     state: &mut ApplyState<'_>,
 ) -> anyhow::Result<Option<StepResult>> {
-    if is_pending(&engine.store, id)? {
-        return Ok(Some(StepResult::Retry(PENDING.to_owned())));
-    }
     let window = engine.settings.guard_window;
     let read_first = state.observed.service.read_first.contains(&id);
     if is_seen(&engine.settings, id, state) {

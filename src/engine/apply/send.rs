@@ -8,7 +8,8 @@ use super::{ApplyState, StepResult, failed, not_done};
 use crate::engine::Engine;
 use crate::engine::history::entry::agreed;
 use crate::engine::pending::{
-    PutOrDelete, Recorded, SendOutcome, TRIES, may_repeat, send_request, wait_to_repeat,
+    PENDING, PutOrDelete, Recorded, SendOutcome, TRIES, end_request, is_pending, may_repeat,
+    send_request, store_request, wait_to_repeat,
 };
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Revision, Side, Timestamp};
@@ -16,7 +17,7 @@ use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::store::Store;
-use crate::state::{RowChange, SeenVersion, Update};
+use crate::state::{RequestId, RowChange, SeenVersion, Update};
 
 /// Writes the file if needed, then sends: a merged article is pushed in the same cycle.
 pub(super) async fn settle_and_send<S: Service, D: Disk>(
@@ -34,8 +35,8 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
         file,
         ..settle.clone()
     };
-    if let Some(result) = ensure_seen(engine, settle.id, &settle.seen, state).await? {
-        return Ok(result);
+    if is_pending(&engine.store, settle.id)? {
+        return Ok(StepResult::Retry(PENDING.to_owned()));
     }
     let first = state.row(settle.id).is_none();
     if settle.touches_file()
@@ -118,16 +119,20 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
 ) -> anyhow::Result<Result<Recorded, StepResult>> {
     let mut tries = 0;
     loop {
-        let request = match change(engine, state) {
-            Ok(request) => request,
+        let (pending, request) = match store_and_read(engine, id, seen, change, state).await? {
+            Ok(stored) => stored,
             Err(result) => return Ok(Err(result)),
         };
-        let (error, is_seen) = match send_request(engine, &request).await? {
+        let error = match send_request(engine, pending, &request).await? {
             SendOutcome::Done(recorded) => return Ok(Ok(recorded)),
             SendOutcome::Changed => return Ok(Err(changed_meanwhile())),
             SendOutcome::Pending(error) => return Ok(Err(failed(error))),
-            SendOutcome::NotDone(error) => (error, false),
-            SendOutcome::NotArrived(error) => (error, true),
+            SendOutcome::NotDone(error) => {
+                state.reseen.remove(&id);
+                state.observed.service.read_first.insert(id);
+                error
+            }
+            SendOutcome::NotArrived(error) => error,
         };
         tries += 1;
         if tries > TRIES || !may_repeat(&error) {
@@ -136,15 +141,39 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
         if let Err(error) = wait_to_repeat(&engine.service, &*engine.clock, &error, tries).await {
             return Ok(Err(failed(error)));
         }
-        if is_seen {
-            continue;
-        }
-        state.reseen.remove(&id);
-        state.observed.service.read_first.insert(id);
-        if let Some(result) = ensure_seen(engine, id, seen, state).await? {
-            return Ok(Err(result));
-        }
     }
+}
+
+/// Stores a request, and then makes sure that its article is as seen: nothing slow may come between the guard read and
+/// the request. Returns the result that prevents the request, if any.
+async fn store_and_read<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    id: ArticleId,
+    seen: &Seen,
+    change: &MakeChange<'_, S, D>,
+    state: &mut ApplyState<'_>,
+) -> anyhow::Result<Result<(RequestId, PutOrDelete), StepResult>> {
+    let request = match change(engine, state) {
+        Ok(request) => request,
+        Err(result) => return Ok(Err(result)),
+    };
+    let pending = store_request(&mut engine.store, &request)?;
+    let known = state.latest.get(&id).cloned();
+    let prevented = ensure_seen(engine, id, seen, state).await?;
+    let now = match prevented {
+        Some(result) => Err(result),
+        None if state.latest.get(&id) == known.as_ref() => return Ok(Ok((pending, request))),
+        // The version may have been saved again, unchanged, under another revision.
+        None => change(engine, state),
+    };
+    if now.as_ref().is_ok_and(|now| *now == request) {
+        return Ok(Ok((pending, request)));
+    }
+    end_request(&mut engine.store, pending, &request)?;
+    Ok(match now {
+        Ok(now) => Ok((store_request(&mut engine.store, &now)?, now)),
+        Err(result) => Err(result),
+    })
 }
 
 /// Returns the rows that become true with an update.

@@ -22,12 +22,13 @@ use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
 };
 use crate::state::store::Store;
-use crate::state::{Attempt, Deletion, PendingRequest, RequestId, Target, Update};
-use answered::{end_request, record_arrived, record_changed};
+use crate::state::{Attempt, Deletion, Outcome, PendingRequest, RequestId, Target, Update};
+pub(super) use answered::end_request;
+use answered::{record_arrived, record_changed};
 use std::time::Duration;
 
 /// A PUT or DELETE of an article: a look shows whether it arrived.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum PutOrDelete {
     Put(Update),
     Delete(Deletion),
@@ -161,13 +162,18 @@ pub(super) fn is_pending(store: &Store, id: ArticleId) -> anyhow::Result<bool> {
     Ok(changes.iter().any(|(_, change)| change.id() == id))
 }
 
-/// Stores a request and sends it once. After a lost response, looks at the article.
+/// Stores a request before it is sent.
+pub(super) fn store_request(store: &mut Store, change: &PutOrDelete) -> Outcome<RequestId> {
+    let request = change.request();
+    store.write(|tx| tx.add_pending_request(&request))
+}
+
+/// Sends a stored request once. After a lost response, looks at the article.
 pub(super) async fn send_request<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
+    pending: RequestId,
     change: &PutOrDelete,
 ) -> anyhow::Result<SendOutcome> {
-    let request = change.request();
-    let pending = engine.store.write(|tx| tx.add_pending_request(&request))?;
     let error = match send_once(&engine.service, &engine.store, change).await? {
         Ok(answer) => {
             return record_arrived(&mut engine.store, pending, change, answer.as_deref());

@@ -98,7 +98,7 @@ pub(super) fn record_changed(
     Ok(())
 }
 
-pub(super) fn end_request(
+pub(in crate::engine) fn end_request(
     store: &mut Store,
     pending: RequestId,
     change: &PutOrDelete,
