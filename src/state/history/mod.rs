@@ -16,7 +16,7 @@ use rusqlite::params;
 const DAY: i64 = 86_400_000;
 
 /// The time for which a deleted id is remembered; no stale read is older.
-const TOMBSTONE_DAYS: i64 = 30;
+const TOMBSTONE_DAYS: i64 = 3;
 
 /// The time for which deletions are counted; the guard looks back one day.
 const DELETION_DAYS: i64 = 7;
