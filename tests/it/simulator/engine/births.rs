@@ -5,7 +5,7 @@
 //! file. Within one cycle only the same POST creates a second article, once a colleague has moved the first.
 
 use super::token::Tokens;
-use super::world::{World, id_of, is_article};
+use super::world::{Side, World, id_of, is_article};
 use kbsync::mirror::document::Document;
 use kbsync::model::{ArticleId, Place};
 use kbsync::service::NewArticle;
@@ -20,6 +20,9 @@ pub(crate) struct Births {
     pub(crate) known: BTreeMap<ArticleId, Place>,
     /// The created articles whose ids were in no file when the present cycle began.
     unnamed: BTreeSet<ArticleId>,
+    /// The articles that got another file, pulled from the service, while the file that was sent is still without an
+    /// id: the writer had moved and edited it.
+    left_behind: BTreeSet<ArticleId>,
     /// Articles that were created in the present cycle.
     now: BTreeSet<ArticleId>,
     /// Articles in any report.
@@ -46,7 +49,8 @@ impl World {
         let address = |sent: &NewArticle| (sent.category, sent.slug.clone());
         let is_lost = |(other, sent): &(&ArticleId, &NewArticle)| {
             let again = births.now.contains(other) && address(sent) == address(new);
-            again || births.unnamed.contains(other) && !self.tells(**other, sent, new)
+            let is_unclear = births.unnamed.contains(other) || births.left_behind.contains(other);
+            again || is_unclear && !self.tells(**other, sent, new)
         };
         let lost = births.sent.iter().filter(is_lost);
         let twins: Vec<_> = lost.map(|(other, _)| (*other, id)).collect();
@@ -61,7 +65,18 @@ impl World {
         self.ledger.births.now.clear();
         if !self.ledger.births.sent.is_empty() {
             let named = self.ids_in_mirror();
+            let mut nameless = Tokens::default();
+            for words in self.nameless_files(Side::Mirror).values() {
+                nameless.add(words);
+            }
             let births = &mut self.ledger.births;
+            let is_sent_by_a_nameless_file = |id: &ArticleId| {
+                let sent = births.sent.get(id);
+                sent.is_some_and(|sent| !Tokens::of(sent.text.as_bytes()).and(&nameless).is_empty())
+            };
+            let left = births.unnamed.iter().filter(|id| named.contains_key(id));
+            let left: Vec<ArticleId> = left.copied().filter(is_sent_by_a_nameless_file).collect();
+            births.left_behind.extend(left);
             let sent = births.sent.keys().copied();
             births.unnamed = sent.filter(|id| !named.contains_key(id)).collect();
         }

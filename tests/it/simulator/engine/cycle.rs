@@ -142,15 +142,17 @@ impl Run<'_> {
                     ),
                 );
             }
-            // No listing shows whether a new article was deleted meanwhile or is not shown yet.
+            // No listing shows whether a new article was deleted or hidden meanwhile, or is not shown yet.
+            let is_hidden = |id: ArticleId| {
+                let article = world.kb.articles.get(&id);
+                let sent = world.ledger.births.sent.get(&id);
+                article.is_none_or(|article| !article.is_published())
+                    && sent.is_none_or(|sent| sent.enabled && !sent.draft)
+            };
             let is_gone = |line: &Line| {
                 let is_new =
                     line.action == Kind::Create && line.side == kbsync::model::Side::Remote;
-                is_new
-                    && line.status == Status::Done
-                    && line
-                        .id
-                        .is_some_and(|id| !world.kb.articles.contains_key(&id))
+                is_new && line.status == Status::Done && line.id.is_some_and(is_hidden)
             };
             self.settled = report.outcome == Ending::Done
                 && !world.is_rationed()

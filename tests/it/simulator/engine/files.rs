@@ -94,6 +94,8 @@ impl Files {
             None => None,
         };
         if let Some(kind) = kind {
+            // What was written is there, and its row is not recorded.
+            world.ledger.died |= call == Call::SyncFolder;
             return Err(DiskError::new(kind, doing, what.to_owned()));
         }
         let before = if changes {

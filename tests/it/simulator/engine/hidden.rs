@@ -58,6 +58,14 @@ impl World {
             self.ledger.hidden.put(id, true);
             return;
         }
+        let is_found = self.kb.read(id, late).is_ok();
+        if self.setup.probing != Probing::Allowed
+            && !is_found
+            && self.kb.articles.contains_key(&id)
+            && self.ledger.unanswered_deletes.contains(&id)
+        {
+            self.ledger.believed_gone.insert(id);
+        }
         let hidden = &self.ledger.hidden;
         if self.setup.probing == Probing::Allowed
             || !hidden.listed_late

@@ -412,11 +412,16 @@ impl World {
             return;
         }
         // A folder that lies under another category's name moves with the text that was pulled into it, once its own
-        // category is known.
+        // category is known. A folder whose category kbsync created without an answer is no known place.
         let whose = self.category_of(folder);
+        let is_unknown = |id| {
+            self.ledger.unanswered_categories.contains(&id)
+                && self.mirror.bytes(folder, "_category.yaml").is_none()
+        };
         let moved = whose
             .and_then(|id| self.kb.categories.get(&id))
-            .is_some_and(|category| category.version.slug != folder);
+            .is_some_and(|category| category.version.slug != folder)
+            || whose.is_some_and(is_unknown);
         let (here, there) = (
             ledger.touched.contains(&id) || ledger.recategorized.contains(&id) || moved,
             ledger.edited.contains_key(&id) || !self.kb.articles.contains_key(&id),

@@ -209,6 +209,9 @@ enum First {
     Replaced,
     /// The file was moved, and another file at its place got its id in the cycle that creates the second article.
     Claimed,
+    /// The file was moved and edited, and another file at its place got its id in an earlier cycle, while the moved
+    /// file was there without an id, or not.
+    LeftBehind { moved: bool },
 }
 
 /// kbsync creates a second article; the state may know the first article, and the report may say that it waits.
@@ -233,7 +236,7 @@ fn created_twice(file: First, known: bool, told: bool) -> Option<&'static str> {
     match file {
         First::Named => save(&mut world, format!("id: {first}\ntitle: A")),
         First::Replaced => save(&mut world, "title: B".to_owned()),
-        First::Moved | First::Now | First::Edited | First::Claimed => {}
+        First::Moved | First::Now | First::Edited | First::Claimed | First::LeftBehind { .. } => {}
     }
     if known {
         let place = Place::new(A.folder(), A.file());
@@ -245,7 +248,16 @@ fn created_twice(file: First, known: bool, told: bool) -> Option<&'static str> {
     if matches!(file, First::Claimed) {
         save(&mut world, format!("id: {first}\ntitle: B"));
     }
-    let is_edited = matches!(file, First::Edited);
+    if let First::LeftBehind { moved } = file {
+        save(&mut world, format!("id: {first}\ntitle: A"));
+        if moved {
+            let text = b"---\ntitle: B\n---\nzq001z\n".to_vec();
+            let (folder, file) = (B.folder(), B.file());
+            world.mirror.save(folder, &file, text, Save::RenameOver);
+        }
+        world.begin();
+    }
+    let is_edited = matches!(file, First::Edited | First::LeftBehind { .. });
     create(&mut world, "b", if is_edited { "B" } else { "A" });
     let told: BTreeSet<ArticleId> = told.then_some(first).into_iter().collect();
     world.judge_births(&told);
@@ -262,6 +274,8 @@ fn an_article_is_there_twice_only_where_nothing_told_whose_the_file_was_or_the_r
         (First::Edited, true, false, None),
         (First::Replaced, true, false, None),
         (First::Claimed, true, false, None),
+        (First::LeftBehind { moved: true }, true, false, None),
+        (First::LeftBehind { moved: false }, true, false, Some("I8")),
         (First::Named, true, false, Some("I8")),
         (First::Named, true, true, Some("I8")),
         (First::Named, false, false, Some("I8")),

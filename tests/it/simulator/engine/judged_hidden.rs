@@ -4,6 +4,7 @@
 use super::judged::{born, found};
 use super::kb::By;
 use super::mirror::Mirror;
+use super::oracle::is_unknown;
 use super::step::{At, Colleague, PLAIN, Part, Probing, Setup};
 use super::tree::Tree;
 use super::world::World;
@@ -86,4 +87,26 @@ fn what_two_old_answers_hide_where_nothing_else_tells_may_be_written_over() {
     for case in sharper {
         assert_eq!(sent_again(case), Some("I4"));
     }
+}
+
+/// An article is there although its DELETE got no answer, and a read does not find it.
+fn is_believed_gone(probing: Probing, is_answered: bool, read_late: bool) -> bool {
+    let setup = Setup { probing, ..PLAIN };
+    let mut world = World::new(setup, Mirror::Memory(Box::new(Tree::new(0))), 0);
+    let id = born(&mut world, "a", "zq001z", true);
+    if !is_answered {
+        world.ledger.unanswered_deletes.insert(id);
+    }
+    world.read_by_itself(id, read_late);
+    let difference = (Some(id), String::new(), "it has no file".to_owned());
+    is_unknown(&world, &difference)
+}
+
+#[test]
+fn an_article_may_outlive_its_deletion_only_where_a_stale_read_follows_a_lost_answer_without_probes()
+ {
+    assert!(is_believed_gone(Probing::Off, false, true));
+    assert!(!is_believed_gone(Probing::Allowed, false, true));
+    assert!(!is_believed_gone(Probing::Off, true, true));
+    assert!(!is_believed_gone(Probing::Off, false, false));
 }

@@ -44,6 +44,25 @@ fn is_conflict_found(named: &str, unnamed: bool) -> bool {
 }
 
 #[test]
+fn a_folder_is_no_known_place_while_the_creation_of_its_category_has_no_answer() {
+    let is_found = |answered: bool, named: bool| {
+        let (mut world, id) = filed("alpha");
+        if !named {
+            world.writer(Writer::Unname { folder: 0 });
+        }
+        let category = world.kb.category_at("alpha").filter(|_| !answered);
+        world.ledger.unanswered_categories.extend(category);
+        world.kb.delete(id, By::Colleague).expect("deleted");
+        world.judge_conflict(id, "alpha/a.html");
+        world.ledger.violation.is_some()
+    };
+    assert!(!is_found(false, false));
+    assert!(is_found(true, false));
+    // The id in the folder names the category.
+    assert!(is_found(false, true));
+}
+
+#[test]
 fn a_conflict_without_a_change_here_is_found_unless_its_folder_is_another_category_s_or_was_until_now()
  {
     assert!(is_conflict_found("alpha", false));

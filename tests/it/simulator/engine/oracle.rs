@@ -299,6 +299,7 @@ pub(crate) fn knows_categories(world: &World, store: &Store) -> bool {
 }
 
 /// Returns whether the fate of an article is unknown, because there is no probe. The status shows such articles.
-pub(crate) fn is_unknown(world: &World, (_, _, what): &Difference) -> bool {
-    world.setup.probing != Probing::Allowed && what == GONE
+pub(crate) fn is_unknown(world: &World, (id, _, what): &Difference) -> bool {
+    let is_believed_gone = id.is_some_and(|id| world.ledger.believed_gone.contains(&id));
+    is_believed_gone || world.setup.probing != Probing::Allowed && what == GONE
 }

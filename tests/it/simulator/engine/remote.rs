@@ -258,29 +258,41 @@ impl ServiceWrite for Remote {
 
     async fn delete_article(&self, id: ArticleId) -> Answer<()> {
         let what = format!("DELETE {id}");
-        self.step(Call::Delete, "DELETE", &what, Purpose::Push, |shared, _| {
-            let mut world = shared.lock();
-            if world.kb.articles.contains_key(&id) {
-                world.judge_delete(id);
-            }
-            world.write(&what, Some(id), |kb| kb.delete(id, By::Us))
-        })
-        .await
+        let answer = self
+            .step(Call::Delete, "DELETE", &what, Purpose::Push, |shared, _| {
+                let mut world = shared.lock();
+                if world.kb.articles.contains_key(&id) {
+                    world.judge_delete(id);
+                }
+                world.write(&what, Some(id), |kb| kb.delete(id, By::Us))
+            })
+            .await;
+        if answer.as_ref().is_err_and(|error| error.answer_lost) {
+            self.shared.lock().ledger.unanswered_deletes.insert(id);
+        }
+        answer
     }
 
     async fn create_category(&self, new: &NewCategory) -> Answer<RemoteCategory> {
         let what = format!("POST category {}", new.version.slug);
-        self.step(
-            Call::CreateCategory,
-            "POST",
-            &what,
-            Purpose::Push,
-            |shared, _| {
-                let mut world = shared.lock();
-                world.write(&what, None, |kb| kb.create_category(new))
-            },
-        )
-        .await
+        let answer = self
+            .step(
+                Call::CreateCategory,
+                "POST",
+                &what,
+                Purpose::Push,
+                |shared, _| {
+                    let mut world = shared.lock();
+                    world.write(&what, None, |kb| kb.create_category(new))
+                },
+            )
+            .await;
+        if answer.as_ref().is_err_and(|error| error.answer_lost) {
+            let mut world = self.shared.lock();
+            let made = world.kb.category_at(&new.version.slug);
+            world.ledger.unanswered_categories.extend(made);
+        }
+        answer
     }
 
     async fn update_category(

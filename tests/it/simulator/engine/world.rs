@@ -128,8 +128,16 @@ pub(crate) struct Ledger {
     pub(crate) head_moved: bool,
     /// Whether the state was lost or rolled back: then old edits look like new edits.
     pub(crate) forgetful: bool,
-    /// Whether a process died since both sides were equal.
+    /// Whether a process died since both sides were equal, or a written file could not be made durable: its row was not
+    /// recorded.
     pub(crate) died: bool,
+    /// The articles whose DELETE got no answer.
+    pub(crate) unanswered_deletes: BTreeSet<ArticleId>,
+    /// The articles that are there although their DELETE got no answer and a stale read did not find them: without
+    /// probes, nothing tells that the DELETE was lost, until the tombstone ends.
+    pub(crate) believed_gone: BTreeSet<ArticleId>,
+    /// The categories whose creation got no answer: kbsync does not know their ids.
+    pub(crate) unanswered_categories: BTreeSet<CategoryId>,
     /// Whether the journal had an unfinished entry when the present cycle began.
     pub(crate) unfinished: bool,
     /// Whether a part of the scan or of the listing failed in this cycle.
@@ -481,7 +489,7 @@ impl World {
     }
 
     /// Returns the words of files without an id, by their folders and names.
-    fn nameless_files(&self, side: Side) -> BTreeMap<(String, String), Tokens> {
+    pub(crate) fn nameless_files(&self, side: Side) -> BTreeMap<(String, String), Tokens> {
         let mut files = BTreeMap::new();
         if side == Side::Mirror {
             self.mirror.each(&mut |folder, name, bytes, _| {
