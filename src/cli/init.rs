@@ -170,7 +170,8 @@ async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSetti
             }
         }
         (service, workspace) => {
-            let lacks = missing(service.is_none(), workspace.is_none());
+            let token = config::token_from_environment(&context.request());
+            let lacks = missing(service.is_none(), workspace.is_none(), token.is_none());
             let only = match service {
                 Some(service) => ask::only_workspace(&service, context).await?,
                 None => None,
@@ -187,7 +188,7 @@ async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSetti
     })
 }
 
-fn missing(service: bool, workspace: bool) -> Failure {
+fn missing(service: bool, workspace: bool, token: bool) -> Failure {
     let flags = match (service, workspace) {
         (true, true) => "--service and --workspace are",
         (true, false) => "--service is",
@@ -195,6 +196,11 @@ fn missing(service: bool, workspace: bool) -> Failure {
     };
     Failure::usage(
         format!("{flags} missing, and there is no terminal to ask on"),
-        "write `kbsync init --service URL --workspace ID`; `KBSYNC_SERVICE=URL kbsync workspaces` lists the ids",
+        if token && !service {
+            "put the token into KBSYNC_TOKEN: `kbsync init --service URL` then takes your only workspace; or add \
+             `--workspace ID`"
+        } else {
+            "write `kbsync init --service URL --workspace ID`; `KBSYNC_SERVICE=URL kbsync workspaces` lists the ids"
+        },
     )
 }

@@ -113,7 +113,7 @@ fn events(
             continue;
         };
         let within = Some(folder.as_str()).filter(|folder| !folder.is_empty());
-        let found = store.events(limit, within)?;
+        let found = store.events(limit.saturating_add(1), within)?;
         events.extend(found.into_iter().map(|mut event| {
             event.deed.path = part.path(&event.deed.path);
             event
@@ -121,6 +121,7 @@ fn events(
     }
     // The sort is stable, so events of one moment keep their order.
     events.sort_by_key(|event| std::cmp::Reverse(event.at));
+    let is_cut = events.len() > limit;
     events.truncate(limit);
     if context.out.json {
         let path = match folders {
@@ -157,7 +158,13 @@ fn events(
             detail_of(&deed.detail).to_owned(),
         ]
     });
-    Ok(pager::table(context, &columns, rows)?)
+    pager::table(context, &columns, rows)?;
+    if is_cut {
+        context.out.note(format!(
+            "these are the newest {limit}; `--limit N` lists more"
+        ));
+    }
+    Ok(())
 }
 
 /// The form of times in a table. On a narrow terminal, the year, the seconds and the zone are left out for the path.

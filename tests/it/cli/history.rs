@@ -114,6 +114,10 @@ fn versions_are_listed_with_number_side_cause_and_fields() {
     assert_eq!(lines.len(), 5, "{text}");
     let first = kb.run(&["log", "start/one", "-n", "1"]).exits(0).stdout;
     assert_eq!(first.lines().count(), 3, "{first}");
+    let cut = kb.run(&["log", "-n", "1"]).exits(0).stderr;
+    assert!(cut.contains("`--limit N` lists more"), "{cut}");
+    let whole = kb.run(&["log"]).exits(0).stderr;
+    assert!(!whole.contains("--limit"), "{whole}");
 }
 
 #[test]

@@ -356,8 +356,11 @@ fn an_address_at_which_nothing_answers_is_asked_for_again() {
 fn without_a_terminal_the_only_workspace_is_taken() {
     let service = Service::start();
     let mut kb = Kb::new();
-    kb.set("KBSYNC_TOKEN", TOKEN);
     let init = ["init", "--yes", "--service", &service.url];
+    kb.run(&init)
+        .exits(2)
+        .complains("--workspace is missing", "the token into KBSYNC_TOKEN");
+    kb.set("KBSYNC_TOKEN", TOKEN);
     let ran = kb.run(&init).exits(0);
     assert!(ran.stderr.contains("the only one of this token's owner"));
     assert!(kb.read("kbsync.yaml").contains(&service.workspace));
