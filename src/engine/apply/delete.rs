@@ -31,9 +31,6 @@ pub(super) async fn delete_article<S: Service, D: Disk>(
     if is_pending(&engine.store, id)? {
         return Ok(StepResult::Retry(PENDING.to_owned()));
     }
-    if let Some((_, doubt)) = state.obstacles.of(action) {
-        return Ok(StepResult::Retry(doubt));
-    }
     engine.store.write(|tx| {
         tx.record(&SeenVersion::of_article(
             id,

@@ -18,6 +18,7 @@ use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{RequestId, RowChange, SeenVersion, Update};
+use tokio::time::Instant;
 
 /// Writes the file if needed, then sends: a merged article is pushed in the same cycle.
 pub(super) async fn settle_and_send<S: Service, D: Disk>(
@@ -132,7 +133,10 @@ pub(super) async fn send_seen<S: Service, D: Disk>(
                 state.observed.service.read_first.insert(id);
                 error
             }
-            SendOutcome::NotArrived(error) => error,
+            SendOutcome::NotArrived(error) => {
+                state.reseen.insert(id, Instant::now());
+                error
+            }
         };
         tries += 1;
         if tries > TRIES || !may_repeat(&error) {
@@ -158,22 +162,25 @@ async fn store_and_read<S: Service, D: Disk>(
         Err(result) => return Ok(Err(result)),
     };
     let pending = store_request(&mut engine.store, &request)?;
-    let known = state.latest.get(&id).cloned();
-    let prevented = ensure_seen(engine, id, seen, state).await?;
-    let now = match prevented {
+    let last_read = state.reseen.get(&id).copied();
+    let remade = match ensure_seen(engine, id, seen, state).await? {
         Some(result) => Err(result),
-        None if state.latest.get(&id) == known.as_ref() => return Ok(Ok((pending, request))),
-        // The version may have been saved again, unchanged, under another revision.
+        None if state.reseen.get(&id).copied() == last_read => return Ok(Ok((pending, request))),
+        // During the read, a removed file may have come back, or the version may have been saved again, unchanged,
+        // under another revision.
         None => change(engine, state),
     };
-    if now.as_ref().is_ok_and(|now| *now == request) {
-        return Ok(Ok((pending, request)));
+    match remade {
+        Ok(remade) if remade == request => Ok(Ok((pending, request))),
+        Ok(remade) => {
+            end_request(&mut engine.store, pending, &request)?;
+            Ok(Ok((store_request(&mut engine.store, &remade)?, remade)))
+        }
+        Err(result) => {
+            end_request(&mut engine.store, pending, &request)?;
+            Ok(Err(result))
+        }
     }
-    end_request(&mut engine.store, pending, &request)?;
-    Ok(match now {
-        Ok(now) => Ok((store_request(&mut engine.store, &now)?, now)),
-        Err(result) => Err(result),
-    })
 }
 
 /// Returns the rows that become true with an update.

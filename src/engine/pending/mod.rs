@@ -373,7 +373,7 @@ pub(super) fn pending_problems(store: &Store) -> anyhow::Result<Vec<(ArticleId, 
 }
 
 /// The reason for leaving an article with a pending request alone.
-pub(super) const PENDING: &str = "the service has not said whether the last change of this article arrived; kbsync asks \
+pub(super) const PENDING: &str = "it is unknown whether the last change of this article reached the service; kbsync asks \
                                   again, and changes nothing until then; if this goes on, save the article in the \
                                   dashboard";
 

@@ -9,11 +9,12 @@ use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::CycleRequest;
 use kbsync::model::{CategoryId, Side};
 use kbsync::reconcile::snapshot::OnConflict;
-use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Sandbox};
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RetryAfter, Sandbox};
 use kbsync::state::Subject;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -150,6 +151,68 @@ async fn f034_a_command_looks_again_at_what_a_colleague_saved_meanwhile() {
                 .is_some_and(|keywords| keywords.starts_with('k'))
         );
     }
+}
+
+#[tokio::test]
+async fn f034_the_merged_file_is_durable_before_the_read_that_precedes_its_put() {
+    let (mut world, _, ids) = articles(1).await;
+    world.settings.guard_window = Duration::ZERO;
+    world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+    let id = ids[0];
+    world
+        .sandbox()
+        .edit(id, |article| article.title = "Theirs".to_owned());
+    let file = world.path("a/n0.html");
+    let merged = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&merged);
+    when(&world, "GET", "/api/article/", move |_| {
+        let text = std::fs::read_to_string(&file).expect("read");
+        seen.store(
+            text.contains("mine") && text.contains("Theirs"),
+            Ordering::Relaxed,
+        );
+    });
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert!(
+        merged.load(Ordering::Relaxed),
+        "nothing slow follows the read"
+    );
+    assert_eq!(text_of(&world, id), "<p>mine</p>");
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn f051_a_file_that_comes_back_during_the_read_of_a_second_try_is_not_deleted() {
+    let (mut world, _, ids) = articles(2).await;
+    world.settings.guard_window = Duration::ZERO;
+    let path = world.path("a/n0.html");
+    let bytes = std::fs::read(&path).expect("read");
+    world.remove("a/n0.html");
+    world.sandbox().inject(Fault::once(
+        Matcher::new("DELETE", "/api/article/"),
+        FaultKind::RateLimited {
+            retry_after: Some(RetryAfter::Seconds(0)),
+        },
+    ));
+    let reads = AtomicU32::new(0);
+    let back = move |_: &Sandbox| {
+        if reads.fetch_add(1, Ordering::Relaxed) == 1 {
+            std::fs::write(&path, &bytes).expect("written");
+        }
+    };
+    world.sandbox().inject(
+        Fault::once(
+            Matcher::new("GET", "/api/article/"),
+            FaultKind::Hook(Hook::new(back)),
+        )
+        .times(2),
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["delete remote a/n0.html skipped"]);
+    assert!(why(&report, "a/n0.html").contains("its file is there again"));
+    assert_eq!(text_of(&world, ids[0]), "<p>0</p>");
+    assert_settled(&world).await;
 }
 
 #[tokio::test]

@@ -49,8 +49,10 @@ impl World {
         let address = |sent: &NewArticle| (sent.category, sent.slug.clone());
         let is_lost = |(other, sent): &(&ArticleId, &NewArticle)| {
             let again = births.now.contains(other) && address(sent) == address(new);
-            let is_unclear = births.unnamed.contains(other) || births.left_behind.contains(other);
-            again || is_unclear && !self.tells(**other, sent, new)
+            let is_edited = (&sent.title, &sent.text) != (&new.title, &new.text);
+            let is_left_behind = births.left_behind.contains(*other) && is_edited;
+            let is_unclear = births.unnamed.contains(*other) && !self.tells(**other, sent, new);
+            again || is_left_behind || is_unclear
         };
         let lost = births.sent.iter().filter(is_lost);
         let twins: Vec<_> = lost.map(|(other, _)| (*other, id)).collect();
@@ -65,17 +67,22 @@ impl World {
         self.ledger.births.now.clear();
         if !self.ledger.births.sent.is_empty() {
             let named = self.ids_in_mirror();
-            let mut nameless = Tokens::default();
-            for words in self.nameless_files(Side::Mirror).values() {
-                nameless.add(words);
-            }
-            let births = &mut self.ledger.births;
-            let is_sent_by_a_nameless_file = |id: &ArticleId| {
-                let sent = births.sent.get(id);
-                sent.is_some_and(|sent| !Tokens::of(sent.text.as_bytes()).and(&nameless).is_empty())
+            let nameless = self.nameless_files(Side::Mirror);
+            let was_moved = |id: &ArticleId| {
+                let sent = self.ledger.births.sent.get(id);
+                sent.is_some_and(|sent| {
+                    let own = format!("{}.html", sent.slug);
+                    nameless.iter().any(|((folder, name), words)| {
+                        let is_elsewhere =
+                            *name != own || self.category_of(folder) != Some(sent.category);
+                        is_elsewhere && !Tokens::of(sent.text.as_bytes()).and(words).is_empty()
+                    })
+                })
             };
-            let left = births.unnamed.iter().filter(|id| named.contains_key(id));
-            let left: Vec<ArticleId> = left.copied().filter(is_sent_by_a_nameless_file).collect();
+            let unnamed = self.ledger.births.unnamed.iter();
+            let left = unnamed.filter(|id| named.contains_key(id) && was_moved(id));
+            let left: Vec<ArticleId> = left.copied().collect();
+            let births = &mut self.ledger.births;
             births.left_behind.extend(left);
             let sent = births.sent.keys().copied();
             births.unnamed = sent.filter(|id| !named.contains_key(id)).collect();

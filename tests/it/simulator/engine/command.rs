@@ -309,7 +309,7 @@ impl Run<'_> {
 pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option<String> {
     // A dry run does not settle a pending request, and promises nothing about its article.
     let is_pending = |problem: &&Problem| {
-        let message = "has not said whether the last change of this article arrived";
+        let message = "it is unknown whether the last change of this article reached the service";
         problem.message.contains(message)
     };
     let pending = planned.problems.iter().filter(is_pending);

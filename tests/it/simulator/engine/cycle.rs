@@ -144,10 +144,10 @@ impl Run<'_> {
             }
             // No listing shows whether a new article was deleted or hidden meanwhile, or is not shown yet.
             let is_hidden = |id: ArticleId| {
-                let article = world.kb.articles.get(&id);
                 let sent = world.ledger.births.sent.get(&id);
-                article.is_none_or(|article| !article.is_published())
-                    && sent.is_none_or(|sent| sent.enabled && !sent.draft)
+                let was_shown = sent.is_none_or(|sent| sent.enabled && !sent.draft);
+                let article = world.kb.articles.get(&id);
+                article.is_none_or(|article| !article.is_published() && was_shown)
             };
             let is_gone = |line: &Line| {
                 let is_new =

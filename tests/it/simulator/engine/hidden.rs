@@ -56,13 +56,15 @@ impl World {
     pub(crate) fn read_by_itself(&mut self, id: ArticleId, late: bool) {
         if !late {
             self.ledger.hidden.put(id, true);
+            self.ledger.unanswered_deletes.remove(&id);
             return;
         }
         let is_found = self.kb.read(id, late).is_ok();
+        let sent = self.ledger.unanswered_deletes.get(&id);
         if self.setup.probing != Probing::Allowed
             && !is_found
             && self.kb.articles.contains_key(&id)
-            && self.ledger.unanswered_deletes.contains(&id)
+            && sent == Some(&true)
         {
             self.ledger.believed_gone.insert(id);
         }

@@ -209,9 +209,9 @@ enum First {
     Replaced,
     /// The file was moved, and another file at its place got its id in the cycle that creates the second article.
     Claimed,
-    /// The file was moved and edited, and another file at its place got its id in an earlier cycle, while the moved
-    /// file was there without an id, or not.
-    LeftBehind { moved: bool },
+    /// Another file at the file's place got its id in an earlier cycle, while a file without an id had its words: at
+    /// another place or not, edited or not.
+    LeftBehind { moved: bool, edited: bool },
 }
 
 /// kbsync creates a second article; the state may know the first article, and the report may say that it waits.
@@ -248,20 +248,28 @@ fn created_twice(file: First, known: bool, told: bool) -> Option<&'static str> {
     if matches!(file, First::Claimed) {
         save(&mut world, format!("id: {first}\ntitle: B"));
     }
-    if let First::LeftBehind { moved } = file {
-        save(&mut world, format!("id: {first}\ntitle: A"));
-        if moved {
-            let text = b"---\ntitle: B\n---\nzq001z\n".to_vec();
-            let (folder, file) = (B.folder(), B.file());
-            world.mirror.save(folder, &file, text, Save::RenameOver);
+    if let First::LeftBehind { moved, .. } = file {
+        let (own, other) = if moved { (A, B) } else { (B, A) };
+        let named = format!("---\nid: {first}\ntitle: A\n---\nzq001z\n");
+        for (at, text) in [
+            (own, named.as_str()),
+            (other, "---\ntitle: B\n---\nzq001z\n"),
+        ] {
+            let bytes = text.as_bytes().to_vec();
+            let save = Save::RenameOver;
+            world.mirror.save(at.folder(), &at.file(), bytes, save);
         }
         world.begin();
     }
-    let is_edited = matches!(file, First::Edited | First::LeftBehind { .. });
+    let is_edited = matches!(file, First::Edited | First::LeftBehind { edited: true, .. });
     create(&mut world, "b", if is_edited { "B" } else { "A" });
     let told: BTreeSet<ArticleId> = told.then_some(first).into_iter().collect();
     world.judge_births(&told);
     found(world)
+}
+
+fn left_behind(moved: bool, edited: bool) -> First {
+    First::LeftBehind { moved, edited }
 }
 
 #[test]
@@ -274,8 +282,9 @@ fn an_article_is_there_twice_only_where_nothing_told_whose_the_file_was_or_the_r
         (First::Edited, true, false, None),
         (First::Replaced, true, false, None),
         (First::Claimed, true, false, None),
-        (First::LeftBehind { moved: true }, true, false, None),
-        (First::LeftBehind { moved: false }, true, false, Some("I8")),
+        (left_behind(true, true), true, false, None),
+        (left_behind(true, false), true, false, Some("I8")),
+        (left_behind(false, true), true, false, Some("I8")),
         (First::Named, true, false, Some("I8")),
         (First::Named, true, true, Some("I8")),
         (First::Named, false, false, Some("I8")),

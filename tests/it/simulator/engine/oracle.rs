@@ -151,6 +151,9 @@ pub(crate) fn i9_identity(world: &mut World, store: &Store) {
 /// The difference of a file whose article is not on the service.
 const GONE: &str = "its article is gone";
 
+/// The difference of an article without a file.
+const WITHOUT_FILE: &str = "it has no file";
+
 /// A difference of the sides: the article, the path, and the fault.
 pub(crate) type Difference = (Option<ArticleId>, String, String);
 
@@ -218,7 +221,7 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
                     },
                     |row| row.place.to_string(),
                 );
-                different.push((Some(article.id), path, "it has no file".to_owned()));
+                different.push((Some(article.id), path, WITHOUT_FILE.to_owned()));
             }
             continue;
         };
@@ -301,5 +304,6 @@ pub(crate) fn knows_categories(world: &World, store: &Store) -> bool {
 /// Returns whether the fate of an article is unknown, because there is no probe. The status shows such articles.
 pub(crate) fn is_unknown(world: &World, (id, _, what): &Difference) -> bool {
     let is_believed_gone = id.is_some_and(|id| world.ledger.believed_gone.contains(&id));
-    is_believed_gone || world.setup.probing != Probing::Allowed && what == GONE
+    is_believed_gone && what == WITHOUT_FILE
+        || world.setup.probing != Probing::Allowed && what == GONE
 }

@@ -268,7 +268,8 @@ impl ServiceWrite for Remote {
             })
             .await;
         if answer.as_ref().is_err_and(|error| error.answer_lost) {
-            self.shared.lock().ledger.unanswered_deletes.insert(id);
+            let ledger = &mut self.shared.lock().ledger;
+            ledger.unanswered_deletes.insert(id, false);
         }
         answer
     }

@@ -131,10 +131,10 @@ pub(crate) struct Ledger {
     /// Whether a process died since both sides were equal, or a written file could not be made durable: its row was not
     /// recorded.
     pub(crate) died: bool,
-    /// The articles whose DELETE got no answer.
-    pub(crate) unanswered_deletes: BTreeSet<ArticleId>,
-    /// The articles that are there although their DELETE got no answer and a stale read did not find them: without
-    /// probes, nothing tells that the DELETE was lost, until the tombstone ends.
+    /// The articles whose DELETE got no answer; whether that was in an earlier cycle.
+    pub(crate) unanswered_deletes: BTreeMap<ArticleId, bool>,
+    /// The articles that are there although their DELETE got no answer and a stale read of a later cycle did not find
+    /// them: without probes, nothing tells that the DELETE was lost, until the tombstone ends.
     pub(crate) believed_gone: BTreeSet<ArticleId>,
     /// The categories whose creation got no answer: kbsync does not know their ids.
     pub(crate) unanswered_categories: BTreeSet<CategoryId>,
@@ -648,6 +648,20 @@ impl World {
         }
     }
 
+    /// A category whose id a person wrote into `_category.yaml` is known.
+    fn forget_answered_categories(&mut self) {
+        let unanswered = std::mem::take(&mut self.ledger.unanswered_categories);
+        let mut named = String::new();
+        self.mirror.each(&mut |_, name, bytes, _| {
+            if !unanswered.is_empty() && name == "_category.yaml" {
+                named.push_str(&String::from_utf8_lossy(bytes));
+            }
+        });
+        let rest = unanswered.into_iter();
+        let rest = rest.filter(|id| !named.contains(&id.to_string()));
+        self.ledger.unanswered_categories = rest.collect();
+    }
+
     /// Begins a new cycle, with new counts of calls.
     pub(crate) fn begin(&mut self) {
         self.calls.clear();
@@ -658,6 +672,9 @@ impl World {
         self.began = (self.now, self.requests());
         self.asked_of_listed = 0;
         self.begin_births();
+        self.forget_answered_categories();
+        let unanswered = self.ledger.unanswered_deletes.values_mut();
+        unanswered.for_each(|is_earlier| *is_earlier = true);
         let ledger = &mut self.ledger;
         ledger.gone_when_scanned = Tokens::default();
         ledger.looked.clear();
