@@ -56,7 +56,9 @@ impl World {
     pub(crate) fn read_by_itself(&mut self, id: ArticleId, late: bool) {
         if !late {
             self.ledger.hidden.put(id, true);
-            self.ledger.unanswered_deletes.remove(&id);
+            // In the cycle of the DELETE, a read without a probe settles nothing.
+            let unanswered = &mut self.ledger.unanswered_deletes;
+            unanswered.retain(|other, is_earlier| *other != id || !*is_earlier);
             return;
         }
         let is_found = self.kb.read(id, late).is_ok();
