@@ -124,17 +124,7 @@ fn options(
     let mut options = ClientOptions::new(account.service, token, budget);
     options.allow_insecure_http = context.global.insecure_http;
     options.token_accepted = visit.map(|visit| -> TokenAccepted {
-        Arc::new(move || {
-            let tried = visit.remember().map_err(|error| error.to_string())?;
-            if !tried.is_empty() {
-                // A warning also appears in the daemon's log.
-                tracing::warn!(
-                    "the token was also sent to {}, which did not answer as a service; replace the token if that is not yours",
-                    tried.join(", ")
-                );
-            }
-            Ok(())
-        })
+        Arc::new(move || visit.remember().map_err(|error| error.to_string()))
     });
     Ok(options)
 }

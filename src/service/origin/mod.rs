@@ -142,8 +142,7 @@ pub enum OriginError {
 /// Checks whether an origin may receive a token. `dir` is the user's state directory.
 ///
 /// `trust` allows any origin. Returns the record to write when the service at this origin has accepted the token, so
-/// that the token is not bound to a mistyped address. Until then the origin is recorded as tried. `None`: the origin is
-/// recorded already.
+/// that the token is not bound to a mistyped address. `None`: the origin is recorded already.
 pub fn check_origin(
     dir: &Path,
     token: &Token,
@@ -161,11 +160,16 @@ pub fn check_origin(
     if known.iter().any(|known| known == origin.as_str()) {
         return Ok(None);
     }
-    if known.is_empty() || trust {
-        visit.note_try()?;
-        return Ok(Some(visit));
+    if !known.is_empty() && !trust {
+        return Err(visit.elsewhere(known));
     }
-    Err(visit.elsewhere(known))
+    // A token that could not be bound afterwards is not sent.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&visit.folder)
+        .map_err(|source| visit.unknown(source))?;
+    Ok(Some(visit))
 }
 
 /// An origin that receives a token for the first time.
@@ -178,73 +182,36 @@ pub struct FirstVisit {
 }
 
 impl FirstVisit {
-    /// Records that the token belongs to this origin. Returns the other origins that the token was sent to in vain.
-    pub fn remember(&self) -> Result<Vec<String>, OriginError> {
+    /// Records that the token belongs to this origin.
+    pub fn remember(&self) -> Result<(), OriginError> {
         // If two processes are first at the same time, one creates the file, and the other reads the origin in it.
         let first = format!("{}\n", self.origin);
-        if !write_new(&self.folder, &self.path, &first).map_err(|source| self.unknown(source))? {
-            let mut known = self.known()?;
-            if known.iter().all(|known| known != self.origin.as_str()) {
-                if !self.trust {
-                    return Err(self.elsewhere(known));
-                }
-                known.push(self.origin.to_string());
-                self.write(&self.path, &known)?;
-            }
-        }
-        let mut tried = self.tried()?;
-        tried.retain(|tried| tried != self.origin.as_str());
-        // The failed tries are reported once.
-        match std::fs::remove_file(self.tries()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.unknown(error)),
-            Ok(()) | Err(_) => Ok(tried),
-        }
-    }
-
-    /// Notes that the token goes there, before it does: what cannot be written down is not sent.
-    fn note_try(&self) -> Result<(), OriginError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.folder)
-            .map_err(|source| self.unknown(source))?;
-        let mut tried = self.tried()?;
-        if tried.iter().any(|tried| tried == self.origin.as_str()) {
+        if write_new(&self.folder, &self.path, &first).map_err(|source| self.unknown(source))? {
             return Ok(());
         }
-        tried.push(self.origin.to_string());
-        self.write(&self.tries(), &tried)
-    }
-
-    fn tries(&self) -> PathBuf {
-        self.path.with_extension("tried")
-    }
-
-    fn tried(&self) -> Result<Vec<String>, OriginError> {
-        self.lines(&self.tries())
-    }
-
-    fn write(&self, path: &Path, origins: &[String]) -> Result<(), OriginError> {
-        let text = origins.join("\n") + "\n";
-        replace(&self.folder, path, &text).map_err(|source| self.unknown(source))
+        let mut known = self.known()?;
+        if known.iter().any(|known| known == self.origin.as_str()) {
+            return Ok(());
+        }
+        if !self.trust {
+            return Err(self.elsewhere(known));
+        }
+        known.push(self.origin.to_string());
+        let text = known.join("\n") + "\n";
+        replace(&self.folder, &self.path, &text).map_err(|source| self.unknown(source))
     }
 
     /// Returns the origins that may receive the token; none if there is no file yet.
     fn known(&self) -> Result<Vec<String>, OriginError> {
-        let known = self.lines(&self.path)?;
-        if known.is_empty() && self.path.exists() {
-            let empty = io::Error::new(io::ErrorKind::InvalidData, "it is empty");
-            return Err(self.unknown(empty));
-        }
-        Ok(known)
-    }
-
-    fn lines(&self, path: &Path) -> Result<Vec<String>, OriginError> {
-        match std::fs::read_to_string(path) {
+        let read = match std::fs::read_to_string(&self.path) {
+            Ok(text) if text.is_empty() => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, "it is empty"))
+            }
             Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(source) => Err(self.unknown(source)),
-        }
+            Err(error) => Err(error),
+        };
+        read.map_err(|source| self.unknown(source))
     }
 
     fn elsewhere(&self, known: Vec<String>) -> OriginError {

@@ -13,7 +13,7 @@ fn f133_a_token_stays_with_the_first_origin_that_answered_to_it() {
     let token = Token::new("CANARY-4711").expect("a token");
     let check = |url, trust| {
         let visit = check_origin(dir.path(), &token, &origin(url), trust)?;
-        visit.map_or(Ok(Vec::new()), |visit| visit.remember())
+        visit.map_or(Ok(()), |visit| visit.remember())
     };
 
     check("https://kb.example.com/help/", false).expect("the first");
@@ -47,8 +47,8 @@ fn f133_an_address_that_never_answered_does_not_get_the_token_for_good() {
 
     let slip = check("https://kb.exmaple.com").expect("the first");
     let right = check("https://kb.example.com").expect("none is known");
-    let tried = right.expect("to be remembered").remember();
-    assert_eq!(tried.expect("remembered"), ["https://kb.exmaple.com"]);
+    let bound = right.expect("to be remembered").remember();
+    bound.expect("remembered");
     let error = slip.expect("to be remembered").remember();
     assert!(matches!(error, Err(OriginError::Elsewhere { .. })));
     assert!(check("https://kb.example.com").expect("known").is_none());
