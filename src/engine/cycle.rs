@@ -42,7 +42,6 @@ pub(super) async fn run_and_report<S: Service, D: Disk>(
     report.coverage.is_partial = !request.is_whole();
     let ran = run_cycle(engine, &mut report).await;
     engine.store.set_dry_run(false);
-    engine.service.release().await;
     let stop = match ran {
         Ok(stop) => stop,
         Err(error) => Some(service_stop(error)?),

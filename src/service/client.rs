@@ -12,7 +12,7 @@ pub use super::options::{
 use super::{
     Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
     answer::asked_wait,
-    budget::{Budget, Counted, Refusal, Reservation},
+    budget::{Budget, Counted, Refusal},
     options,
     origin::{Origin, parse_address},
     reading::header,
@@ -27,7 +27,7 @@ use std::{
     fmt,
     future::Future,
     sync::{
-        Mutex, MutexGuard, Once, PoisonError,
+        Mutex, Once, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -44,8 +44,6 @@ pub struct Client {
     origin: Origin,
     /// The number of requests of each verb.
     sent: [AtomicU64; 4],
-    /// The requests that are reserved for the current operation.
-    reservation: Mutex<Option<Reservation>>,
     /// Whether the listing endpoint is known to be missing.
     pub(super) no_listing: AtomicBool,
     /// The seconds by which this machine's clock was ahead of the last answer's `Date`.
@@ -89,7 +87,6 @@ impl Client {
             base,
             origin,
             sent: Default::default(),
-            reservation: Mutex::default(),
             no_listing: AtomicBool::new(false),
             ahead: Mutex::default(),
             accepted_once: Once::new(),
@@ -238,15 +235,15 @@ impl Client {
         {
             tracing::warn!(?refusal, "cannot tell other commands to wait");
         }
-        // A guarded request is not repeated here: other commands wait in `reserve`, and so does the caller before it
-        // reads again.
+        // A guarded request is not repeated here: the caller waits for room before it reads again.
         let Some(wait) = wait.filter(|_| !call.guarded) else {
             return Err(error);
         };
         tracing::debug!(%error, ?wait, attempt, "asking again");
         // If the headers say that the minute is spent, one wait for the minute is enough.
         if is_throttled
-            && let Err(Refusal::Minute { free_in }) = self.options.budget.check(call.purpose).await
+            && let Err(Refusal::Minute { free_in }) =
+                self.options.budget.check(1, call.purpose).await
             && free_in > wait
         {
             self.wait(WaitReason::Minute, free_in, None).await;
@@ -264,14 +261,7 @@ impl Client {
     /// Counts the request in the budget. Waits for room if the minute is full.
     async fn pay(&self, call: &Call<'_>) -> Result<Counted, Failure> {
         let counted = loop {
-            let mut reservation = self.reserved().take();
-            let counted = self
-                .options
-                .budget
-                .acquire(call.purpose, &mut reservation)
-                .await;
-            *self.reserved() = reservation;
-            match counted {
+            match self.options.budget.acquire(call.purpose).await {
                 Ok(counted) => break counted,
                 Err(Refusal::Minute { free_in } | Refusal::Blocked { free_in }) if call.guarded => {
                     let retry_after = Some(free_in);
@@ -343,13 +333,6 @@ impl Client {
         foreign.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The requests that are reserved for the current operation.
-    fn reserved(&self) -> MutexGuard<'_, Option<Reservation>> {
-        self.reservation
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn wait(&self, reason: WaitReason, wait: Duration, cause: Option<String>) {
         if let Some(notify) = &self.options.notify {
             notify(WaitNote {
@@ -389,39 +372,17 @@ impl Service for Client {
         }
     }
 
-    async fn reserve(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+    async fn wait_for_room(&self, requests: u32, purpose: Purpose) -> Answer<()> {
         let call = self.call(Verb::Get, "", purpose);
         self.until_stopped(&call, async {
-            loop {
-                let mut reservation = self.reserved().take();
-                let outcome = self
-                    .options
-                    .budget
-                    .reserve(requests, purpose, &mut reservation)
-                    .await;
-                *self.reserved() = reservation;
-                match outcome {
-                    Ok(()) => return Ok(()),
-                    Err(refusal) => self
-                        .make_room(&call, refusal)
-                        .await
-                        .map_err(|failure| failure.error)?,
-                }
+            while let Err(refusal) = self.options.budget.check(requests, purpose).await {
+                self.make_room(&call, refusal)
+                    .await
+                    .map_err(|failure| failure.error)?;
             }
+            Ok(())
         })
         .await
-    }
-
-    async fn release(&self) {
-        let reservation = self.reserved().take();
-        if let Some(reservation) = reservation
-            && let Err(refusal) = self.options.budget.release(reservation).await
-        {
-            tracing::warn!(
-                ?refusal,
-                "cannot release the reserved requests; they expire in three minutes"
-            );
-        }
     }
 }
 

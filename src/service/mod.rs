@@ -286,19 +286,13 @@ pub trait Service: ServiceRead + ServiceWrite {
     /// Returns the number of requests made through this value.
     fn usage(&self) -> Usage;
 
-    /// Reserves requests for an operation, all of them or none, so that the operation is not left half done (failures
-    /// row 114). Waits if the minute is full; fails if the day is full. An earlier reservation that is large enough
-    /// stays. A service without a budget always has room.
-    fn reserve(
+    /// Waits until there is room for all requests of an operation, so that the operation is not left half done (failures
+    /// row 114). Fails if the day is full. A service without a budget always has room.
+    fn wait_for_room(
         &self,
         _requests: u32,
         _purpose: Purpose,
     ) -> impl Future<Output = Answer<()>> + Send {
         std::future::ready(Ok(()))
-    }
-
-    /// Releases the reservation.
-    fn release(&self) -> impl Future<Output = ()> + Send {
-        std::future::ready(())
     }
 }

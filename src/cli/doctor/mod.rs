@@ -194,7 +194,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
 /// because the user wants an answer now.
 async fn ask(config: &Config, client: &Client, checks: &mut Vec<Check>) {
     for entry in &config.workspaces {
-        if let Err(refusal) = client.budget().check(Purpose::Push).await {
+        if let Err(refusal) = client.budget().check(1, Purpose::Push).await {
             checks.push(unasked(&refusal));
             break;
         }

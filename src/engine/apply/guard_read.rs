@@ -2,8 +2,8 @@
 //!
 //! A version is *seen* while the listing or GET that showed it is younger than `guard_window`. Otherwise the article is
 //! read again before it is replaced: one article by GET, several by one listing, an unpublished one by a probe. An
-//! article that changed since is left to the next cycle. A step that needs a read and a write reserves both requests
-//! first: a read whose write must wait for budget would be wasted.
+//! article that changed since is left to the next cycle. A step that needs a read and a write waits for room
+//! for both: a read whose write must wait for budget would be wasted.
 
 use super::category::is_category_seen;
 use super::record::unmet_place;
@@ -230,20 +230,20 @@ pub(super) fn changed_meanwhile() -> StepResult {
     StepResult::Overtaken("the article changed on the service since it was read".to_owned())
 }
 
-/// Reserves the requests of a step. Returns the result that prevents the step.
-pub(super) async fn reserve_for_step(
+/// Waits until there is room for the requests of a step. Returns the result that prevents the step.
+pub(super) async fn wait_for_room(
     service: &impl Service,
     settings: &Settings,
     action: &Action,
     state: &ApplyState<'_>,
 ) -> Option<StepResult> {
     let requests = requests_of(settings, action, state);
-    // A single request needs no reservation.
+    // A single request is not left half done.
     if requests < 2 {
         return None;
     }
-    let kept = service.reserve(requests, Purpose::Push).await;
-    kept.err().map(failed)
+    let room = service.wait_for_room(requests, Purpose::Push).await;
+    room.err().map(failed)
 }
 
 /// Returns the number of requests of a step without errors.

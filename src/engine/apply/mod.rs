@@ -33,7 +33,7 @@ use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::store::Store;
 use crate::state::{Outcome, Parked};
 use delete::{delete_article, forget_article};
-use guard_read::reserve_for_step;
+use guard_read::wait_for_room;
 use send::settle_and_send;
 use state::{ApplyState, Obstacles, StepResult};
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ async fn step<S: Service, D: Disk>(
         state.say(&action, status, Some(reason));
         return Ok(());
     }
-    let result = match reserve_for_step(&engine.service, &engine.settings, &action, state).await {
+    let result = match wait_for_room(&engine.service, &engine.settings, &action, state).await {
         Some(result) => {
             state.obstacles.block(&action);
             result

@@ -107,11 +107,11 @@ pub(super) async fn read_saved<S: Service, D: Disk>(
             Some(edited.len() as u64),
             1,
         );
-        // Reserve the write with the read: a read without its write would be wasted.
+        // A read without its write would be wasted.
         let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
         engine
             .service
-            .reserve(requests, engine.request.purpose)
+            .wait_for_room(requests, engine.request.purpose)
             .await
             .context("failed to read the article")?;
     }

@@ -263,7 +263,7 @@ pub(super) async fn wait_to_repeat(
     tries: u32,
 ) -> Answer<()> {
     if is_throttled(error) {
-        return service.reserve(2, Purpose::Push).await;
+        return service.wait_for_room(2, Purpose::Push).await;
     }
     clock.pause(pause(tries)).await;
     Ok(())

@@ -12,9 +12,6 @@ pub(super) const MINUTE_MS: i64 = 61_000;
 /// The rolling day, likewise.
 pub(super) const DAY_MS: i64 = 86_401_000;
 
-/// A reservation expires after this time, because its owner was killed or waits for something else.
-pub(super) const RESERVED_MS: i64 = 180_000;
-
 /// A number, and the moment at which it was noted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Noted {
@@ -29,8 +26,6 @@ pub(super) struct Counts {
     spent: Vec<Noted>,
     /// The requests that a refusal by the service added to the minute; the day does not count them.
     refused: Option<Noted>,
-    /// The requests that operations have reserved.
-    reserved: Vec<Noted>,
     /// The limit for a minute that the service named last.
     limit: Option<Noted>,
     /// The milliseconds of the pause that the service asked for.
@@ -41,15 +36,12 @@ impl Counts {
     /// Drops expired entries, and dates the rest by this boot's clock, so that a later change of the wall clock has no
     /// effect.
     pub(super) fn advance(&mut self, now: Moment) {
-        let all = self.spent.iter_mut().chain(&mut self.reserved);
-        let all = all.chain(&mut self.limit).chain(&mut self.pause);
-        for noted in all.chain(&mut self.refused) {
+        let all = self.spent.iter_mut().chain(&mut self.limit);
+        for noted in all.chain(&mut self.pause).chain(&mut self.refused) {
             noted.at = now.before(now.millis_since(noted.at));
         }
         let age = |noted: &Noted| now.millis_since(noted.at);
         self.spent.retain(|noted| age(noted) < DAY_MS);
-        self.reserved
-            .retain(|noted| age(noted) < RESERVED_MS && noted.number > 0);
         self.limit = self.limit.filter(|noted| age(noted) < DAY_MS);
         self.refused = self.refused.filter(|noted| age(noted) < MINUTE_MS);
         let lasts = |noted: &Noted| age(noted) < i64::from(noted.number);
@@ -87,33 +79,6 @@ impl Counts {
         if let Some(noted) = self.spent.iter_mut().find(is_it) {
             noted.number -= 1;
         }
-    }
-
-    /// Reserves requests; the moment identifies the reservation.
-    pub(super) fn reserve(&mut self, at: Moment, number: u32) {
-        self.reserved.push(Noted { at, number });
-    }
-
-    /// Releases requests of the reservation made at a moment.
-    pub(super) fn release(&mut self, at: Moment, now: Moment, count: u32) {
-        let age = now.millis_since(at);
-        for noted in &mut self.reserved {
-            if now.millis_since(noted.at) == age {
-                noted.number = noted.number.saturating_sub(count);
-            }
-        }
-    }
-
-    /// Returns the rest of the reservation made at a moment.
-    pub(super) fn reserved_at(&self, at: Moment, now: Moment) -> u32 {
-        let age = now.millis_since(at);
-        let own = |noted: &&Noted| now.millis_since(noted.at) == age;
-        sum(self.reserved.iter().filter(own))
-    }
-
-    /// Returns the reserved requests.
-    pub(super) fn reserved(&self) -> u32 {
-        sum(self.reserved.iter())
     }
 
     /// Notes the limit for a minute that the service named. A limit above ours counts only after a smaller limit.

@@ -171,7 +171,7 @@ mod tests {
                 .remember(user.path(), mirror.path(), &origin)
                 .expect("written");
             for _ in 0..spent {
-                budget.try_acquire(Purpose::Push).await.expect("counted");
+                budget.acquire(Purpose::Push).await.expect("counted");
             }
             let (minute_left, _day) = last(&origin).expect("remembered").left();
             assert_eq!(minute_left, 60 - spent, "the last token's");

@@ -3,8 +3,8 @@
 //! The budget counts the requests of all processes of this machine with one token, in a small file. Both windows roll.
 //! A request is counted before it is sent, so lost requests count as well; only a request that never left this machine
 //! is uncounted. The service's own count may lower the rest of the budget, never raise it; a refusal lowers the rest of
-//! the minute only. An operation of several requests reserves them before it begins, so that it is not left half done.
-//! The client does the waiting.
+//! the minute only. An operation of several requests begins only when there is room for all of them, so that it is not
+//! left half done. Nothing is set aside for it, so another process may still take the room. The client does the waiting.
 
 pub mod clock;
 mod counts;
@@ -53,7 +53,7 @@ impl Default for Limits {
 /// The reasons why a request may not be sent now.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The rolling minute is full, or another process has reserved the rest of it for now.
+    /// The rolling minute is full.
     Minute {
         /// The time until there is room again.
         free_in: Duration,
@@ -75,25 +75,6 @@ pub enum Refusal {
         /// The reason.
         source: io::Error,
     },
-}
-
-/// The refusal where another process has reserved the rest.
-const SHORTLY: Refusal = Refusal::Minute {
-    free_in: Duration::from_secs(1),
-};
-
-/// Requests that are reserved for an operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reservation {
-    at: Moment,
-    left: u32,
-}
-
-impl Reservation {
-    /// Returns the number of reserved requests that are still in force.
-    fn in_force(self, counts: &Counts, now: Moment) -> u32 {
-        self.left.min(counts.reserved_at(self.at, now))
-    }
 }
 
 /// A counted request.
@@ -154,86 +135,28 @@ impl Budget {
     }
 
     /// Counts one request, if there is room.
-    pub async fn try_acquire(&self, purpose: Purpose) -> Result<(), Refusal> {
-        self.acquire(purpose, &mut None).await.map(|_counted| ())
+    pub async fn acquire(&self, purpose: Purpose) -> Result<Counted, Refusal> {
+        self.turn(|counts, now| {
+            self.verdict(counts, now, purpose, 1)?;
+            counts.spend(now, 1);
+            Ok(Counted { at: now })
+        })
+        .await?
     }
 
-    /// Counts one request, if there is room. Reserved requests are used first.
-    pub async fn acquire(
-        &self,
-        purpose: Purpose,
-        reservation: &mut Option<Reservation>,
-    ) -> Result<Counted, Refusal> {
-        let before = *reservation;
-        let (at, left) = self
-            .turn(|counts, now| {
-                let own = before.map_or(0, |reservation| reservation.in_force(counts, now));
-                self.verdict(counts, now, purpose, 1, own)?;
-                counts.spend(now, 1);
-                if let Some(reservation) = before.filter(|_| own > 0) {
-                    counts.release(reservation.at, now, 1);
-                }
-                Ok((now, own.saturating_sub(1)))
-            })
-            .await??;
-        *reservation = before
-            .map(|Reservation { at, .. }| Reservation { at, left })
-            .filter(|reservation| reservation.left > 0);
-        Ok(Counted { at })
-    }
-
-    /// Reserves requests for an operation, if there is room for all of them (failures row 114). Nobody else gets them
-    /// until they are used, released or a few minutes old. An earlier reservation is merged into the new one.
+    /// Returns whether there is room for all requests of an operation, and counts none (failures row 114).
     ///
     /// A longer operation may begin with room for half of a minute's requests: while other processes send as well, a
     /// whole minute may never be free.
-    pub async fn reserve(
-        &self,
-        requests: u32,
-        purpose: Purpose,
-        reservation: &mut Option<Reservation>,
-    ) -> Result<(), Refusal> {
-        let before = *reservation;
-        *reservation = self
-            .turn(|counts, now| {
-                let own = before.map_or(0, |reservation| reservation.in_force(counts, now));
-                if own >= requests {
-                    return Ok(before);
-                }
-                self.verdict(counts, now, purpose, requests, own)?;
-                if let Some(reservation) = before {
-                    counts.release(reservation.at, now, own);
-                }
-                counts.reserve(now, requests);
-                let left = requests;
-                Ok(Some(Reservation { at: now, left }))
-            })
-            .await??;
-        Ok(())
-    }
-
-    /// Releases a reservation.
-    pub async fn release(&self, reservation: Reservation) -> Result<(), Refusal> {
-        let Reservation { at, left } = reservation;
-        self.turn(|counts, now| counts.release(at, now, left)).await
+    pub async fn check(&self, requests: u32, purpose: Purpose) -> Result<(), Refusal> {
+        self.turn(|counts, now| self.verdict(counts, now, purpose, requests))
+            .await?
     }
 
     /// Uncounts a request that never left this machine, because there was no connection.
     pub async fn uncount(&self, counted: Counted) -> Result<(), Refusal> {
         self.turn(|counts, now| counts.uncount(counted.at, now))
             .await
-    }
-
-    /// Returns whether there is room for a request, and counts none: for callers that prefer not to wait.
-    pub async fn check(&self, purpose: Purpose) -> Result<(), Refusal> {
-        self.turn(|counts, now| self.verdict(counts, now, purpose, 1, 0))
-            .await?
-    }
-
-    /// Returns whether the day has room for requests, and reserves none.
-    pub async fn check_day(&self, requests: u32, purpose: Purpose) -> Result<(), Refusal> {
-        self.turn(|counts, now| self.day_verdict(counts, now, purpose, requests, 0))
-            .await?
     }
 
     /// Takes over the service's own count from an answer's headers: the limit and the rest.
@@ -273,10 +196,9 @@ impl Budget {
         let Some((counts, now)) = self.present() else {
             return (0, 0);
         };
-        let day = counts.within(now, DAY_MS).saturating_add(counts.reserved());
+        let day = counts.within(now, DAY_MS);
         (
-            self.minute_left(&counts, now)
-                .saturating_sub(counts.reserved()),
+            self.minute_left(&counts, now),
             self.limits.per_day.saturating_sub(day),
         )
     }
@@ -320,51 +242,30 @@ impl Budget {
         &self.clock
     }
 
-    /// Returns whether there is room for requests; `own` of the reserved requests are the caller's.
+    /// Returns whether there is room for requests.
     fn verdict(
         &self,
         counts: &Counts,
         now: Moment,
         purpose: Purpose,
         requests: u32,
-        own: u32,
-    ) -> Result<(), Refusal> {
-        self.day_verdict(counts, now, purpose, requests, own)?;
-        let per_minute = self.share(counts.per_minute(&self.limits), purpose);
-        let others = counts.reserved().saturating_sub(own);
-        let together = requests.min(per_minute.div_ceil(2).max(2)).min(per_minute);
-        let room = per_minute.saturating_sub(together.saturating_sub(1));
-        let wait_for = |room| counts.free_in(now, MINUTE_MS, room);
-        // If the pause and the minute both forbid the request, the longer wait counts.
-        match (counts.paused(now), wait_for(room)) {
-            (Some(pause), minute) if minute.is_none_or(|minute| minute <= pause) => {
-                return Err(Refusal::Blocked { free_in: pause });
-            }
-            (_, Some(free_in)) => return Err(Refusal::Minute { free_in }),
-            (_, None) => {}
-        }
-        // The room may be free again as soon as the other operation ends.
-        wait_for(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))
-    }
-
-    fn day_verdict(
-        &self,
-        counts: &Counts,
-        now: Moment,
-        purpose: Purpose,
-        requests: u32,
-        own: u32,
     ) -> Result<(), Refusal> {
         let per_day = self.share(self.limits.per_day, purpose);
-        let others = counts.reserved().saturating_sub(own);
-        let requests = requests.max(1).min(per_day);
-        let room = per_day.saturating_sub(requests - 1);
-        let wait_for = |room| counts.free_in(now, DAY_MS, room);
-        if let Some(free_in) = wait_for(room) {
+        let room = per_day - (requests.clamp(1, per_day) - 1);
+        if let Some(free_in) = counts.free_in(now, DAY_MS, room) {
             return Err(Refusal::Day { free_in });
         }
-        // The day is not spent: the other process may release some of its reservation.
-        wait_for(room.saturating_sub(others)).map_or(Ok(()), |_| Err(SHORTLY))
+        let per_minute = self.share(counts.per_minute(&self.limits), purpose);
+        let together = requests.clamp(1, per_minute.div_ceil(2).max(2).min(per_minute));
+        let minute = counts.free_in(now, MINUTE_MS, per_minute - (together - 1));
+        // If the pause and the minute both forbid the request, the longer wait counts.
+        match (counts.paused(now), minute) {
+            (Some(pause), minute) if minute.is_none_or(|minute| minute <= pause) => {
+                Err(Refusal::Blocked { free_in: pause })
+            }
+            (_, Some(free_in)) => Err(Refusal::Minute { free_in }),
+            (_, None) => Ok(()),
+        }
     }
 
     /// Returns the part of a limit that a purpose may spend: at least one request, or polls would never run.

@@ -42,7 +42,7 @@ fn open_on(dir: &Path, limits: Limits, clock: Arc<dyn Clock>) -> Budget {
 
 async fn take(budget: &Budget, purpose: Purpose, most: u32) -> u32 {
     let mut taken = 0;
-    while taken < most && budget.try_acquire(purpose).await.is_ok() {
+    while taken < most && budget.acquire(purpose).await.is_ok() {
         taken += 1;
     }
     taken
@@ -56,7 +56,7 @@ async fn s8_a_minute_holds_sixty_and_polls_leave_the_reserve() {
     assert_eq!(take(&budget, Purpose::Poll, 100).await, 48);
     assert_eq!(budget.left(), (12, 1392));
     assert_eq!(take(&budget, Purpose::Push, 100).await, 12);
-    let Err(Refusal::Minute { free_in }) = budget.try_acquire(Purpose::Push).await else {
+    let Err(Refusal::Minute { free_in }) = budget.acquire(Purpose::Push).await else {
         panic!("the minute is full");
     };
     assert_eq!(free_in, MINUTE);
@@ -67,16 +67,16 @@ async fn s8_a_minute_holds_sixty_and_polls_leave_the_reserve() {
 #[tokio::test(start_paused = true)]
 async fn a_full_minute_frees_one_by_one_on_tokios_clock() {
     let budget = Budget::in_memory(limits(2, 100));
-    budget.try_acquire(Purpose::Push).await.expect("room");
+    budget.acquire(Purpose::Push).await.expect("room");
     tokio::time::sleep(Duration::from_secs(20)).await;
-    budget.try_acquire(Purpose::Push).await.expect("room");
-    let Err(Refusal::Minute { free_in }) = budget.try_acquire(Purpose::Push).await else {
+    budget.acquire(Purpose::Push).await.expect("room");
+    let Err(Refusal::Minute { free_in }) = budget.acquire(Purpose::Push).await else {
         panic!("the minute is full");
     };
     assert_eq!(free_in, Duration::from_secs(41));
     tokio::time::sleep(free_in).await;
-    budget.try_acquire(Purpose::Push).await.expect("room");
-    assert!(budget.try_acquire(Purpose::Push).await.is_err());
+    budget.acquire(Purpose::Push).await.expect("room");
+    assert!(budget.acquire(Purpose::Push).await.is_err());
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn s8_a_day_holds_1440_in_any_24_hours() {
         assert_eq!(take(&budget, Purpose::Push, 60).await, 60);
         clock.advance(MINUTE);
     }
-    let Err(Refusal::Day { free_in }) = budget.try_acquire(Purpose::Push).await else {
+    let Err(Refusal::Day { free_in }) = budget.acquire(Purpose::Push).await else {
         panic!("the day is full");
     };
     assert_eq!(free_in + MINUTE * 24, DAY);
@@ -107,7 +107,7 @@ async fn f112_a_restart_does_not_refill() {
     }
     let budget = open(dir.path(), limits(20, 100), &clock);
     assert_eq!(budget.left(), (0, 80));
-    assert!(budget.try_acquire(Purpose::Push).await.is_err());
+    assert!(budget.acquire(Purpose::Push).await.is_err());
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn f106_a_wall_clock_that_jumps_refills_nothing() {
     for jump in [86_400_000 * 400, -86_400_000 * 800] {
         clock.jump_wall(jump);
         assert!(matches!(
-            budget.try_acquire(Purpose::Push).await,
+            budget.acquire(Purpose::Push).await,
             Err(Refusal::Day { .. })
         ));
     }
@@ -176,10 +176,10 @@ async fn f106_after_a_reboot_the_records_use_the_new_boot_clock() {
     machine.boot.store(2, Ordering::SeqCst);
     machine.up.store(5000, Ordering::SeqCst);
     machine.wall.store(3_600_000, Ordering::SeqCst);
-    assert!(budget.try_acquire(Purpose::Push).await.is_err());
+    assert!(budget.acquire(Purpose::Push).await.is_err());
     // From now on, the wall clock has no effect.
     machine.wall.store(i64::MAX / 2, Ordering::SeqCst);
-    let Err(Refusal::Day { free_in }) = budget.try_acquire(Purpose::Push).await else {
+    let Err(Refusal::Day { free_in }) = budget.acquire(Purpose::Push).await else {
         panic!("the day is full");
     };
     assert_eq!(free_in + Duration::from_hours(1), DAY);
@@ -198,7 +198,7 @@ async fn without_a_boot_clock_records_of_the_future_run_out_all_the_same() {
     let budget = open_on(dir.path(), limits(10, 10), shared);
     assert_eq!(take(&budget, Purpose::Push, 10).await, 10);
     machine.wall.store(0, Ordering::SeqCst);
-    assert!(budget.try_acquire(Purpose::Push).await.is_err());
+    assert!(budget.acquire(Purpose::Push).await.is_err());
     machine.wall.store(86_401_000, Ordering::SeqCst);
     assert_eq!(take(&budget, Purpose::Push, 20).await, 10);
 }
@@ -250,83 +250,26 @@ async fn f110_a_429_holds_every_process_back() {
     let dir = tempfile::tempdir().expect("a folder");
     let [one, two] = [(); 2].map(|()| open(dir.path(), Limits::default(), &clock));
     one.block(Duration::from_secs(30)).await.expect("written");
-    let Err(Refusal::Blocked { free_in }) = two.try_acquire(Purpose::Push).await else {
+    let Err(Refusal::Blocked { free_in }) = two.acquire(Purpose::Push).await else {
         panic!("blocked");
     };
     assert_eq!(free_in, Duration::from_secs(30));
     clock.advance(free_in);
-    two.try_acquire(Purpose::Push).await.expect("free");
+    two.acquire(Purpose::Push).await.expect("free");
 }
 
 #[tokio::test]
-async fn f114_what_an_operation_needs_is_kept_for_it_together_or_not_at_all() {
+async fn f114_an_operation_begins_only_with_room_for_all_of_it() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
     let [one, two] = [(); 2].map(|()| open(dir.path(), limits(60, 5), &clock));
-    let mut reservation = None;
-    one.reserve(3, Purpose::Push, &mut reservation)
-        .await
-        .expect("room");
-    assert_eq!(two.left(), (57, 2), "the others see it");
-    assert!(
-        matches!(
-            two.reserve(3, Purpose::Push, &mut None).await,
-            Err(Refusal::Minute { free_in }) if free_in == Duration::from_secs(1)
-        ),
-        "the day is not spent: some of it may be given back"
-    );
-    assert_eq!(take(&two, Purpose::Push, 9).await, 2);
-    for _ in 0..3 {
-        one.acquire(Purpose::Push, &mut reservation)
-            .await
-            .expect("reservation");
-    }
-    assert_eq!(reservation, None, "used up");
+    assert_eq!(take(&one, Purpose::Push, 3).await, 3);
     assert!(matches!(
-        one.acquire(Purpose::Push, &mut reservation).await,
-        Err(Refusal::Day { .. })
+        two.check(3, Purpose::Push).await,
+        Err(Refusal::Day { free_in }) if free_in == DAY
     ));
-    assert_eq!(one.left(), (55, 0));
-}
-
-#[tokio::test]
-async fn f114_what_is_kept_and_not_used_is_free_again() {
-    let clock = Arc::new(SteppedClock::default());
-    let dir = tempfile::tempdir().expect("a folder");
-    let budget = open(dir.path(), limits(60, 5), &clock);
-    let mut reservation = None;
-    budget
-        .reserve(4, Purpose::Push, &mut reservation)
-        .await
-        .expect("room");
-    budget
-        .acquire(Purpose::Push, &mut reservation)
-        .await
-        .expect("reservation");
-    let before = reservation;
-    budget
-        .reserve(2, Purpose::Push, &mut reservation)
-        .await
-        .expect("enough is reservation");
-    assert_eq!(reservation, before);
-    budget
-        .reserve(4, Purpose::Push, &mut reservation)
-        .await
-        .expect("its own is taken into it");
-    assert_eq!(budget.left().1, 0);
-    budget
-        .release(reservation.expect("some is left"))
-        .await
-        .expect("given back");
-    assert_eq!(budget.left().1, 4);
-    // The owner of the reservation was killed.
-    budget
-        .reserve(4, Purpose::Push, &mut None)
-        .await
-        .expect("room");
-    assert!(budget.try_acquire(Purpose::Push).await.is_err());
-    clock.advance(Duration::from_mins(3));
-    assert_eq!(take(&budget, Purpose::Push, 9).await, 4);
+    two.check(2, Purpose::Push).await.expect("room");
+    assert_eq!(two.left(), (57, 2), "nothing is set aside");
 }
 
 #[tokio::test]
@@ -336,19 +279,10 @@ async fn f114_a_long_operation_does_not_wait_for_an_empty_minute() {
     let [one, two] = [(); 2].map(|()| open(dir.path(), limits(60, 1000), &clock));
     // Another process never lets the whole minute become free.
     assert_eq!(take(&two, Purpose::Push, 31).await, 31);
-    assert!(one.reserve(70, Purpose::Push, &mut None).await.is_err());
+    assert!(one.check(70, Purpose::Push).await.is_err());
     clock.advance(MINUTE);
     assert_eq!(take(&two, Purpose::Push, 30).await, 30);
-    let mut reservation = None;
-    one.reserve(70, Purpose::Push, &mut reservation)
-        .await
-        .expect("room");
-    for _ in 0..30 {
-        one.acquire(Purpose::Push, &mut reservation)
-            .await
-            .expect("reservation");
-    }
-    assert!(one.acquire(Purpose::Push, &mut reservation).await.is_err());
+    one.check(70, Purpose::Push).await.expect("room");
 }
 
 #[tokio::test]
@@ -357,33 +291,14 @@ async fn f114_a_full_minute_is_waited_for_before_an_operation_begins() {
     let shared: Arc<dyn Clock> = clock.clone();
     let budget = Budget::in_memory_with(limits(3, 100), shared);
     take(&budget, Purpose::Push, 2).await;
-    let Err(Refusal::Minute { free_in }) = budget.reserve(2, Purpose::Push, &mut None).await else {
+    let Err(Refusal::Minute { free_in }) = budget.check(2, Purpose::Push).await else {
         panic!("one is free, and two are needed");
     };
     assert_eq!(free_in, MINUTE);
     // An operation that is longer than a minute's requests begins all the same.
     clock.advance(MINUTE);
-    let mut reservation = None;
-    budget
-        .reserve(7, Purpose::Push, &mut reservation)
-        .await
-        .expect("room");
-    assert_eq!(budget.left(), (0, 91));
-    // While the operation runs, other processes try again after a second.
-    assert!(matches!(
-        budget.try_acquire(Purpose::Push).await,
-        Err(Refusal::Minute { free_in }) if free_in == Duration::from_secs(1)
-    ));
-    for _ in 0..3 {
-        budget
-            .acquire(Purpose::Push, &mut reservation)
-            .await
-            .expect("reservation");
-    }
-    assert!(matches!(
-        budget.acquire(Purpose::Push, &mut reservation).await,
-        Err(Refusal::Minute { free_in }) if free_in == MINUTE
-    ));
+    budget.check(7, Purpose::Push).await.expect("room");
+    assert_eq!(budget.left(), (3, 98));
 }
 
 #[tokio::test]
@@ -391,12 +306,9 @@ async fn what_never_left_this_machine_is_taken_back_at_its_own_moment() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
     let budget = open(dir.path(), limits(2, 100), &clock);
-    let unsent = budget
-        .acquire(Purpose::Push, &mut None)
-        .await
-        .expect("room");
+    let unsent = budget.acquire(Purpose::Push).await.expect("room");
     clock.advance(Duration::from_secs(10));
-    budget.try_acquire(Purpose::Push).await.expect("room");
+    budget.acquire(Purpose::Push).await.expect("room");
     budget.uncount(unsent).await.expect("taken back");
     assert_eq!(budget.left(), (1, 99));
     // The request that was sent counts from its own moment on.
@@ -409,8 +321,8 @@ async fn what_never_left_this_machine_is_taken_back_at_its_own_moment() {
 #[tokio::test]
 async fn limits_of_nothing_do_not_wait_for_ever() {
     let budget = Budget::in_memory(limits(0, 1));
-    budget.try_acquire(Purpose::Poll).await.expect("one");
-    assert!(budget.try_acquire(Purpose::Poll).await.is_err());
+    budget.acquire(Purpose::Poll).await.expect("one");
+    assert!(budget.acquire(Purpose::Poll).await.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -493,7 +405,7 @@ async fn a_file_that_cannot_be_written_sends_nothing() {
     std::fs::create_dir(&path).expect("in the way");
     for _ in 0..2 {
         assert!(matches!(
-            budget.try_acquire(Purpose::Push).await,
+            budget.acquire(Purpose::Push).await,
             Err(Refusal::Broken { .. })
         ));
         assert_eq!(budget.left(), (0, 0));
@@ -526,24 +438,20 @@ proptest! {
                 2 => clock.advance(Duration::from_secs(by * 200)),
                 3 => clock.advance(Duration::from_secs(by)),
                 4 => {
-                    // An operation of some requests, with pauses; it may be killed in the middle.
-                    let mut reservation = None;
+                    // An operation of some requests, with pauses.
                     let requests = u32::try_from(by % 5 + 1).expect("few");
-                    if runtime.block_on(budget.reserve(requests, Purpose::Push, &mut reservation)).is_ok() {
+                    if runtime.block_on(budget.check(requests, Purpose::Push)).is_ok() {
                         for _ in 0..by % 4 {
                             clock.advance(Duration::from_secs(by / 2));
-                            if runtime.block_on(budget.acquire(Purpose::Push, &mut reservation)).is_ok() {
+                            if runtime.block_on(budget.acquire(Purpose::Push)).is_ok() {
                                 sent.push_back(clock.elapsed());
                             }
-                        }
-                        if let Some(reservation) = reservation.filter(|_| by % 2 == 0) {
-                            runtime.block_on(budget.release(reservation)).expect("written");
                         }
                     }
                 }
                 5 => {
                     // A request that finds no connection.
-                    if let Ok(counted) = runtime.block_on(budget.acquire(Purpose::Push, &mut None)) {
+                    if let Ok(counted) = runtime.block_on(budget.acquire(Purpose::Push)) {
                         clock.advance(Duration::from_secs(by % 11));
                         runtime.block_on(budget.uncount(counted)).expect("written");
                     }

@@ -55,11 +55,11 @@ async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_
         "{told:?}"
     );
     assert!(!told.answer_lost);
-    // Nothing is sent until there is room; `reserve` waits until there is room for the read and the next attempt.
+    // Nothing is sent until there is room; `wait_for_room` waits for the read and the next attempt.
     let early = client.delete_article(article_id(1)).await;
     assert!(early.is_err());
     assert_eq!(service.count(), 3);
-    client.reserve(2, Purpose::Push).await.expect("room");
+    client.wait_for_room(2, Purpose::Push).await.expect("room");
     client
         .update_article(article_id(1), &patch)
         .await
@@ -67,7 +67,7 @@ async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_
     assert_eq!(service.count(), 4);
     assert_eq!(reasons(&setup), [WaitReason::Throttled; 2]);
     assert!(setup.clock.elapsed() >= Duration::from_secs(14));
-    assert_eq!(client.usage().day_left, 1435);
+    assert_eq!(client.usage().day_left, 1436);
 }
 
 /// Reads an article. The first answer is a refusal when nothing is left of the minute, with further headers.

@@ -106,8 +106,8 @@ impl Fake {
             return Ok(());
         };
         loop {
-            match budget.try_acquire(purpose).await {
-                Ok(()) => break,
+            match budget.acquire(purpose).await {
+                Ok(_counted) => break,
                 Err(NoBudget::Minute { free_in } | NoBudget::Blocked { free_in }) => {
                     sleep(free_in.max(Duration::from_millis(1))).await;
                 }
@@ -1494,9 +1494,9 @@ async fn f113_pushes_go_on_from_the_reserve_when_polls_may_not() {
             seconds(1).await;
             // Another process spends the day's budget except the reserve.
             let spent = Instant::now();
-            while budget.try_acquire(Purpose::Poll).await.map_or_else(
+            while budget.acquire(Purpose::Poll).await.map_or_else(
                 |refusal| !matches!(refusal, NoBudget::Day { .. }),
-                |()| true,
+                |_counted| true,
             ) {
                 seconds(1).await;
                 assert!(spent.elapsed() < Duration::from_hours(2));

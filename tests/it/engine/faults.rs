@@ -454,11 +454,7 @@ async fn f114_a_saved_file_is_not_looked_after_without_room_for_its_push() {
     assert_eq!(report.outcome, Ending::Retry, "{report:#?}");
     assert_eq!(requests(&world), Vec::<String>::new());
     assert_eq!(report.requests.total, 0);
-    assert_eq!(
-        report.budget.expect("known").day_left,
-        1,
-        "nothing stays kept"
-    );
+    assert_eq!(report.budget.expect("known").day_left, 1);
 }
 
 #[tokio::test]

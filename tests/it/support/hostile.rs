@@ -303,12 +303,8 @@ impl Service for Watched {
         self.inner.usage()
     }
 
-    async fn reserve(&self, requests: u32, purpose: Purpose) -> Answer<()> {
-        self.inner.reserve(requests, purpose).await
-    }
-
-    async fn release(&self) {
-        self.inner.release().await;
+    async fn wait_for_room(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+        self.inner.wait_for_room(requests, purpose).await
     }
 }
 

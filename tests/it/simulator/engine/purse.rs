@@ -7,9 +7,9 @@ use super::kb::failure;
 use super::world::{Shared, World};
 use futures_util::future::BoxFuture;
 use kbsync::service::budget::clock::{Clock, Moment};
-use kbsync::service::budget::{Budget, Limits, Refusal, Reservation};
+use kbsync::service::budget::{Budget, Limits, Refusal};
 use kbsync::service::{Answer, ErrorKind, Purpose};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 const MINUTE: i64 = 60_000_000_000;
@@ -50,11 +50,10 @@ fn limits(thrifty: bool) -> Limits {
     }
 }
 
-/// The budget of a world, and the reservation of the present operation.
+/// The budget of a world.
 #[derive(Clone, Debug)]
 pub(crate) struct Purse {
     budget: Budget,
-    kept: Arc<Mutex<Option<Reservation>>>,
 }
 
 impl Purse {
@@ -66,7 +65,6 @@ impl Purse {
         };
         Self {
             budget: Budget::in_memory_with(limits(thrifty), Arc::new(clock)),
-            kept: Arc::default(),
         }
     }
 
@@ -80,11 +78,7 @@ impl Purse {
         guarded: bool,
     ) -> Answer<()> {
         loop {
-            let mut kept = self.take();
-            let was_kept = kept.is_some();
-            let counted = self.budget.acquire(purpose, &mut kept).await;
-            self.put(kept);
-            match counted {
+            match self.budget.acquire(purpose).await {
                 Ok(_) => {
                     shared.lock().sends();
                     return Ok(());
@@ -94,44 +88,26 @@ impl Purse {
                     let kind = ErrorKind::RateLimited { retry_after };
                     return Err(failure(kind, method, None, false));
                 }
-                Err(refusal) => self.refused(shared, refusal, method, was_kept).await?,
+                Err(refusal) => self.refused(shared, refusal, method).await?,
             }
         }
     }
 
-    /// Reserves requests for an operation.
-    pub(crate) async fn reserve(
+    /// Waits until there is room for all requests of an operation.
+    pub(crate) async fn wait_for_room(
         &self,
         shared: &Shared,
         requests: u32,
         purpose: Purpose,
     ) -> Answer<()> {
-        loop {
-            let mut kept = self.take();
-            let done = self.budget.reserve(requests, purpose, &mut kept).await;
-            self.put(kept);
-            match done {
-                Ok(()) => return Ok(()),
-                Err(refusal) => self.refused(shared, refusal, "GET", false).await?,
-            }
+        while let Err(refusal) = self.budget.check(requests, purpose).await {
+            self.refused(shared, refusal, "GET").await?;
         }
+        Ok(())
     }
 
-    /// Releases the reservation.
-    pub(crate) async fn release(&self) {
-        if let Some(kept) = self.take() {
-            self.budget.release(kept).await.expect("in memory");
-        }
-    }
-
-    /// Waits for the minute; a spent day is an error, which must not meet an operation that was begun (I6).
-    async fn refused(
-        &self,
-        shared: &Shared,
-        refusal: Refusal,
-        method: &'static str,
-        begun: bool,
-    ) -> Answer<()> {
+    /// Waits for the minute; a spent day is an error.
+    async fn refused(&self, shared: &Shared, refusal: Refusal, method: &'static str) -> Answer<()> {
         let free_in = match refusal {
             Refusal::Minute { free_in } | Refusal::Blocked { free_in } => free_in,
             Refusal::Day { free_in } => {
@@ -139,10 +115,6 @@ impl Purse {
                 world.note("  the day is spent");
                 world.troubled = true;
                 world.ledger.doubt = true;
-                if begun {
-                    let message = "an operation was begun that the day has no room for";
-                    world.violated("I6", message.to_owned());
-                }
                 let kind = ErrorKind::BudgetSpent { free_in };
                 return Err(failure(kind, method, None, false));
             }
@@ -150,19 +122,6 @@ impl Purse {
         };
         self.budget.clock().sleep(free_in).await;
         Ok(())
-    }
-
-    /// The process ends: its reservation stays until it expires.
-    pub(crate) fn forget(&self) {
-        self.put(None);
-    }
-
-    fn take(&self) -> Option<Reservation> {
-        self.kept.lock().expect("one thread").take()
-    }
-
-    fn put(&self, kept: Option<Reservation>) {
-        *self.kept.lock().expect("one thread") = kept;
     }
 }
 

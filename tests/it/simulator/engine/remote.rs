@@ -321,16 +321,12 @@ impl Service for Remote {
         self.shared.lock().kb.usage
     }
 
-    async fn reserve(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+    async fn wait_for_room(&self, requests: u32, purpose: Purpose) -> Answer<()> {
         if death::came() {
             return Ok(());
         }
-        self.purse.reserve(&self.shared, requests, purpose).await
-    }
-
-    async fn release(&self) {
-        if !death::came() {
-            self.purse.release().await;
-        }
+        self.purse
+            .wait_for_room(&self.shared, requests, purpose)
+            .await
     }
 }

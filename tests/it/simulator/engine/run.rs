@@ -401,7 +401,6 @@ impl Run<'_> {
 
     /// Ends the process.
     pub(super) fn end(&mut self) {
-        self.purse.forget();
         if let Some(engine) = self.engine.take() {
             let (_, _, store) = engine.into_parts();
             self.store = Some(match &self.root {
