@@ -6,7 +6,7 @@ use super::{
     faults::{self, FaultKind, Hook, RawAnswer},
     handle::Sandbox,
     limits::{Allowance, Limits},
-    options::{Login, Options, RetryAfter, Rights},
+    options::{Options, RetryAfter, Rights},
     reply,
     serve::Line,
     spoil::{cut, spoil},
@@ -193,7 +193,7 @@ async fn carry_out(
         let mut world = sandbox.lock();
         match bearer(request.headers()).and_then(|token| world.rights(token)) {
             None => Err((
-                signed_out(&world.options, request.headers()),
+                signed_out(request.headers()),
                 Limits::signed_out(&world.options),
             )),
             Some(rights) => {
@@ -244,7 +244,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The answer to a request that is not signed in (A5.2).
-fn signed_out(options: &Options, headers: &HeaderMap) -> Response {
+fn signed_out(headers: &HeaderMap) -> Response {
     let wants_json = headers.get_all(header::ACCEPT).iter().any(|accept| {
         accept
             .to_str()
@@ -253,10 +253,7 @@ fn signed_out(options: &Options, headers: &HeaderMap) -> Response {
     if wants_json {
         return reply::failure(StatusCode::UNAUTHORIZED, "Unauthenticated.");
     }
-    match options.login {
-        Login::Redirect => (StatusCode::FOUND, [(header::LOCATION, "/login")]).into_response(),
-        Login::Page => reply::login_page(),
-    }
+    (StatusCode::FOUND, [(header::LOCATION, "/login")]).into_response()
 }
 
 /// The answer beyond a rate limit (A8.4: the form is not shown).

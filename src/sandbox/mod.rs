@@ -47,8 +47,8 @@ mod writes;
 pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher, RawAnswer};
 pub use handle::{Past, Sandbox};
 pub use options::{
-    Access, EmptyPut, ListingEndpoint, Login, Normalise, Options, Paging, RetryAfter, Rights,
-    Shape, TOKEN, TimeGrain,
+    Access, EmptyPut, ListingEndpoint, Normalise, Options, Paging, RetryAfter, Rights, Shape,
+    TOKEN, TimeGrain,
 };
 pub use serve::Running;
 pub use snapshot::Snapshot;

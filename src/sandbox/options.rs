@@ -109,16 +109,6 @@ pub enum ListingEndpoint {
     Missing(u16),
 }
 
-/// The answer to a request without a valid token that does not ask for JSON (A5.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Login {
-    /// 302 to `/login`.
-    #[default]
-    Redirect,
-    /// 200 with the HTML of the login page.
-    Page,
-}
-
 /// The precision of timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TimeGrain {
@@ -219,16 +209,8 @@ pub struct Options {
     pub touch_unchanged: bool,
     /// The precision of timestamps.
     pub time_grain: TimeGrain,
-    /// The default of `enabled` for a new article.
-    pub enabled_default: bool,
-    /// The default of `draft` for a new article.
-    pub draft_default: bool,
-    /// Whether drafts and disabled articles reserve their slugs.
-    pub slug_checks_drafts: bool,
     /// Whether a slug may have only letters, digits and `-_.~`.
     pub strict_slugs: bool,
-    /// Whether 422 answers have `errors` for each field.
-    pub error_details: bool,
     /// The largest request body; a larger one gets 413.
     pub max_body: Option<usize>,
     /// Requests per minute and user (a rolling window); 0 turns the limit off.
@@ -241,14 +223,10 @@ pub struct Options {
     pub retry_after: Option<RetryAfter>,
     /// The token with all rights, as user 1.
     pub token: String,
-    /// The answer to requests that are not signed in and do not ask for JSON.
-    pub login: Login,
     /// The number of stale reads after each write through the API.
     pub stale_reads_after_write: u32,
     /// Makes all new ids predictable.
     pub id_seed: Option<u64>,
-    /// The beginning of public addresses (`full_url`).
-    pub public_origin: String,
 }
 
 impl Options {
@@ -279,21 +257,15 @@ impl Default for Options {
             empty_put: EmptyPut::default(),
             touch_unchanged: false,
             time_grain: TimeGrain::default(),
-            enabled_default: true,
-            draft_default: false,
-            slug_checks_drafts: true,
             strict_slugs: true,
-            error_details: true,
             max_body: None,
             per_minute: 60,
             per_day: 1440,
             limit_status: 429,
             retry_after: None,
             token: TOKEN.to_owned(),
-            login: Login::default(),
             stale_reads_after_write: 0,
             id_seed: None,
-            public_origin: "https://help.example.com".to_owned(),
         }
     }
 }

@@ -28,33 +28,30 @@ impl Refusal {
         Self::Invalid(vec![(name, wrong.into())])
     }
 
-    /// Formats the answer; `details` adds the faulty fields to a 422.
-    pub(super) fn answer(self, details: bool) -> Response {
+    /// Formats the answer.
+    pub(super) fn answer(self) -> Response {
         match self {
             Self::Malformed(message) => failure(StatusCode::BAD_REQUEST, &message),
             Self::Forbidden(message) => failure(StatusCode::FORBIDDEN, &message),
             Self::NotFound(what) => failure(StatusCode::NOT_FOUND, &format!("{what} not found.")),
             Self::Unprocessable(message) => failure(StatusCode::UNPROCESSABLE_ENTITY, &message),
-            Self::Invalid(fields) => invalid(&fields, details),
+            Self::Invalid(fields) => invalid(&fields),
         }
     }
 }
 
-fn invalid(fields: &[(&'static str, String)], details: bool) -> Response {
+fn invalid(fields: &[(&'static str, String)]) -> Response {
     let message = fields
         .first()
         .map_or("The given data was invalid.", |(_, wrong)| wrong.as_str());
-    let mut answer = json!({"success": false, "message": message});
-    if details {
-        let mut errors = Map::new();
-        for (field, wrong) in fields {
-            let list = errors.entry(*field).or_insert_with(|| json!([]));
-            if let Value::Array(list) = list {
-                list.push(json!(wrong));
-            }
+    let mut errors = Map::new();
+    for (field, wrong) in fields {
+        let list = errors.entry(*field).or_insert_with(|| json!([]));
+        if let Value::Array(list) = list {
+            list.push(json!(wrong));
         }
-        answer["errors"] = Value::Object(errors);
     }
+    let answer = json!({"success": false, "message": message, "errors": errors});
     with_status(StatusCode::UNPROCESSABLE_ENTITY, &answer)
 }
 

@@ -115,8 +115,7 @@ impl Sandbox {
                     body,
                 };
                 let mut world = sandbox.lock();
-                let details = world.options.error_details;
-                act(&mut world, &call).unwrap_or_else(|refusal| refusal.answer(details))
+                act(&mut world, &call).unwrap_or_else(Refusal::answer)
             };
             router.route(path, on(method, answer))
         };

@@ -246,19 +246,9 @@ impl Store {
     }
 
     /// Returns whether an article other than `but` has `slug` in the category.
-    pub(super) fn article_slug_taken(
-        &self,
-        options: &Options,
-        category: Uuid,
-        slug: &str,
-        but: Option<Uuid>,
-    ) -> bool {
-        self.articles().any(|one| {
-            one.category_id == category
-                && one.slug == slug
-                && Some(one.id) != but
-                && (options.slug_checks_drafts || (one.enabled && !one.draft))
-        })
+    pub(super) fn article_slug_taken(&self, category: Uuid, slug: &str, but: Option<Uuid>) -> bool {
+        self.articles()
+            .any(|one| one.category_id == category && one.slug == slug && Some(one.id) != but)
     }
 
     /// Returns whether a category other than `but` has `slug` in the workspace.

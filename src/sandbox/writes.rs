@@ -49,8 +49,8 @@ fn create_article(
         text: given.text.unwrap_or_default(),
         introtext: None,
         keywords: None,
-        enabled: given.enabled.unwrap_or(world.options.enabled_default),
-        draft: given.draft.unwrap_or(world.options.draft_default),
+        enabled: given.enabled.unwrap_or(true),
+        draft: given.draft.unwrap_or(false),
     };
     given.introtext.put(&mut new.introtext);
     given.keywords.put(&mut new.keywords);
@@ -64,7 +64,7 @@ fn free_article_slug(
     but: Option<Uuid>,
 ) -> Result<(), Refusal> {
     let store = &world.store;
-    if store.article_slug_taken(&world.options, category, slug, but) {
+    if store.article_slug_taken(category, slug, but) {
         let wrong = "An article with this slug already exists in the category.";
         return Err(Refusal::field("slug", wrong));
     }

@@ -149,10 +149,7 @@ fn new_article(sandbox: &Sandbox, _: &str, form: &Fields) -> Result<String, Wron
     let mut world = sandbox.lock();
     let category = parse_uuid(text(form, "category")?).and_then(|id| world.store.category(id));
     let category = category.ok_or(Wrong::Gone)?.id;
-    if world
-        .store
-        .article_slug_taken(&world.options, category, &slug, None)
-    {
+    if world.store.article_slug_taken(category, &slug, None) {
         return Err(Wrong::Refused(ARTICLE_TAKEN));
     }
     let id = world.add_article(NewSeed::new(category, title, &slug, "").draft());
@@ -183,7 +180,7 @@ fn save_article(sandbox: &Sandbox, id: &str, form: &Fields) -> Result<String, Wr
     };
     if world
         .store
-        .article_slug_taken(&world.options, category, &new.slug, Some(old.id))
+        .article_slug_taken(category, &new.slug, Some(old.id))
     {
         return Err(Wrong::Refused(ARTICLE_TAKEN));
     }

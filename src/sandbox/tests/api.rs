@@ -198,17 +198,6 @@ async fn s4_6_post_article_refuses_a_taken_slug() {
     assert_eq!(kb.post("/api/article", body).await.status, 201);
 }
 
-#[tokio::test]
-async fn s4_6_drafts_may_let_go_of_their_slugs() {
-    let kb = Kb::with(Options {
-        slug_checks_drafts: false,
-        ..Options::unlimited()
-    });
-    kb.sandbox.unpublish(kb.article);
-    let body = json!({"category_id": kb.category, "title": "T", "slug": "refunds"});
-    assert_eq!(kb.post("/api/article", body).await.status, 201);
-}
-
 /// Invalid values for each field, for new and for existing articles.
 fn faulty_article_fields() -> Vec<(&'static str, Value)> {
     let long = "ä".repeat(256);
