@@ -3,10 +3,7 @@
 use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, print::HELP};
 use crate::sandbox::{Options, Sandbox};
 use serde::Serialize;
-use std::{
-    net::{IpAddr, SocketAddr},
-    path::PathBuf,
-};
+use std::net::{IpAddr, SocketAddr};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs a local stand-in for the service.
@@ -24,9 +21,6 @@ pub(super) struct Args {
     /// How many categories to invent
     #[arg(long, value_name = "N", default_value_t = 4)]
     categories: usize,
-    /// Keep the content in this file, and begin with what it holds
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
     /// The token that it accepts
     #[arg(long, value_name = "TEXT", default_value = crate::sandbox::TOKEN)]
     accept_token: String,
@@ -55,22 +49,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
         token: args.accept_token,
         ..Options::default()
     };
-    let sandbox = match &args.data {
-        Some(path) => {
-            Sandbox::load(path, options).map_err(|error| unusable("read", path, error))?
-        }
-        None => Sandbox::new(options),
-    };
-    let workspace = match sandbox.workspaces().first() {
-        Some(kept) => kept.id,
-        None => sandbox.seed(args.articles, args.categories),
-    };
-    if let Some(path) = &args.data {
-        // An unwritable file is reported at the start, not after an afternoon's work.
-        sandbox
-            .save()
-            .map_err(|error| unusable("write", path, error))?;
-    }
+    let sandbox = Sandbox::new(options);
+    let workspace = sandbox.seed(args.articles, args.categories);
     let address = SocketAddr::new(args.bind, args.port);
     let listener = tokio::net::TcpListener::bind(address)
         .await
@@ -134,10 +114,4 @@ pub(super) async fn stopped() {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
-}
-
-fn unusable(doing: &str, path: &std::path::Path, error: std::io::Error) -> Failure {
-    let message = format!("failed to {doing} {}", path.display());
-    Failure::failed(anyhow::Error::new(error).context(message))
-        .help("name another file with --data, or make this one usable")
 }

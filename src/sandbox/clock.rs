@@ -32,11 +32,6 @@ impl Clock {
             TimeGrain::Seconds => now.duration_trunc(TimeDelta::seconds(1)).unwrap_or(now),
         }
     }
-
-    /// Makes later changes later than `moment`, for content that was loaded from a file.
-    pub(super) fn after(&mut self, moment: DateTime<Utc>) {
-        self.last = self.last.max(Some(moment));
-    }
 }
 
 fn to_micros(moment: DateTime<Utc>) -> DateTime<Utc> {

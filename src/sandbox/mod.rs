@@ -19,13 +19,12 @@
 //! | `faults`, `spoil` | deliberate faults |
 //! | `serve` | sockets, with connections that can be dropped |
 //! | `dashboard` | the web pages for people |
-//! | `seed`, `file`, `snapshot` | generated content; the content in a file; snapshots in memory |
+//! | `seed`, `snapshot` | generated content; snapshots in memory |
 
 mod clock;
 mod dashboard;
 mod faults;
 mod fields;
-mod file;
 mod gate;
 mod handle;
 mod limits;

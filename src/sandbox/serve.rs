@@ -15,7 +15,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
-    time::Duration,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -23,9 +22,6 @@ use tokio::{
     sync::oneshot,
     task::JoinHandle,
 };
-
-/// How often changes are written to the file of [`Sandbox::load`].
-const SAVE_EVERY: Duration = Duration::from_millis(250);
 
 /// The connection of a request, which a fault can cut.
 #[derive(Clone, Debug, Default)]
@@ -120,43 +116,14 @@ impl AsyncWrite for Connection {
 
 impl Sandbox {
     /// Serves until `shutdown`, then finishes the requests in flight.
-    ///
-    /// Changes are written to the file of [`Sandbox::load`], if there is one, shortly after they happen and at the
-    /// end.
     pub async fn serve<F>(&self, listener: TcpListener, shutdown: F) -> io::Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let service = self.router().into_make_service_with_connect_info::<Line>();
-        let served = axum::serve(Lines(listener), service).with_graceful_shutdown(shutdown);
-        tokio::select! {
-            ended = served.into_future() => ended?,
-            never = self.keep_saving() => match never {},
-        }
-        self.save_in_background().await
-    }
-
-    async fn keep_saving(&self) -> std::convert::Infallible {
-        if !self.has_file() {
-            return std::future::pending().await;
-        }
-        loop {
-            tokio::time::sleep(SAVE_EVERY).await;
-            if let Err(error) = self.save_in_background().await {
-                tracing::error!(%error, "failed to save the sandbox; trying again");
-            }
-        }
-    }
-
-    /// Saves on a thread that may wait for the disk.
-    async fn save_in_background(&self) -> io::Result<()> {
-        if !self.unsaved() {
-            return Ok(());
-        }
-        let sandbox = self.clone();
-        tokio::task::spawn_blocking(move || sandbox.save())
+        axum::serve(Lines(listener), service)
+            .with_graceful_shutdown(shutdown)
             .await
-            .map_err(io::Error::other)?
     }
 
     /// Starts a service on a free port of 127.0.0.1, for tests and the demo.

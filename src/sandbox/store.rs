@@ -5,7 +5,6 @@
 
 use super::options::Options;
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -13,7 +12,7 @@ use std::{
 use uuid::Uuid;
 
 /// A workspace (A2.1).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Workspace {
     /// Its id.
     pub id: Uuid,
@@ -28,7 +27,7 @@ pub struct Workspace {
 }
 
 /// A category (A2.2).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Category {
     /// Its id.
     pub id: Uuid,
@@ -51,7 +50,7 @@ pub struct Category {
 }
 
 /// An article (A2.3).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Article {
     /// Its id.
     pub id: Uuid,
@@ -163,25 +162,6 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Makes a store from saved parts, in the order of creation.
-    pub(super) fn from_parts(
-        workspaces: Vec<Workspace>,
-        categories: Vec<Category>,
-        articles: Vec<Article>,
-        changes: u64,
-    ) -> Self {
-        let mut store = Self {
-            workspaces,
-            categories,
-            ..Self::default()
-        };
-        for article in articles {
-            store.put_article(article);
-        }
-        store.changes = changes;
-        store
-    }
-
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }

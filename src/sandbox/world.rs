@@ -9,10 +9,7 @@ use super::{
     store::{Article, Category, NewSeed, Store},
 };
 use chrono::{DateTime, Utc};
-use std::{
-    collections::{HashMap, VecDeque},
-    path::PathBuf,
-};
+use std::collections::{HashMap, VecDeque};
 use uuid::Uuid;
 
 /// The most requests that `Sandbox::requests` returns; older ones are dropped.
@@ -82,16 +79,12 @@ pub(super) struct World {
     pub(super) cache: Cache,
     /// A random id of this service and its options, for the `ETag` of listings.
     pub(super) nonce: Uuid,
-    /// The file of the content.
-    pub(super) file: Option<PathBuf>,
-    /// The number of changes when the content was last saved.
-    pub(super) saved: u64,
     pub(super) requests: VecDeque<RequestRecord>,
     pub(super) counts: Counts,
     /// The number of requests so far.
     arrived: u64,
     /// The number of ids so far, for predictable ids.
-    pub(super) ids: u64,
+    ids: u64,
 }
 
 impl World {

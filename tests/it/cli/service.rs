@@ -214,13 +214,3 @@ fn a_connection_that_is_refused_is_reported_in_a_line() {
         assert!(!ran.stderr.contains(layer), "{ran:#?}");
     }
 }
-
-#[test]
-fn a_sandbox_that_cannot_keep_its_content_says_so_at_once() {
-    let kb = Kb::new();
-    kb.write("file", "");
-    let arguments = ["sandbox", "--port", "0", "--data", "file/content.json"];
-    kb.run(&arguments)
-        .exits(1)
-        .complains("file/content.json", "--data");
-}

@@ -62,7 +62,6 @@ const RESERVED: [(&str, &[&str]); 10] = [
             "service/budget",
             "service/token",
             "service/origin",
-            "sandbox/file",
             // Reads /proc, writes nothing.
             "cli/doctor",
             "cli/interrupt",
