@@ -5,7 +5,7 @@
 use super::{Poll, error::ValueError};
 use crate::model::{
     WorkspaceId,
-    host::{host_of, is_this_machine},
+    host::{base_address, host_of, is_this_machine},
     yaml::{Node, Value},
 };
 use croner::{
@@ -19,48 +19,25 @@ use std::{
     time::Duration,
 };
 
-/// Parses the service's base address `https://host[:port][/path]`, and returns it without a slash at its end.
+/// Parses the service's base address, and returns it without a slash at its end.
 ///
-/// `http` is accepted only for this machine, unless `insecure_http` allows it elsewhere (failures row 134). The
-/// accepted form is narrow on purpose: it must mean the same host to every other parser of addresses.
+/// `http` is accepted only for this machine, unless `insecure_http` allows it elsewhere (failures row 134).
 pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, ValueError> {
-    let example = "write it like https://kb.example.com";
-    let wrong = |what: &str| ValueError::new(format!("the service's address {what}"), example);
-    let text = text.trim().trim_end_matches('/');
-    let lower = text.to_ascii_lowercase();
-    let (rest, secure) = if lower.starts_with("https://") {
-        (&text["https://".len()..], true)
-    } else if lower.starts_with("http://") {
-        (&text["http://".len()..], false)
-    } else {
-        return Err(wrong("does not begin with https:// or http://"));
+    let address = base_address(text).map_err(|why| {
+        let example = "write it like https://kb.example.com";
+        ValueError::new(format!("the service's address {why}"), example)
+    })?;
+    let is_elsewhere = |rest: &str| {
+        let host = rest.split('/').next().and_then(host_of);
+        !host.is_some_and(is_this_machine)
     };
-    let (authority, path) = match rest.split_once('/') {
-        Some((authority, path)) => (authority, Some(path)),
-        None => (rest, None),
-    };
-    if authority.contains('@') {
-        return Err(wrong("holds a user name or a password"));
-    }
-    let host = host_of(authority).ok_or_else(|| wrong("has no usable host name"))?;
-    let clean = |c: char| c.is_ascii_alphanumeric() || "-._~/%".contains(c);
-    if !path.unwrap_or("").chars().all(clean) {
-        return Err(wrong(
-            "holds a query or characters that do not belong there",
-        ));
-    }
-    if !secure && !insecure_http && !is_this_machine(host) {
+    if !insecure_http && address.strip_prefix("http://").is_some_and(is_elsewhere) {
         return Err(ValueError::new(
             "the service's address is http://, which would send the token unencrypted",
             "use https://, or allow it with --insecure-http",
         ));
     }
-    let scheme = if secure { "https" } else { "http" };
-    let path = path.map_or_else(String::new, |path| format!("/{path}"));
-    Ok(format!(
-        "{scheme}://{}{path}",
-        authority.to_ascii_lowercase()
-    ))
+    Ok(address)
 }
 
 /// Parses a workspace's id.

@@ -1,6 +1,32 @@
-//! Hosts in addresses and `Host` headers. `core::net` has only address types, no sockets.
+//! Addresses of a service, and hosts in addresses and `Host` headers. `core::net` has only address types, no sockets.
 
 use core::net::{IpAddr, Ipv6Addr};
+
+/// Checks the base address of a service, `https://host[:port][/path]`. Returns it without a slash at its end, or says
+/// what is wrong with it.
+///
+/// The accepted form is narrow on purpose: it must mean the same host to every other parser of addresses.
+pub fn base_address(text: &str) -> Result<String, &'static str> {
+    let text = text.trim().trim_end_matches('/');
+    let (scheme, rest) = text.split_once("://").unwrap_or_default();
+    let scheme = scheme.to_ascii_lowercase();
+    if scheme != "https" && scheme != "http" {
+        return Err("does not begin with https:// or http://");
+    }
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    if authority.contains('@') {
+        return Err("holds a user name or a password");
+    }
+    if host_of(authority).is_none() {
+        return Err("has no usable host name");
+    }
+    let clean = |c: char| c.is_ascii_alphanumeric() || "-._~/%".contains(c);
+    if !path.chars().all(clean) {
+        return Err("holds a query or characters that do not belong there");
+    }
+    let authority = authority.to_ascii_lowercase();
+    Ok(format!("{scheme}://{authority}{path}"))
+}
 
 /// Returns the host of `host[:port]`, an IPv6 address without its brackets; `None`: the host or the port is malformed.
 pub fn host_of(authority: &str) -> Option<&str> {

@@ -6,12 +6,12 @@
 //! the commands do not bind it.
 
 use super::token::Token;
+use crate::model::host::{base_address, is_this_machine};
 use reqwest::Url;
 use std::{
     fmt,
     fs::DirBuilder,
     io::{self, Write},
-    net::IpAddr,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
 };
@@ -53,69 +53,22 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The reasons why a text is no base address.
+/// Why a text is no base address.
 #[derive(Debug, thiserror::Error)]
-pub enum AddressError {
-    /// Not a URL.
-    #[error("{text:?} is no address such as https://kb.example.com")]
-    NotAnAddress {
-        /// The text.
-        text: String,
-    },
-    /// Neither `https` nor `http`.
-    #[error("the service's address starts with {scheme}:, not with https:")]
-    Scheme {
-        /// The scheme.
-        scheme: String,
-    },
-    /// The address has a name or password, a query or a fragment.
-    #[error("the service's address has a {part} in it; leave it out")]
-    Extra {
-        /// The forbidden part.
-        part: &'static str,
-    },
-}
+#[error("the service's address {0}")]
+pub struct AddressError(&'static str);
 
 /// Parses a base address. The path of the result ends with `/`.
 pub(super) fn parse_address(text: &str) -> Result<Url, AddressError> {
-    let not_an_address = || AddressError::NotAnAddress {
-        text: without_userinfo(text),
-    };
-    let mut url = Url::parse(text.trim()).map_err(|_| not_an_address())?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(AddressError::Scheme {
-            scheme: url.scheme().to_owned(),
-        });
-    }
-    let extra = [
-        (!url.username().is_empty() || url.password().is_some()).then_some("name or password"),
-        url.query().map(|_| "query"),
-        url.fragment().map(|_| "fragment"),
-    ];
-    if let Some(part) = extra.into_iter().flatten().next() {
-        return Err(AddressError::Extra { part });
-    }
-    if !url.path().ends_with('/') {
-        let path = format!("{}/", url.path());
-        url.set_path(&path);
-    }
-    Ok(url)
-}
-
-/// Returns the text without a user name and password, for messages.
-fn without_userinfo(text: &str) -> String {
-    text.rsplit('@').next().unwrap_or_default().to_owned()
+    let address = base_address(text).map_err(AddressError)?;
+    Url::parse(&format!("{address}/")).map_err(|_| AddressError("has no usable host name"))
 }
 
 fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else {
-        return false;
-    };
+    let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
+    // A resolver may ask the network about a name below `localhost`.
+    is_this_machine(host) && !host.ends_with(".localhost")
 }
 
 /// The reasons why a token is not sent.
