@@ -6,7 +6,7 @@
 use super::{
     options::{Options, Paging, Shape},
     store::{Article, Category, Store, Workspace},
-    wire::{Base, ListedCategory, ReadArticle},
+    wire,
 };
 use axum::body::Bytes;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ impl Cache {
         {
             return Ok(piece.clone());
         }
-        let piece = Bytes::from(serde_json::to_vec(&ReadArticle::listed(article, bodies))?);
+        let piece = Bytes::from(serde_json::to_vec(&wire::read_article(article, bodies))?);
         self.0
             .insert(article.id, (Arc::downgrade(article), piece.clone()));
         Ok(piece)
@@ -70,7 +70,7 @@ pub(super) fn page(
             pieces.push(Bytes::from_static(br#"{"success":true,"categories":["#));
             for (number, group) in groups(store, options, workspace, &shown).iter().enumerate() {
                 let comma = if number > 0 { "," } else { "" };
-                let head = format!("{comma}{}", open(&ListedCategory::of(group.0), "articles")?);
+                let head = format!("{comma}{}", open(&wire::category(group.0), "articles")?);
                 pieces.push(Bytes::from(head));
                 push_all(&mut pieces, cache, &group.1, options.bodies)?;
                 pieces.push(Bytes::from_static(b"]}"));
@@ -97,7 +97,7 @@ fn frame(
     workspace: &Workspace,
     paging: &str,
 ) -> serde_json::Result<(String, String)> {
-    let base = open(&Base::of(workspace), "articles")?;
+    let base = open(&wire::base(workspace), "articles")?;
     let (head, tail) = match shape {
         Shape::Articles | Shape::CategoriesArticles => {
             (r#""articles":["#.to_owned(), format!("]{paging}"))
@@ -111,7 +111,7 @@ fn frame(
 }
 
 /// Returns the JSON of an object, up to the inside of an additional list.
-fn open(object: &impl serde::Serialize, list: &str) -> serde_json::Result<String> {
+fn open(object: &Value, list: &str) -> serde_json::Result<String> {
     let mut text = serde_json::to_string(object)?;
     text.pop();
     text.push_str(",\"");

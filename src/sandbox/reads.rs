@@ -6,7 +6,7 @@ use super::{
     reply::{self, Refusal},
     routes::{Answer, Call, missing},
     store::{Store, readable},
-    wire::{Base, ReadArticle, ReadCategory},
+    wire,
     world::World,
 };
 use axum::{
@@ -17,7 +17,7 @@ use axum::{
 };
 use futures_util::stream;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{borrow::Cow, convert::Infallible};
 use uuid::Uuid;
 
@@ -54,7 +54,10 @@ pub(super) fn list_bases(world: &mut World, call: &Call) -> Answer {
     let (seen, _) = seen(world);
     let own = |id: Uuid| call.rights.access(id) == Access::Owner;
     let workspaces = seen.store.workspaces().iter();
-    let bases: Vec<Base<'_>> = workspaces.filter(|one| own(one.id)).map(Base::of).collect();
+    let bases: Vec<Value> = workspaces
+        .filter(|one| own(one.id))
+        .map(wire::base)
+        .collect();
     Ok(reply::ok(&json!({"success": true, "bases": bases})))
 }
 
@@ -66,7 +69,7 @@ pub(super) fn get_base(world: &mut World, call: &Call) -> Answer {
         .workspace(call.id("Base")?)
         .ok_or(Refusal::NotFound("Base"))?;
     call.may_read(Some(workspace.id))?;
-    let answer = json!({"success": true, "base": [Base::of(workspace)]});
+    let answer = json!({"success": true, "base": [wire::base(workspace)]});
     Ok(reply::ok(&answer))
 }
 
@@ -81,9 +84,9 @@ pub(super) fn get_category(world: &mut World, call: &Call) -> Answer {
     let articles = seen
         .store
         .listed_in_category(seen.options, category.id)
-        .map(|article| ReadArticle::listed(article, seen.options.category_bodies))
+        .map(|article| wire::read_article(article, seen.options.category_bodies))
         .collect();
-    let category = ReadCategory::of(category, articles);
+    let category = wire::read_category(category, articles);
     Ok(reply::ok(&json!({"success": true, "category": category})))
 }
 
@@ -97,13 +100,13 @@ pub(super) fn get_article(world: &mut World, call: &Call) -> Answer {
         .ok_or(Refusal::NotFound("Article"))?;
     call.may_read(seen.store.workspace_of(article))?;
     let category = seen.store.category(article.category_id);
-    let full_url = format!(
+    let mut read = wire::read_article(article, true);
+    read["full_url"] = json!(format!(
         "https://help.example.com/{}/{}",
         category.map_or("", |one| one.slug.as_str()),
         article.slug
-    );
-    let article = ReadArticle::single(article, full_url);
-    Ok(reply::ok(&json!({"success": true, "article": article})))
+    ));
+    Ok(reply::ok(&json!({"success": true, "article": read})))
 }
 
 #[derive(Deserialize)]

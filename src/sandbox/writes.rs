@@ -8,7 +8,7 @@ use super::{
     reply::{self, Refusal},
     routes::{Answer, Call},
     store::{Article, Category, NewSeed},
-    wire::{WrittenArticle, WrittenCategory},
+    wire::{written_article, written_category},
     world::World,
 };
 use axum::http::StatusCode;
@@ -21,7 +21,7 @@ pub(super) fn post_article(world: &mut World, call: &Call) -> Answer {
     let article = create_article(world, call, given)?;
     Ok(reply::with_status(
         StatusCode::CREATED,
-        &json!({"success": true, "article": WrittenArticle::of(&article, true)}),
+        &json!({"success": true, "article": written_article(&article, true)}),
     ))
 }
 
@@ -80,7 +80,7 @@ pub(super) fn put_article(world: &mut World, call: &Call) -> Answer {
     refuse_empty(&world.options, given.is_empty())?;
     let given = fields::article(&world.options, given, false)?;
     let article = update_article(world, call, &article, given)?;
-    let answer = json!({"success": true, "article": WrittenArticle::of(&article, false)});
+    let answer = json!({"success": true, "article": written_article(&article, false)});
     Ok(reply::ok(&answer))
 }
 
@@ -143,7 +143,7 @@ pub(super) fn post_category(world: &mut World, call: &Call) -> Answer {
     let category = create_category(world, call, given)?;
     Ok(reply::with_status(
         StatusCode::CREATED,
-        &json!({"success": true, "category": WrittenCategory::of(&category, true)}),
+        &json!({"success": true, "category": written_category(&category, true)}),
     ))
 }
 
@@ -199,6 +199,6 @@ pub(super) fn put_category(world: &mut World, call: &Call) -> Answer {
         new.updated_at = world.tick();
         world.store.put_category(new.clone());
     }
-    let answer = json!({"success": true, "category": WrittenCategory::of(&new, false)});
+    let answer = json!({"success": true, "category": written_category(&new, false)});
     Ok(reply::ok(&answer))
 }
