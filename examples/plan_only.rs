@@ -60,6 +60,10 @@ fn main() {
         bodies: &bodies,
         policy: &policy,
     });
-    print!("{plan}");
-    assert_eq!(plan.to_string(), "-> create billing/refunds.html\n");
+    let actions = plan.actions.iter();
+    let lines: Vec<_> = actions
+        .map(|action| format!("{} {}", action.kind.word(), action.path))
+        .collect();
+    println!("{}", lines.join("\n"));
+    assert_eq!(lines, ["create billing/refunds.html"]);
 }

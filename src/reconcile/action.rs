@@ -1,6 +1,6 @@
-//! An action: its key, its fingerprint, the sides that it changes, and its printed form.
+//! An action: its key, its fingerprint, and the sides that it changes.
 
-use super::plan::{Action, Hold, HoldRule, Kind, Plan, Settle, Step};
+use super::plan::{Action, Hold, HoldRule, Kind, Settle, Step};
 use super::snapshot::Seen;
 use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, Version};
 use std::fmt;
@@ -173,39 +173,4 @@ impl Settle {
 /// The service's version, for a fingerprint.
 fn shown(seen: &Seen) -> String {
     format!("{} {}", seen.version.digest(), seen.revision.0)
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let arrow = match self.side {
-            Side::Local => "<-",
-            Side::Remote => "->",
-            Side::Both => "<>",
-        };
-        write!(f, "{arrow} {} {}", self.kind.word(), self.path)?;
-        if !self.fields.is_empty() {
-            write!(f, " ({})", Field::keys(&self.fields, ", "))?;
-        }
-        if let Some(note) = &self.note {
-            write!(f, ", {note}")?;
-        }
-        if let Some(hold) = &self.held {
-            write!(f, ", held: {}", hold.reason)?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for action in &self.actions {
-            writeln!(f, "{action}")?;
-        }
-        for problem in &self.problems {
-            let path = &problem.path;
-            let colon = if path.is_empty() { "" } else { ": " };
-            writeln!(f, "!! {path}{colon}{}", problem.message)?;
-        }
-        Ok(())
-    }
 }

@@ -97,14 +97,6 @@ pub fn reconcile(world: World<'_>) -> Plan {
     plan
 }
 
-/// Makes the plan, guards it and orders it.
-pub fn plan(world: World<'_>, facts: &guard::Facts) -> Plan {
-    let mut plan = reconcile(world);
-    guard::hold(&mut plan, facts);
-    order::arrange(&mut plan, world.base, world.remote);
-    plan
-}
-
 /// Returns the keys of the inputs that have no outcome in the plan.
 pub fn unaccounted(world: &World<'_>, plan: &Plan) -> Vec<Key> {
     let articles = world.articles().map(Key::Article);

@@ -105,26 +105,6 @@ fn plain(word: &str) -> String {
     word.replace(['-', '{', '}'], "").to_ascii_lowercase()
 }
 
-/// Applies edits by rewriting the block in any case.
-#[cfg(test)]
-pub(super) fn apply_anew(
-    raw: &str,
-    block: &Block,
-    order: &[&'static str],
-    edits: &[Edit],
-) -> (String, bool) {
-    let edited = Splice {
-        raw,
-        block,
-        order,
-        edits,
-        end: "\n",
-    };
-    let anew = edited.anew();
-    let holds = edited.holds(&anew);
-    (anew, holds)
-}
-
 struct Splice<'a> {
     raw: &'a str,
     block: &'a Block,
@@ -416,4 +396,28 @@ fn double_quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::{Block, Edit, Splice};
+
+    /// Applies edits by rewriting the block in any case.
+    pub(in super::super) fn apply_anew(
+        raw: &str,
+        block: &Block,
+        order: &[&'static str],
+        edits: &[Edit],
+    ) -> (String, bool) {
+        let edited = Splice {
+            raw,
+            block,
+            order,
+            edits,
+            end: "\n",
+        };
+        let anew = edited.anew();
+        let holds = edited.holds(&anew);
+        (anew, holds)
+    }
 }

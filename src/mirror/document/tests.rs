@@ -935,7 +935,7 @@ proptest! {
         let document = parse(&file);
         let edits = wanted.edits();
         let raw = document.frame.block(document.source());
-        let (anew, holds) = splice::apply_anew(raw, &document.block, &KEYS, &edits);
+        let (anew, holds) = splice::tests::apply_anew(raw, &document.block, &KEYS, &edits);
         prop_assert!(holds, "{}", anew);
     }
 

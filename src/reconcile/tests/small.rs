@@ -663,7 +663,9 @@ impl Small {
             bodies: &self.bodies,
             policy: &self.policy,
         };
-        let plan = reconcile::plan(world, &self.facts);
+        let mut plan = reconcile::reconcile(world);
+        reconcile::guard::hold(&mut plan, &self.facts);
+        reconcile::order::arrange(&mut plan, world.base, world.remote);
         super::laws::check(self, &paired, &plan);
         plan
     }

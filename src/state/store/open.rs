@@ -27,8 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Statements that stay prepared: about one per method.
 const STATEMENTS: usize = 128;
 
-const NO_BINDING: &str = "the record of its service and workspace is missing";
-
 /// The page size of a database in memory: large reads gain nothing there, and each page that a transaction changes is
 /// copied first.
 const SMALL_PAGE: i64 = 1024;
@@ -88,12 +86,6 @@ impl Store {
         Backup::new(&self.conn, &mut conn)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
         prepare(&conn)?;
         Ok(Self::of(conn, None, None))
-    }
-
-    /// The service and workspace that this state belongs to.
-    pub fn binding(&self) -> Outcome<Binding> {
-        let bound = self.read(bound_to)?;
-        bound.ok_or_else(|| StateError::corrupt(NO_BINDING).at(self.path.as_deref()))
     }
 
     fn of(conn: Connection, path: Option<PathBuf>, identity: Option<Identity>) -> Self {
@@ -308,11 +300,13 @@ fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()>
             now: Box::new(binding.clone()),
         })),
         Some(_same) => Ok(()),
-        None => Err(StateError::corrupt(NO_BINDING)),
+        None => Err(StateError::corrupt(
+            "the record of its service and workspace is missing",
+        )),
     }
 }
 
-fn bound_to(conn: &Connection) -> rusqlite::Result<Option<Binding>> {
+pub(super) fn bound_to(conn: &Connection) -> rusqlite::Result<Option<Binding>> {
     conn.query_row("SELECT service, workspace FROM binding", [], |row| {
         Ok(Binding {
             service: row.get(0)?,

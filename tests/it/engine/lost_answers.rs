@@ -1269,7 +1269,7 @@ async fn a_dry_run_after_a_crash_leaves_the_pending_requests_to_the_next_run() {
         .await
         .expect("a plan");
     drop(engine);
-    assert_eq!(plan.actions.len(), 1, "{plan}");
+    assert_eq!(plan.actions.len(), 1, "{plan:?}");
     assert_eq!(requests(&world), ["GET listing 200"]);
     assert_eq!((pending_requests(&world), world.files()), before);
     let report = hostile::sync(&world).await;

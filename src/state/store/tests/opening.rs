@@ -1,6 +1,7 @@
 //! Opening, damage, other processes, full disks.
 
 use super::{NOW, article, binding, id, memory};
+use crate::state::store::open::bound_to;
 use crate::{
     drill::death,
     model::{ArticleId, CategoryId, Flags, Place, Side, Timestamp, WorkspaceId},
@@ -22,6 +23,11 @@ fn folder() -> tempfile::TempDir {
 
 fn open(dir: &Path) -> Store {
     Store::open(dir, &binding(), NOW).expect("opens")
+}
+
+fn bound(store: &Store) -> Binding {
+    let bound = bound_to(&store.conn).expect("read");
+    bound.expect("bound")
 }
 
 fn kind_of(dir: &Path) -> ErrorKind {
@@ -53,7 +59,7 @@ fn what_was_written_is_there_after_opening_again() {
     put(&mut open(dir.path()), 1..3);
     let store = open(dir.path());
     assert_eq!(store.articles().expect("rows"), [article(1), article(2)]);
-    assert_eq!(store.binding().expect("bound"), binding());
+    assert_eq!(bound(&store), binding());
     assert!(store.path().is_some_and(|path| path.ends_with("state.db")));
 }
 
@@ -65,7 +71,7 @@ fn a_copy_goes_its_own_way() {
     let copy = store.copy().expect("copied");
     put(&mut store, 3..4);
     assert_eq!(copy.articles().expect("rows"), [article(1), article(2)]);
-    assert_eq!(copy.binding().expect("bound"), binding());
+    assert_eq!(bound(&copy), binding());
     assert_eq!(copy.path(), None);
     assert_eq!(store.articles().expect("rows").len(), 3);
 }
@@ -214,10 +220,7 @@ fn f049_another_workspace_or_service_is_refused() {
         assert_eq!(error.kind, refused);
     }
     let unasked = Store::open_read_only(dir.path(), None).expect("opens");
-    assert_eq!(
-        unasked.expect("is there").binding().expect("bound"),
-        binding()
-    );
+    assert_eq!(bound(&unasked.expect("is there")), binding());
 }
 
 #[test]
@@ -238,7 +241,7 @@ fn a_state_in_which_nothing_was_recorded_binds_nobody() {
     let found = Store::open_read_only(dir.path(), Some(&other)).expect("opens");
     assert!(found.is_none());
     let mut store = Store::open(dir.path(), &other, NOW).expect("bound anew");
-    assert_eq!(store.binding().expect("bound"), other);
+    assert_eq!(bound(&store), other);
     assert_eq!(store.meta("first_sync").expect("read"), None);
     let held: BTreeMap<String, i64> = store.waiting("held").expect("rows");
     assert!(held.is_empty());

@@ -141,9 +141,14 @@ fn carry_first(
         scene.reverse();
         let again = scene.plan(paired);
         scene.reverse();
-        ensure!(plan == again, "another order, another plan:\n{again}");
+        ensure!(
+            plan == again,
+            "another order, another plan:\n{}",
+            lines(&again)
+        );
     }
-    let after = carry(scene, looked, &plan).map_err(|wrong| format!("{wrong}\n{plan}"))?;
+    let after =
+        carry(scene, looked, &plan).map_err(|wrong| format!("{wrong}\n{}", lines(&plan)))?;
     let layout = layout.clone();
     Ok(Carried {
         layout,
@@ -183,11 +188,12 @@ fn answered(layout: &Layout, looked: &Looked, carried: &Carried) -> Result<(), W
         actual.said()?;
         ensure!(
             answers[at].iter().any(|answer| actual.is(answer)),
-            "article {at}: {:?}\n  right: {:?}\n  file {:?}, service {:?}\n{plan}",
+            "article {at}: {:?}\n  right: {:?}\n  file {:?}, service {:?}\n{}",
             articles[at],
             answers[at],
             actual.file,
-            actual.service
+            actual.service,
+            lines(plan)
         );
     }
     Ok(())
@@ -198,7 +204,10 @@ fn outcomes(plan: &Plan) -> Result<(), Wrong> {
     for action in &plan.actions {
         let Some(id) = action.id else { continue };
         let outcome = plan.outcomes.get(&Key::Article(id));
-        ensure!(outcome == Some(&Outcome::Planned), "{outcome:?}: {action}");
+        ensure!(
+            outcome == Some(&Outcome::Planned),
+            "{outcome:?}: {action:?}"
+        );
     }
     Ok(())
 }
@@ -213,12 +222,31 @@ fn settle(scene: &mut Scene) -> Result<(), Wrong> {
         }
         ensure!(
             round < ROUNDS,
-            "still not at rest in round {round}:\n{plan}"
+            "still not at rest in round {round}:\n{}",
+            lines(&plan)
         );
         let applied = scene.apply(&plan);
-        applied.map_err(|wrong| format!("in round {}: {wrong}\n{plan}", round + 1))?;
+        applied.map_err(|wrong| format!("in round {}: {wrong}\n{}", round + 1, lines(&plan)))?;
     }
     Ok(())
+}
+
+/// Formats a plan for a message: one line for each action and each problem.
+fn lines(plan: &Plan) -> String {
+    let actions = plan.actions.iter().map(|action| {
+        let held = action.held.as_ref().map(|hold| &hold.reason);
+        format!(
+            "{:?} {} {} {:?}, {:?}, held: {held:?}\n",
+            action.side,
+            action.kind.word(),
+            action.path,
+            action.fields,
+            action.note
+        )
+    });
+    let problems = plan.problems.iter();
+    let problems = problems.map(|problem| format!("!! {}: {}\n", problem.path, problem.message));
+    actions.chain(problems).collect()
 }
 
 /// Returns whether a plan does nothing: held actions are only shown again.

@@ -238,7 +238,11 @@ impl Scene {
     }
 
     pub(super) fn plan(&self, paired: &Paired) -> Plan {
-        reconcile::plan(self.world(paired), &self.facts)
+        let world = self.world(paired);
+        let mut plan = reconcile::reconcile(world);
+        reconcile::guard::hold(&mut plan, &self.facts);
+        reconcile::order::arrange(&mut plan, world.base, world.remote);
+        plan
     }
 }
 
