@@ -1,5 +1,6 @@
-//! Displaced files: replaced and removed files stay for a day. Text that a program writes into one of them afterwards
-//! goes into the history, and beside the file, where a person sees it (failures row 81).
+//! Displaced files: replaced and removed files stay for a day. If a program writes text into one of them afterwards, the
+//! text goes into the history, and the file itself moves beside its place, where a person sees it and what the program
+//! writes next (failures row 81).
 //!
 //! A file is deleted only in a cycle that found nothing new in it. A file that cannot be read or stored stays.
 //!
@@ -8,14 +9,14 @@
 use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
 use crate::engine::history::entry::store_text;
-use crate::mirror::disk::{Area, Disk, DiskError, DiskErrorKind, Durability, Slot};
+use crate::mirror::disk::{Area, Content, Disk, Slot};
 use crate::mirror::scan::trusted;
 use crate::model::{KnownFile, Place, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::state::{DisplacedRow, FileEntry};
 
 /// The time for which a displaced file stays, in milliseconds.
-const KEEP_FOR: i64 = 86_400_000;
+const KEEP_FOR: u64 = 86_400_000;
 
 /// The least age of the last write, in nanoseconds: before, a program may still be writing.
 const RESTING: i64 = 1_000_000_000;
@@ -28,16 +29,6 @@ const OPEN: &str = "a program had it open while it was replaced, and wrote to it
 /// The folder where a person finds text that is stored nowhere else.
 const ASIDE: &str = "`.kbsync/displaced`";
 
-/// The text that a program wrote into a displaced file, after it was displaced.
-enum LateText {
-    /// No new text: the file may be deleted.
-    Unchanged(KnownFile),
-    /// New text, stored by now.
-    Stored(KnownFile, Option<Problem>),
-    /// New text that is not stored: the next cycle looks again.
-    Unstored(Option<Problem>),
-}
-
 impl<D: Disk> Journal<'_, D> {
     /// Looks at the displaced files, and deletes the old ones. `is_background`: a file that is being written is left to
     /// the next cycle.
@@ -46,26 +37,17 @@ impl<D: Disk> Journal<'_, D> {
         is_background: bool,
     ) -> anyhow::Result<Vec<Problem>> {
         let now = self.store.now();
-        let mut problems = Vec::new();
-        let mut seen = Vec::new();
-        let mut old = Vec::new();
+        let (mut problems, mut old) = (Vec::new(), Vec::new());
         for row in self.store.displaced()? {
-            let is_old = now.0.saturating_sub(row.since.0) >= KEEP_FOR;
-            match self.late_words(&row, is_background) {
-                Ok(LateText::Unchanged(_)) if is_old => old.push(row),
-                Ok(LateText::Unchanged(known)) if known == row.known => {}
-                Ok(LateText::Unchanged(known)) => seen.push(DisplacedRow { known, ..row }),
-                Ok(LateText::Stored(known, problem)) => {
-                    problems.extend(problem);
-                    seen.push(DisplacedRow { known, ..row });
-                }
-                Ok(LateText::Unstored(problem)) => problems.extend(problem),
+            match self.look_at_one(&row, is_background, &mut problems) {
+                Ok(true) if now.millis_since(row.since) >= KEEP_FOR => old.push(row),
+                Ok(_) => {}
                 Err(error) => {
-                    tracing::warn!(place = %row.place, %error, "a displaced file cannot be looked at");
+                    tracing::warn!(place = %row.place, error = format!("{error:#}"), "a displaced file cannot be looked at");
                 }
             }
         }
-        if seen.is_empty() && old.is_empty() {
+        if old.is_empty() {
             return Ok(problems);
         }
         for row in &old {
@@ -73,97 +55,77 @@ impl<D: Disk> Journal<'_, D> {
                 tracing::warn!(place = %row.place, %error, "a displaced file stays");
             }
         }
-        self.store.write(|tx| {
-            seen.iter().try_for_each(|row| tx.put_displaced(row))?;
-            old.iter().try_for_each(|row| tx.remove_displaced(row.slot))
-        })?;
+        self.store
+            .write(|tx| old.iter().try_for_each(|row| tx.remove_displaced(row.slot)))?;
         Ok(problems)
     }
 
-    /// Stores the text that was written into a displaced file since the last look.
-    fn late_words(
+    /// Looks for text that was written into a displaced file. Returns whether there was none.
+    fn look_at_one(
         &mut self,
         row: &DisplacedRow,
         is_background: bool,
-    ) -> Result<LateText, DiskError> {
-        let now = self.store.now();
-        let found = self
-            .disk
-            .look_aside(Area::Displaced, row.slot, at(&row.place))?;
-        // A person cleared the folder.
-        let Some(stamp) = found else {
-            return Ok(LateText::Unchanged(row.known));
+        problems: &mut Vec<Problem>,
+    ) -> anyhow::Result<bool> {
+        let (slot, place, now) = (row.slot, &row.place, self.store.now());
+        // A person may have cleared the folder.
+        let Some(stamp) = self.disk.look_aside(Area::Displaced, slot, at(place))? else {
+            return Ok(true);
         };
-        if stamp.same_content(&row.known.stamp)
-            && trusted(row.known.stamp, self.store.now()).is_some()
-        {
-            return Ok(LateText::Unchanged(row.known));
+        if stamp.same_content(&row.known.stamp) && trusted(row.known.stamp, now).is_some() {
+            return Ok(true);
         }
         let resting = now.0.saturating_mul(1_000_000).saturating_sub(stamp.mtime);
         if is_background && resting.saturating_abs() < RESTING {
-            return Ok(LateText::Unstored(None));
+            return Ok(false);
         }
         let content = self
             .disk
-            .read_aside(Area::Displaced, row.slot, at(&row.place), MAX_FILE)?;
-        if !content.whole {
-            let message = format!("{OPEN}; that is too large to be kept: take it from {ASIDE}");
-            return Ok(LateText::Unstored(Some(told(&row.place, message))));
-        }
+            .read_aside(Area::Displaced, slot, at(place), MAX_FILE)?;
         let known = KnownFile::of(content.stamp, &content.bytes);
-        if known.digest == row.known.digest {
-            return Ok(LateText::Unchanged(known));
+        if content.whole && known.digest == row.known.digest {
+            return Ok(true);
         }
         // Emptied: its former text is in the history, and new text may follow.
-        if content.bytes.is_empty() {
-            return Ok(LateText::Stored(known, None));
+        if !content.bytes.is_empty() {
+            let kept = self.keep_beside(Area::Displaced, slot, place, &content, CAUSE);
+            let message = match &kept {
+                Ok(kept) => format!("{OPEN}; {kept}"),
+                Err(error) => format!("{OPEN}; that stays in {ASIDE} for now: failed to {error:#}"),
+            };
+            tracing::warn!(path = %place, "{message}");
+            problems.push(Problem::at(place, None, message));
+            kept?;
         }
-        let (kept, message) = self.set_words_beside(&row.place, &content.bytes);
-        let problem = Some(told(&row.place, message));
-        Ok(if kept {
-            LateText::Stored(known, problem)
-        } else {
-            LateText::Unstored(problem)
-        })
+        let known = DisplacedRow {
+            known,
+            ..row.clone()
+        };
+        self.store.write(|tx| tx.put_displaced(&known))?;
+        Ok(false)
     }
 
-    /// Stores a text beside its file and in the history. Returns whether one of them succeeded, and a message for a
-    /// person.
-    fn set_words_beside(&mut self, place: &Place, bytes: &[u8]) -> (bool, String) {
-        let beside = self.write_beside(place, bytes);
-        let kept = store_text(self.store, place, bytes, CAUSE);
-        let kept = kept.unwrap_or_else(|error| {
-            tracing::warn!(path = %place, error = format!("{error:#}"), "late words are not in the history");
-            false
-        });
-        match (beside, kept) {
-            (Ok(name), _) => (
-                true,
-                format!("{OPEN}: copy what you want to keep from {name}"),
-            ),
-            (Err(error), true) => {
-                tracing::warn!(path = %place, %error, "late words are in the history only");
-                (
-                    true,
-                    format!("{OPEN}; what it wrote is in the history (`kbsync log`)"),
-                )
-            }
-            (Err(error), false) => (
-                false,
-                format!("{OPEN}; that stays in {ASIDE} and is tried again: failed to {error}"),
-            ),
+    /// Stores a text in the history, and moves its file beside its place, where a person sees it. Returns the end of
+    /// the message: where the text is.
+    pub(super) fn keep_beside(
+        &mut self,
+        area: Area,
+        slot: Slot,
+        place: &Place,
+        content: &Content,
+        cause: &str,
+    ) -> anyhow::Result<String> {
+        let is_stored = content.whole && store_text(self.store, place, &content.bytes, cause)?;
+        let beside = self
+            .disk
+            .set_beside(area, slot, at(place), &place.file)
+            .and_then(|beside| self.disk.sync_folder(at(place)).map(|()| beside));
+        match beside {
+            Ok(beside) => Ok(format!("copy what you want to keep from {beside}")),
+            // For example, the folder is gone.
+            Err(_) if is_stored => Ok("its text is in the history (`kbsync log`)".to_owned()),
+            Err(error) => Err(error.into()),
         }
-    }
-
-    /// Writes bytes beside a file. Returns the name.
-    fn write_beside(&mut self, place: &Place, bytes: &[u8]) -> Result<String, DiskError> {
-        let unknown = |_| DiskError::new(DiskErrorKind::Other, "write beside", place.to_string());
-        let slot = self.store.next_slot().map_err(unknown)?;
-        self.disk.stage(slot, at(place), bytes, Durability::Now)?;
-        self.disk.keep_mode(slot, at(place), place)?;
-        let beside = self.disk.set_beside(slot, at(place), &place.file)?;
-        self.disk.sync_folder(at(place))?;
-        Ok(beside)
     }
 }
 
@@ -175,11 +137,6 @@ pub(super) fn displace_again(disk: &impl Disk, rows: &[DisplacedRow]) {
             displace(disk, row);
         }
     }
-}
-
-fn told(place: &Place, message: String) -> Problem {
-    tracing::warn!(path = %place, "{message}");
-    Problem::at(place, None, message)
 }
 
 /// Returns the row of the file that a change replaced: under its present stamp or, if its content changed, under the

@@ -18,7 +18,7 @@
 use super::displaced::{came_from, came_out, displace, displace_again};
 use super::{Journal, at};
 use crate::engine::form::MAX_FILE;
-use crate::engine::history::entry::{met, store_text};
+use crate::engine::history::entry::met;
 use crate::mirror::disk::{Area, At, Disk, DiskError, DiskErrorKind, Expect, Kind, Slot};
 use crate::model::{Digest, KnownFile, Place};
 use crate::reconcile::plan::Problem;
@@ -144,20 +144,8 @@ impl<D: Disk> Journal<'_, D> {
         if file.expected().is_some_and(|known| known.digest == digest) {
             return Ok(None);
         }
-        let is_stored = store_text(self.store, &file.target, &content.bytes, CAUSE)?;
-        let beside = self
-            .disk
-            .set_beside(slot, at(place), &place.file)
-            .and_then(|beside| self.disk.sync_folder(at(place)).map(|()| beside));
-        let message = match beside {
-            Ok(beside) => format!("{EDITED}: copy what you want to keep from {beside}"),
-            // For example, the folder is gone.
-            Err(_) if is_stored => {
-                format!("{EDITED}; what it held is in the history (`kbsync log`)")
-            }
-            Err(error) => return Err(error.into()),
-        };
-        Ok(Some(Problem::at(place, None, message)))
+        let kept = self.keep_beside(Area::Stage, slot, place, &content, CAUSE)?;
+        Ok(Some(Problem::at(place, None, format!("{EDITED}; {kept}"))))
     }
 
     /// Records the outcome of a change, and empties its slot.

@@ -176,7 +176,13 @@ pub trait Disk: Send + Sync + 'static {
 
     /// Puts the file of a slot beside another file, under a free name that a person sees and that no scan takes for an
     /// article. Returns the name.
-    fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError>;
+    fn set_beside(
+        &self,
+        area: Area,
+        slot: Slot,
+        at: At<'_>,
+        name: &str,
+    ) -> Result<String, DiskError>;
 
     /// The stamp of the file in a slot; `None`: the slot is empty. The folder may be gone.
     fn look_aside(&self, area: Area, slot: Slot, at: At<'_>) -> Result<Option<Stamp>, DiskError>;

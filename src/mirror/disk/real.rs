@@ -204,11 +204,17 @@ impl Disk for RealDisk {
         self.take_away(slot, at, name, expect)
     }
 
-    fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
-        let folder = self.open_folder(at, "write beside")?;
+    fn set_beside(
+        &self,
+        area: Area,
+        slot: Slot,
+        at: At<'_>,
+        name: &str,
+    ) -> Result<String, DiskError> {
+        let folder = self.folder(at, "write beside")?;
         let name = single(name, "write beside")?;
-        let aside = folder.slot(slot);
-        self.beside(&aside.dir, &aside.name, &folder.dir, name)
+        let aside = self.known_aside(area, slot, at)?;
+        self.beside(&aside.dir, &aside.name, &folder, name)
             .map_err(|errno| DiskError::from_errno(errno, "write beside", shown(at, name)))
     }
 

@@ -63,7 +63,7 @@ impl Disk for Watched {
         not_here()
     }
 
-    fn set_beside(&self, _: Slot, _: At<'_>, _: &str) -> Result<String, DiskError> {
+    fn set_beside(&self, _: Area, _: Slot, _: At<'_>, _: &str) -> Result<String, DiskError> {
         not_here()
     }
 

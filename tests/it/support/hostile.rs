@@ -133,9 +133,15 @@ impl Disk for Tampered {
         })
     }
 
-    fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
+    fn set_beside(
+        &self,
+        area: Area,
+        slot: Slot,
+        at: At<'_>,
+        name: &str,
+    ) -> Result<String, DiskError> {
         self.step("set beside", named(at, name), || {
-            self.inner.set_beside(slot, at, name)
+            self.inner.set_beside(area, slot, at, name)
         })
     }
 

@@ -138,7 +138,10 @@ fn files_are_written_replaced_and_removed_and_what_was_there_lies_in_the_slot() 
         world.take("a.html", second).expect("taken");
         assert_eq!(world.aside().as_deref(), Some("two"));
         assert!(world.names().is_empty(), "{:?}", world.names());
-        let beside = world.disk.set_beside(SLOT, IN, "a.html").expect("beside");
+        let beside = world
+            .disk
+            .set_beside(Area::Stage, SLOT, IN, "a.html")
+            .expect("beside");
         assert_eq!(world.text(&format!("start/{beside}")), "two");
         assert_eq!(world.aside(), None);
     }
@@ -736,7 +739,10 @@ fn f101_the_longest_names_can_be_removed_and_set_beside() {
     world.take(&name, stamp).expect("removed");
     assert!(world.names().is_empty());
     assert_eq!(beside_name(&name, 1).len(), 255);
-    world.disk.set_beside(SLOT, IN, &name).expect("beside");
+    world
+        .disk
+        .set_beside(Area::Stage, SLOT, IN, &name)
+        .expect("beside");
 }
 
 fn hostile() -> impl Strategy<Value = String> {
@@ -784,7 +790,7 @@ proptest! {
             prop_assert!(listing.entries.iter().all(|entry| entry.name != "only here"));
         }
         let _taken = world.disk.take(8, IN, "a", Expect::Stamp(stamp));
-        let _beside = world.disk.set_beside(SLOT, at, &file);
+        let _beside = world.disk.set_beside(Area::Stage, SLOT, at, &file);
         let _renamed = world.disk.rename_folder(&folder, &new);
         let _removed = world.disk.remove_folder(&new);
         prop_assert_eq!(names(world.top.path()), ["help", "outside"]);

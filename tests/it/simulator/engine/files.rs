@@ -248,14 +248,20 @@ impl Disk for Files {
         taken
     }
 
-    fn set_beside(&self, slot: Slot, at: At<'_>, name: &str) -> Result<String, DiskError> {
+    fn set_beside(
+        &self,
+        area: Area,
+        slot: Slot,
+        at: At<'_>,
+        name: &str,
+    ) -> Result<String, DiskError> {
         self.confined(&[folder_of(at), name]);
         self.step(
             Call::RenameFile,
             &place(at, ".conflict.html"),
             true,
-            |tree| tree.set_beside(slot, at, name),
-            |_, disk| disk.set_beside(slot, at, name),
+            |tree| tree.set_beside(area, slot, at, name),
+            |_, disk| disk.set_beside(area, slot, at, name),
         )
     }
 

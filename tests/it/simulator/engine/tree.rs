@@ -48,7 +48,7 @@ impl Node {
 #[derive(Clone, Debug)]
 struct Undo {
     name: String,
-    slot: Slot,
+    slot: (Area, Slot),
     /// The files under the name and in the slot before the exchange.
     before: (Option<Node>, Option<Node>),
 }
@@ -240,10 +240,10 @@ impl Tree {
     }
 
     /// Exchanges the files of a name and a slot.
-    fn swap(&mut self, slot: Slot, folder: &str, name: &str) {
+    fn swap(&mut self, slot: (Area, Slot), folder: &str, name: &str) {
         let files = self.folders.entry(folder.to_owned()).or_default();
         let here = files.remove(name);
-        let there = self.aside.remove(&(Area::Stage, slot));
+        let there = self.aside.remove(&slot);
         let undo = Undo {
             name: name.to_owned(),
             slot,
@@ -252,7 +252,7 @@ impl Tree {
         self.journal.push((folder.to_owned(), undo));
         if let Some(mut node) = here {
             self.changed(&mut node);
-            self.aside.insert((Area::Stage, slot), node);
+            self.aside.insert(slot, node);
         }
         if let Some(mut node) = there {
             self.changed(&mut node);
@@ -292,7 +292,7 @@ impl Tree {
         if let Some(kind) = self.unexpected(&folder, name, expect) {
             return Err(error(kind, "write", name));
         }
-        self.swap(slot, &folder, name);
+        self.swap((Area::Stage, slot), &folder, name);
         let found = self.found(&folder, name);
         Ok(found.map(|node| node.stamp).unwrap_or_default())
     }
@@ -313,12 +313,13 @@ impl Tree {
             None if self.found(&folder, name).is_some() => {}
             Some(_) | None => return Err(error(DiskErrorKind::Changed, "remove", name)),
         }
-        self.swap(slot, &folder, name);
+        self.swap((Area::Stage, slot), &folder, name);
         Ok(())
     }
 
     pub(crate) fn set_beside(
         &mut self,
+        area: Area,
         slot: Slot,
         at: At<'_>,
         name: &str,
@@ -327,7 +328,7 @@ impl Tree {
         let free = (1..).map(|number| beside_name(name, number));
         let mut free = free.filter(|name| !files.contains_key(name));
         let beside = free.next().expect("some name is free");
-        self.swap(slot, key(at), &beside);
+        self.swap((area, slot), key(at), &beside);
         Ok(beside)
     }
 
@@ -478,10 +479,9 @@ impl Tree {
             Some(node) => drop(files.insert(undo.name, node)),
             None => drop(files.remove(&undo.name)),
         }
-        let slot = (Area::Stage, undo.slot);
         match there {
-            Some(node) => drop(self.aside.insert(slot, node)),
-            None => drop(self.aside.remove(&slot)),
+            Some(node) => drop(self.aside.insert(undo.slot, node)),
+            None => drop(self.aside.remove(&undo.slot)),
         }
     }
 }
