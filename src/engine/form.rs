@@ -63,9 +63,19 @@ pub(super) fn needs_whole(source: &str, version: &Version, place: &Place) -> boo
     plain != source
 }
 
-/// A new `_category.yaml` with these words.
-pub(super) fn category_file(id: CategoryId, folder: &str, words: &CategoryVersion) -> String {
-    CategoryDocument::compose(&category_changes(id, folder, words, None))
+/// A `_category.yaml` with these words: a file in this form, with its comments, or a new one.
+pub(super) fn category_file(
+    id: CategoryId,
+    folder: &str,
+    words: &CategoryVersion,
+    form: Option<&CategoryDocument>,
+) -> String {
+    let written = form.and_then(CategoryDocument::slug);
+    let changes = category_changes(id, folder, words, written);
+    form.map_or_else(
+        || CategoryDocument::compose(&changes),
+        |form| form.edit(&changes),
+    )
 }
 
 /// Returns the changes that put a category's words into its file; `written` is the file's present slug.

@@ -6,7 +6,7 @@ use super::guard_read::mark_for_reading;
 use super::record::{SentCategory, category_row};
 use super::{ApplyState, StepResult, failed, not_done, not_written, wait_for_person};
 use crate::engine::Engine;
-use crate::engine::history::category::{keep_both_sides, keep_pushed};
+use crate::engine::history::category::{keep_theirs, last_here, seen_as};
 use crate::engine::journal::Journal;
 use crate::engine::pending::{
     TRIES, may_repeat, pause, wait_to_repeat, worth_another_look, worth_another_try,
@@ -174,20 +174,26 @@ async fn send_category<S: Service, D: Disk>(
     if let Some(result) = ensure_category_seen(engine, settle, state).await {
         return Ok(result);
     }
-    keep_both_sides(&*engine.disk, &mut engine.store, settle)?;
+    let folder = settle.to.as_ref().unwrap_or(&settle.seen.slug);
+    let store = &mut engine.store;
+    keep_theirs(store, (settle.id, folder), "replaced", &settle.seen)?;
     match put_category(engine, settle, state).await {
         Ok(category) => {
             let now = engine.store.now();
             let row = category_row(settle, Some(own_part(category, settle, now)), state, now);
-            let folder = settle.to.as_deref().unwrap_or_default();
+            let pushed = last_here(&engine.store, settle.id, None)?;
+            let side = (Side::Both, "pushed");
+            let pushed =
+                pushed.map(|source| seen_as(settle.id, folder, side, &settle.file, &source));
             let fields = Field::keys(&settle.send, ", ");
             let deed = Deed::new("update-category", Side::Remote, folder, None, fields);
             engine.store.write(|tx| {
                 tx.put_category(&row)?;
+                let mut pushed = pushed.iter();
+                pushed.try_for_each(|seen| tx.record(seen).map(drop))?;
                 tx.event(&deed)
             })?;
             state.observed.base.categories.insert(settle.id, row);
-            keep_pushed(&*engine.disk, &mut engine.store, settle)?;
             Ok(StepResult::Done(None))
         }
         // The next cycle reads the category, and sees the outcome.

@@ -3,7 +3,7 @@
 
 use super::ApplyState;
 use super::record::{category_row, row_renamed, rows_along};
-use crate::engine::form::{MAX_YAML, category_changes, category_version, words_of};
+use crate::engine::form::{MAX_YAML, category_file, category_version, words_of};
 use crate::engine::history::category::{last_document, seen_as};
 use crate::engine::history::entry::HistoryEntry;
 use crate::engine::journal::Journal;
@@ -12,7 +12,7 @@ use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durabilit
 use crate::mirror::document::CategoryDocument;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::CATEGORY_FILE;
-use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp, TextDigest};
+use crate::model::{CategoryId, CategoryVersion, KnownFile, Place, Side, Stamp};
 use crate::reconcile::plan::SettleCategory;
 use crate::state::{Deed, RowChange};
 
@@ -273,12 +273,7 @@ pub(super) fn write_yaml<D: Disk>(
         None => last_document(journal.store, id, None)?,
     };
     let form = document.as_ref().or(last.as_ref());
-    let written = form.and_then(CategoryDocument::slug);
-    let changes = category_changes(id, folder, version, written);
-    let source = form.map_or_else(
-        || CategoryDocument::compose(&changes),
-        |document| document.edit(&changes),
-    );
+    let source = category_file(id, folder, version, form);
     if (existing.as_ref()).is_some_and(|content| content.bytes == source.as_bytes()) {
         journal
             .store
@@ -297,11 +292,10 @@ pub(super) fn write_yaml<D: Disk>(
         } else {
             "edited here"
         };
-        let text = TextDigest::of(replaced);
         entry.bodies.push(replaced.to_owned());
-        entry.seen = Some(seen_as(id, folder, (Side::Local, cause), &words, text));
+        entry.seen = Some(seen_as(id, folder, (Side::Local, cause), &words, replaced));
     }
-    let after = seen_as(id, folder, new.seen, version, TextDigest::of(&source));
+    let after = seen_as(id, folder, new.seen, version, &source);
     rows.push(RowChange::Version(Box::new(after)));
     let place = Place::new(folder, CATEGORY_FILE);
     let staged = journal.stage(&place, source.as_bytes(), None, Durability::Now)??;

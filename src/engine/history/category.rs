@@ -4,23 +4,22 @@
 //! keywords, and the whole `_category.yaml` as body. The subject is the category's id, so that a renamed folder keeps
 //! its history.
 
-use crate::engine::form::{MAX_YAML, category_changes, category_file};
-use crate::mirror::disk::{At, Disk};
+use crate::engine::form::category_file;
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
-use crate::reconcile::plan::SettleCategory;
-use crate::state::store::Store;
+use crate::state::store::{SeenBody, Store};
 use crate::state::{Outcome, SeenVersion, StoredVersion, Subject};
 
-/// Makes a version of a category's file; `text` is the digest of the whole file.
+/// Makes a version of a category's file; `source` is the whole file.
 pub(in crate::engine) fn seen_as(
     id: CategoryId,
     folder: &str,
     (side, cause): (Side, &str),
     words: &CategoryVersion,
-    text: TextDigest,
+    source: &str,
 ) -> SeenVersion {
+    let text = TextDigest::of(source);
     SeenVersion {
         subject: Subject::category(id),
         place: Place::new(folder, CATEGORY_FILE),
@@ -90,7 +89,6 @@ pub(in crate::engine) fn was_here(kept: &StoredVersion) -> bool {
 
 /// Stores the words of a category on the service, if they are new, before any decision on them.
 pub(in crate::engine) fn keep_category_there(
-    disk: &impl Disk,
     store: &mut Store,
     id: CategoryId,
     words: &CategoryVersion,
@@ -100,79 +98,34 @@ pub(in crate::engine) fn keep_category_there(
         return Ok(());
     };
     let folder = row.folder.as_deref().unwrap_or(&words.slug);
-    keep_theirs(disk, store, (id, folder), "edited on the service", words)
+    keep_theirs(store, (id, folder), "edited on the service", words)
 }
 
-/// Stores the service's and the writer's version of a category, before it is changed on the service.
-pub(in crate::engine) fn keep_both_sides(
-    disk: &impl Disk,
-    store: &mut Store,
-    settle: &SettleCategory,
-) -> Outcome<()> {
-    let folder = settle.from.as_ref().or(settle.to.as_ref());
-    let folder = folder.unwrap_or(&settle.seen.slug);
-    keep_theirs(disk, store, (settle.id, folder), "replaced", &settle.seen)?;
-    keep_yaml(disk, store, settle, (Side::Local, "edited here"))
-}
-
-/// Stores the file's version as that of both sides, after the category was changed on the service.
-pub(in crate::engine) fn keep_pushed(
-    disk: &impl Disk,
-    store: &mut Store,
-    settle: &SettleCategory,
-) -> Outcome<()> {
-    keep_yaml(disk, store, settle, (Side::Both, "pushed"))
-}
-
-/// Stores the service's words in the form of the present `_category.yaml`, with the writer's comments.
-fn keep_theirs(
-    disk: &impl Disk,
+/// Stores the service's words in the form of the last file in the mirror, with the writer's comments.
+pub(in crate::engine) fn keep_theirs(
     store: &mut Store,
     (id, folder): (CategoryId, &str),
     cause: &str,
     words: &CategoryVersion,
 ) -> Outcome<()> {
-    let document =
-        own_file(disk, folder).and_then(|own| CategoryDocument::parse(own.as_bytes()).ok());
-    let source = match document {
-        Some(own) => own.edit(&category_changes(id, folder, words, own.slug())),
-        None => category_file(id, folder, words),
-    };
-    let text = TextDigest::of(&source);
-    let seen = seen_as(id, folder, (Side::Remote, cause), words, text);
-    keep(store, &seen, &source)
+    let last = last_document(store, id, None)?;
+    let source = category_file(id, folder, words, last.as_ref());
+    let seen = seen_as(id, folder, (Side::Remote, cause), words, &source);
+    gather(store, seen, source)?;
+    store.store_gathered()
 }
 
-/// Stores `_category.yaml` as it is. If it cannot be read, nothing would be replaced.
-fn keep_yaml(
-    disk: &impl Disk,
+/// Adds a version of a file to those that are stored with the next write.
+pub(in crate::engine) fn gather(
     store: &mut Store,
-    settle: &SettleCategory,
-    seen: (Side, &str),
+    seen: SeenVersion,
+    source: String,
 ) -> Outcome<()> {
-    let Some(folder) = &settle.to else {
-        return Ok(());
-    };
-    let Some(source) = own_file(disk, folder) else {
-        return Ok(());
-    };
-    let text = TextDigest::of(&source);
-    let seen = seen_as(settle.id, folder, seen, &settle.file, text);
-    keep(store, &seen, &source)
-}
-
-/// Returns the content of a folder's `_category.yaml`, if it is text and not too long.
-fn own_file(disk: &impl Disk, folder: &str) -> Option<String> {
-    let content = disk
-        .read(At::Folder(folder), CATEGORY_FILE, MAX_YAML)
-        .ok()?;
-    let text = String::from_utf8(content.bytes).ok()?;
-    content.whole.then_some(text)
-}
-
-fn keep(store: &mut Store, seen: &SeenVersion, source: &str) -> Outcome<()> {
-    store.learn(|tx| {
-        tx.put_body(source)?;
-        tx.record(seen).map(drop)
+    store.gather(SeenBody {
+        digest: TextDigest::of(&source),
+        file: Some(source.clone()),
+        text: source,
+        seen: Some(seen),
+        may_merge: false,
     })
 }

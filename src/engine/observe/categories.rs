@@ -125,7 +125,7 @@ pub(super) async fn read_categories<S: Service, D: Disk>(
                 }
                 engine.gathered.answers.note(Target::Category(id), None);
                 let store = &mut engine.store;
-                keep_category_there(&*engine.disk, store, id, &category.version)?;
+                keep_category_there(store, id, &category.version)?;
                 observed
                     .remote
                     .categories

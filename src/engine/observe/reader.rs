@@ -4,7 +4,7 @@
 use super::index::Places;
 use super::local::{Found, Scanned};
 use crate::engine::form::{category_version, hides_a_new_article, needs_whole, text_lf};
-use crate::engine::history::category::{last_here, seen_as};
+use crate::engine::history::category::{gather, last_here, seen_as};
 use crate::engine::listing::{ArticleRows, row_of};
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
 use crate::mirror::scan::{CategoryContent, Scan, ScannedCategory, ScannedFile};
@@ -282,14 +282,6 @@ fn keep(
     if last_here(store, id, Some(folder))?.as_deref() == Some(source) {
         return Ok(());
     }
-    let digest = TextDigest::of(source);
-    let seen = seen_as(id, folder, (Side::Local, "edited here"), &words, digest);
-    let body = SeenBody {
-        text: source.to_owned(),
-        digest,
-        file: Some(source.to_owned()),
-        seen: Some(seen),
-        may_merge: false,
-    };
-    store.gather(body)
+    let seen = seen_as(id, folder, (Side::Local, "edited here"), &words, source);
+    gather(store, seen, source.to_owned())
 }

@@ -91,7 +91,7 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
             continue;
         }
         let store = &mut engine.store;
-        keep_category_there(&*engine.disk, store, category.id, &category.version)?;
+        keep_category_there(store, category.id, &category.version)?;
         observed
             .remote
             .categories

@@ -84,7 +84,7 @@ fn name_folder<D: Disk>(
             id: Some(id),
             ..CategoryChanges::default()
         }),
-        None => category_file(id, folder, &row.local),
+        None => category_file(id, folder, &row.local, None),
     };
     let words = CategoryDocument::parse(text.as_bytes()).ok();
     let words = words.and_then(|document| category_version(folder, &document).ok());
