@@ -27,6 +27,7 @@ use crate::reconcile::behind::Behind;
 use crate::reconcile::guard::ByGit;
 use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Keep;
+use crate::state::Outcome;
 use crate::state::store::Store;
 use std::collections::BTreeSet;
 
@@ -83,8 +84,8 @@ pub(super) fn by_git(
         return Ok(found);
     }
     let mut changed: Vec<_> = actions()
-        .filter_map(|action| changed(action, observed))
-        .collect();
+        .filter_map(|action| changed(action, observed, store))
+        .collect::<Outcome<_>>()?;
     let created = actions().filter_map(|action| Some((action, created_at(action)?.to_string())));
     let created: Vec<_> = created.collect();
     let mut paths = paths_of(&changed);
@@ -159,7 +160,7 @@ pub(super) fn by_git(
         found.behind.insert(one.action.fingerprint(), behind);
     }
     for (path, id) in removals.into_iter().filter(|(path, _)| !is_own(path)) {
-        if is_unseen(since.as_ref().ok(), &path, id, observed) {
+        if is_unseen(since.as_ref().ok(), &path, id, observed, store)? {
             let reason = || REMOVED_UNSEEN.to_owned();
             found.removed.entry(id).or_insert_with(reason);
         }
@@ -168,15 +169,21 @@ pub(super) fn by_git(
 }
 
 /// Returns whether the newest version of a removed file is in no commit.
-fn is_unseen(since: Option<&Since>, path: &str, id: ArticleId, observed: &Observation) -> bool {
+fn is_unseen(
+    since: Option<&Since>,
+    path: &str,
+    id: ArticleId,
+    observed: &Observation,
+    store: &Store,
+) -> Outcome<bool> {
     let Some(contents) = since.and_then(|since| since.contents.as_ref()) else {
-        return true;
+        return Ok(true);
     };
     let (Some(row), Some(contents)) = (observed.base.articles.get(&id), contents.get(path)) else {
-        return false;
+        return Ok(false);
     };
-    let newest = Content::Article(id, &row.local, row.local_text_lf, row.file_flags);
-    !contents.iter().any(|bytes| newest.is_in(bytes, &row.place))
+    let newest = Content::article(store, id, &row.local, row.file_flags)?;
+    Ok(!contents.iter().any(|bytes| newest.is_in(bytes, &row.place)))
 }
 
 /// Returns whether the history has the file's version, and a newer one that replaced it.
@@ -268,7 +275,11 @@ fn paths_of(files: &[Changed<'_>]) -> BTreeSet<String> {
 }
 
 /// Returns the file that an action compares with the service, if the file differs from the newest known version.
-fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<'a>> {
+fn changed<'a>(
+    action: &'a Action,
+    observed: &'a Observation,
+    store: &Store,
+) -> Option<Outcome<Changed<'a>>> {
     let (id, place, version) = match &action.step {
         Step::Settle(settle) => (settle.id, settle.from()?, settle.had()?),
         Step::Conflict(conflict) => (conflict.id, &conflict.place, &conflict.local),
@@ -279,7 +290,9 @@ fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<
             instead_of,
             ..
         } => ((*instead_of)?, place, version),
-        Step::SettleCategory(settle) => return changed_category(action, settle.id, observed),
+        Step::SettleCategory(settle) => {
+            return changed_category(action, settle.id, observed).map(Ok);
+        }
         Step::CreateCategory { .. }
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }
@@ -288,21 +301,20 @@ fn changed<'a>(action: &'a Action, observed: &'a Observation) -> Option<Changed<
     };
     let row = observed.base.articles.get(&id)?;
     // A user who removes a conflict copy accepts the content that the file had in the conflict.
-    let (newest, newest_lf) = match observed.base.conflicts.get(&id) {
-        Some(conflict) => (&conflict.local, None),
-        None => (&row.local, row.local_text_lf),
-    };
+    let conflict = observed.base.conflicts.get(&id);
+    let newest = conflict.map_or(&row.local, |conflict| &conflict.local);
     let file = observed.paired.files.get(&id);
     let flags = file.map_or(row.file_flags, |file| file.flags);
     let is_changed = version != newest || flags != row.file_flags;
     // A person may have chosen the service's version over the file.
     let is_given_up = observed.request.resolve.get(&id) == Some(&Keep::Remote);
-    let lf = observed.mirror.text_lf.get(&version.text).copied();
-    (is_changed && !is_given_up).then(|| Changed {
-        action,
-        places: [place.clone(), row.place.clone()],
-        now: Content::Article(id, version, lf, flags),
-        newest: Content::Article(id, newest, newest_lf, row.file_flags),
+    (is_changed && !is_given_up).then(|| {
+        Ok(Changed {
+            action,
+            places: [place.clone(), row.place.clone()],
+            now: Content::article(store, id, version, flags)?,
+            newest: Content::article(store, id, newest, row.file_flags)?,
+        })
     })
 }
 
@@ -323,7 +335,12 @@ fn changed_category<'a>(
     })
 }
 
-impl Content<'_> {
+impl<'a> Content<'a> {
+    fn article(store: &Store, id: ArticleId, version: &'a Version, flags: Flags) -> Outcome<Self> {
+        let lf = store.text(version.text)?.as_deref().and_then(text_lf);
+        Ok(Self::Article(id, version, lf, flags))
+    }
+
     /// Returns whether a committed file has this content.
     fn is_in(self, bytes: &[u8], place: &Place) -> bool {
         let (version, lf, flags) = match self {

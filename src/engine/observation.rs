@@ -11,7 +11,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote, RemoteSnapshot};
 use crate::service::{RemoteArticle, ServiceError, Validator};
 use crate::state::store::ListingEntry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -79,8 +79,6 @@ pub(super) struct MirrorSide {
     pub(super) racy: Vec<Stamp>,
     /// The rules for places out of scope in the mirror.
     pub(super) layout: Layout,
-    /// Digests of bodies with their CRLF read as LF.
-    pub(super) text_lf: HashMap<TextDigest, TextDigest>,
     /// Whether places in scope could not be looked at: a removal there goes unseen.
     pub(super) hides: bool,
 }

@@ -1,8 +1,8 @@
 //! The base: the content of both sides when they last agreed, one row for each article and category.
 
 use super::{
-    ArticleId, CategoryId, CategoryVersion, Digest, Flags, Place, Revision, Stamp, TextDigest,
-    Timestamp, Version,
+    ArticleId, CategoryId, CategoryVersion, Digest, Flags, Place, Revision, Stamp, Timestamp,
+    Version,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -30,8 +30,6 @@ pub struct ArticleRow {
     pub place: Place,
     /// The version of the file.
     pub local: Version,
-    /// The digest of the file's body with CRLF read as LF, if that differs.
-    pub local_text_lf: Option<TextDigest>,
     /// The version of the service.
     pub remote: Version,
     /// The service's revision.

@@ -55,7 +55,7 @@ CREATE TABLE articles (
   local_introtext TEXT NOT NULL,
   local_keywords TEXT NOT NULL,
   local_text BLOB NOT NULL,
-  local_text_lf BLOB,
+  local_text_lf BLOB, -- no longer used
   local_digest BLOB NOT NULL,
   remote_title TEXT,
   remote_slug TEXT,

@@ -7,7 +7,7 @@
 use super::conflict::clear_copies;
 use super::{ApplyState, StepResult, file_changed, not_done, not_written, wait_for_person};
 use crate::engine::Engine;
-use crate::engine::form::{MAX_FILE, says, text_lf};
+use crate::engine::form::{MAX_FILE, says};
 use crate::engine::journal::Journal;
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::version_of;
@@ -16,7 +16,7 @@ use crate::engine::pending::{TRIES, pause, worth_another_try};
 use crate::mirror::disk::{At, Content, Disk};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Creation, Sent};
-use crate::model::{ArticleId, Flags, KnownFile, Place, TextDigest};
+use crate::model::{ArticleId, Flags, KnownFile, Place};
 use crate::reconcile::plan::Action;
 use crate::service::{ErrorKind, NewArticle, RemoteArticle, Service};
 use crate::state::store::Store;
@@ -273,8 +273,6 @@ fn write_id<D: Disk>(
             },
             draft: if as_drafted { flags.draft } else { sent.draft },
         },
-        local_text_lf: text_lf(document.text())
-            .filter(|_| TextDigest::of(document.text()) == row.local.text),
         place: new.place.clone(),
         ..row.clone()
     };

@@ -19,7 +19,7 @@ use crate::engine::report::Status;
 use crate::mirror::disk::{At, Disk, Durability};
 use crate::mirror::document::Document;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{ArticleId, KnownFile, Place, Side, Stamp, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::state::{RowChange, SeenVersion};
 
@@ -34,7 +34,6 @@ struct Job<'a> {
     change: Option<FileChange>,
     /// The stamp of a file that stays as it is.
     stamp: Option<Stamp>,
-    text_lf: Option<TextDigest>,
     outcome: Option<Result<Stamp, StepResult>>,
 }
 
@@ -150,26 +149,19 @@ fn prepare<'a, D: Disk>(
         old: None,
         change: None,
         stamp: None,
-        text_lf: state
-            .observed
-            .mirror
-            .text_lf
-            .get(&settle.file.text)
-            .copied(),
         outcome: None,
     };
     if !settle.touches_file() {
         job.stamp = scanned_stamp(&settle.to, state.observed, journal.store.now());
         return Ok(job);
     }
-    let Rendered { bytes, old, lf } = match rendered(journal, settle, state)? {
+    let Rendered { bytes, old } = match rendered(journal, settle, state)? {
         Ok(rendered) => rendered,
         Err(result) => {
             job.outcome = Some(Err(result));
             return Ok(job);
         }
     };
-    job.text_lf = lf.or(job.text_lf);
     let moves = settle.from().filter(|from| **from != settle.to);
     let same = moves.is_none() && old.as_ref().is_some_and(|(_, had)| *had == bytes);
     job.old = old.map(|(stamp, had)| Old {
@@ -247,16 +239,8 @@ fn take_over<D: Disk>(
         }
         let row = job.row(state);
         if let Some(Ok(stamp)) = &job.outcome {
-            state
-                .observed
-                .mirror
-                .stamps
-                .insert(settle.to.clone(), *stamp);
-            state
-                .observed
-                .mirror
-                .text_lf
-                .extend(job.text_lf.map(|lf| (settle.file.text, lf)));
+            let stamps = &mut state.observed.mirror.stamps;
+            stamps.insert(settle.to.clone(), *stamp);
         }
         state.observed.base.articles.insert(row.id, row);
     }
@@ -271,7 +255,7 @@ fn take_over<D: Disk>(
 
 impl Job<'_> {
     fn row(&self, state: &ApplyState<'_>) -> ArticleRow {
-        row_after(state, self.settle, self.stamp, self.text_lf, false)
+        row_after(state, self.settle, self.stamp, false)
     }
 
     /// Returns the rows that become true with the file.

@@ -10,8 +10,7 @@ use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{EXTENSION, slug_of_stem, stem_for};
 use crate::model::{
-    ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, TextDigest, Timestamp,
-    Version,
+    ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, Timestamp, Version,
 };
 use crate::reconcile::plan::{Action, Settle, SettleCategory};
 use crate::reconcile::snapshot::Base;
@@ -26,10 +25,8 @@ pub(super) fn row_as_scanned(
     now: Timestamp,
     is_sent: bool,
 ) -> ArticleRow {
-    let mirror = &state.observed.mirror;
     let stamp = scanned_stamp(&settle.to, state.observed, now);
-    let text_lf = mirror.text_lf.get(&settle.file.text).copied();
-    row_after(state, settle, stamp, text_lf, is_sent)
+    row_after(state, settle, stamp, is_sent)
 }
 
 /// Returns the base row after a step; `is_sent`: after its request as well, if the service stores exactly what is sent.
@@ -37,7 +34,6 @@ pub(super) fn row_after(
     state: &ApplyState<'_>,
     settle: &Settle,
     stamp: Option<Stamp>,
-    local_text_lf: Option<TextDigest>,
     is_sent: bool,
 ) -> ArticleRow {
     let (local, flags, remote) = if is_sent {
@@ -49,15 +45,10 @@ pub(super) fn row_after(
     let old = state.row(settle.id);
     // The seen version may be a stale read itself, and then supersedes no other version.
     let may_be_old = state.observed.service.read_first.contains(&settle.id);
-    let kept = |row: &ArticleRow| row.local.text == local.text;
     ArticleRow {
         id: settle.id,
         place: settle.to.clone(),
         local: local.clone(),
-        local_text_lf: local_text_lf.or_else(|| {
-            old.filter(|row| kept(row))
-                .and_then(|row| row.local_text_lf)
-        }),
         remote,
         revision: settle.seen.revision.clone(),
         file_flags: flags,

@@ -3,11 +3,11 @@
 //! The new bytes are the present file with the settlement's changes. A file that changed since the plan is left alone.
 
 use super::{ApplyState, StepResult, file_changed, not_written, text};
-use crate::engine::form::{MAX_FILE, says, slug_key, text_lf};
+use crate::engine::form::{MAX_FILE, says, slug_key};
 use crate::engine::journal::Journal;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{Changes, Document};
-use crate::model::{Field, Stamp, TextDigest, Version};
+use crate::model::{Field, Stamp, Version};
 use crate::reconcile::plan::Settle;
 
 /// The new bytes of a file.
@@ -15,8 +15,6 @@ pub(super) struct Rendered {
     pub(super) bytes: Vec<u8>,
     /// The present bytes.
     pub(super) old: Option<(Stamp, Vec<u8>)>,
-    /// The digest of the body with CRLF read as LF, if different.
-    pub(super) lf: Option<TextDigest>,
 }
 
 /// Returns the new and the present bytes of a file, which must still be the file in the plan.
@@ -27,13 +25,8 @@ pub(super) fn rendered<D: Disk>(
 ) -> anyhow::Result<Result<Rendered, StepResult>> {
     let Some(from) = settle.from() else {
         let text = text(journal.store, settle.file.text)?;
-        let lf = text_lf(&text);
         let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
-        return Ok(representable(bytes).map(|bytes| Rendered {
-            bytes,
-            old: None,
-            lf,
-        }));
+        return Ok(representable(bytes).map(|bytes| Rendered { bytes, old: None }));
     };
     let at = At::Folder(&from.folder);
     let scanned = state.observed.mirror.stamps.get(from).copied();
@@ -65,14 +58,12 @@ pub(super) fn rendered<D: Disk>(
     } else {
         None
     };
-    let lf = text.as_deref().and_then(text_lf);
     let bytes = document
         .edit(&changes(settle, text, Some(&document)))
         .into_bytes();
     Ok(representable(bytes).map(|bytes| Rendered {
         bytes,
         old: Some((content.stamp, content.bytes)),
-        lf,
     }))
 }
 

@@ -151,15 +151,15 @@ impl<'a> Reader<'a> {
         let text = document.text();
         let mut digest = TextDigest::of(text);
         let row = self.row_of(&place, document.id());
-        if let Some(row) = row
-            .as_ref()
-            .filter(|row| document.is_crlf() && row.local_text_lf == Some(digest))
-        {
-            // In a CRLF file the body's own line endings are unknown: take the base's body.
-            digest = row.local.text;
-        }
-        if let Some(lf) = text_lf(text) {
-            self.out.side.text_lf.insert(digest, lf);
+        if let Some(row) = row.as_ref().filter(|_| document.is_crlf()) {
+            match self.store.body(row.local.text) {
+                // In a CRLF file the body's own line endings are unknown: take the base's body.
+                Ok(body) if body.as_deref().and_then(text_lf) == Some(digest) => {
+                    digest = row.local.text;
+                }
+                Ok(_) => {}
+                Err(error) => self.broken = Some(error),
+            }
         }
         let category = row.as_ref().map(|row| row.local.category);
         let category = category.unwrap_or_else(|| CategoryId::provisional(&place.folder));

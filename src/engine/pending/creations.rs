@@ -332,7 +332,6 @@ pub(in crate::engine) fn new_row(id: ArticleId, place: &Place, sent: &Sent) -> A
         id,
         place: place.clone(),
         local: sent.version.clone(),
-        local_text_lf: None,
         remote: sent.version.clone(),
         revision: Revision::default(),
         file_flags: sent.flags,

@@ -383,7 +383,6 @@ impl Small {
                 id,
                 place: place.clone(),
                 local: version.clone(),
-                local_text_lf: None,
                 remote: answer.clone(),
                 revision: revision.clone(),
                 file_flags,
@@ -476,7 +475,6 @@ impl Small {
             id: settle.id,
             place: settle.to.clone(),
             local: local.clone(),
-            local_text_lf: None,
             remote: sent.map_or_else(|| settle.seen.version.clone(), |sent| sent.version.clone()),
             revision: sent.map_or_else(
                 || settle.seen.revision.clone(),

@@ -325,7 +325,6 @@ impl Small {
                     format!("{}.html", entry.get("file").unwrap_or(&version.slug)),
                 ),
                 local: version.clone(),
-                local_text_lf: None,
                 remote: version,
                 revision: revision("r0"),
                 file_flags,

@@ -130,7 +130,6 @@ impl Writing<'_> {
             "DELETE FROM bodies WHERE rowid IN ( \
              SELECT rowid FROM bodies WHERE put_at < ?1 AND digest NOT IN ( \
                SELECT local_text FROM articles \
-               UNION ALL SELECT local_text_lf FROM articles WHERE local_text_lf IS NOT NULL \
                UNION ALL SELECT remote_text FROM articles WHERE remote_text IS NOT NULL \
                UNION ALL SELECT text FROM versions \
                UNION ALL SELECT whole FROM versions WHERE whole IS NOT NULL \

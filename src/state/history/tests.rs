@@ -75,7 +75,6 @@ fn base(article: u8, local: u8, remote: u8) -> ArticleRow {
         id: id(article),
         place: Place::new("start", "install.html"),
         local: version(local),
-        local_text_lf: None,
         remote: version(remote),
         revision: Revision::default(),
         file_flags: Flags::default(),

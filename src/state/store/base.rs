@@ -22,7 +22,6 @@ macro_rules! article_columns {
     () => {
         "id, folder, file, \
          local_title, local_slug, local_category, local_introtext, local_keywords, local_text, \
-         local_text_lf, \
          remote_title, remote_slug, remote_category, remote_introtext, remote_keywords, remote_text, \
          revision, file_enabled, file_draft, remote_enabled, remote_draft, visibility, \
          stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
@@ -44,7 +43,7 @@ const PUT: &str = concat!(
     "INSERT OR REPLACE INTO articles (",
     article_columns!(),
     ", local_digest, remote_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)"
+     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)"
 );
 
 /// The columns of the index `articles_index`, and no others.
@@ -138,7 +137,6 @@ impl Writing<'_> {
                 local.introtext,
                 local.keywords,
                 local.text,
-                article.local_text_lf,
                 unless_equal(&remote.title, &local.title),
                 unless_equal(&remote.slug, &local.slug),
                 unless_equal(&remote.category, &local.category),
@@ -275,26 +273,25 @@ fn index_row(row: &Row<'_>) -> rusqlite::Result<IndexRow> {
 
 fn row(row: &Row<'_>) -> rusqlite::Result<ArticleRow> {
     let local = version(row, 3)?;
-    let remote = version_like(row, 10, &local)?;
-    let replaced = match row.get(26)? {
-        Some(digest) => Some((digest, row.get(27)?)),
+    let remote = version_like(row, 9, &local)?;
+    let replaced = match row.get(25)? {
+        Some(digest) => Some((digest, row.get(26)?)),
         None => None,
     };
     Ok(ArticleRow {
         id: row.get(0)?,
         place: place(row, 1)?,
         local,
-        local_text_lf: row.get(9)?,
         remote,
-        revision: row.get(16)?,
-        file_flags: flags(row, 17)?,
-        remote_flags: flags(row, 19)?,
-        visibility: row.get(21)?,
-        stamp: stamp(row, 22)?,
+        revision: row.get(15)?,
+        file_flags: flags(row, 16)?,
+        remote_flags: flags(row, 18)?,
+        visibility: row.get(20)?,
+        stamp: stamp(row, 21)?,
         replaced,
-        written: row.get(28)?,
+        written: row.get(27)?,
         earlier: row
-            .get::<_, Option<Json<_>>>(29)?
+            .get::<_, Option<Json<_>>>(28)?
             .map_or_else(Vec::new, |json| json.0),
     })
 }

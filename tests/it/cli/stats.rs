@@ -60,7 +60,6 @@ fn row(number: u8, title: &str, text: TextDigest) -> ArticleRow {
         id,
         place: Place::new("start", format!("n{number}.html")),
         local: version.clone(),
-        local_text_lf: None,
         remote: version,
         revision: Revision("r".into()),
         file_flags: Flags::default(),

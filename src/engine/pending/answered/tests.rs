@@ -28,7 +28,6 @@ fn update() -> Update {
         id: ID,
         place: Place::new("a", "one.html"),
         local: sent.clone(),
-        local_text_lf: None,
         remote: sent.clone(),
         revision: revision(1),
         file_flags: Flags::default(),

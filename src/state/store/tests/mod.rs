@@ -51,7 +51,6 @@ pub(super) fn article(number: u128) -> ArticleRow {
         id: id(number),
         place: Place::new("start", format!("{number}.html")),
         local: version("<p>ours</p>"),
-        local_text_lf: None,
         remote: version("<p>ours</p>"),
         revision: Revision("2026-01-01".to_owned()),
         file_flags: Flags::default(),

@@ -617,7 +617,6 @@ prop_compose! {
             id: id(number),
             place: Place { folder, file },
             local,
-            local_text_lf: digests.0.map(TextDigest::from_bytes),
             remote,
             revision: Revision(revision),
             file_flags: Flags { enabled: flags[0], draft: flags[1] },

@@ -34,7 +34,6 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
         id: article,
         place,
         local: version.clone(),
-        local_text_lf: None,
         remote: version,
         revision: Revision::default(),
         file_flags: Flags::default(),

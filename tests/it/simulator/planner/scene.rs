@@ -150,7 +150,6 @@ impl Scene {
                 id,
                 place: texts::place(piece.home.0, piece.home.1),
                 local: texts::version(slot, agreed.file),
-                local_text_lf: None,
                 remote: texts::version(slot, agreed.service),
                 revision: revision(0),
                 file_flags: texts::lines(agreed.file.hidden),
