@@ -6,7 +6,7 @@ use crate::engine::backoff::attempts_after;
 use crate::engine::listing::{LAST_POLL, UNREAD, VALIDATOR};
 use crate::engine::observation::{MIRROR_READ, Observation};
 use crate::engine::open_actions::open_after;
-use crate::engine::report::{Line, Report, Status};
+use crate::engine::report::{Report, Status};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, Side, Timestamp};
@@ -117,12 +117,15 @@ pub(in crate::engine) fn finish_cycle<S: Service, D: Disk>(
             .actions
             .iter()
             .all(|line| line.status == Status::Done);
+    let mut sides = report.actions.iter().map(|line| line.side);
     let clean = is_done
         && observed.extent.lists()
         && !observed.service.unlisted
         && engine.request.scope.is_empty()
         && engine.request.in_motion.paths.is_empty()
-        && !report.actions.iter().any(may_send);
+        // An ETag may stand for content, and the content from before our write may return: then the old ETag would hide
+        // that change.
+        && sides.all(|side| side == Side::Local);
     let validator = observed.service.validator.as_ref().filter(|_| clean);
     let open = open_after(&engine.store, &engine.settings, &engine.request, report)?;
     let ended = ended_conflicts(observed);
@@ -203,26 +206,6 @@ fn category_read_times(
         rows.push(CategoryRow { read_at, ..row });
     }
     Ok(rows)
-}
-
-/// Returns whether an action may have changed the service. An ETag may stand for content, and the content from before
-/// our write may return: then the old ETag would hide that change.
-fn may_send(line: &Line) -> bool {
-    match (line.side, line.action) {
-        (Side::Local, _) | (_, Kind::Adopt | Kind::Forget) => false,
-        (
-            Side::Remote | Side::Both,
-            Kind::Create
-            | Kind::Update
-            | Kind::Move
-            | Kind::Delete
-            | Kind::Merge
-            | Kind::Conflict
-            | Kind::Restore
-            | Kind::CreateCategory
-            | Kind::UpdateCategory,
-        ) => true,
-    }
 }
 
 /// Returns the conflicts of articles that are gone from both sides: there is no version left to choose.
