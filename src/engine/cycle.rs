@@ -1,8 +1,6 @@
 //! The steps of one cycle, in their order: recover, observe, reconcile, guard, apply, record, report.
 
-use crate::engine::apply::{
-    NextLook, apply, finish_cycle, refresh_stamps, remove_settled_copies, store_unpaired,
-};
+use crate::engine::apply::{NextLook, apply, finish_cycle, refresh_stamps, remove_settled_copies};
 use crate::engine::ending::service_stop;
 use crate::engine::facts::{facts, forget_refusals, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
@@ -146,7 +144,6 @@ async fn run_cycle<S: Service, D: Disk>(
     if stop.is_none() {
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
-    store_unpaired(&mut engine.store, &observed)?;
     note_rollbacks(&mut engine.store, &observed, report)?;
     // Dropped now: until the next cycle they would keep memory pages alive.
     engine.gathered = Gathered::default();

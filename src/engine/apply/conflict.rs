@@ -17,7 +17,7 @@ use crate::model::{ArticleId, KnownFile, Place, Revision, Side, TextDigest, Vers
 use crate::reconcile::copies_of;
 use crate::reconcile::plan::Conflict;
 use crate::state::store::Store;
-use crate::state::{Deed, SeenVersion, Subject};
+use crate::state::{Deed, Subject};
 
 /// Writes the copy beside the file, then records the two versions. Returns a reason that replaces the plan's, if the
 /// copy could not be written or has another name than planned.
@@ -34,15 +34,6 @@ pub(super) fn show_conflict<D: Disk>(
     let mut written = conflict.copy.clone();
     if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
         let body = text(journal.store, seen.version.text)?;
-        // Without a row, nothing else remembers the shown version.
-        let shown = SeenVersion::of_article(
-            conflict.id,
-            &conflict.place,
-            Side::Remote,
-            "in conflict",
-            &seen.version,
-        );
-        journal.store.write(|tx| tx.record(&shown))?;
         let source = copy_text(conflict.id, &seen.version, body);
         match write_copy(journal, conflict, copy, &source)? {
             Ok(name) => written = Some(name),

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::engine::Stop;
 use crate::engine::form::{MAX_FILE, says};
-use crate::engine::history::entry::{HistoryEntry, agreed, met};
+use crate::engine::history::entry::{HistoryEntry, agreed};
 use crate::engine::journal::{FileChange, Journal, MAX_SYNCED_SINGLY};
 use crate::engine::ports::{Teller, begin_phase, report_done};
 use crate::engine::report::Status;
@@ -266,14 +266,10 @@ impl Job<'_> {
         if settle.ends_conflict {
             rows.push(RowChange::NoConflict(id));
         }
-        let mut record = |seen| rows.push(RowChange::Version(Box::new(seen)));
         if !whole {
-            if state.row(id).is_none() {
-                // Without a row, nothing else remembers the version to be overwritten.
-                record(met(id, place, remote));
-            }
             return rows;
         }
+        let mut record = |seen| rows.push(RowChange::Version(Box::new(seen)));
         let cause = self.action.kind.word();
         record(agreed(id, place, remote, cause));
         // If the service rewrites content, or a merge is not sent yet, the file differs.

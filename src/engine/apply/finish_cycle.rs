@@ -1,6 +1,6 @@
 //! The end of a cycle: stores refreshed stamps, figures, times, open matters and the validator of the listing.
 
-use super::record::{trusted_scan, unmet_place};
+use super::record::trusted_scan;
 use crate::engine::Engine;
 use crate::engine::backoff::attempts_after;
 use crate::engine::listing::{LAST_POLL, UNREAD, VALIDATOR};
@@ -14,8 +14,8 @@ use crate::reconcile::base_is_current;
 use crate::reconcile::plan::{Kind, Plan};
 use crate::reconcile::snapshot::Remote;
 use crate::service::Service;
+use crate::state::history;
 use crate::state::store::Store;
-use crate::state::{Outcome, SeenVersion, Subject, history};
 
 /// The effect on the next look of a cycle that leaves nothing open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -222,48 +222,4 @@ fn ended_conflicts(observed: &Observation) -> Vec<ArticleId> {
         .filter(|row| observed.is_complete() && row.copy.is_none() && !is_left(&row.id))
         .map(|row| row.id)
         .collect()
-}
-
-/// Stores the versions of articles that were seen but have neither a row nor a file, because the cycle did not write
-/// one (promise 1). Articles at ignored places are out of scope in both directions.
-pub(in crate::engine) fn store_unpaired(store: &mut Store, observed: &Observation) -> Outcome<()> {
-    let mut unkept = Vec::new();
-    for (id, entry) in &observed.remote.articles {
-        let Remote::Present(seen) = entry else {
-            continue;
-        };
-        if observed.base.articles.contains_key(id) {
-            continue;
-        }
-        let place = unmet_place(*id, &seen.version, &observed.base);
-        if observed.mirror.layout.ignores(&place) {
-            continue;
-        }
-        let subject = Subject::Article(*id);
-        let known = store.last_seen(&subject, Side::Remote)?;
-        // A known article without a row was deleted in this cycle: its version is stored already.
-        if known == Some(seen.version.digest())
-            || store.was_in_mirror(&subject)?
-            || !store.has_body(seen.version.text)?
-        {
-            continue;
-        }
-        unkept.push(SeenVersion {
-            subject,
-            place,
-            side: Side::Remote,
-            cause: "seen on the service".to_owned(),
-            version: seen.version.clone(),
-            file: None,
-        });
-    }
-    if unkept.is_empty() {
-        return Ok(());
-    }
-    store.write(|tx| {
-        unkept
-            .iter()
-            .try_for_each(|seen| tx.record(seen).map(|_| ()))
-    })?;
-    Ok(())
 }

@@ -6,11 +6,9 @@
 //! for both: a read whose write must wait for budget would be wasted.
 
 use super::category::is_category_seen;
-use super::record::unmet_place;
 use super::{ApplyState, StepResult, failed};
 use crate::engine::Engine;
-use crate::engine::history::entry::edited_there;
-use crate::engine::listing::{Listing, Memory, list};
+use crate::engine::listing::{Listing, Memory, list, take_seen};
 use crate::engine::observation::version_of;
 use crate::engine::settings::Settings;
 use crate::mirror::disk::Disk;
@@ -20,7 +18,6 @@ use crate::reconcile::is_outdated;
 use crate::reconcile::plan::{Action, Step};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service, ServiceError};
-use crate::state::store::Store;
 use tokio::time::Instant;
 
 /// The number of unsent writes from which one listing is cheaper than a GET for each. After a listing that expired with
@@ -65,14 +62,19 @@ pub(super) async fn ensure_seen<S: Service, D: Disk>(
             return Ok(Some(failed(error)));
         }
     };
-    let version = version_of(&article, &seen.version);
-    keep_found(&mut engine.store, id, &version, &article, state)?;
-    if is_old_copy(state, id, &version, &article.revision) {
+    let (version, revision) = (
+        version_of(&article, &seen.version),
+        article.revision.clone(),
+    );
+    if article.text.is_some() {
+        take_seen(article, seen.visibility, state.row(id), &mut engine.store)?;
+        engine.store.store_gathered()?;
+    }
+    if is_old_copy(state, id, &version, &revision) {
         return Ok(Some(outdated_copy()));
     }
     state.reseen.insert(id, Instant::now());
-    let latest = (version, article.revision.clone());
-    state.latest.insert(id, latest);
+    state.latest.insert(id, (version, revision));
     let other = changed(id, seen, state);
     if read_first && other.is_some() {
         engine.gathered.answers.ask_again(id);
@@ -88,32 +90,6 @@ pub(super) fn is_seen(settings: &Settings, id: ArticleId, state: &ApplyState<'_>
         Some(at) => fresh(at),
         None => !state.observed.service.read_first.contains(&id) && fresh(state.observed.seen_at),
     }
-}
-
-/// Stores a version from a guard read in the history, if it is new.
-pub(super) fn keep_found(
-    store: &mut Store,
-    id: ArticleId,
-    version: &Version,
-    found: &RemoteArticle,
-    state: &ApplyState<'_>,
-) -> anyhow::Result<()> {
-    let row = state.row(id);
-    let Some(text) = found.text.as_deref() else {
-        return Ok(());
-    };
-    if row.is_some_and(|row| *version == row.remote) {
-        return Ok(());
-    }
-    let place = row.map_or_else(
-        || unmet_place(id, version, &state.observed.base),
-        |row| row.place.clone(),
-    );
-    store.write(|tx| {
-        tx.put_body(text)?;
-        tx.record(&edited_there(id, &place, version))
-    })?;
-    Ok(())
 }
 
 /// Reads one article: by GET, or by a probe if it is hidden.

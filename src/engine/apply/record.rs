@@ -8,7 +8,7 @@ use crate::engine::listing::VALIDATOR;
 use crate::engine::observation::Observation;
 use crate::mirror::scan::trusted;
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::path::{EXTENSION, slug_of_stem, stem_for};
+use crate::model::path::slug_of_stem;
 use crate::model::{
     ArticleId, CategoryVersion, Field, Flags, Place, Revision, Stamp, Timestamp, Version,
 };
@@ -243,17 +243,4 @@ pub(super) fn rows_along(
             ..row.clone()
         })
         .collect()
-}
-
-/// Returns a likely place for the file of an article without a row, for people who look for it by a path.
-pub(super) fn unmet_place(id: ArticleId, version: &Version, base: &Base) -> Place {
-    let row = base.categories.get(&version.category);
-    let folder = row.map(|row| {
-        row.folder
-            .clone()
-            .unwrap_or_else(|| row.remote.slug.clone())
-    });
-    let folder = folder.unwrap_or_else(|| version.category.to_string());
-    let stem = stem_for(&version.slug, id.uuid(), &|_| false);
-    Place::new(folder, format!("{stem}{EXTENSION}"))
 }

@@ -12,12 +12,11 @@ use crate::engine::pending::{
     send_request, store_request, wait_to_repeat,
 };
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, Digest, Revision, Side, Timestamp};
+use crate::model::{ArticleId, Digest, Revision, Timestamp};
 use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
 use crate::service::Service;
-use crate::state::store::Store;
-use crate::state::{RequestId, RowChange, SeenVersion, Update};
+use crate::state::{RequestId, RowChange, Update};
 use tokio::time::Instant;
 
 /// Writes the file if needed, then sends: a merged article is pushed in the same cycle.
@@ -39,30 +38,12 @@ pub(super) async fn settle_and_send<S: Service, D: Disk>(
     if is_pending(&engine.store, settle.id)? {
         return Ok(StepResult::Retry(PENDING.to_owned()));
     }
-    let first = state.row(settle.id).is_none();
     if settle.touches_file()
         && let Some(result) = settle_first_half(&mut engine.journal(), action, &settle, state)?
     {
         return Ok(result);
     }
-    if first {
-        keep_replaced(&mut engine.store, &settle)?;
-    }
     send(engine, action, &settle, state).await
-}
-
-/// Stores the version to be replaced. Without a row, nothing else remembers it.
-fn keep_replaced(store: &mut Store, settle: &Settle) -> anyhow::Result<()> {
-    store.write(|tx| {
-        tx.record(&SeenVersion::of_article(
-            settle.id,
-            &settle.to,
-            Side::Remote,
-            "replaced",
-            &settle.seen.version,
-        ))
-    })?;
-    Ok(())
 }
 
 async fn send<S: Service, D: Disk>(

@@ -94,7 +94,7 @@ pub(in crate::engine) fn store_text(
 
 /// Makes a service's version of an article that the base does not know.
 pub(in crate::engine) fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
-    SeenVersion::of_article(id, place, Side::Remote, "met", version)
+    SeenVersion::of_article(id, place, Side::Remote, "seen on the service", version)
 }
 
 /// Makes a service's version that replaced the one in the base.

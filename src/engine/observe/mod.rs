@@ -40,7 +40,7 @@ use missing::forget_out_of_scope;
 pub(super) use paths::is_enough;
 use paths::read_saved;
 pub(super) use remote::bodies;
-use remote::{list, take_listing};
+use remote::{keep_unmet, list, take_listing};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -150,6 +150,9 @@ async fn ask<S: Service, D: Disk>(
 ) -> anyhow::Result<bool> {
     let has_asked = ask_absent(engine, base, observed).await?;
     place_unknown_ids(engine, base, observed).await?;
+    if has_asked {
+        keep_unmet(&mut engine.store, base, observed)?;
+    }
     Ok(has_asked)
 }
 

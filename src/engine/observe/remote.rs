@@ -7,15 +7,17 @@ use super::index::Index;
 use super::local::Found;
 use crate::engine::Engine;
 use crate::engine::history::category::keep_category_there;
+use crate::engine::history::entry::met;
 use crate::engine::listing::{self, Listing, Memory, VALIDATOR};
 use crate::engine::observation::{Observation, version_of};
 use crate::engine::pending::pending_problems;
 use crate::engine::ports::{begin_phase, report_done};
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest};
+use crate::model::path::{EXTENSION, stem_for};
+use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, Bodies, Remote};
+use crate::reconcile::snapshot::{Base, Bodies, Remote, RemoteSnapshot, Seen};
 use crate::service::{ErrorKind, ListEnd, ListRequest, Listed, RemoteArticle, Service};
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,7 +139,48 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
     mark_foreign_unknown(base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
+    keep_unmet(&mut engine.store, base, observed)
+}
+
+/// Stores the versions of articles without a row in the history, before anything is decided: nothing else remembers
+/// them. Articles at ignored places are out of scope in both directions.
+pub(super) fn keep_unmet(
+    store: &mut Store,
+    base: &Base,
+    observed: &Observation,
+) -> anyhow::Result<()> {
+    let articles = observed.remote.articles.iter();
+    let unmet = articles.filter(|(id, _)| !base.articles.contains_key(id));
+    let mut versions = Vec::new();
+    for (id, entry) in unmet {
+        let Remote::Present(Seen { version, .. }) = entry else {
+            continue;
+        };
+        let place = likely_place(*id, version, base, &observed.remote);
+        if !observed.mirror.layout.ignores(&place) {
+            versions.push(met(*id, &place, version));
+        }
+    }
+    if !versions.is_empty() {
+        store.learn(|tx| {
+            versions
+                .iter()
+                .try_for_each(|seen| tx.record(seen).map(drop))
+        })?;
+    }
     Ok(())
+}
+
+/// Returns a likely place for the file of an article without a row, for people who look for it by a path.
+fn likely_place(id: ArticleId, version: &Version, base: &Base, remote: &RemoteSnapshot) -> Place {
+    let row = base.categories.get(&version.category);
+    let read = remote.categories.get(&version.category);
+    let slug = row.map(|row| &row.remote.slug);
+    let folder = row.and_then(|row| row.folder.as_ref()).or(slug);
+    let folder = folder.or(read.map(|(category, _)| &category.slug));
+    let folder = folder.map_or_else(|| version.category.to_string(), Clone::clone);
+    let stem = stem_for(&version.slug, id.uuid(), &|_| false);
+    Place::new(folder, format!("{stem}{EXTENSION}"))
 }
 
 /// Uses the bodies in a category's response for the articles that the listing has without one. If the response shows

@@ -7,7 +7,7 @@
 //! - A creation ends with the rows of its article, in the change that writes the id. It ends without rows if its file
 //!   is certainly gone, or belongs to an article: an article that arrived is then an ordinary article of the service.
 
-use crate::engine::history::entry::{agreed, met};
+use crate::engine::history::entry::agreed;
 use crate::engine::history::note_recreated;
 use crate::engine::listing::visibility_of;
 use crate::engine::observation::Observation;
@@ -55,7 +55,6 @@ pub(in crate::engine) fn take_creations(
                 if !is_as_recorded {
                     observed.service.read_first.insert(row.id);
                 }
-                keep_met(store, row, &seen)?;
             }
             forget_replaced(store, &creation, row.id, base)?;
         }
@@ -151,16 +150,6 @@ fn answer_by_listing(
         store.learn(|tx| tx.put_creation(creation))?;
     }
     Ok(found.map(|(id, _)| id))
-}
-
-/// Stores the service's version of a new article, if it differs from the sent one.
-fn keep_met(store: &mut Store, row: &ArticleRow, seen: &Seen) -> anyhow::Result<()> {
-    let is_new = seen.version != row.remote && store.has_body(seen.version.text)?;
-    if is_new {
-        let met = met(row.id, &row.place, &seen.version);
-        store.learn(|tx| tx.record(&met).map(drop))?;
-    }
-    Ok(())
 }
 
 /// Returns the try with the title and text of an article; a visible try is preferred. Case, outer spaces and the form

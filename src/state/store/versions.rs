@@ -61,26 +61,6 @@ impl Store {
         )
     }
 
-    /// Returns whether a subject was ever in the mirror, not only seen on the service.
-    pub fn was_in_mirror(&self, subject: &Subject) -> Outcome<bool> {
-        let found = self.one(
-            "SELECT 1 FROM versions WHERE subject = ?1 AND side <> ?2",
-            params![self.find(subject)?, Side::Remote],
-            |_row| Ok(()),
-        )?;
-        Ok(found.is_some())
-    }
-
-    /// Returns the digest of the last version that was seen on one side alone; `None`: there is none.
-    pub fn last_seen(&self, subject: &Subject, side: Side) -> Outcome<Option<Digest>> {
-        self.one(
-            "SELECT digest FROM versions WHERE subject = ?1 AND side = ?2 \
-             ORDER BY number DESC LIMIT 1",
-            params![self.find(subject)?, side],
-            |row| row.get(0),
-        )
-    }
-
     /// Lists the subjects that are or were at a place: the present subject first, then the others, latest first.
     pub fn subjects_at(&self, place: &Place) -> Outcome<Vec<Subject>> {
         let present = self
@@ -185,7 +165,13 @@ impl Writing<'_> {
         };
         let digest = seen.version.digest();
         let last = last_of(self.sql()?, key)?;
-        let number = last.first().map_or(1, |last| last.number + 1);
+        // The agreement takes the place of the only version, if that was seen on the service alone.
+        let is_met = matches!(last.as_slice(), [met] if seen.side == Side::Both
+            && met.side == Side::Remote
+            && met.digest == digest);
+        let number = last
+            .first()
+            .map_or(1, |last| last.number + i64::from(!is_met));
         // A text that somebody wrote into a conflict copy belongs to neither side.
         let is_copy = |place: &Place| place.file.ends_with(CONFLICT_EXTENSION);
         let alike = last.into_iter();
@@ -196,7 +182,7 @@ impl Writing<'_> {
         }
         let words = &seen.version;
         self.run(
-            "INSERT INTO versions (subject, number, at, folder, file, side, cause, \
+            "INSERT OR REPLACE INTO versions (subject, number, at, folder, file, side, cause, \
              title, slug, category, introtext, keywords, text, whole, digest) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             params![

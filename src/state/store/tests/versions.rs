@@ -204,6 +204,26 @@ fn deleted_articles_are_listed_with_their_last_version() {
 }
 
 #[test]
+fn the_agreement_on_a_new_article_takes_the_place_of_what_was_seen() {
+    let mut store = memory();
+    let sides = |subject: &Subject, store: &Store| {
+        let versions = store.versions(subject).expect("versions").into_iter();
+        let sides: Vec<_> = versions.map(|kept| (kept.number, kept.seen.side)).collect();
+        sides
+    };
+    let (same, other) = (Subject::Article(id(1)), Subject::Article(id(2)));
+    for subject in [&same, &other] {
+        record(&mut store, 0, &seen(subject, Side::Remote, "a"));
+        record(&mut store, 1, &seen(subject, Side::Remote, "a"));
+        assert_eq!(sides(subject, &store), [(1, Side::Remote)]);
+    }
+    record(&mut store, 2, &seen(&same, Side::Both, "a"));
+    assert_eq!(sides(&same, &store), [(1, Side::Both)]);
+    record(&mut store, 2, &seen(&other, Side::Both, "b"));
+    assert_eq!(sides(&other, &store), [(2, Side::Both), (1, Side::Remote)]);
+}
+
+#[test]
 fn f085_an_older_version_is_recognised() {
     let mut store = memory();
     let subject = Subject::Article(id(1));
