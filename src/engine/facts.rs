@@ -1,6 +1,6 @@
 //! The facts for the guards, besides the plan: gathered here, judged in `reconcile::guard` and `reconcile::deletions`.
 //!
-//! - Deletions: the earlier deletions of the same series, and the number of articles to compare with.
+//! - Deletions: the earlier deletions of a minute and of a day, and the number of articles to compare with.
 //! - Roll-backs: an archive unpacked over the mirror brings older files in small batches. The batches of one hour count
 //!   as one roll-back. Only a daemon's cycles add to it, because a person's command is no accident. The list is stored,
 //!   so that a restart does not end the roll-back.
@@ -11,7 +11,6 @@ use crate::engine::first_sync::new_categories;
 use crate::engine::observation::Observation;
 use crate::engine::open_actions::{self, OpenAction};
 use crate::engine::report::{Report, Status};
-use crate::engine::settings::CycleRequest;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Side, Timestamp, Version};
 use crate::reconcile::deletions::{Deletions, Earlier, Inventory};
@@ -62,7 +61,7 @@ pub(super) fn facts<S: Service, D: Disk>(
     let approved = approvals.filter(|approval| is_fresh(approval.at));
     let approved = approved.map(|approval| approval.fingerprint).collect();
     Ok(Facts {
-        deletions: deletions(engine, plan, observed, &held)?,
+        deletions: deletions(engine, plan, observed)?,
         doubt: observed.doubt.clone(),
         rollbacks: rollbacks(store, settled(plan), observed)?,
         duels,
@@ -157,23 +156,17 @@ fn still_parked(parked: &Parked, now: Timestamp) -> bool {
 /// The time in which deletions are counted together, in milliseconds.
 const WINDOW: i64 = DAY;
 
-/// The longest gap between deletions of one series, in milliseconds.
-const SERIES_GAP: i64 = 60 * 1000;
+/// The time in which deletions count as one, in milliseconds: files that are removed at once are not always seen at
+/// once.
+const AT_ONCE: i64 = 60 * 1000;
 
 /// Gathers the facts about a plan's deletions; without deletions, only the limits.
 pub(super) fn deletions<S, D>(
     engine: &Engine<S, D>,
     plan: &Plan,
     observed: &Observation,
-    held: &[OpenAction],
 ) -> anyhow::Result<Deletions> {
     let store = &engine.store;
-    let mut folders: BTreeMap<Side, BTreeSet<&str>> = BTreeMap::new();
-    for action in &plan.actions {
-        if let Some(side) = action.deletes() {
-            folders.entry(side).or_default().insert(action.folder());
-        }
-    }
     let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let mut deletions = Deletions {
         limit: engine.settings.max_deletes,
@@ -181,23 +174,16 @@ pub(super) fn deletions<S, D>(
         articles: observed.base.articles.len(),
         ..Deletions::default()
     };
-    if folders.is_empty() {
+    let sides: BTreeSet<Side> = plan.actions.iter().filter_map(Action::deletes).collect();
+    if sides.is_empty() {
         return Ok(deletions);
     }
-    let mut recent = BTreeMap::new();
-    for (side, folders) in folders {
-        let now = store.now();
-        let mut earlier = Earlier {
-            day: number(store.deletions_since(now.before(WINDOW), side)?),
-            in_series: 0,
+    for side in sides {
+        let since = |age| store.deletions_since(store.now().before(age), side);
+        let earlier = Earlier {
+            day: number(since(WINDOW)?),
+            at_once: number(since(AT_ONCE)?),
         };
-        if let Some(since) = series_begin(now, side, held, &engine.request) {
-            earlier.in_series = number(store.deletions_since(since, side)?);
-            for folder in folders {
-                let count = number(store.deletions_in(folder, since, side)?);
-                recent.insert((side, folder.to_owned()), count);
-            }
-        }
         match side {
             Side::Local => deletions.local = earlier,
             Side::Remote | Side::Both => deletions.remote = earlier,
@@ -216,31 +202,9 @@ pub(super) fn deletions<S, D>(
     deletions.inventory = Inventory {
         homes: rows.map(|row| (row.id, row.local.category)).collect(),
         no_files: !observed.base.articles.keys().any(is_here),
-        recent,
         from_elsewhere: fit == Some(Fit::Elsewhere),
     };
     Ok(deletions)
-}
-
-/// Returns the start of the current series of deletions; `None`: the series is this cycle alone. A daemon may see one
-/// removal in several cycles. A held deletion keeps the series open, for commands as well.
-fn series_begin(
-    now: Timestamp,
-    side: Side,
-    held: &[OpenAction],
-    request: &CycleRequest,
-) -> Option<Timestamp> {
-    let since = held
-        .iter()
-        .filter(|held| held.rule.is_some_and(HoldRule::holds_deletions) && held.side == side)
-        .map(|held| held.since)
-        .min();
-    let begin = match since {
-        Some(since) => since.min(now),
-        None if request.is_background => now,
-        None => return None,
-    };
-    Some(begin.before(SERIES_GAP))
 }
 
 /// The kind of the articles whose files went back to older versions.

@@ -1,8 +1,7 @@
 //! Holds deletions for their number: more than `max_deletes`, or all articles of a category or of the mirror, whatever
 //! `max_deletes` says.
 //!
-//! Renames and moves do not count as deletions. This file reads no clock; the caller counts the earlier deletions of
-//! the same series.
+//! Renames and moves do not count as deletions. This file reads no clock; the caller counts the earlier deletions.
 
 use super::guard::{Facts, STILL_HELD};
 use super::plan::{Action, HoldRule, Kind, Plan};
@@ -27,13 +26,22 @@ pub struct Deletions {
     pub inventory: Inventory,
 }
 
+impl Deletions {
+    fn earlier(&self, side: Side) -> Earlier {
+        match side {
+            Side::Remote => self.remote,
+            Side::Local | Side::Both => self.local,
+        }
+    }
+}
+
 /// The number of deleted articles on one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Earlier {
     /// In the last 24 hours.
     pub day: usize,
-    /// Of these, the deletions of the current series: files that are removed at once are not always seen at once.
-    pub in_series: usize,
+    /// In the last minute: they count as deleted at once with those of the plan.
+    pub at_once: usize,
 }
 
 /// The articles of the base, against which deletions are counted. The default is empty and holds nothing.
@@ -43,8 +51,6 @@ pub struct Inventory {
     pub homes: BTreeMap<ArticleId, CategoryId>,
     /// Whether none of these articles has a file any more.
     pub no_files: bool,
-    /// Recent deletions by side and folder: a daemon sees the removal of a folder spread over several cycles.
-    pub recent: BTreeMap<(Side, String), usize>,
     /// Whether the state was made for another folder than this mirror.
     pub from_elsewhere: bool,
 }
@@ -92,7 +98,7 @@ pub(super) fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
 
 /// Holds the deletions that would empty a category or the mirror.
 fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
-    let Inventory { homes, recent, .. } = &facts.deletions.inventory;
+    let homes = &facts.deletions.inventory.homes;
     let home = |action: &Action| homes.get(&action.id?).copied();
     let mut going: BTreeMap<CategoryId, usize> = BTreeMap::new();
     // A deletion that is held because the article cannot be read counts: the article may be gone.
@@ -111,12 +117,10 @@ fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
             continue;
         };
         let folder = action.folder();
-        let before = recent.get(&(side, folder.to_owned()));
-        let count = count + before.copied().unwrap_or_default();
         let what = if emptied {
             "no article of this workspace would be left".to_owned()
-        } else if count >= SEVERAL {
-            format!("these deletions would empty {folder}/ ({count} articles)")
+        } else if count + facts.deletions.earlier(side).at_once >= SEVERAL {
+            format!("these deletions would empty {folder}/")
         } else {
             continue;
         };
@@ -149,11 +153,12 @@ fn against_deleting(
     released: bool,
 ) -> Option<(HoldRule, String)> {
     let limit = facts.deletions.limit.limit(facts.deletions.articles);
-    let (Earlier { day, in_series }, place) = match side {
-        Side::Remote => (facts.deletions.remote, "on the service"),
-        Side::Local | Side::Both => (facts.deletions.local, "in the mirror"),
+    let earlier = facts.deletions.earlier(side);
+    let place = match side {
+        Side::Remote => "on the service",
+        Side::Local | Side::Both => "in the mirror",
     };
-    let at_once = count + waiting + in_series;
+    let (day, at_once) = (earlier.day, count + waiting + earlier.at_once);
     if let Some(doubt) = &facts.doubt {
         let reason = format!("nothing is deleted in a cycle in which {doubt}");
         return Some((HoldRule::Doubt, reason));

@@ -141,11 +141,6 @@ pub enum HoldRule {
 }
 
 impl HoldRule {
-    /// Returns whether the rule holds deletions because of the changes that came with them.
-    pub const fn holds_deletions(self) -> bool {
-        matches!(self, Self::MassDeletion | Self::MovedHead)
-    }
-
     /// Returns whether `kbsync approve` releases the hold.
     pub const fn approvable(self) -> bool {
         match self {

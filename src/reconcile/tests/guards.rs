@@ -112,9 +112,9 @@ fn f041_f042_deletions_that_went_through_a_moment_ago_count() {
         let here = local.is_empty();
         let mut recent = |count: usize| {
             *(if here {
-                &mut world.facts.deletions.local.in_series
+                &mut world.facts.deletions.local.at_once
             } else {
-                &mut world.facts.deletions.remote.in_series
+                &mut world.facts.deletions.remote.at_once
             }) = count;
             rules(&world)
         };

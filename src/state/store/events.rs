@@ -68,18 +68,6 @@ impl Store {
         Ok(sum.unwrap_or_default())
     }
 
-    /// Counts the deletions on one side, since a moment, of files that were in a folder.
-    pub fn deletions_in(&self, folder: &str, since: Timestamp, side: Side) -> Outcome<u64> {
-        // The paths in a folder sort between `folder/` and `folder0`, the next character.
-        let count = self.one(
-            "SELECT count(*) FROM events WHERE action = 'delete' AND at >= ?1 AND side = ?2 \
-             AND path > ?3 || '/' AND path < ?3 || '0'",
-            params![since, side, folder],
-            |row| count(row, 0),
-        )?;
-        Ok(count.unwrap_or_default())
-    }
-
     /// Returns whether kbsync deleted an article at this revision: an answer that shows the revision is a stale read.
     pub fn is_buried(&self, id: ArticleId, revision: &Revision) -> Outcome<bool> {
         let sql = "SELECT 1 FROM tombstones WHERE article = ?1 AND revision = ?2";

@@ -177,10 +177,7 @@ fn f040_f041_an_emptied_mirror_and_an_emptied_folder_are_held_whatever_the_limit
     std::fs::remove_dir_all(kb.mirror().join("billing")).expect("removed");
     kb.remove("start/n1.html");
     let ran = kb.run(&["sync"]).exits(3);
-    for words in [
-        "would empty billing/ (6 articles)",
-        "`kbsync restore FOLDER`",
-    ] {
+    for words in ["would empty billing/", "`kbsync restore FOLDER`"] {
         assert!(ran.stdout.contains(words), "no {words:?} in {ran:#?}");
     }
     assert_eq!(service.sandbox.articles().len(), 11);
