@@ -36,6 +36,9 @@ use std::{
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 pub(super) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
+/// The longest random pause before an operation that had to wait for room.
+const MOST_APART: Duration = Duration::from_secs(2);
+
 /// A client for one service.
 pub struct Client {
     http: reqwest::Client,
@@ -375,10 +378,13 @@ impl Service for Client {
     async fn wait_for_room(&self, requests: u32, purpose: Purpose) -> Answer<()> {
         let call = self.call(Verb::Get, "", purpose);
         self.until_stopped(&call, async {
-            while let Err(refusal) = self.options.budget.check(requests, purpose).await {
+            let budget = &self.options.budget;
+            while let Err(refusal) = budget.check(requests, purpose).await {
                 self.make_room(&call, refusal)
                     .await
                     .map_err(|failure| failure.error)?;
+                // Processes that wait for the same room must not begin together, or none could finish.
+                budget.clock().sleep(MOST_APART.mul_f64(jitter())).await;
             }
             Ok(())
         })

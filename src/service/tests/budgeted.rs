@@ -9,6 +9,7 @@ use super::super::{
 };
 use super::{CANARY, Reply, Responder, Setup, article_id, article_json, workspace_id};
 use std::{
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -242,6 +243,23 @@ async fn f114_a_listing_that_the_day_has_no_room_for_ends_with_its_first_page() 
         assert_eq!(end.is_ok(), whole, "{end:?}");
         assert_eq!(service.count(), sent, "with {per_day} a day");
     }
+}
+
+#[tokio::test]
+async fn operations_that_wait_for_the_same_room_do_not_begin_together() {
+    let service = Responder::script(Vec::new()).await;
+    let mut begun = BTreeSet::new();
+    for _ in 0..8 {
+        let setup = service.client();
+        let budget = setup.client.budget();
+        for _ in 0..60 {
+            budget.acquire(Purpose::Push).await.expect("room");
+        }
+        let room = setup.client.wait_for_room(2, Purpose::Push).await;
+        room.expect("room");
+        begun.insert(setup.clock.elapsed());
+    }
+    assert!(begun.len() > 1, "{begun:?}");
 }
 
 #[tokio::test]
