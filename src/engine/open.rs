@@ -118,10 +118,8 @@ pub fn among(folders: Vec<(String, PathBuf)>) -> Neighbours {
 }
 
 fn look(name: &str, path: &Path, ids: &BTreeSet<ArticleId>, found: &mut Elsewhere) {
-    let listed = RealDisk::open(path).and_then(|disk| {
-        let places = scan::appeared(&disk, &Layout::default(), &|_, _| false)?;
-        Ok(scan::read_strays(&disk, &places))
-    });
+    let listed = RealDisk::open(path)
+        .and_then(|disk| scan::find_strays(&disk, &Layout::default(), &|_, _| false));
     let below = |place: &Place| format!("{name}/{}", place.to_string().trim_start_matches('/'));
     match listed {
         Ok(strays) => {

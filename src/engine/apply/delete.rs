@@ -93,11 +93,10 @@ fn obstacle_elsewhere(
     let (stamps, copies) = (&state.observed.mirror.stamps, &state.observed.local.copies);
     let known =
         |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
-    let came = match scan::appeared(disk, &state.observed.mirror.layout, &known) {
-        Ok(came) => came,
+    let found = match scan::find_strays(disk, &state.observed.mirror.layout, &known) {
+        Ok(found) => found,
         Err(error) => return Some(not_written(&error)),
     };
-    let found = scan::read_strays(disk, &came);
     if let Some((place, _)) = found.ids.iter().find(|(_, found)| *found == id) {
         return Some(StepResult::Retry(format!(
             "its file is there again, as {place}"

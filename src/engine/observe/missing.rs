@@ -11,7 +11,7 @@ use super::local::Scanned;
 use crate::engine::settings::InMotion;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
-use crate::mirror::scan::{self, Scan, ScannedFile, Strays, predates};
+use crate::mirror::scan::{self, Scan, ScannedFile, predates};
 use crate::model::path::{CONFLICT_EXTENSION, fold};
 use crate::model::{ArticleId, Place, Side, Stamp};
 use crate::reconcile::plan::Problem;
@@ -19,6 +19,9 @@ use crate::reconcile::snapshot::{Base, Unknown};
 use crate::service::Service;
 use crate::state::Deed;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+const STRAY: &str = "the file of an article has a name that is not synced, or was moved just now; rename it, or remove \
+                     it to delete the article";
 
 const REPLACED: &str = "another file took its place while the mirror was looked at";
 
@@ -71,31 +74,31 @@ impl Scanned {
         if missing.is_empty() {
             return;
         }
-        let strays = scan::read_strays(disk, &scan.strays);
-        self.lie_elsewhere(
-            strays,
-            &missing,
-            "the file of an article has a name that is not synced; rename it, or remove it to delete the \
-             article",
-        );
-        let stamps = &self.side.stamps;
-        let known = |place: &Place, stamp: Stamp| {
-            let listed = match place.folder.as_str() {
-                "" => scan.root_names.contains(&place.file),
-                folder => {
-                    let names = scan.names.get(folder);
-                    names.is_some_and(|names| names.contains(&place.file))
-                }
-            };
-            listed && stamps.get(place).is_none_or(|scanned| *scanned == stamp)
+        let (stamps, copies) = (&self.side.stamps, &scan.conflict_copies);
+        let known =
+            |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains_key(place);
+        let found = match scan::find_strays(disk, &scan.layout, &known) {
+            Ok(found) => found,
+            Err(error) => {
+                self.doubt = Some(format!("failed to {error}"));
+                return;
+            }
         };
-        match scan::appeared(disk, &scan.layout, &known) {
-            Ok(places) => self.lie_elsewhere(
-                scan::read_strays(disk, &places),
-                &missing,
-                "the file was moved while the mirror was looked at",
-            ),
-            Err(error) => self.doubt = Some(format!("failed to {error}")),
+        // A file that is not ready has its own problem.
+        let unknown = self.snapshot.unknown.iter();
+        let told: BTreeSet<ArticleId> = unknown.filter_map(|unknown| unknown.id).collect();
+        let is_new = |id: &ArticleId| missing.contains(id) && !told.contains(id);
+        let path = |place: &Place| place.to_string().trim_start_matches('/').to_owned();
+        for (place, id) in found.ids.into_iter().filter(|(_, id)| is_new(id)) {
+            let id = Some(id);
+            self.problems.push(Problem::at(path(&place), id, STRAY));
+            self.snapshot.unknown.push(Unknown { place, id });
+        }
+        if let Some(place) = found.unreadable.first() {
+            let path = path(place);
+            self.doubt = Some(format!(
+                "{path} could not be read, and may be an article's file"
+            ));
         }
     }
 
@@ -115,30 +118,6 @@ impl Scanned {
             .collect()
     }
 
-    fn lie_elsewhere(&mut self, found: Strays, missing: &BTreeSet<ArticleId>, why: &str) {
-        for (place, id) in found.ids {
-            if !missing.contains(&id) {
-                continue;
-            }
-            let path = place.to_string();
-            let path = path.trim_start_matches('/');
-            self.problems.push(Problem::at(path, Some(id), why));
-            self.snapshot.unknown.push(Unknown {
-                place,
-                id: Some(id),
-            });
-        }
-        if let Some(place) = found.unreadable.first() {
-            let path = place.to_string();
-            self.doubt = Some(format!(
-                "{} could not be read, and may be an article's file",
-                path.trim_start_matches('/')
-            ));
-        }
-    }
-}
-
-impl Scanned {
     /// Counts files as present that were removed after the paths in motion were listed: their grace time is not over. A
     /// folder's stamp shows when a name last left it; for a missing folder, the root's stamp.
     pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, in_motion: &InMotion) {

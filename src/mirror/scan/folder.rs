@@ -1,6 +1,6 @@
 //! Scans one category's folder.
 
-use super::{CategoryContent, KnownFiles, Scan, ScannedCategory, ScannedFile, Unreadable, paths};
+use super::{CategoryContent, KnownFiles, Scan, ScannedCategory, ScannedFile, Unreadable};
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, Entry, Kind},
@@ -53,7 +53,6 @@ impl<D: Disk> Walk<'_, D> {
             content: CategoryContent::Missing,
         };
         for name in listing.odd_names {
-            found.strays.extend(paths::stray(folder, &name));
             found
                 .problems
                 .push((format!("{folder}/{name}"), ODD_NAME.to_owned()));
@@ -89,15 +88,10 @@ impl<D: Disk> Walk<'_, D> {
         let place = || Place::new(folder, entry.name.clone());
         match self.layout.in_folder(folder, &entry.name, entry.kind) {
             Verdict::Article => Some(self.article(folder, entry, found)),
-            Verdict::Ignored(why) => {
-                if entry.kind == Kind::File {
-                    found.strays.extend(paths::stray(folder, &entry.name));
-                }
-                Some(ScannedFile::Present {
-                    place: place(),
-                    why,
-                })
-            }
+            Verdict::Ignored(why) => Some(ScannedFile::Present {
+                place: place(),
+                why,
+            }),
             Verdict::NoArticle(why) => {
                 let place = place();
                 found.problems.push((place.to_string(), why.clone()));
@@ -110,7 +104,6 @@ impl<D: Disk> Walk<'_, D> {
                 None
             }
             Verdict::Stray(why) => {
-                found.strays.extend(paths::stray(folder, &entry.name));
                 found.problems.push((place().to_string(), why));
                 None
             }
@@ -137,7 +130,6 @@ impl<D: Disk> Walk<'_, D> {
         match self.read(place.clone()) {
             Ok(file) => file,
             Err(error) => {
-                found.strays.push(place.clone());
                 found.unread.push(place.clone());
                 let why = format!("cannot {}", error.with_remedy());
                 found.problems.push((place.to_string(), why.clone()));

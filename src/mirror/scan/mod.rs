@@ -20,7 +20,7 @@ use std::{io, thread};
 
 pub use crate::model::stamp::{predates, trusted};
 pub(crate) use folder::ODD_NAME;
-pub use paths::{Strays, appeared, read_strays, scan_paths};
+pub use paths::{Strays, find_strays, scan_paths};
 
 /// The number of files that may wait between the threads and the sink.
 const IN_FLIGHT: usize = 32;
@@ -137,9 +137,6 @@ pub struct Scan {
     pub problems: Vec<(String, String)>,
     /// The conflict copies, each with the article that its `id:` line names.
     pub conflict_copies: BTreeMap<Place, Option<ArticleId>>,
-    /// Files that are not articles here, but may be articles' files that were moved, whose articles are not gone. See
-    /// [`read_strays`]. A place in the root has no folder.
-    pub strays: Vec<Place>,
     /// Folders within categories that hold articles' files: none of these files is synced.
     pub inner: Vec<Place>,
     /// Unreadable files at articles' places: their articles are unknown.
@@ -210,7 +207,6 @@ impl Scan {
         self.unreadable.extend(found.unreadable);
         self.problems.extend(found.problems);
         self.conflict_copies.extend(found.conflict_copies);
-        self.strays.extend(found.strays);
         self.inner.extend(found.inner);
         self.unread.extend(found.unread);
     }
@@ -229,9 +225,6 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
     };
     let mut folders = Vec::new();
     for entry in listing.entries {
-        if entry.kind == Kind::File {
-            scan.strays.extend(paths::stray("", &entry.name));
-        }
         match layout.in_root(&entry.name, entry.kind) {
             RootVerdict::Category => folders.push(entry.name.clone()),
             RootVerdict::Aside => {
@@ -253,7 +246,6 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
         scan.root_names.insert(entry.name);
     }
     for name in listing.odd_names {
-        scan.strays.extend(paths::stray("", &name));
         scan.problems.push((name, ODD_NAME.to_owned()));
     }
     scan.layout = layout;

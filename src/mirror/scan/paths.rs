@@ -4,7 +4,7 @@
 use super::{CategoryContent, Scan, ScanError, ScannedCategory, ScannedFile, folder, read_layout};
 use crate::{
     mirror::{
-        disk::{At, Disk, DiskError, DiskErrorKind, Entry, Kind, TEMPORARY},
+        disk::{At, Disk, DiskError, DiskErrorKind, Kind, Listing, TEMPORARY},
         document::Document,
         layout::{Layout, RootVerdict, Verdict, looks_like_html},
     },
@@ -79,19 +79,48 @@ pub fn scan_paths(
 /// The number of bytes that are read from a stray: more than the part that is searched for the id.
 const HEAD: usize = 256 * 1024;
 
-/// The ids in strays.
+/// The ids in strays: files whose place and content a scan does not know, and that may be articles' files.
 #[derive(Debug, Default)]
 pub struct Strays {
-    /// The articles whose ids are in strays.
+    /// The articles whose ids are in strays. A place in the root has no folder.
     pub ids: Vec<(Place, ArticleId)>,
     /// Unreadable strays: each may be the file of any article.
     pub unreadable: Vec<Place>,
 }
 
-/// Reads the ids in strays: a stray may be an article's file that was moved, so the article is not gone.
-pub fn read_strays(disk: &impl Disk, strays: &[Place]) -> Strays {
+/// Lists the mirror because an article's file is missing, and reads the ids in the files whose place and stamp
+/// `is_known` does not know: an article whose id is found is not gone. Its file may have a name that is not synced, or
+/// was moved from a folder not yet scanned to one already scanned, and may have replaced another file there.
+pub fn find_strays(
+    disk: &impl Disk,
+    layout: &Layout,
+    is_known: &dyn Fn(&Place, Stamp) -> bool,
+) -> Result<Strays, DiskError> {
+    let mut places = Vec::new();
+    let mut take = |folder: &str, listing: &Listing| {
+        let files = listing.entries.iter();
+        let files = files
+            .filter(|entry| entry.kind == Kind::File)
+            .filter(|entry| !is_known(&Place::new(folder, entry.name.clone()), entry.stamp));
+        let names = files.map(|entry| &entry.name).chain(&listing.odd_names);
+        let names = names.filter(|name| looks_like_html(name) && !name.starts_with(TEMPORARY));
+        places.extend(names.map(|name| Place::new(folder, name.clone())));
+    };
+    let root = disk.list(At::Root)?;
+    take("", &root);
+    for entry in &root.entries {
+        if layout.in_root(&entry.name, entry.kind) != RootVerdict::Category {
+            continue;
+        }
+        match disk.list(At::Folder(&entry.name)) {
+            Ok(listing) => take(&entry.name, &listing),
+            Err(error) if error.kind == DiskErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    places.sort();
     let mut found = Strays::default();
-    for place in strays {
+    for place in places {
         let at = if place.folder.is_empty() {
             At::Root
         } else {
@@ -99,51 +128,14 @@ pub fn read_strays(disk: &impl Disk, strays: &[Place]) -> Strays {
         };
         // A file that disappeared since the listing was moved, perhaps to a folder that had been listed before.
         let Ok(content) = disk.read(at, &place.file, HEAD) else {
-            found.unreadable.push(place.clone());
+            found.unreadable.push(place);
             continue;
         };
         let id = match Document::parse(&content.bytes) {
             Ok(document) => document.id(),
             Err(problem) => problem.id,
         };
-        found.ids.extend(id.map(|id| (place.clone(), id)));
+        found.ids.extend(id.map(|id| (place, id)));
     }
-    found
-}
-
-/// The place of a name that the writer may have given to an article's file.
-pub(super) fn stray(folder: &str, name: &str) -> Option<Place> {
-    (looks_like_html(name) && !name.starts_with(TEMPORARY)).then(|| Place::new(folder, name))
-}
-
-/// Lists the mirror once more because an article's file is missing. A file that moves from a folder not yet listed to a
-/// folder already listed is seen in neither, but is not gone; it may also have replaced another file there. Returns the
-/// possible articles' files whose place and stamp `is_known` does not know.
-pub fn appeared(
-    disk: &impl Disk,
-    layout: &Layout,
-    is_known: &dyn Fn(&Place, Stamp) -> bool,
-) -> Result<Vec<Place>, DiskError> {
-    let mut places = Vec::new();
-    let mut take = |folder: &str, entry: &Entry| {
-        let place = stray(folder, &entry.name).filter(|_| entry.kind == Kind::File);
-        places.extend(place.filter(|place| !is_known(place, entry.stamp)));
-    };
-    for entry in disk.list(At::Root)?.entries {
-        take("", &entry);
-        if layout.in_root(&entry.name, entry.kind) != RootVerdict::Category {
-            continue;
-        }
-        let folder = entry.name;
-        match disk.list(At::Folder(&folder)) {
-            Ok(listing) => listing
-                .entries
-                .iter()
-                .for_each(|entry| take(&folder, entry)),
-            Err(error) if error.kind == DiskErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    places.sort();
-    Ok(places)
+    Ok(found)
 }

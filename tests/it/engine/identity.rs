@@ -721,6 +721,19 @@ async fn f097_a_file_moved_to_where_no_article_can_be_is_not_gone() {
 }
 
 #[tokio::test]
+async fn f097_a_moved_file_that_is_not_ready_has_one_problem() {
+    let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
+    world.rename("start/one.html", "start/uno.html");
+    world.edit("start/uno.html", "title: one", "title: [one");
+    let report = world.sync().await;
+    assert_eq!(lines(&report), [""; 0]);
+    let problems = problems(&report);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].starts_with("start/uno.html"), "{problems:?}");
+    assert!(world.sandbox().article(ids[0]).is_some());
+}
+
+#[tokio::test]
 async fn f097_a_copy_under_an_ignored_name_is_in_nobodys_way() {
     let (world, _, ids) = World::start(&[("one", TEXT)]).await;
     world.write("start/_one.html", &world.read("start/one.html"));
