@@ -6,7 +6,7 @@ use crate::engine::facts::{facts, forget_refusals, note_rollbacks};
 use crate::engine::first_sync::{begin_state, bind_home};
 use crate::engine::journal::recover::Recovered;
 use crate::engine::observation::{Extent, Observation};
-use crate::engine::observe::{bodies, is_enough, observe};
+use crate::engine::observe::{bodies, is_enough, keep_unmet, observe};
 use crate::engine::open_actions::forget_restored;
 use crate::engine::pending::creations::end_taken;
 use crate::engine::pending::settle_pending;
@@ -144,6 +144,7 @@ async fn run_cycle<S: Service, D: Disk>(
     if stop.is_none() {
         bind_home(&mut engine.store, engine.folders.home.as_ref(), &observed)?;
     }
+    keep_unmet(&mut engine.store, &observed.base, &observed)?;
     note_rollbacks(&mut engine.store, &observed, report)?;
     // Dropped now: until the next cycle they would keep memory pages alive.
     engine.gathered = Gathered::default();

@@ -139,12 +139,17 @@ pub(super) async fn take_listing<S: Service, D: Disk>(
     observed.doubt = observed.doubt.take().or(engine.gathered.failed_look.take());
     mark_foreign_unknown(base, &mut observed.remote);
     engine.gathered.figures.append(&mut listing.figures);
+    // In a first sync into an empty folder, most versions are recorded with their files; the end of the cycle records the
+    // others.
+    if base.articles.is_empty() && observed.local.files.is_empty() {
+        return Ok(());
+    }
     keep_unmet(&mut engine.store, base, observed)
 }
 
-/// Stores the versions of articles without a row in the history, before anything is decided: nothing else remembers
-/// them. Articles at ignored places are out of scope in both directions.
-pub(super) fn keep_unmet(
+/// Stores the versions of articles without a row in the history, before anything is decided and after everything is
+/// done: nothing else remembers them. Articles at ignored places are out of scope in both directions.
+pub(in crate::engine) fn keep_unmet(
     store: &mut Store,
     base: &Base,
     observed: &Observation,
