@@ -19,11 +19,11 @@ use std::{
 /// The files and folders of unfinished git operations.
 const UNDER_WAY: [(&str, Busy); 7] = [
     ("index.lock", Busy::Lock),
-    ("MERGE_HEAD", Busy::Merge),
-    ("rebase-merge", Busy::Rebase),
-    ("rebase-apply", Busy::Rebase),
-    ("CHERRY_PICK_HEAD", Busy::CherryPick),
-    ("REVERT_HEAD", Busy::Revert),
+    ("MERGE_HEAD", Busy::Operation("merge")),
+    ("rebase-merge", Busy::Operation("rebase")),
+    ("rebase-apply", Busy::Operation("rebase")),
+    ("CHERRY_PICK_HEAD", Busy::Operation("cherry-pick")),
+    ("REVERT_HEAD", Busy::Operation("revert")),
     ("BISECT_LOG", Busy::Bisect),
 ];
 
@@ -32,52 +32,35 @@ const UNDER_WAY: [(&str, Busy); 7] = [
 pub enum Busy {
     /// A git command changes files.
     Lock,
-    /// A merge.
-    Merge,
-    /// A rebase.
-    Rebase,
-    /// A cherry-pick.
-    CherryPick,
-    /// A revert.
-    Revert,
+    /// An operation with this command, which `--continue` finishes.
+    Operation(&'static str),
     /// A bisection.
     Bisect,
 }
 
 impl Busy {
     /// Returns the remedy for the user.
-    pub const fn remedy(self) -> &'static str {
+    pub fn remedy(self) -> String {
         match self {
             Self::Lock => {
                 "wait for the git command; if none runs, remove the file index.lock in the folder .git"
+                    .to_owned()
             }
-            Self::Merge => {
-                "`git merge --continue` finishes the merge, `git merge --abort` takes it back"
-            }
-            Self::Rebase => {
-                "`git rebase --continue` finishes the rebase, `git rebase --abort` takes it back"
-            }
-            Self::CherryPick => {
-                "`git cherry-pick --continue` finishes the cherry-pick, `git cherry-pick --abort` takes it back"
-            }
-            Self::Revert => {
-                "`git revert --continue` finishes the revert, `git revert --abort` takes it back"
-            }
-            Self::Bisect => "`git bisect reset` ends the bisection",
+            Self::Operation(name) => format!(
+                "`git {name} --continue` finishes the {name}, `git {name} --abort` takes it back"
+            ),
+            Self::Bisect => "`git bisect reset` ends the bisection".to_owned(),
         }
     }
 }
 
 impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Lock => "git is changing files",
-            Self::Merge => "a merge is not finished",
-            Self::Rebase => "a rebase is not finished",
-            Self::CherryPick => "a cherry-pick is not finished",
-            Self::Revert => "a revert is not finished",
-            Self::Bisect => "a bisection is not finished",
-        })
+        match self {
+            Self::Lock => f.write_str("git is changing files"),
+            Self::Operation(name) => write!(f, "a {name} is not finished"),
+            Self::Bisect => f.write_str("a bisection is not finished"),
+        }
     }
 }
 

@@ -61,7 +61,7 @@ impl Pause {
     /// Returns the remedy for the user.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Busy(busy) => busy.remedy().to_owned(),
+            Self::Busy(busy) => busy.remedy(),
             Self::NotPublished(why) => why.remedy(),
         }
     }

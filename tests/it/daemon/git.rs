@@ -173,23 +173,26 @@ fn f086_what_git_has_not_finished_is_seen() {
     assert_eq!(repository.state().busy, Some(Busy::Lock));
     fs::remove_file(repository.path().join(".git/index.lock")).expect("removed");
     assert!(!repository.try_git(&["merge", "clash"]), "it conflicts");
-    assert_eq!(repository.state().busy, Some(Busy::Merge));
+    assert_eq!(repository.state().busy, Some(Busy::Operation("merge")));
     repository.git(&["merge", "--abort"]);
     assert_eq!(repository.state().busy, None);
     assert!(!repository.try_git(&["rebase", "clash"]), "it conflicts");
-    assert_eq!(repository.state().busy, Some(Busy::Rebase));
+    assert_eq!(repository.state().busy, Some(Busy::Operation("rebase")));
     repository.git(&["rebase", "--abort"]);
     assert!(
         !repository.try_git(&["cherry-pick", "clash"]),
         "it conflicts"
     );
-    assert_eq!(repository.state().busy, Some(Busy::CherryPick));
+    assert_eq!(
+        repository.state().busy,
+        Some(Busy::Operation("cherry-pick"))
+    );
     repository.git(&["cherry-pick", "--abort"]);
     assert!(
         !repository.try_git(&["revert", "--no-edit", "HEAD~1"]),
         "it conflicts"
     );
-    assert_eq!(repository.state().busy, Some(Busy::Revert));
+    assert_eq!(repository.state().busy, Some(Busy::Operation("revert")));
     repository.git(&["revert", "--abort"]);
     assert_eq!(repository.state().busy, None);
 }
